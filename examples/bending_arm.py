@@ -76,16 +76,19 @@ def simulated(compliances: Mapping[str, Array], *, seed: int) -> list[SimulatedA
 def tools(scene: tk.SceneGraph, arms: list[SimulatedArm], q: Array) -> Array:
     """Return where the tools (n, 3) of simulated arms are, each bent until it rests."""
     return np.array(
-        [apply_compliance(scene, one, q=q, iterations=3).pose("tool", "world", q=q).translation for one in arms]
+        [
+            apply_compliance(scene, one, q=q, iterations=3).pose("tool", relative_to="world", q=q).translation
+            for one in arms
+        ]
     )
 
 
 def compensated(scene: tk.SceneGraph, model: LinearCompliance, q: Array) -> Array:
     """Return the configuration at which the bent arm has its tool where the rigid one has it at q."""
-    target, command = scene.pose("tool", "world", q=q).translation, q.copy()
+    target, command = scene.pose("tool", relative_to="world", q=q).translation, q.copy()
     for _ in range(4):
         version = apply_compliance(scene, model, q=command, iterations=3)
-        missing = target - version.pose("tool", "world", q=command).translation
+        missing = target - version.pose("tool", relative_to="world", q=command).translation
         command = command + np.linalg.pinv(version.at(command).jacobian("tool")[:3]) @ missing
     return command
 
@@ -101,9 +104,9 @@ def main() -> None:
     panels = {}
     for name, values in POSTURES.items():
         q = np.array(values)
-        rigid = scene.pose("tool", "world", q=q)
+        rigid = scene.pose("tool", relative_to="world", q=q)
         version = apply_compliance(scene, model, q=q, iterations=3)
-        predicted = version.gaussian_pose("tool", "world", q=q)
+        predicted = version.gaussian_pose("tool", relative_to="world", q=q)
         real = tools(scene, arms, q)
         region = position_ellipsoid(predicted, probability=0.95)
         inside = np.mean([region.contains(point) for point in real])
@@ -144,15 +147,15 @@ def draw(
     side, before, after = figure.subplots(1, 3, width_ratios=[1.3, 1.0, 1.0])
     frames = [*reversed(scene.ancestors("tool")), "tool"]
     version = apply_compliance(scene, model, q=q, iterations=3)
-    rigid = np.array([scene.pose(name, "world", q=q).translation for name in frames])
-    bends = np.array([version.pose(name, "world", q=q).translation for name in frames]) - rigid
+    rigid = np.array([scene.pose(name, relative_to="world", q=q).translation for name in frames])
+    bends = np.array([version.pose(name, relative_to="world", q=q).translation for name in frames]) - rigid
     side.plot(rigid[:, 0], rigid[:, 2], color="#999999", marker="o", markersize=4, label="rigid")
     many = rigid + 5 * bends
     side.plot(many[:, 0], many[:, 2], color="#1f5fa8", marker="o", markersize=4, label="bent, five times as much")
     side.set(title="the arm from the side", xlabel="x (m)", ylabel="z (m)", aspect="equal", ylim=(-0.15, 0.75))
     side.legend(fontsize=8, loc="upper right")
     target = rigid[-1]
-    held = apply_compliance(scene, model, q=command, iterations=3).gaussian_pose("tool", "world", q=command)
+    held = apply_compliance(scene, model, q=command, iterations=3).gaussian_pose("tool", relative_to="world", q=command)
     for axes, points, claimed, title in (
         (before, real, predicted, "its tool"),
         (after, reached, held, "its tool, compensated"),

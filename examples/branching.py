@@ -19,7 +19,7 @@ print(held.tree())  # look
 put = held.reparent("cup", "world", q=left)  # one branch: turn the arm, and let the cup go there
 back = held.reparent("cup", "table", pose=tk.Pose([0.0, 0.0, 0.05]))  # another: put it back where it was
 for name, version in {"scene": scene, "held": held, "put": put, "back": back}.items():
-    x, y, z = version.pose("cup", "world", q=left).translation
+    x, y, z = version.pose("cup", relative_to="world", q=left).translation
     print(f"{name:5}  cup under {version.parent('cup'):5}  at {x:.2f} {y:.2f} {z:.2f}")
 
 print(tk.graph.diff(scene, put))  # compare: by what is in them, however they were made

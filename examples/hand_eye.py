@@ -171,7 +171,7 @@ def scene_of(covariances: dict[str, Array], view: tk.Pose) -> tk.SceneGraph:
 def honesty(covariances: dict[str, Array], *, seed: int) -> str:
     """Return the NEES of new records, one look of each mounting, under the covariances in a scene."""
     places, errors = recorded(seed)
-    claims = [scene_of(covariances, views[0]).gaussian_pose("seen", "marker") for views in places]
+    claims = [scene_of(covariances, views[0]).gaussian_pose("seen", relative_to="marker") for views in places]
     found = nees_of_errors([(looks[0], claim.covariance) for looks, claim in zip(errors, claims, strict=True)])
     return f"{found.mean:7.2f}, {'inside' if found.consistent else 'OUTSIDE'} of {found.lower:.2f} to {found.upper:.2f}"
 

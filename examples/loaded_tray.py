@@ -46,7 +46,9 @@ def main() -> None:
     def hand_over(x: float, y: float, turn: float) -> NDArray[np.float64]:
         """Return a configuration in which the hand points down at the height of the handle."""
         target = tk.Pose.from_rpy([x, y, 0.26], [math.pi, 0.0, turn])
-        found = inverse_kinematics_solutions(scene, arm.tool, target=target, joints=arm.joints, q=q, count=1, seed=0)
+        found = inverse_kinematics_solutions(
+            scene, arm.tool, target_pose=target, joints=arm.joints, q=q, count=1, seed=0
+        )
         configuration: NDArray[np.float64] = found.configurations[0]
         return configuration
 
@@ -57,8 +59,13 @@ def main() -> None:
     put = held.reparent("tray", "table", q=release)
     show("After", put, q)
 
-    assert all(put.pose(name, "tray") == scene.pose(name, "tray") for name in scene.children("tray"))
-    print("On the tray nothing has moved, and the scene from before still has it at", scene.pose("tray", "table"))
+    assert all(
+        put.pose(name, relative_to="tray") == scene.pose(name, relative_to="tray") for name in scene.children("tray")
+    )
+    print(
+        "On the tray nothing has moved, and the scene from before still has it at",
+        scene.pose("tray", relative_to="table"),
+    )
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ def main() -> None:
     for number, step in enumerate(plan.steps):
         for look in step.observations:
             measured = look.taken(world, q=step.q, seed=number)
-            moved = scene.pose(look.target, look.camera, q=step.q).distance(measured)[0]
-            print(f"{step.action}: '{look.target}' is {moved * 1000:.0f} mm from where it was believed to be")
+            moved = scene.pose(look.frame, relative_to=look.camera, q=step.q).distance(measured)[0]
+            print(f"{step.action}: '{look.frame}' is {moved * 1000:.0f} mm from where it was believed to be")
             seen = seen.condition(look.measurement(seen, q=step.q, seen=measured), q=step.q)
 
     rest = tk.plan(seen, domain="blocks_uncertain", goal=GOAL).plan

@@ -13,7 +13,7 @@ from tmkit.motion import support_surfaces
 
 def by_the_neck(request: GraspRequest) -> Iterator[Grasp]:
     """Take a bottle by its neck from the side, whichever way it is turned: then one can pour."""
-    neck = request.scene.pose("neck", request.item).translation
+    neck = request.scene.pose("neck", relative_to=request.item).translation
     for k in range(16):
         yaw = k * math.pi / 8
         sideways = tk.Pose.from_rpy(neck, [-math.pi / 2, 0.0, yaw])  # the tool's z axis is level

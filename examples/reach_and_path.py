@@ -18,7 +18,7 @@ def main() -> None:
     world = CollisionWorld(scene, movable=movable_frames(scene), margin=0.001, pair_margins=margins)
     target = tk.Pose([0.4, -0.3, 0.15], quat_xyzw=[1, 0, 0, 0])  # the tool's z axis points down
     reached = inverse_kinematics_solutions(
-        scene, arm.tool, target=target, joints=arm.joints, q=start, count=4, world=world, seed=0
+        scene, arm.tool, target_pose=target, joints=arm.joints, q=start, count=4, world=world, seed=0
     )
     print(reached)
     found = search_path(world, arm.joints, start=start, goals=reached.configurations, seed=0)

@@ -22,9 +22,9 @@ def main() -> None:
     turned = held.configuration({"arm": np.pi / 2})
 
     print("versions:", scene, "and", held)
-    print("cup in the hand:   ", held.pose("cup", "hand"))
-    print("after a turn, held:", held.pose("cup", "world", q=turned).translation)
-    print("in the old version:", scene.pose("cup", "world").translation)
+    print("cup in the hand:   ", held.pose("cup", relative_to="hand"))
+    print("after a turn, held:", held.pose("cup", relative_to="world", q=turned).translation)
+    print("in the old version:", scene.pose("cup", relative_to="world").translation)
 
     with scene.edit() as edit:  # many edits, one new version
         for i in range(3):

@@ -41,7 +41,7 @@ def main() -> None:
     # What is known. The pose of the first end effector is that of its forward kinematics.
     q1 = first.configuration(dict(zip(arm.joints, FIRST_JOINTS, strict=True)))
     known = {pair: SemanticPose(coord_of(pair), pose.as_matrix()) for pair, pose in MOUNTED.items()}
-    reached = first.pose(arm.tip, arm.base, q=q1)
+    reached = first.pose(arm.tip, relative_to=arm.base, q=q1)
     known["{e1}|E1 {b1}|B1"] = SemanticPose(coord_of("{e1}|E1 {b1}|B1"), reached.as_matrix())
     e1_b1, b2_b1 = known["{e1}|E1 {b1}|B1"], known["{b2}|B2 {b1}|B1"]
     o1_e1, o2_e2, o2_o1 = known["{o1}|O1 {e1}|E1"], known["{o2}|O2 {e2}|E2"], known["{o2}|O2 {o1}|O1"]
@@ -87,7 +87,7 @@ def main() -> None:
 
     target = tk.Pose.from_matrix(wanted)
     q = other.ready_configuration(second)
-    found = inverse_kinematics(second, other.tip, target=target, joints=other.joints, q=q, reference=other.base)
+    found = inverse_kinematics(second, other.tip, target_pose=target, joints=other.joints, q=q, relative_to=other.base)
     print(f"\nInverse kinematics of the second robot: {found.status.name}")
     assert found.status is InverseKinematicsStatus.SOLVED
     for name, value in zip(other.joints, found.q, strict=True):

@@ -84,13 +84,13 @@ def look(
     true: tk.SceneGraph, target: str, reference: str, noise: Array, stop: int, random: np.random.Generator
 ) -> Observation:
     """Return one observation of the true scene."""
-    pose = tk.GaussianPose(true.pose(target, reference) @ drawn(noise, random), noise)
-    return Observation(target, reference, pose, float(stop))
+    pose = tk.GaussianPose(true.pose(target, relative_to=reference) @ drawn(noise, random), noise)
+    return Observation(target, pose, relative_to=reference, stamp=float(stop))
 
 
 def distance(scene: tk.SceneGraph, a: str, b: str) -> float:
     """Return how far two frames are apart, metres."""
-    return float(np.linalg.norm(scene.pose(a, b).translation))
+    return float(np.linalg.norm(scene.pose(a, relative_to=b).translation))
 
 
 def conditioned(scene: tk.SceneGraph, seen: Observations) -> tk.SceneGraph:
@@ -122,8 +122,8 @@ def main() -> None:
 
 def report(scene: tk.SceneGraph, true: tk.SceneGraph) -> str:
     """Return how far off the instrument is, and how far off it is claimed to be."""
-    estimate = scene.gaussian_pose("instrument", "map")
-    metres, radians = true.pose("instrument", "map").distance(estimate.mean)
+    estimate = scene.gaussian_pose("instrument", relative_to="map")
+    metres, radians = true.pose("instrument", relative_to="map").distance(estimate.mean)
     known = [np.sqrt(np.trace(part)) for part in (position_covariance(estimate), estimate.covariance[3:, 3:])]
     claim = f"known to {1e3 * known[0]:.1f} mm and {1e3 * known[1]:.1f} mrad"
     return f"the instrument is {1e3 * metres:.1f} mm and {1e3 * radians:.1f} mrad off, {claim}"
@@ -136,7 +136,7 @@ def by_gtsam(scene: tk.SceneGraph, version: tk.SceneGraph, seen: Observations) -
         return
     theirs = write_back(scene, solve_with_gtsam(pose_graph(scene, seen)))
     pairs = [("instrument", "map"), ("camera 3", "map"), ("instrument", "base 5")]
-    poses = max(max(theirs.pose(*pair).distance(version.pose(*pair))) for pair in pairs)
+    poses = max(max(theirs.pose(a, relative_to=b).distance(version.pose(a, relative_to=b))) for a, b in pairs)
     ours, joint = version.joint_gaussian(pairs)[1], theirs.joint_gaussian(pairs)[1]
     apart = np.linalg.norm(ours - joint) / np.linalg.norm(joint)
     agree = poses < 1e-6 and apart < 1e-6
@@ -153,7 +153,7 @@ def gap(size: float) -> float:
     solved = write_back(scene, solve_pose_graph(pose_graph(scene, seen)))
     for observation in seen:
         scene = scene.condition(observation.measurement())
-    return solved.pose("instrument", "map").distance(scene.pose("instrument", "map"))[0]
+    return solved.pose("instrument", relative_to="map").distance(scene.pose("instrument", relative_to="map"))[0]
 
 
 # ------------------------------------------------------------------------------------------------------------- picture
@@ -174,12 +174,12 @@ def draw(scene: tk.SceneGraph, version: tk.SceneGraph, true: tk.SceneGraph, path
         strict=True,
     ):
         for frames, color, label in ((stops, "#1f5fa8", "base"), (["instrument"], "#d9621e", "instrument")):
-            means = np.array([one.pose(frame, "map").translation for frame in frames])
+            means = np.array([one.pose(frame, relative_to="map").translation for frame in frames])
             axes.plot(means[:, 0], means[:, 1], color=color, marker="o", markersize=4, label=f"{label}, and 95 %")
             for frame in frames:
-                outline = ellipse(one.gaussian_pose(frame, "map"))
+                outline = ellipse(one.gaussian_pose(frame, relative_to="map"))
                 axes.plot(outline[:, 0], outline[:, 1], color=color, linewidth=0.8)
-        places = np.array([true.pose(frame, "map").translation for frame in (*stops, "instrument")])
+        places = np.array([true.pose(frame, relative_to="map").translation for frame in (*stops, "instrument")])
         axes.plot(places[:, 0], places[:, 1], "k+", markersize=7, label="where they really were")
         axes.set(title=title, xlabel="x (m)", aspect="equal", xlim=(-2.7, 2.7), ylim=(-2.6, 3.4))
         axes.grid(visible=True, linewidth=0.3)

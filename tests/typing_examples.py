@@ -35,7 +35,7 @@ def scenes() -> None:
     assert_type(scene.parent("cup"), str | None)
     q = scene.configuration({"lid": 0.3})
     assert_type(q, NDArray[np.float64])
-    assert_type(scene.pose("lid", "world", q=q), tk.Pose)
+    assert_type(scene.pose("lid", relative_to="world", q=q), tk.Pose)
     assert_type(scene.at([0.3]).jacobian("lid"), NDArray[np.float64])
     with scene.edit() as edit:
         edit.reparent("cup", "world", pose=tk.Pose())
@@ -69,7 +69,7 @@ def control() -> None:
     arrays.add_frame("cup", "world", pose=tk.Pose([0.4, 0.1, 0.05]))
     arrays.forward([])
     assert_type(arrays.poses, NDArray[np.float64])
-    assert_type(arrays.pose("cup", "world"), tk.Pose)
+    assert_type(arrays.pose("cup", relative_to="world"), tk.Pose)
     assert_type(arrays.write_poses(np.zeros((256, 7))), int)
     assert_type(arrays.capacities, dict[str, int])
     assert_type(arrays.freeze(), tk.SceneGraph)

@@ -514,63 +514,63 @@ class Measurement:
     """
 
     @staticmethod
-    def of_pose(target: str, reference: str, pose: Pose, covariance: numpy.typing.ArrayLike) -> Measurement:
+    def of_pose(frame: str, pose: Pose, *, covariance: numpy.typing.ArrayLike, relative_to: str | None = None) -> Measurement:
         """
         Make a measurement of a pose.
 
         Args:
-            target: the frame that is measured.
-            reference: the frame it is measured from.
-            pose: the measured reference_from_target.
-            covariance: (6, 6) of [rho, theta], metres and radians, in the axes of the measured target.
+            frame: the frame that is measured.
+            pose: the measured relative_to_from_frame.
+            covariance: (6, 6) of [rho, theta], metres and radians, in the axes of the measured frame.
+            relative_to: the frame it is measured from; the root of its tree if omitted.
 
         Raises:
             SceneError: non-finite numbers, or a covariance that is not symmetric positive semi-definite.
         """
 
     @staticmethod
-    def of_position(target: str, reference: str, position: numpy.typing.ArrayLike, covariance: numpy.typing.ArrayLike, *, point: numpy.typing.ArrayLike | None = None) -> Measurement:
+    def of_position(frame: str, position: numpy.typing.ArrayLike, *, covariance: numpy.typing.ArrayLike, relative_to: str | None = None, point: numpy.typing.ArrayLike | None = None) -> Measurement:
         """
-        Make a measurement of the position of a point of the target.
+        Make a measurement of the position of a point of a frame.
 
         Args:
-            target: the frame that is measured.
-            reference: the frame it is measured from.
-            position: (3,) metres, in the axes of the reference.
-            covariance: (3, 3) m^2, in the axes of the reference.
-            point: (3,) metres, in the axes of the target; its origin if omitted.
+            frame: the frame that is measured.
+            position: (3,) metres, in the axes of ``relative_to``.
+            covariance: (3, 3) m^2, in the axes of ``relative_to``.
+            relative_to: the frame it is measured from; the root of its tree if omitted.
+            point: (3,) metres, in the axes of the frame; its origin if omitted.
 
         Raises:
             SceneError: non-finite numbers, or a covariance that is not symmetric positive semi-definite.
         """
 
     @staticmethod
-    def of_bearing(target: str, reference: str, direction: numpy.typing.ArrayLike, *, deviation: float, point: numpy.typing.ArrayLike | None = None) -> Measurement:
+    def of_bearing(frame: str, direction: numpy.typing.ArrayLike, *, relative_to: str | None = None, deviation: float, point: numpy.typing.ArrayLike | None = None) -> Measurement:
         """
-        Make a measurement of the direction to a point of the target.
+        Make a measurement of the direction to a point of a frame.
 
         Args:
-            target: the frame that is measured.
-            reference: the frame it is measured from.
-            direction: (3,) of any length, in the axes of the reference.
+            frame: the frame that is measured.
+            direction: (3,) of any length, in the axes of ``relative_to``.
+            relative_to: the frame it is measured from; the root of its tree if omitted.
             deviation: standard deviation in radians, the same in every direction across.
-            point: (3,) metres, in the axes of the target; its origin if omitted.
+            point: (3,) metres, in the axes of the frame; its origin if omitted.
 
         Raises:
             SceneError: non-finite numbers, a zero direction, or a negative deviation.
         """
 
     @staticmethod
-    def of_range(target: str, reference: str, distance: float, *, deviation: float, point: numpy.typing.ArrayLike | None = None) -> Measurement:
+    def of_range(frame: str, distance: float, *, relative_to: str | None = None, deviation: float, point: numpy.typing.ArrayLike | None = None) -> Measurement:
         """
-        Make a measurement of the distance of a point of the target from the reference's origin.
+        Make a measurement of the distance of a point of a frame from another frame's origin.
 
         Args:
-            target: the frame that is measured.
-            reference: the frame it is measured from.
+            frame: the frame that is measured.
             distance: metres.
+            relative_to: the frame from whose origin it is measured; the root of its tree if omitted.
             deviation: standard deviation in metres.
-            point: (3,) metres, in the axes of the target; its origin if omitted.
+            point: (3,) metres, in the axes of the frame; its origin if omitted.
 
         Raises:
             SceneError: non-finite numbers, a negative distance, or a negative deviation.
@@ -581,12 +581,12 @@ class Measurement:
         """``pose``, ``position``, ``bearing`` or ``range``."""
 
     @property
-    def target(self) -> str:
+    def frame(self) -> str:
         """The frame that is measured."""
 
     @property
-    def reference(self) -> str:
-        """The frame it is measured from."""
+    def relative_to(self) -> str | None:
+        """The frame it is measured from; None: the root of its tree."""
 
     @property
     def covariance(self) -> numpy.typing.NDArray[numpy.float64]:
@@ -1326,20 +1326,20 @@ class SceneGraph:
 
     def __init__(self, root: str | None = 'world') -> None: ...
 
-    def gaussian_pose(self, target: str, reference: str, *, q: numpy.typing.ArrayLike | None = None) -> GaussianPose:
+    def gaussian_pose(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> GaussianPose:
         """
         Return the pose of one frame relative to another with its covariance. O(depth log n).
 
         The covariance is of first order in the errors of the edges on the path, with all their correlations, in the axes of
-        the target. See ``sample_poses`` for errors so large that first order is not enough.
+        the frame. See ``sample_poses`` for errors so large that first order is not enough.
 
         Args:
-            target: the frame of which the pose is returned.
-            reference: the frame it is relative to.
+            frame: the frame of which the pose is returned.
+            relative_to: the frame it is relative to; the root of its tree if omitted.
             q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
 
         Returns:
-            reference_from_target.
+            relative_to_from_frame.
 
         Raises:
             UnknownNameError: no such frame.
@@ -1352,11 +1352,11 @@ class SceneGraph:
         Return several relative poses with the covariance of all their errors together.
 
         Args:
-            pairs: (target, reference) of each.
+            pairs: (frame, relative_to) of each.
             q: (n_joints,) configuration, radians or metres; optional when no joint is on a path.
 
         Returns:
-            The m means, and (6 m, 6 m) the covariance of their stacked errors, each in the axes of its target; read-only.
+            The m means, and (6 m, 6 m) the covariance of their stacked errors, each in the axes of its frame; read-only.
 
         Raises:
             UnknownNameError: no such frame.
@@ -1364,18 +1364,18 @@ class SceneGraph:
             ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
-    def contributions(self, target: str, reference: str, *, q: numpy.typing.ArrayLike | None = None) -> tuple[tuple[NoiseSource, numpy.typing.NDArray[numpy.float64]], ...]:
+    def contributions(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> tuple[tuple[NoiseSource, numpy.typing.NDArray[numpy.float64]], ...]:
         """
         Return the share of each source in the covariance of a relative pose. O(depth log n).
 
         Args:
-            target: the frame of which the pose is returned.
-            reference: the frame it is relative to.
+            frame: the frame of which the pose is returned.
+            relative_to: the frame it is relative to; the root of its tree if omitted.
             q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
 
         Returns:
             For each source on the path, in the order of the path down and then up, its (6, 6) share, in the axes of the
-            target: the shares sum to the covariance. A source whose effects cancel has a share of zero.
+            frame: the shares sum to the covariance. A source whose effects cancel has a share of zero.
 
         Raises:
             UnknownNameError: no such frame.
@@ -1383,17 +1383,17 @@ class SceneGraph:
             ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
-    def path_noise(self, target: str, reference: str, *, q: numpy.typing.ArrayLike | None = None) -> EdgeNoise | None:
+    def path_noise(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> EdgeNoise | None:
         """
         Return the error of a relative pose by source, or None when it is exact. O(depth log n).
 
         Args:
-            target: the frame of which the pose is returned.
-            reference: the frame it is relative to.
+            frame: the frame of which the pose is returned.
+            relative_to: the frame it is relative to; the root of its tree if omitted.
             q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
 
         Returns:
-            The error of reference_from_target, in the axes of the target.
+            The error of relative_to_from_frame, in the axes of the frame.
 
         Raises:
             UnknownNameError: no such frame.
@@ -1401,21 +1401,21 @@ class SceneGraph:
             ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
-    def sample_poses(self, target: str, reference: str, *, count: int, seed: int, q: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
+    def sample_poses(self, frame: str, *, relative_to: str | None = None, count: int, seed: int, q: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
         """
         Return poses drawn from the errors of the edges. O(count * path).
 
         Each source is drawn once a sample and every edge of the path is perturbed by it: nothing is linearised.
 
         Args:
-            target: the frame of which the pose is returned.
-            reference: the frame it is relative to.
+            frame: the frame of which the pose is returned.
+            relative_to: the frame it is relative to; the root of its tree if omitted.
             count: how many samples.
             seed: of the random numbers; the same seed gives the same poses.
             q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
 
         Returns:
-            (count, 7) reference_from_target: x, y, z, qx, qy, qz, qw; read-only.
+            (count, 7) relative_to_from_frame: x, y, z, qx, qy, qz, qw; read-only.
 
         Raises:
             UnknownNameError: no such frame.
@@ -1624,13 +1624,13 @@ class SceneGraph:
     def twist_frames(self) -> tuple[str, ...]:
         """Names of the frames that have a twist edge, in insertion order."""
 
-    def twist_path(self, reference: str, body: str) -> tuple[str, ...]:
+    def twist_path(self, body: str, *, relative_to_body: str) -> tuple[str, ...]:
         """
         Return the frames whose twist edges lead from one body to another. O(t) for t twist edges.
 
         Args:
-            reference: the body to start from.
             body: the body to reach.
+            relative_to_body: the body to start from.
 
         Returns:
             Names of the frames, nearest to the body first; none when there is no path.
@@ -1817,19 +1817,19 @@ class SceneGraph:
             ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
-    def pose_batch(self, target: str, reference: str, q: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
+    def pose_batch(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
         """
         Return the pose of one frame relative to another for many configurations. O(m depth).
 
-        Other threads run meanwhile. Row i has the bits of ``pose(target, reference, q=q[i])``.
+        Other threads run meanwhile. Row i has the bits of ``pose(frame, relative_to=relative_to, q=q[i])``.
 
         Args:
-            target: the frame of which the pose is returned.
-            reference: the frame it is relative to.
+            frame: the frame of which the pose is returned.
+            relative_to: the frame it is relative to; the root of its tree if omitted.
             q: (m, n_joints) configurations, radians or metres.
 
         Returns:
-            (m, 7) reference_from_target: x, y, z, qx, qy, qz, qw; read-only.
+            (m, 7) relative_to_from_frame: x, y, z, qx, qy, qz, qw; read-only.
 
         Raises:
             UnknownNameError: no such frame.
@@ -1861,13 +1861,13 @@ class SceneGraph:
         """
 
     @overload
-    def pose(self, target: str, reference: str, *, q: numpy.typing.ArrayLike | None = None) -> Pose:
+    def pose(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> Pose:
         """
-        Return the pose of one frame relative to another: reference_from_target. O(depth log n).
+        Return the pose of one frame relative to another: relative_to_from_frame. O(depth log n).
 
         Args:
-            target: the frame of which the pose is returned.
-            reference: the frame it is relative to, and in whose axes the coordinates are.
+            frame: the frame of which the pose is returned.
+            relative_to: the frame it is relative to, and in whose axes the coordinates are; the root of its tree if omitted.
             q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
 
         Raises:
@@ -1877,15 +1877,15 @@ class SceneGraph:
         """
 
     @overload
-    def pose(self, target: str, reference: str, *, stamp: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> Pose:
+    def pose(self, frame: str, *, relative_to: str | None = None, stamp: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> Pose:
         """
         Return the pose of one frame relative to another at a time, by stamped poses. O(depth log n).
 
         Edges without stamped poses keep their pose; joints are at q.
 
         Args:
-            target: the frame of which the pose is returned.
-            reference: the frame it is relative to, and in whose axes the coordinates are.
+            frame: the frame of which the pose is returned.
+            relative_to: the frame it is relative to, and in whose axes the coordinates are; the root of its tree if omitted.
             stamp: seconds.
             q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
             policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer), of the ``preceding``,
@@ -1915,17 +1915,17 @@ class SceneGraph:
             UnknownNameError: no such frame.
         """
 
-    def twist_from_stamps(self, target: str, reference: str, *, first: float, second: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> numpy.typing.NDArray[numpy.float64]:
+    def twist_from_stamps(self, frame: str, *, relative_to: str | None = None, first: float, second: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> numpy.typing.NDArray[numpy.float64]:
         """
         Return (6,) the constant twist of a frame relative to another between two stamps.
 
-        It leads from the pose at the first stamp to that at the second. It is the twist of the target's body, at the
-        target's origin and in its axes, linear part first (m/s, rad/s): what ``set_twist`` takes, relative to the body of
-        the reference frame.
+        It leads from the pose at the first stamp to that at the second. It is the twist of the frame's body, at the
+        frame's origin and in its axes, linear part first (m/s, rad/s): what ``set_twist`` takes, relative to the body of
+        ``relative_to``.
 
         Args:
-            target: the frame that moves.
-            reference: the frame relative to which it moves.
+            frame: the frame that moves.
+            relative_to: the frame relative to which it moves; the root of its tree if omitted.
             first: stamp of the first pose, seconds.
             second: a later stamp, seconds.
             q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
@@ -2204,7 +2204,7 @@ class SceneGraph:
             SceneError: the frame already has a parent; a body would get two paths of poses, or two of twists.
         """
 
-    def set_twist(self, frame: str, reference: str, vector: numpy.typing.ArrayLike, *, covariance: numpy.typing.ArrayLike | None = None) -> SceneGraph:
+    def set_twist(self, frame: str, vector: numpy.typing.ArrayLike, *, relative_to_body: str, covariance: numpy.typing.ArrayLike | None = None) -> SceneGraph:
         """
         Set how a frame moves relative to another body: a twist edge.
 
@@ -2212,15 +2212,15 @@ class SceneGraph:
 
         Args:
             frame: the frame whose body moves.
-            reference: the body relative to which it moves.
-            vector: (6,) twist of the frame's body relative to the reference body, at the frame's origin and in its axes:
+            vector: (6,) twist of the frame's body relative to ``relative_to_body``, at the frame's origin and in its axes:
                 linear part in m/s, then angular part in rad/s.
+            relative_to_body: the body relative to which it moves.
             covariance: (6, 6) of the vector, symmetric positive semi-definite; None or zero: exact. Its error comes from a
                 source of its own and is the same for as long as the edge has this value.
 
         Raises:
             UnknownNameError: no such frame or body.
-            SceneError: the frame is on the reference body; it has a twist relative to another one; the twist is already
+            SceneError: the frame is on ``relative_to_body``; it has a twist relative to another one; the twist is already
                 given by a path of twists from that body to a frame joined to it by poses; a path of twists leads back; a
                 number is not finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.
         """
@@ -2738,7 +2738,7 @@ class SceneEdit:
             SceneError: the frame already has a parent; a body would get two paths of poses, or two of twists.
         """
 
-    def set_twist(self, frame: str, reference: str, vector: numpy.typing.ArrayLike, *, covariance: numpy.typing.ArrayLike | None = None) -> None:
+    def set_twist(self, frame: str, vector: numpy.typing.ArrayLike, *, relative_to_body: str, covariance: numpy.typing.ArrayLike | None = None) -> None:
         """
         Set how a frame moves relative to another body: a twist edge.
 
@@ -2746,15 +2746,15 @@ class SceneEdit:
 
         Args:
             frame: the frame whose body moves.
-            reference: the body relative to which it moves.
-            vector: (6,) twist of the frame's body relative to the reference body, at the frame's origin and in its axes:
+            vector: (6,) twist of the frame's body relative to ``relative_to_body``, at the frame's origin and in its axes:
                 linear part in m/s, then angular part in rad/s.
+            relative_to_body: the body relative to which it moves.
             covariance: (6, 6) of the vector, symmetric positive semi-definite; None or zero: exact. Its error comes from a
                 source of its own and is the same for as long as the edge has this value.
 
         Raises:
             UnknownNameError: no such frame or body.
-            SceneError: the frame is on the reference body; it has a twist relative to another one; the twist is already
+            SceneError: the frame is on ``relative_to_body``; it has a twist relative to another one; the twist is already
                 given by a path of twists from that body to a frame joined to it by poses; a path of twists leads back; a
                 number is not finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.
         """
@@ -3272,13 +3272,13 @@ class Kinematics:
         (n, 7) x, y, z, qx, qy, qz, qw of each frame relative to its root, in frame_names order; read-only.
         """
 
-    def pose(self, target: str, reference: str | None = None) -> Pose:
+    def pose(self, frame: str, *, relative_to: str | None = None) -> Pose:
         """
-        Return the pose of one frame relative to another at this configuration: reference_from_target.
+        Return the pose of one frame relative to another at this configuration: relative_to_from_frame.
 
         Args:
-            target: the frame of which the pose is returned.
-            reference: the frame it is relative to; the root of its tree if omitted.
+            frame: the frame of which the pose is returned.
+            relative_to: the frame it is relative to; the root of its tree if omitted.
 
         Raises:
             UnknownNameError: no such frame.
@@ -3301,17 +3301,17 @@ class Kinematics:
             DisconnectedError: ``axes`` is in another tree.
         """
 
-    def twist(self, target: str, reference: str | None = None, *, axes: str | None = None) -> numpy.typing.NDArray[numpy.float64]:
+    def twist(self, frame: str, *, relative_to: str | None = None, axes: str | None = None) -> numpy.typing.NDArray[numpy.float64]:
         """
         Return the twist (6,) that the joint velocities give. O(depth).
 
-        Linear part (m/s) of the target's origin, then angular part (rad/s). In the notation of relations it is
-        ``(target|its body, body of the reference, [axes])``.
+        Linear part (m/s) of the frame's origin, then angular part (rad/s). In the notation of relations it is
+        ``(frame|its body, body of relative_to, [axes])``.
 
         Args:
-            target: the frame whose body moves, and whose origin is the point.
-            reference: a frame of the body relative to which it moves; the root if omitted.
-            axes: the frame in whose axes the numbers are; the reference if omitted, the target for the body-fixed twist.
+            frame: the frame whose body moves, and whose origin is the point.
+            relative_to: a frame of the body relative to which it moves; the root of its tree if omitted.
+            axes: the frame in whose axes the numbers are; ``relative_to`` if omitted, ``frame`` for the body-fixed twist.
 
         Raises:
             UnknownNameError: no such frame.
@@ -3444,7 +3444,7 @@ class SceneArrays:
             CapacityError: the joint's name is too long.
         """
 
-    def set_twist(self, frame: str, reference: str, vector: numpy.typing.ArrayLike, *, covariance: numpy.typing.ArrayLike | None = None) -> None:
+    def set_twist(self, frame: str, vector: numpy.typing.ArrayLike, *, relative_to_body: str, covariance: numpy.typing.ArrayLike | None = None) -> None:
         """
         Set how a frame moves relative to another body: a twist edge.
 
@@ -3452,8 +3452,7 @@ class SceneArrays:
 
         Args:
             frame: the frame whose body moves.
-            reference: the body relative to which it moves.
-            vector: (6,) twist of the frame's body relative to the reference body, at the frame's origin and in its axes:
+            vector: (6,) twist of the frame's body relative to ``relative_to_body``, at the frame's origin and in its axes:
                 linear part in m/s, then angular part in rad/s.
             covariance: (6, 6) of the vector, symmetric positive semi-definite; None or zero: exact. Its error comes from a
                 source of its own and is the same for as long as the edge has this value.
@@ -3877,19 +3876,19 @@ class SceneArrays:
             UnknownNameError: no such frame.
         """
 
-    def gaussian_pose(self, target: str, reference: str, *, q: numpy.typing.ArrayLike | None = None) -> GaussianPose:
+    def gaussian_pose(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> GaussianPose:
         """
         Return the pose of one frame relative to another with its covariance. O(depth).
 
         The same bits as ``SceneGraph.gaussian_pose``. For the writer: it works in the arrays' own scratch.
 
         Args:
-            target: the frame of which the pose is returned.
-            reference: the frame it is relative to.
+            frame: the frame of which the pose is returned.
+            relative_to: the frame it is relative to; the root of its tree if omitted.
             q: (n_joints,) configuration, radians or metres; the present one if omitted.
 
         Returns:
-            reference_from_target.
+            relative_to_from_frame.
 
         Raises:
             UnknownNameError: no such frame.
@@ -3920,15 +3919,15 @@ class SceneArrays:
         """
 
     @overload
-    def pose(self, target: str, reference: str | None = None, *, q: numpy.typing.ArrayLike | None = None) -> Pose:
+    def pose(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> Pose:
         """
-        Return reference_from_target. O(depth); O(1) without reference and q.
+        Return the pose of one frame relative to another: relative_to_from_frame. O(depth); O(1) without relative_to and q.
 
         The same bits as ``SceneGraph.pose`` gives at this configuration.
 
         Args:
-            target: the frame of which the pose is returned.
-            reference: the frame it is relative to; the root of its tree if omitted.
+            frame: the frame of which the pose is returned.
+            relative_to: the frame it is relative to; the root of its tree if omitted.
             q: configuration (n_joints,); the present one if omitted.
 
         Raises:
@@ -3938,15 +3937,15 @@ class SceneArrays:
         """
 
     @overload
-    def pose(self, target: str, reference: str | None = None, *, stamp: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> Pose:
+    def pose(self, frame: str, *, relative_to: str | None = None, stamp: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> Pose:
         """
-        Return reference_from_target at a time, by the stamped poses of the edges on the path.
+        Return the pose of one frame relative to another at a time, by the stamped poses of the edges on the path.
 
         O(depth + poses of the edges). The same bits as ``SceneGraph.pose`` for this configuration and stamp.
 
         Args:
-            target: the frame of which the pose is returned.
-            reference: the frame it is relative to; the root of its tree if omitted.
+            frame: the frame of which the pose is returned.
+            relative_to: the frame it is relative to; the root of its tree if omitted.
             stamp: seconds.
             q: (n_joints,) configuration, radians or metres; the present one if omitted.
             policy: between two stamps: ``closest``, ``preceding``, ``interpolated`` or ``screw``.
@@ -3992,13 +3991,13 @@ class SceneArrays:
             UnknownNameError: no such frame.
         """
 
-    def twist_from_stamps(self, target: str, reference: str, *, first: float, second: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> numpy.typing.NDArray[numpy.float64]:
+    def twist_from_stamps(self, frame: str, *, relative_to: str | None = None, first: float, second: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> numpy.typing.NDArray[numpy.float64]:
         """
         Return (6,) the constant twist between the poses at two stamps, as ``SceneGraph.twist_from_stamps``.
 
         Args:
-            target: the frame that moves.
-            reference: the frame relative to which it moves.
+            frame: the frame that moves.
+            relative_to: the frame relative to which it moves; the root of its tree if omitted.
             first: stamp of the first pose, seconds.
             second: a later stamp, seconds.
             q: (n_joints,) configuration, radians or metres; the present one if omitted.
@@ -4041,13 +4040,13 @@ class SceneArrays:
     def twist_frames(self) -> tuple[str, ...]:
         """Names of the frames that have a twist edge, in insertion order."""
 
-    def twist_path(self, reference: str, body: str) -> tuple[str, ...]:
+    def twist_path(self, body: str, *, relative_to_body: str) -> tuple[str, ...]:
         """
         Return the frames whose twist edges lead from one body to another. O(t) for t twist edges.
 
         Args:
-            reference: the body to start from.
             body: the body to reach.
+            relative_to_body: the body to start from.
 
         Returns:
             Names of the frames, nearest to the body first; none when there is no path.
@@ -4466,11 +4465,11 @@ class InverseKinematicsResult:
 
     @property
     def position_error(self) -> float:
-        """Metres between the tip at ``q`` and the target."""
+        """Metres between the frame at ``q`` and the target."""
 
     @property
     def rotation_error(self) -> float:
-        """Radians between the tip at ``q`` and the target."""
+        """Radians between the frame at ``q`` and the target."""
 
     @property
     def iterations(self) -> int:
@@ -4517,9 +4516,9 @@ class InverseKinematicsSolutions:
 
     def __repr__(self) -> str: ...
 
-def inverse_kinematics(scene: SceneGraph, tip: str, *, target: Pose, joints: Sequence[str], q: numpy.typing.ArrayLike, reference: str | None = None, position_only: bool = False, seed: int = 0, restarts: int = 25, iterations: int = 100, position_tolerance: float = 1e-05, rotation_tolerance: float = 1e-05) -> InverseKinematicsResult:
+def inverse_kinematics(scene: SceneGraph, frame: str, *, target_pose: Pose, joints: Sequence[str], q: numpy.typing.ArrayLike, relative_to: str | None = None, position_only: bool = False, seed: int = 0, restarts: int = 25, iterations: int = 100, position_tolerance: float = 1e-05, rotation_tolerance: float = 1e-05) -> InverseKinematicsResult:
     """
-    Find joint values that put the tip frame at a pose.
+    Find joint values that put a frame at a pose.
 
     The first try starts at ``q``, the others at random configurations within the limits (unlimited angles: -pi to pi).
     A solution keeps the limits; its angles are turned by whole turns to where they are nearest to ``q``. About 20 us
@@ -4527,13 +4526,13 @@ def inverse_kinematics(scene: SceneGraph, tip: str, *, target: Pose, joints: Seq
 
     Args:
         scene: the version of the scene.
-        tip: frame to place.
-        target: reference_from_tip.
-        joints: names of the joints that may move; those off the chain from reference to tip stay as they are.
+        frame: the frame to place, such as the tool frame of an arm.
+        target_pose: relative_to_from_frame.
+        joints: names of the joints that may move; those off the chain from ``relative_to`` to ``frame`` stay as they are.
         q: (n_joints,) values of all joints, and the first start.
-        reference: frame that the target is relative to; the root of the tip if omitted. It may be moved by the joints
-            too.
-        position_only: place the origin of the tip and leave its orientation open.
+        relative_to: the frame that the target pose is relative to; the root of the frame's tree if omitted. The joints may
+            move it too.
+        position_only: place the origin of the frame and leave its orientation open.
         seed: of the random configurations; the same seed gives the same result.
         restarts: random configurations to try after ``q``.
         iterations: steps of one try.
@@ -4542,14 +4541,14 @@ def inverse_kinematics(scene: SceneGraph, tip: str, *, target: Pose, joints: Seq
 
     Raises:
         UnknownNameError: a frame or joint that is not in the scene.
-        DisconnectedError: tip and reference are in different trees.
+        DisconnectedError: ``frame`` and ``relative_to`` are in different trees.
         ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option that makes no
             sense.
     """
 
-def inverse_kinematics_solutions(scene: SceneGraph, tip: str, *, target: Pose, joints: Sequence[str], q: numpy.typing.ArrayLike, count: int, world: CollisionWorld | None = None, separation: float = 0.1, reference: str | None = None, position_only: bool = False, seed: int = 0, restarts: int = 100, iterations: int = 100, position_tolerance: float = 1e-05, rotation_tolerance: float = 1e-05) -> InverseKinematicsSolutions:
+def inverse_kinematics_solutions(scene: SceneGraph, frame: str, *, target_pose: Pose, joints: Sequence[str], q: numpy.typing.ArrayLike, count: int, world: CollisionWorld | None = None, separation: float = 0.1, relative_to: str | None = None, position_only: bool = False, seed: int = 0, restarts: int = 100, iterations: int = 100, position_tolerance: float = 1e-05, rotation_tolerance: float = 1e-05) -> InverseKinematicsSolutions:
     """
-    Find several different joint values that put the tip frame at a pose.
+    Find several different joint values that put a frame at a pose.
 
     Tries ``q`` and then random configurations until ``count`` solutions are found or the restarts are used up. When the
     first one collides in frames that have the same relative pose in every solution, such as the hand and a wall, all
@@ -4557,15 +4556,16 @@ def inverse_kinematics_solutions(scene: SceneGraph, tip: str, *, target: Pose, j
 
     Args:
         scene: the version of the scene.
-        tip: frame to place.
-        target: reference_from_tip.
+        frame: the frame to place, such as the tool frame of an arm.
+        target_pose: relative_to_from_frame.
         joints: names of the joints that may move.
         q: (n_joints,) values of all joints, and the first start.
         count: how many solutions to find.
         world: keep only configurations that are free in this world; all if omitted.
         separation: two solutions differ by more than this in some joint, radians or metres.
-        reference: frame that the target is relative to; the root of the tip if omitted. The joints may move it too.
-        position_only: place the origin of the tip and leave its orientation free.
+        relative_to: the frame that the target pose is relative to; the root of the frame's tree if omitted. The joints may
+            move it too.
+        position_only: place the origin of the frame and leave its orientation free.
         seed: of the random configurations; the same seed gives the same result.
         restarts: random configurations to try after ``q``.
         iterations: steps of one try.
@@ -4574,7 +4574,7 @@ def inverse_kinematics_solutions(scene: SceneGraph, tip: str, *, target: Pose, j
 
     Raises:
         UnknownNameError: a frame or joint that is not in the scene.
-        DisconnectedError: tip and reference are in different trees.
+        DisconnectedError: ``frame`` and ``relative_to`` are in different trees.
         ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option out of its range.
     """
 
@@ -4779,31 +4779,31 @@ def search_path(world: CollisionWorld, joints: Sequence[str], *, start: numpy.ty
         ConfigurationError: a configuration of the wrong length, a mimic joint, an option that makes no sense.
     """
 
-def straight_line(scene: SceneGraph, tip: str, *, start: numpy.typing.ArrayLike, target: Pose, joints: Sequence[str], world: CollisionWorld | None = None, reference: str | None = None, position_step: float = 0.005, rotation_step: float = 0.05, max_joint_jump: float = 0.3, deviation: float = 0.0005, resolution: float = 0.01, position_only: bool = False) -> StraightLineResult:
+def straight_line(scene: SceneGraph, frame: str, *, start: numpy.typing.ArrayLike, target_pose: Pose, joints: Sequence[str], world: CollisionWorld | None = None, relative_to: str | None = None, position_step: float = 0.005, rotation_step: float = 0.05, max_joint_jump: float = 0.3, deviation: float = 0.0005, resolution: float = 0.01, position_only: bool = False) -> StraightLineResult:
     """
-    Move the tip frame straight to a target: translation linearly, rotation along the shorter arc.
+    Move a frame straight to a target pose: translation linearly, rotation along the shorter arc.
 
     Inverse kinematics is solved at each step from the solution before, without restarts, so the arm does not change its
     posture on the path.
 
     Args:
         scene: the version of the scene.
-        tip: frame to move.
+        frame: the frame to move, such as the tool frame of an arm.
         start: (n_joints,) full configuration where the motion begins.
-        target: reference_from_tip at the end.
+        target_pose: relative_to_from_frame at the end.
         joints: names of the joints that may move.
         world: what must not collide; None for no collision check.
-        reference: frame that the target is relative to; the root of the tip if omitted.
+        relative_to: the frame that the target pose is relative to; the root of the frame's tree if omitted.
         position_step: metres between two solutions.
         rotation_step: radians between two solutions.
         max_joint_jump: largest change of any joint between two solutions, radians or metres.
-        deviation: metres that the tip may leave the line between two rows of the path.
+        deviation: metres that the frame's origin may leave the line between two rows of the path.
         resolution: of the collision check, radians or metres of any joint.
-        position_only: keep the origin of the tip on the line and leave its orientation open.
+        position_only: keep the origin of the frame on the line and leave its orientation open.
 
     Raises:
         UnknownNameError: a joint or frame that is not in the scene.
-        DisconnectedError: tip and reference are in different trees.
+        DisconnectedError: ``frame`` and ``relative_to`` are in different trees.
         ConfigurationError: a start of the wrong length or outside the limits, an option that makes no sense.
     """
 

@@ -129,7 +129,7 @@ class DuplicateNameError(SceneError):
 
 
 class DisconnectedError(SceneError):
-    """Two frames stand in different trees: no relation between them is known. Attributes: ``target``, ``reference``."""
+    """Two frames are in different trees: no relation between them is known. Attributes: ``frame``, ``relative_to``."""
 
 
 class StampError(SceneError):

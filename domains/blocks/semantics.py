@@ -153,7 +153,7 @@ class Semantics(DomainSemantics):
         heights = [_height(scene, frame) for frame in blocks.values()]
         middle = max(heights, default=0.0) / 2
         for surface in scene.frames_of_class("surface"):
-            root_from_surface = scene.pose(surface, scene.root(surface), q=q)
+            root_from_surface = scene.pose(surface, relative_to=scene.root(surface), q=q)
             for cell in _cells(scene, surface):
                 point = _cell_point(scene, surface, cell) + np.array([0.0, 0.0, middle])
                 if self._reaches(scene, root_from_surface @ Pose(point), q):
@@ -194,7 +194,7 @@ class Semantics(DomainSemantics):
             down = Pose([0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0])
             target = Pose(root_from_point.translation, quat_xyzw_about_z(turn * math.pi / 2)) @ down
             found = inverse_kinematics(
-                scene, self.manipulator.tool, target=target, joints=self.manipulator.joints, q=q, restarts=10
+                scene, self.manipulator.tool, target_pose=target, joints=self.manipulator.joints, q=q, restarts=10
             )
             if found.status is InverseKinematicsStatus.SOLVED:
                 return True
@@ -261,7 +261,7 @@ def _lowest_top(scene: SceneGraph, surface: str, q: NDArray[np.float64]) -> floa
         return -math.inf
     (x0, y0, _), (x1, y1, top) = shape_bounds(scene, surface)
     corners = [[x, y, top] for x in (x0, x1) for y in (y0, y1)]
-    return float(scene.pose(surface, scene.root(surface), q=q).apply(corners)[:, 2].min())
+    return float(scene.pose(surface, relative_to=scene.root(surface), q=q).apply(corners)[:, 2].min())
 
 
 def _bottom(scene: SceneGraph, frame: str) -> float:

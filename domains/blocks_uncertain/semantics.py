@@ -93,7 +93,7 @@ class Semantics(DomainSemantics):
         if fact.predicate == "located":
             tolerances = self._tolerances(scene, block)
             return near_expected(
-                scene, block, self.manipulator.base, directions=_LEVEL, tolerances=tolerances, q=q, seed=0
+                scene, block, relative_to=self.manipulator.base, directions=_LEVEL, tolerances=tolerances, q=q, seed=0
             )
         if fact.predicate == "matched":
             return self._matched(scene, block, self._frames(scene)[fact.arguments[1]], q)
@@ -103,7 +103,7 @@ class Semantics(DomainSemantics):
         i, j = (int(part) for part in fact.arguments[1].rsplit("__", 2)[1:])
         middle = _RESOLUTION * np.array([i, j, 0.0])
         half = np.array([_RESOLUTION / 2, _RESOLUTION / 2, np.inf])
-        return point_inside(scene, block, support, lower=middle - half, upper=middle + half, q=q)
+        return point_inside(scene, block, relative_to=support, lower=middle - half, upper=middle + half, q=q)
 
     def explain_unmet(self, fact: Fact, scene: SceneGraph, q: NDArray[np.float64]) -> str:
         """Return the probability that is reached, and the one asked."""
@@ -157,7 +157,7 @@ class Semantics(DomainSemantics):
         """Whether a block is known, in the level and in its turn about z, at least as well as any camera tells."""
         block = self._frames(scene)[name]
         for camera in scene.frames_of_class("camera"):
-            variances = np.diag(scene.gaussian_pose(block, camera, q=q).covariance)
+            variances = np.diag(scene.gaussian_pose(block, relative_to=camera, q=q).covariance)
             told = np.diag(CameraModel.of(scene, camera).covariance)
             if np.all(variances[[0, 1, 5]] <= told[[0, 1, 5]] * (1.0 + 1e-9)):
                 return True
@@ -167,7 +167,7 @@ class Semantics(DomainSemantics):
         """Return how probably a block would stand on another, put there with the least quarter turn."""
         base = self.manipulator.base
         _, joint = scene.joint_gaussian([(block, base), (below, base)], q=q)
-        x, y, _ = scene.pose(block, below, q=q).rotate([1.0, 0.0, 0.0])
+        x, y, _ = scene.pose(block, relative_to=below, q=q).rotate([1.0, 0.0, 0.0])
         turn = math.pi / 2 * round(atan2(y, x) / (math.pi / 2))
         turned = np.array([[cos(turn), -sin(turn)], [sin(turn), cos(turn)]])
         relative = np.zeros((2, 12))

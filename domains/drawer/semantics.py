@@ -110,11 +110,11 @@ class Semantics(DomainSemantics):
         moved = np.array(q)
         closed, opened = _limits(scene, drawer)
         moved[_entry(scene, drawer)] = opened
-        out = scene.pose(handle, scene.root(handle), q=moved).translation
+        out = scene.pose(handle, relative_to=scene.root(handle), q=moved).translation
         moved[_entry(scene, drawer)] = closed
-        inwards = scene.pose(handle, scene.root(handle), q=moved).translation - out
-        root_from_handle = scene.pose(handle, scene.root(handle), q=q)
-        tool = scene.pose(self.manipulator.tool, scene.root(handle), q=q)
+        inwards = scene.pose(handle, relative_to=scene.root(handle), q=moved).translation - out
+        root_from_handle = scene.pose(handle, relative_to=scene.root(handle), q=q)
+        tool = scene.pose(self.manipulator.tool, relative_to=scene.root(handle), q=q)
 
         def order(grasp: Grasp) -> tuple[float, float]:
             held = root_from_handle @ grasp.object_from_tool

@@ -123,7 +123,7 @@ class Semantics(DomainSemantics):
 
     def _grasps(self, context: ActionContext, item: str, arm: str) -> list[Grasp]:
         """Return the grasps of an item: from above first."""
-        root_from_item = context.scene.pose(item, context.scene.root(item), q=context.q)
+        root_from_item = context.scene.pose(item, relative_to=context.scene.root(item), q=context.q)
 
         def steepness(grasp: Grasp) -> float:
             return round(float((root_from_item @ grasp.object_from_tool).rotate([0.0, 0.0, 1.0])[2]), 3)
@@ -133,8 +133,8 @@ class Semantics(DomainSemantics):
     def _placements(self, context: ActionContext, item: str, place: str, arm: str) -> Iterator[Placement]:
         """Yield where an item may rest, on whichever side the hand can come to from above."""
         scene, q, manipulator = context.scene, context.q, context.arm(arm).manipulator
-        root_from_place = scene.pose(place, scene.root(place), q=q)
-        item_from_tool = scene.pose(manipulator.tool, item, q=q)
+        root_from_place = scene.pose(place, relative_to=scene.root(place), q=q)
+        item_from_tool = scene.pose(manipulator.tool, relative_to=item, q=q)
         settings = PlacementSettings(is_packed=False, any_face=True)
         for placement in placements_on_surface(
             scene, item, place, q=q, rng=context.rng, manipulator=manipulator, settings=settings
@@ -150,8 +150,10 @@ class Semantics(DomainSemantics):
         """Yield where hands may meet: before the middle of the two bases, on the side on which the places are."""
         scene, q = context.scene, context.q
         root = scene.root(scene.frame_names[0])
-        first, second = (scene.pose(context.arm(arm).manipulator.base, root, q=q).translation for arm in (giver, taker))
-        places = [scene.pose(place, root, q=q).translation for place in _places(scene)]
+        first, second = (
+            scene.pose(context.arm(arm).manipulator.base, relative_to=root, q=q).translation for arm in (giver, taker)
+        )
+        places = [scene.pose(place, relative_to=root, q=q).translation for place in _places(scene)]
         middle, across = (first + second) / 2, second - first
         ahead = np.cross(across, [0.0, 0.0, 1.0])
         ahead /= norm(ahead) or 1.0

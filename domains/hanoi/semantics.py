@@ -94,7 +94,7 @@ class Semantics(TabletopSemantics):
         lifts = [_LEAST_LIFT]
         for rod in scene.children(place):
             if rod not in movable_frames(scene) and any(attached.collision for attached in scene.shapes(rod)):
-                top = scene.pose(rod, below).apply(shape_bounds(scene, rod)[1])[2]
+                top = scene.pose(rod, relative_to=below).apply(shape_bounds(scene, rod)[1])[2]
                 lifts.append(float(top) - foot + _ABOVE_ROD)
         return max(lifts)
 
@@ -117,7 +117,7 @@ def _fits(scene: SceneGraph, disc: str, semantics: Semantics) -> tuple[Fact, ...
 def _is_over_middle(context: ActionContext, disc: str, grasp: Grasp) -> bool:
     """Tell whether the hand comes from above to where the rod is."""
     scene = context.scene
-    root_from_disc = scene.pose(disc, scene.root(disc), q=context.q)
+    root_from_disc = scene.pose(disc, relative_to=scene.root(disc), q=context.q)
     is_steep = root_from_disc.rotate(grasp.object_from_tool.rotate([0.0, 0.0, 1.0]))[2] < _STEEP
     return bool(is_steep and norm(grasp.object_from_tool.translation[:2]) < _IN_THE_MIDDLE)
 

@@ -187,7 +187,7 @@ class _Region:
 
     def pose_of(self, scene: SceneGraph, item: str) -> Pose:
         """Return the pose of an item that hangs off the support, in the region's frame."""
-        return scene.local_pose(item) if self.support == self.frame else scene.pose(item, self.frame)
+        return scene.local_pose(item) if self.support == self.frame else scene.pose(item, relative_to=self.frame)
 
     def overhang(self, scene: SceneGraph, item: str) -> float:
         """Return by how many metres the footprint of an item reaches beyond the region; negative inside."""

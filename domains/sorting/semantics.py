@@ -106,7 +106,7 @@ class Semantics(TabletopSemantics):
         for other in others:
             apart = np.abs(grid - scene.local_pose(other).translation[:2]) - half - _half_width(scene, other)
             free &= np.any(apart >= [_NARROW, _WIDE], axis=1)
-        base = scene.pose(self.manipulator.base, area, q=context.q).translation[:2]
+        base = scene.pose(self.manipulator.base, relative_to=area, q=context.q).translation[:2]
         found = grid[free]
         away = np.round(norms(found - base), 6)
         chosen: list[tuple[float, float]] = []

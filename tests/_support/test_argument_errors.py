@@ -29,8 +29,14 @@ BOX = tk.Box([0.1, 0.1, 0.1])
         (lambda: SCENE.add_frame("a", "world", shapes=BOX), "write it in brackets: [shape]"),
         (lambda: SCENE.add_frame("a", "world", shapes=[3]), "'shapes' must be a sequence of AttachedShape or Shape objects, not a list ([3])"),
         (lambda: SCENE.set_classes("cup", "movable"), "'classes' must be a sequence of strings, not a str ('movable'); write ['movable']"),
-        (lambda: SCENE.pose("cup", 3), "pose(): 'reference' must be a string, not an int (3)"),
-        (lambda: SCENE.pose("cup", "world", qq=[]), "got an unexpected keyword argument 'qq'; did you mean 'q'?"),
+        (lambda: SCENE.pose("cup", relative_to=3), "pose(): 'relative_to' must be a string, not an int (3)"),
+        (lambda: SCENE.pose("cup", "world"), "pose(): too many positional arguments; write pose(frame, relative_to=...)"),
+        (lambda: SCENE.pose(target="cup", reference="world"), "write pose(frame, relative_to=...)"),
+        (lambda: SCENE.gaussian_pose("cup", "world"), "write gaussian_pose(frame, relative_to=...)"),
+        (lambda: SCENE.at().twist("cup", "world"), "write twist(frame, relative_to=...)"),
+        (lambda: tk.SceneArrays(SCENE).pose("cup", "world"), "write pose(frame, relative_to=...)"),
+        (lambda: SCENE.set_twist("cup", "world", np.zeros(6)), "write set_twist(frame, vector, relative_to_body=...)"),
+        (lambda: SCENE.pose("cup", relative_to="world", qq=[]), "got an unexpected keyword argument 'qq'; did you mean 'q'?"),
         (lambda: SCENE.reparent("cup"), "missing a required argument: 'parent'; the signature is reparent(frame, parent, *, "),
         (lambda: tk.Box(1, 2, 3), "Box(): too many positional arguments; the signature is Box(size)"),
         (lambda: tk.Revolute([0, 0, 1], lower="x"), "Revolute(): 'lower' must be a number, not a str ('x')"),
@@ -39,7 +45,7 @@ BOX = tk.Box([0.1, 0.1, 0.1])
         (lambda: tk.simulate(None), "'plan' must be a Plan, not None; planning found none; see result.explanation"),
         (lambda: tk.plan("panda_table", goal="(on a b)"), "load it first: tk.load_scene('panda_table')"),
         (lambda: tk.load_scene(SCENE), "'files' must be a str or a PathLike, not a SceneGraph"),
-        (lambda: tk.plans.ObjectAt("a", tk.Pose(), "table"), "'reference' must be a str, not a Pose"),
+        (lambda: tk.plans.ObjectAt("a", tk.Pose(), relative_to=tk.Pose()), "'relative_to' must be a str, not a Pose"),
         (lambda: tk.load_manipulator(3), "'name' must be a str or a Path, not an int (3)"),
     ],
 )  # fmt: skip
@@ -134,7 +140,9 @@ def test_a_frame_that_is_no_object_says_which_class_it_lacks(goal: str | list[st
 def test_a_goal_at_a_pose_alone_is_named_alone() -> None:
     """The empty conjunction of PDDL is not shown."""
     scene = tk.load_scene("panda_table", "blocks1")
-    result = tk.plan(scene, goal=tk.plans.ObjectAt("a", "table", scene.pose("a", "table")), seed=0)
+    result = tk.plan(
+        scene, goal=tk.plans.ObjectAt("a", scene.pose("a", relative_to="table"), relative_to="table"), seed=0
+    )
     assert result.explanation.startswith("The goal 'a' at (")
     assert "(and)" not in result.explanation
 

@@ -96,9 +96,9 @@ def test_construct_world(benchmark: BenchmarkFixture, scene: SceneGraph) -> None
 @pytest.mark.benchmark(group="inverse kinematics")
 def test_inverse_kinematics(benchmark: BenchmarkFixture, scene: SceneGraph, qs: NDArray[np.float64]) -> None:
     """200 reachable random poses with up to 25 restarts."""
-    targets = [scene.pose(TIP, "world", q=q) for q in qs[:200]]
+    targets = [scene.pose(TIP, relative_to="world", q=q) for q in qs[:200]]
     middle = scene.joint_limits.mean(axis=1)
-    results = benchmark(lambda: [inverse_kinematics(scene, TIP, target=t, joints=ARM, q=middle) for t in targets])
+    results = benchmark(lambda: [inverse_kinematics(scene, TIP, target_pose=t, joints=ARM, q=middle) for t in targets])
     assert all(result.status.name == "SOLVED" for result in results)
 
 

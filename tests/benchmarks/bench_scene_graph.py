@@ -86,7 +86,7 @@ def test_pose_along_eight_joints(benchmark: BenchmarkFixture, scene: SceneGraph)
 
 def test_forward_kinematics(benchmark: BenchmarkFixture, scene: SceneGraph) -> None:
     """Compute all poses."""
-    assert benchmark(scene.at, Q).pose("link7") == scene.pose("link7", "world", q=Q)
+    assert benchmark(scene.at, Q).pose("link7") == scene.pose("link7", relative_to="world", q=Q)
 
 
 def test_jacobian(benchmark: BenchmarkFixture, scene: SceneGraph) -> None:
@@ -123,7 +123,9 @@ def plain(scene: SceneGraph) -> dict[str, PlainFrame]:
     return {
         name: PlainFrame(
             scene.parent(name),
-            np.eye(4) if (above := scene.parent(name)) is None else scene.pose(name, above, q=Q).as_matrix(),
+            np.eye(4)
+            if (above := scene.parent(name)) is None
+            else scene.pose(name, relative_to=above, q=Q).as_matrix(),
         )
         for name in scene.frame_names
     }

@@ -34,9 +34,13 @@ HALF = 0.025 * np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]])
 def draw(axes: Axes, scene: SceneGraph, world: SceneGraph, title: str) -> None:
     """Draw from above where blocks are, full, and where they are believed to be, with ellipses of 95 %."""
     for block, color in COLORS.items():
-        axes.add_patch(Polygon(world.pose(block, "world").apply(HALF)[:, :2], color=color, alpha=0.45, lw=0))
-        axes.add_patch(Polygon(scene.pose(block, "world").apply(HALF)[:, :2], fill=False, ec=color, lw=1.2, ls="--"))
-        mean, covariance = point_distribution(scene, block, "world")
+        axes.add_patch(
+            Polygon(world.pose(block, relative_to="world").apply(HALF)[:, :2], color=color, alpha=0.45, lw=0)
+        )
+        axes.add_patch(
+            Polygon(scene.pose(block, relative_to="world").apply(HALF)[:, :2], fill=False, ec=color, lw=1.2, ls="--")
+        )
+        mean, covariance = point_distribution(scene, block, relative_to="world")
         values, vectors = np.linalg.eigh(covariance[:2, :2])
         width, height = 2.0 * np.sqrt(5.991 * values)
         angle = float(np.degrees(np.arctan2(vectors[1, 0], vectors[0, 0])))

@@ -133,12 +133,12 @@ def kinematics_rows(effort: Effort) -> list[str]:
     scene = blocks_scene()
     limits = scene.joint_limits
     qs = np.random.default_rng(3).uniform(limits[:, 0], limits[:, 1], (200, len(limits)))
-    targets = [scene.pose(TIP, "world", q=q) for q in qs]
+    targets = [scene.pose(TIP, relative_to="world", q=q) for q in qs]
     middle = limits.mean(axis=1)
 
     def solve(target: Any, restarts: int) -> Any:
         return inverse_kinematics(
-            scene, TIP, target=target, joints=ARM, q=middle, restarts=restarts, position_tolerance=0.001,
+            scene, TIP, target_pose=target, joints=ARM, q=middle, restarts=restarts, position_tolerance=0.001,
             rotation_tolerance=0.005,
         )  # fmt: skip
 

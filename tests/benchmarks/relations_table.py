@@ -131,7 +131,7 @@ def arm(*, twists: bool) -> SceneGraph:
     for i in range(20):
         scene = scene.add_frame(f"thing{i}", "table", pose=Pose([0.1 * i, 0, 0]))
         if twists:
-            scene = scene.set_twist(f"thing{i}", "table", SIX)
+            scene = scene.set_twist(f"thing{i}", SIX, relative_to_body="table")
     return scene
 
 
@@ -144,7 +144,7 @@ def queries(scene: SceneGraph) -> tuple[Work, dict[str, Work]]:
     orientation = turned("[thing3]|thing3", "[tool]|link7", "[tool]")
     velocity = linear("thing3|thing3", "table", "[tool]")
     spin = AngularVelocityCoord("thing3", "table", "[tool]")
-    return lambda: scene.pose("thing3", "tool", q=q), {
+    return lambda: scene.pose("thing3", relative_to="tool", q=q), {
         "pose, as vector and matrix": lambda: relate(scene, full, q=q),
         "pose, as a homogeneous matrix": lambda: relate(scene, full, q=q, representation=HomogeneousMatrix),
         "pose, by the method of the scene": lambda: scene.relate(full, q=q),
@@ -195,7 +195,7 @@ def measured_edits() -> dict[str, float]:
             "reparent, twenty twists in the scene": lambda: moving.reparent("thing3", "tool", pose=grasp),
             "set_pose": lambda: still.set_pose("thing3", grasp),
             "set_pose, twenty twists in the scene": lambda: moving.set_pose("thing3", grasp),
-            "set_twist on one of twenty": lambda: moving.set_twist("thing3", "table", SIX),
+            "set_twist on one of twenty": lambda: moving.set_twist("thing3", SIX, relative_to_body="table"),
         }
     )
 

@@ -85,7 +85,7 @@ class Subject:
         self._best: dict[str, float] = {}
         self._work: dict[str, tuple[Callable[[Any], object], Sequence[object]]] = {
             "reparent": (lambda thing: scene.reparent(thing, "link7", pose=GRASP), things),
-            "pose": (lambda _: scene.pose("link7", "world", q=Q), things),
+            "pose": (lambda _: scene.pose("link7", relative_to="world", q=Q), things),
             "difference": (lambda version: diff(scene, version), versions),
             "copy": (lambda thing: {**plain, thing: ("link7", GRASP)}, things),
         }

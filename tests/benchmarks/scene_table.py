@@ -183,8 +183,8 @@ def queries(clock: Clock) -> Callable[[], list[Row]]:
     for i in range(DEPTH):
         turning = turning.set_joint(f"link{i}", Revolute([0, 1, 0]))
     q = np.linspace(-1, 1, DEPTH)
-    clock.add("pose", lambda: scene.pose("link7", "world"))
-    clock.add("turning", lambda: turning.pose("link7", "world", q=q))
+    clock.add("pose", lambda: scene.pose("link7", relative_to="world"))
+    clock.add("turning", lambda: turning.pose("link7", relative_to="world", q=q))
     changed = large.reparent("thing7", "link7").set_pose("thing50000", Pose([1, 2, 3])).set_pose("thing99", Pose())
     clock.add("diff", lambda: diff(large, changed))
     if importlib.util.find_spec("pytransform3d"):

@@ -293,18 +293,20 @@ def scenes(clock: Clock) -> Rows:
     pairs = {"small": ("n31", "n16"), "large": ("n527", "n512")}
     assert len(links_of(small, *pairs["small"])) == len(links_of(large, *pairs["large"])) == 8
     expected = compose(links_of(small, *pairs["small"]))
-    assert np.allclose(small.gaussian_pose(*pairs["small"]).covariance, expected.covariance, rtol=1e-9, atol=1e-18)
-    clock.add("pose", lambda: small.pose("n31", "n16"))
-    clock.add("gaussian", lambda: small.gaussian_pose("n31", "n16"))
-    clock.add("gaussian large", lambda: large.gaussian_pose(*pairs["large"]))
-    clock.add("correlated", lambda: shared.gaussian_pose("n31", "n16"))
+    assert np.allclose(
+        small.gaussian_pose("n31", relative_to="n16").covariance, expected.covariance, rtol=1e-9, atol=1e-18
+    )
+    clock.add("pose", lambda: small.pose("n31", relative_to="n16"))
+    clock.add("gaussian", lambda: small.gaussian_pose("n31", relative_to="n16"))
+    clock.add("gaussian large", lambda: large.gaussian_pose("n527", relative_to="n512"))
+    clock.add("correlated", lambda: shared.gaussian_pose("n31", relative_to="n16"))
     wide = long_path()
     other = wide.reparent("a3", "b3")
     assert len(wide.path("a3", "b3")) == 9
     assert other.noise("a3") is not None
     clock.add("reparent", lambda: wide.reparent("a3", "b3"))
-    seen = small.pose("n31", "n16") @ Pose.exp(0.002 * np.random.default_rng(6).normal(size=6))
-    measurement = Measurement.of_pose("n31", "n16", seen, 1e-6 * np.eye(6))
+    seen = small.pose("n31", relative_to="n16") @ Pose.exp(0.002 * np.random.default_rng(6).normal(size=6))
+    measurement = Measurement.of_pose("n31", seen, relative_to="n16", covariance=1e-6 * np.eye(6))
     clock.add("measured", lambda: small.condition(measurement))
     marginals(clock, small)
 
@@ -336,12 +338,12 @@ def marginals(clock: Clock, scene: SceneGraph) -> None:
     graph.add(gtsam.PriorFactorPose3(1, gtsam.Pose3(), tight))
     for name in scene.frame_names:
         i = int(name[1:])
-        values.insert(i, gtsam.Pose3(scene.pose(name, "n1").as_matrix()))
+        values.insert(i, gtsam.Pose3(scene.pose(name, relative_to="n1").as_matrix()))
         if i > 1:
             matrix, covariance = to_gtsam(GaussianPose(scene.local_pose(name), _covariance(scene, name)))
             model = gtsam.noiseModel.Gaussian.Covariance(covariance)
             graph.add(gtsam.BetweenFactorPose3(i // 2, i, gtsam.Pose3(matrix), model))
-    between = adjoint(scene.pose("n31", "n16").inverse())[np.ix_([3, 4, 5, 0, 1, 2], [3, 4, 5, 0, 1, 2])]
+    between = adjoint(scene.pose("n31", relative_to="n16").inverse())[np.ix_([3, 4, 5, 0, 1, 2], [3, 4, 5, 0, 1, 2])]
     maps = np.hstack([-between, np.eye(6)])
 
     def work() -> Array:
@@ -380,8 +382,8 @@ def evaluation(queries: int) -> tuple[dict[str, Array], dict[int, float]]:
     for count in SAMPLE_COUNTS[1:]:
         errors = []
         for target, reference in ends[:100]:
-            exact = scene.gaussian_pose(target, reference)
-            drawn = scene.sample_poses(target, reference, count=count, seed=count)
+            exact = scene.gaussian_pose(target, relative_to=reference)
+            drawn = scene.sample_poses(target, relative_to=reference, count=count, seed=count)
             sampled = fit_gaussian(drawn, mean=exact.mean).covariance
             errors.append(float(np.linalg.norm(sampled - exact.covariance) / np.linalg.norm(exact.covariance)))
         off[count] = float(np.median(errors))
@@ -389,7 +391,7 @@ def evaluation(queries: int) -> tuple[dict[str, Array], dict[int, float]]:
 
 
 def _sampler(scene: SceneGraph, count: int) -> Callable[[str, str], object]:
-    return lambda target, reference: scene.sample_poses(target, reference, count=count, seed=0)
+    return lambda target, reference: scene.sample_poses(target, relative_to=reference, count=count, seed=0)
 
 
 def _each(work: Callable[[str, str], object], ends: list[tuple[str, str]]) -> Array:

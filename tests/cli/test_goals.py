@@ -52,9 +52,9 @@ def test_options_say_what_the_library_would_be_given() -> None:
     """Points, poses, regions and joints, each beside PDDL; PDDL alone stays as it is."""
     assert wanted() is None
     assert wanted("(on a b)") == "(on a b)"
-    point = ObjectAt("a", "table", tk.Pose([0.1, -0.2, 0.3]), radians=None)
+    point = ObjectAt("a", tk.Pose([0.1, -0.2, 0.3]), relative_to="table", radians=None)
     assert wanted(at="a@table=0.1,-0.2,0.3") == [point]
-    pose = ObjectAt("a", "table", tk.Pose.from_rpy([0.1, -0.2, 0.3], [0.0, 0.0, 0.4]))
+    pose = ObjectAt("a", tk.Pose.from_rpy([0.1, -0.2, 0.3], [0.0, 0.0, 0.4]), relative_to="table")
     assert wanted("(on a b)", at="a @ table = 0.1, -0.2, 0.3, 0, 0, 0.4") == ["(on a b)", pose]
     assert wanted(inside="a@tray", arm="j1=0.5,j2=-1") == [ObjectIn("a", "tray"), ArmAt({"j1": 0.5, "j2": -1.0})]
 
@@ -63,7 +63,7 @@ def test_a_goal_file_holds_all_of_them(tmp_path: Path) -> None:
     """PDDL and goals in one list; tolerances that are left out are those of the classes."""
     file = tmp_path / "goals.json"
     pose = [0.1, 0.2, 0.05, 0.0, 0.0, 0.0, 1.0]
-    exact = ObjectAt("b", "table", tk.Pose([0.1, 0.2, 0.05]), metres=0.002, radians=None)
+    exact = ObjectAt("b", tk.Pose([0.1, 0.2, 0.05]), relative_to="table", metres=0.002, radians=None)
     goals = [
         "(handempty)",
         {"object": "a", "at": "table", "pose": pose},
@@ -74,7 +74,7 @@ def test_a_goal_file_holds_all_of_them(tmp_path: Path) -> None:
     file.write_text(json.dumps(goals))
     assert wanted(file=file) == [
         "(handempty)",
-        ObjectAt("a", "table", tk.Pose([0.1, 0.2, 0.05])),
+        ObjectAt("a", tk.Pose([0.1, 0.2, 0.05]), relative_to="table"),
         exact,
         ObjectIn("a", "tray"),
         ArmAt({"j1": 0.5}),

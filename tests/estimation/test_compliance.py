@@ -63,8 +63,8 @@ def test_a_cantilever_bends_as_the_textbook_says() -> None:
     load = 5.0
     for segments in (1, 4, 16):
         scene, model = cantilever(segments, load=load)
-        at_end = apply_compliance(scene, model).pose("end", "world").translation
-        slope = apply_compliance(scene, model).pose("end", "world").log()[4]
+        at_end = apply_compliance(scene, model).pose("end", relative_to="world").translation
+        slope = apply_compliance(scene, model).pose("end", relative_to="world").log()[4]
         assert -at_end[2] == pytest.approx(load * G * LENGTH**3 / (3 * BENDING), rel=1e-4)
         assert slope == pytest.approx(load * G * LENGTH**2 / (2 * BENDING), rel=1e-4)
 
@@ -76,7 +76,9 @@ def test_a_beam_bends_under_its_own_weight() -> None:
     defects = []
     for segments in (4, 8, 16):
         scene, model = cantilever(segments, weight=weight)
-        defects.append(abs(-apply_compliance(scene, model).pose("end", "world").translation[2] / expected - 1))
+        defects.append(
+            abs(-apply_compliance(scene, model).pose("end", relative_to="world").translation[2] / expected - 1)
+        )
     assert defects[-1] < 3e-3
     assert defects[1] / defects[0] == pytest.approx(0.25, abs=0.03)
 
@@ -124,19 +126,21 @@ def test_covariances_are_the_finite_difference_by_stiffness() -> None:
     """The tool's covariance is that of moving every stiffness by its standard deviation, and the floor."""
     scene, model = arm()
     version = apply_compliance(scene, model, q=Q)
-    claimed = version.gaussian_pose("tool", "world", q=Q).covariance
-    mean = version.pose("tool", "world", q=Q)
+    claimed = version.gaussian_pose("tool", relative_to="world", q=Q).covariance
+    mean = version.pose("tool", relative_to="world", q=Q)
     expected = np.zeros((6, 6))
     step = 1e-4
     for frame, matrix in model.compliances.items():
         ends = []
         for sign in (1, -1):
             changed = LinearCompliance({**model.compliances, frame: (1 + sign * step) * matrix})
-            ends.append((mean.inverse() @ apply_compliance(scene, changed, q=Q).pose("tool", "world", q=Q)).log())
+            ends.append(
+                (mean.inverse() @ apply_compliance(scene, changed, q=Q).pose("tool", relative_to="world", q=Q)).log()
+            )
         column = 0.15 * (ends[0] - ends[1]) / (2 * step)
         expected += np.outer(column, column)
     play = LinearCompliance(model.compliances, floor=np.diag([0, 0, 0, 1e-8, 1e-8, 1e-8]))
-    expected += apply_compliance(scene, play, q=Q).gaussian_pose("tool", "world", q=Q).covariance
+    expected += apply_compliance(scene, play, q=Q).gaussian_pose("tool", relative_to="world", q=Q).covariance
     np.testing.assert_allclose(claimed, expected, rtol=2e-2, atol=2e-3 * np.abs(expected).max())
 
 
@@ -146,8 +150,8 @@ def test_the_offset_is_behind_the_joint() -> None:
     version = apply_compliance(scene, model, q=Q)
     for frame, deflection in model.deflections(scene, Q).items():
         parent = str(scene.parent(frame))
-        expected = scene.pose(frame, parent, q=Q) @ Pose.exp(deflection.offset)
-        assert version.pose(frame, parent, q=Q).is_close(expected)
+        expected = scene.pose(frame, relative_to=parent, q=Q) @ Pose.exp(deflection.offset)
+        assert version.pose(frame, relative_to=parent, q=Q).is_close(expected)
         assert deflection.noise is not None
         np.testing.assert_allclose(version.edge_covariance(frame), deflection.noise.covariance, atol=1e-24)
 
@@ -155,8 +159,11 @@ def test_the_offset_is_behind_the_joint() -> None:
 def test_loads_at_the_bent_arm() -> None:
     """Iterations come to rest, near the first step, by the square of the deflection."""
     scene, model = arm()
-    steps = [apply_compliance(scene, model, q=Q, iterations=count).pose("tool", "world", q=Q) for count in (1, 2, 8, 9)]
-    nominal = scene.pose("tool", "world", q=Q)
+    steps = [
+        apply_compliance(scene, model, q=Q, iterations=count).pose("tool", relative_to="world", q=Q)
+        for count in (1, 2, 8, 9)
+    ]
+    nominal = scene.pose("tool", relative_to="world", q=Q)
     deflection = np.linalg.norm(nominal.translation - steps[0].translation)
     assert 5e-3 < deflection < 0.1
     assert steps[0].distance(steps[2])[0] < 0.2 * deflection
@@ -174,7 +181,9 @@ def test_one_model_has_one_error() -> None:
     assert version.edge_covariance("link1").trace() > 6e-6
     weightless = LinearCompliance(model.compliances, gravity=[0, 0, 0], fraction=0.1)
     assert (
-        apply_compliance(scene, weightless, q=Q).pose("tool", "world", q=Q).is_close(scene.pose("tool", "world", q=Q))
+        apply_compliance(scene, weightless, q=Q)
+        .pose("tool", relative_to="world", q=Q)
+        .is_close(scene.pose("tool", relative_to="world", q=Q))
     )
     assert apply_compliance(scene, weightless, q=Q).noisy_frames == ()
     assert isinstance(model, ComplianceModel)

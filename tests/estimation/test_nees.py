@@ -43,8 +43,15 @@ def test_an_error_behind_a_joint_is_corrected_for_the_configuration_of_the_measu
     )
     true = behind.set_covariance("elbow", None).set_pose("elbow", Pose.exp(xi))
     here, there = [0.3], [1.8]
-    look = Measurement.of_pose("elbow", "world", true.pose("elbow", "world", q=here), np.zeros((6, 6)))
+    look = Measurement.of_pose(
+        "elbow", true.pose("elbow", relative_to="world", q=here), relative_to="world", covariance=np.zeros((6, 6))
+    )
     for scene, everywhere in ((on_joint, False), (behind, True)):
         known = scene.condition(look, q=here)
-        assert known.pose("elbow", "world", q=here).is_close(true.pose("elbow", "world", q=here))
-        assert known.pose("elbow", "world", q=there).is_close(true.pose("elbow", "world", q=there)) is everywhere
+        assert known.pose("elbow", relative_to="world", q=here).is_close(
+            true.pose("elbow", relative_to="world", q=here)
+        )
+        assert (
+            known.pose("elbow", relative_to="world", q=there).is_close(true.pose("elbow", relative_to="world", q=there))
+            is everywhere
+        )

@@ -50,8 +50,10 @@ def seen(
     tags: tuple[str, ...] = (),
 ) -> Observation:
     """Return an observation that is off from what the scene says by a tangent vector."""
-    pose = scene.pose(target, reference) @ Pose.exp(np.asarray(off, dtype=float))
-    return Observation(target, reference, GaussianPose(pose, np.asarray(covariance)), stamp, frozenset(tags))
+    pose = scene.pose(target, relative_to=reference) @ Pose.exp(np.asarray(off, dtype=float))
+    return Observation(
+        target, GaussianPose(pose, np.asarray(covariance)), relative_to=reference, stamp=stamp, tags=frozenset(tags)
+    )
 
 
 def alike(a: Pose, b: Pose, tolerance: float = 1e-10) -> bool:
@@ -77,16 +79,16 @@ def test_fusing_is_conditioning(seed: int) -> None:
     scene = room()
     draws = [seen(scene, camera, 2e-3 * random.normal(size=6)) for camera in ("left", "right", "left")]
     one = resolve_observations(scene, Observations(draws[:1]), "cup", policy=Fused(), probability=None)
-    for pair in (("cup", "world"), ("left", "world"), ("cup", "right")):
-        expected = scene.condition(draws[0].measurement()).gaussian_pose(*pair)
-        assert same(one.scene.gaussian_pose(*pair), expected)
+    for frame, other in (("cup", "world"), ("left", "world"), ("cup", "right")):
+        expected = scene.condition(draws[0].measurement()).gaussian_pose(frame, relative_to=other)
+        assert same(one.scene.gaussian_pose(frame, relative_to=other), expected)
     several = resolve_observations(scene, Observations(draws), "cup", policy=Fused(), probability=None)
     by_hand = scene
     for draw in several.used:
         by_hand = by_hand.condition(draw.measurement())
-    fused = several.scene.gaussian_pose("cup", "world")
-    assert alike(fused.mean, by_hand.pose("cup", "world"))
-    assert close(fused.covariance, by_hand.gaussian_pose("cup", "world").covariance)
+    fused = several.scene.gaussian_pose("cup", relative_to="world")
+    assert alike(fused.mean, by_hand.pose("cup", relative_to="world"))
+    assert close(fused.covariance, by_hand.gaussian_pose("cup", relative_to="world").covariance)
     assert several.scene.frame_names == scene.frame_names
     assert set(several.used) == set(draws)
 
@@ -124,8 +126,8 @@ def test_choosing_a_path_is_hanging_the_frame_there_and_back(seed: int) -> None:
     pairs = [("cup", "world"), ("cup", "left"), ("left", "world"), ("cup", "table")]
     assert answer.scene.parent("cup") == "table"
     assert close(answer.scene.joint_gaussian(pairs)[1], back.joint_gaussian(pairs)[1])
-    assert alike(answer.scene.pose("cup", "left"), draw.pose.mean)
-    assert close(answer.scene.gaussian_pose("cup", "left").covariance, draw.pose.covariance, 1e-8)
+    assert alike(answer.scene.pose("cup", relative_to="left"), draw.pose.mean)
+    assert close(answer.scene.gaussian_pose("cup", relative_to="left").covariance, draw.pose.covariance, 1e-8)
 
 
 def test_policies_look_at_whole_paths() -> None:
@@ -147,7 +149,7 @@ def test_policies_look_at_whole_paths() -> None:
     def chosen(policy: object, collection: Observations = everything) -> Estimate:
         answer = resolve_observations(scene, collection, "cup", policy=policy, probability=None)  # type: ignore[arg-type]
         (opinion,) = (verdict.opinion for verdict in answer.verdicts if verdict.used)
-        assert alike(answer.scene.pose("cup", "table"), opinion.pose.mean)
+        assert alike(answer.scene.pose("cup", relative_to="table"), opinion.pose.mean)
         return opinion
 
     assert chosen(Latest()).stamp == 9.0  # the tripod where the scene has it, exactly
@@ -171,8 +173,8 @@ def test_one_observation_used_twice_is_one_error() -> None:
     for target in ("a", "b"):
         answer = resolve_observations(scene, looks, target, policy=_Chains())
         scene = answer.scene
-    assert scene.gaussian_pose("a", "world").covariance[0, 0] == pytest.approx(1e-2 + 1e-6)
-    assert scene.gaussian_pose("a", "b").covariance[0, 0] == pytest.approx(2e-6)
+    assert scene.gaussian_pose("a", relative_to="world").covariance[0, 0] == pytest.approx(1e-2 + 1e-6)
+    assert scene.gaussian_pose("a", relative_to="b").covariance[0, 0] == pytest.approx(2e-6)
 
 
 class _Chains:
@@ -208,7 +210,7 @@ def test_a_majority_outvotes_what_the_scene_said() -> None:
     )
     answer = resolve_observations(scene, looks, "cup", policy=Fused())
     assert [str(verdict.opinion) for verdict in answer.rejected] == ["what the scene says"]
-    assert answer.scene.pose("cup", "table").translation[0] == pytest.approx(0.201, abs=2e-3)
+    assert answer.scene.pose("cup", relative_to="table").translation[0] == pytest.approx(0.201, abs=2e-3)
 
 
 def test_an_exact_edge_is_a_placeholder() -> None:
@@ -217,10 +219,10 @@ def test_an_exact_edge_is_a_placeholder() -> None:
     looks = [seen(scene, "left", (0.3, 0, 0, 0, 0, 0)), seen(scene, "right", (0.3, 0, 0, 0, 0, 0))]
     answer = resolve_observations(scene, Observations(looks), "cup", policy=Fused())
     assert not answer.rejected
-    assert answer.scene.pose("cup", "table").translation[0] == pytest.approx(0.3, abs=1e-6)
-    both = [scene.gaussian_pose(look.reference, "table") @ look.pose for look in looks]
+    assert answer.scene.pose("cup", relative_to="table").translation[0] == pytest.approx(0.3, abs=1e-6)
+    both = [scene.gaussian_pose(look.relative_to, relative_to="table") @ look.pose for look in looks]
     expected = np.linalg.inv(sum((np.linalg.inv(pose.covariance) for pose in both), start=np.zeros((6, 6))))
-    assert close(answer.scene.gaussian_pose("cup", "table").covariance, expected, 1e-6)
+    assert close(answer.scene.gaussian_pose("cup", relative_to="table").covariance, expected, 1e-6)
     assert resolve_observations(scene, Observations(), "cup", policy=Fused()).scene == scene
 
 
@@ -233,7 +235,7 @@ def test_opinions_that_know_directions_exactly_agree_in_them() -> None:
     answer = resolve_observations(scene, Observations(ends), "cup", policy=Fused())
     assert not answer.rejected
     assert answer.verdicts[0].squared_distance == pytest.approx(0.5)
-    assert answer.scene.pose("cup", "table").translation[0] == pytest.approx(0.005)
+    assert answer.scene.pose("cup", relative_to="table").translation[0] == pytest.approx(0.005)
     exact = [seen(scene, camera, covariance=np.zeros((6, 6))) for camera in ("left", "right")]
     assert not resolve_observations(scene, Observations(exact), "cup", policy=Fused()).rejected
     moved = seen(scene, "right", (0.01, 0, 0, 0, 0, 0), covariance=np.zeros((6, 6)))
@@ -247,11 +249,15 @@ def test_frames_on_joints_can_only_be_fused() -> None:
     """A joint says where its frame is: an observation corrects an uncertain edge, and cannot replace it."""
     scene = room().add_frame("lid", "table", joint=Revolute([0, 0, 1], name="hinge"), covariance=SMALL)
     q = [0.4]
-    pose = GaussianPose(scene.pose("lid", "left", q=q), SMALL)
-    looks = Observations().observe("lid", "left", pose=pose, stamp=1.0, tags=["x"])
+    pose = GaussianPose(scene.pose("lid", relative_to="left", q=q), SMALL)
+    looks = Observations().observe("lid", relative_to="left", pose=pose, stamp=1.0, tags=["x"])
     fused = resolve_observations(scene, looks, "lid", policy=Fused(), q=q).scene
-    expected = scene.condition(Measurement.of_pose("lid", "left", pose.mean, pose.covariance), q=q)
-    assert same(fused.gaussian_pose("lid", "world", q=q), expected.gaussian_pose("lid", "world", q=q))
+    expected = scene.condition(
+        Measurement.of_pose("lid", pose.mean, relative_to="left", covariance=pose.covariance), q=q
+    )
+    assert same(
+        fused.gaussian_pose("lid", relative_to="world", q=q), expected.gaussian_pose("lid", relative_to="world", q=q)
+    )
     with pytest.raises(SceneError, match="frame 'lid' is on a revolute joint"):
         resolve_observations(scene, looks, "lid", policy=Latest(), q=q)
 
@@ -267,11 +273,11 @@ def test_resolving_random_trees_gives_what_the_path_says(seed: int) -> None:
         return
     covariance = model.random_covariance(random, rank=int(random.integers(1, 7)))
     pose = GaussianPose(Pose.exp(random.normal(size=6)), covariance)
-    looks = Observations().observe(target, observer, pose=pose)
+    looks = Observations().observe(target, relative_to=observer, pose=pose)
     answer = resolve_observations(scene, looks, target, policy=_Chains(), probability=None).scene
-    by_path = scene.gaussian_pose(observer, "world") @ pose
+    by_path = scene.gaussian_pose(observer, relative_to="world") @ pose
     if scene.parent(target) == "world" or target not in scene.ancestors(observer):
-        assert same(answer.gaussian_pose(target, "world"), by_path, 1e-8)
+        assert same(answer.gaussian_pose(target, relative_to="world"), by_path, 1e-8)
 
 
 def test_collections_are_values() -> None:
@@ -298,13 +304,15 @@ def test_bad_input_says_what_is_wrong() -> None:
     scene = room()
     good = seen(scene, "left")
     with pytest.raises(SceneError, match="frame 'cup' cannot be observed from itself"):
-        Observation("cup", "cup", GaussianPose())
+        Observation("cup", GaussianPose(), relative_to="cup")
     with pytest.raises(SceneError, match="the stamp of an observation must be a finite number or None, not nan"):
-        Observation("cup", "left", GaussianPose(), float("nan"))
+        Observation("cup", GaussianPose(), relative_to="left", stamp=float("nan"))
     with pytest.raises(SceneError, match="tags are a set of texts, not the text 'marker'"):
-        Observation("cup", "left", GaussianPose(), None, "marker")  # type: ignore[arg-type]
+        Observation("cup", GaussianPose(), relative_to="left", stamp=None, tags="marker")  # type: ignore[arg-type]
     with pytest.raises(UnknownNameError, match="'cup' seen from 'lefd': unknown frame 'lefd'; did you mean 'left'"):
-        resolve_observations(scene, Observations([Observation("cup", "lefd", good.pose)]), "cup", policy=Latest())
+        resolve_observations(
+            scene, Observations([Observation("cup", good.pose, relative_to="lefd")]), "cup", policy=Latest()
+        )
     with pytest.raises(UnknownNameError, match="unknown frame 'cupp'"):
         resolve_observations(scene, Observations(), "cupp", policy=Latest())
     with pytest.raises(SceneError, match="frame 'world' is a root, of which there are no opinions"):
@@ -313,10 +321,14 @@ def test_bad_input_says_what_is_wrong() -> None:
         resolve_observations(scene, Observations(), "table", policy=Latest(), base="cup")
     with pytest.raises(DisconnectedError):
         resolve_observations(
-            scene.add_root("moon"), Observations([Observation("cup", "moon", good.pose)]), "cup", policy=Latest()
+            scene.add_root("moon"),
+            Observations([Observation("cup", good.pose, relative_to="moon")]),
+            "cup",
+            policy=Latest(),
         )
     many = Observations(
-        Observation("cup", "left", GaussianPose(good.pose.mean @ Pose([1e-6 * k, 0, 0]), SMALL)) for k in range(501)
+        Observation("cup", GaussianPose(good.pose.mean @ Pose([1e-6 * k, 0, 0]), SMALL), relative_to="left")
+        for k in range(501)
     )
     with pytest.raises(SceneError, match="frame 'cup' has more than 500 paths of observations"):
         resolve_observations(scene, many, "cup", policy=Latest())
@@ -326,7 +338,7 @@ def test_observers_that_hang_on_the_target_say_nothing() -> None:
     """What a camera on the cup sees of the cup says nothing of where the cup is."""
     scene = room().add_frame("eye", "cup")
     answer: Resolution = resolve_observations(
-        scene, Observations([Observation("cup", "eye", GaussianPose(Pose(), SMALL))]), "cup", policy=Fused()
+        scene, Observations([Observation("cup", GaussianPose(Pose(), SMALL), relative_to="eye")]), "cup", policy=Fused()
     )
     assert answer.scene == scene
     assert len(answer.verdicts) == 1

@@ -57,11 +57,11 @@ def survey(
     for view in range(views):
         for name in ("rock", "lander"):
             noise = covariance(random, deviation)
-            seen = truth.pose(f"marker of {name}", f"camera{view}") @ Pose.exp(
+            seen = truth.pose(f"marker of {name}", relative_to=f"camera{view}") @ Pose.exp(
                 np.linalg.cholesky(noise) @ random.normal(size=6)
             )
-            looks = looks.observe(f"marker of {name}", f"camera{view}", pose=GaussianPose(seen, noise))
-    return scene, looks, {frame: truth.pose(frame, "world") for frame in scene.frame_names}
+            looks = looks.observe(f"marker of {name}", relative_to=f"camera{view}", pose=GaussianPose(seen, noise))
+    return scene, looks, {frame: truth.pose(frame, relative_to="world") for frame in scene.frame_names}
 
 
 def relative(a: np.ndarray, b: np.ndarray) -> float:
@@ -79,7 +79,9 @@ def test_one_observation_is_conditioning(seed: int) -> None:
     conditioned = scene.condition(next(iter(one)).measurement())
     pairs = [("camera2", "world"), ("marker of rock", "world"), ("head0", "lander"), ("marker of rock", "camera0")]
     for target, reference in pairs:
-        assert solved.pose(target, reference).is_close(conditioned.pose(target, reference), translation_tolerance=1e-9)
+        assert solved.pose(target, relative_to=reference).is_close(
+            conditioned.pose(target, relative_to=reference), translation_tolerance=1e-9
+        )
     assert relative(solved.joint_gaussian(pairs)[1], conditioned.joint_gaussian(pairs)[1]) < 1e-8
 
 
@@ -94,7 +96,9 @@ def test_many_observations_differ_from_conditioning_by_second_order(seed: int) -
         conditioned = scene
         for look in looks:
             conditioned = conditioned.condition(look.measurement())
-        gaps.append(solved.pose("lander", "world").distance(conditioned.pose("lander", "world"))[0])
+        gaps.append(
+            solved.pose("lander", relative_to="world").distance(conditioned.pose("lander", relative_to="world"))[0]
+        )
     assert gaps[0] < 1e-3
     assert gaps[1] < 0.05 * gaps[0] + 1e-9
 
@@ -111,7 +115,9 @@ def test_written_back_is_what_was_solved(seed: int) -> None:
     for mean, solved in zip(means, solution.poses, strict=True):
         assert mean.is_close(solved)
     assert relative(joint, solution.covariance) < 1e-9
-    assert relative(version.gaussian_pose("rock", "world").covariance, solution.pose("rock").covariance) < 1e-9
+    assert (
+        relative(version.gaussian_pose("rock", relative_to="world").covariance, solution.pose("rock").covariance) < 1e-9
+    )
     assert version.frame_names == scene.frame_names
 
 
@@ -138,8 +144,8 @@ def test_solutions_are_as_sure_as_they_say() -> None:
 def test_gtsam_finds_the_same(seed: int) -> None:
     """Poses, joint covariance and cost agree with gtsam's to rounding."""
     scene, looks, _ = survey(np.random.default_rng(seed), views=3)
-    back = GaussianPose(scene.pose("world", "rock"), 1e-2 * np.eye(6))
-    graph = pose_graph(scene, looks.observe("world", "rock", pose=back))
+    back = GaussianPose(scene.pose("world", relative_to="rock"), 1e-2 * np.eye(6))
+    graph = pose_graph(scene, looks.observe("world", relative_to="rock", pose=back))
     ours, theirs = solve_pose_graph(graph), solve_with_gtsam(graph)
     for a, b in zip(ours.poses, theirs.poses, strict=True):
         assert a.is_close(b, translation_tolerance=1e-8, rotation_tolerance=1e-8)
@@ -168,11 +174,16 @@ def test_edges_on_joints_are_right_at_q() -> None:
         .add_frame("mark", "world", pose=Pose([1, 1, 1]), covariance=1e-6 * np.eye(6))
     )
     q = [0.6]
-    seen = GaussianPose(scene.pose("mark", "camera", q=q) @ Pose.exp([0.01, 0, 0.01, 0, 0.01, 0]), 1e-6 * np.eye(6))
-    solution = solve_pose_graph(pose_graph(scene, Observations().observe("mark", "camera", pose=seen), q=q))
+    seen = GaussianPose(
+        scene.pose("mark", relative_to="camera", q=q) @ Pose.exp([0.01, 0, 0.01, 0, 0.01, 0]), 1e-6 * np.eye(6)
+    )
+    solution = solve_pose_graph(pose_graph(scene, Observations().observe("mark", relative_to="camera", pose=seen), q=q))
     version = write_back(scene, solution, q=q)
-    assert version.pose("neck", "world", q=q).is_close(solution.pose("neck").mean)
-    assert relative(version.gaussian_pose("neck", "world", q=q).covariance, solution.pose("neck").covariance) < 1e-9
+    assert version.pose("neck", relative_to="world", q=q).is_close(solution.pose("neck").mean)
+    assert (
+        relative(version.gaussian_pose("neck", relative_to="world", q=q).covariance, solution.pose("neck").covariance)
+        < 1e-9
+    )
 
 
 def test_what_a_pose_graph_cannot_say_is_refused() -> None:
@@ -183,14 +194,14 @@ def test_what_a_pose_graph_cannot_say_is_refused() -> None:
     with pytest.raises(SceneError, match="edge of 'rock': the covariance is not of full rank"):
         pose_graph(scene.set_covariance("rock", np.diag([1.0, 0, 0, 0, 0, 0])), looks)
     with pytest.raises(SceneError, match="'mast0' seen from 'base0': the two are rigidly joined"):
-        pose_graph(scene, looks.observe("mast0", "base0", pose=GaussianPose(Pose(), np.eye(6))))
+        pose_graph(scene, looks.observe("mast0", relative_to="base0", pose=GaussianPose(Pose(), np.eye(6))))
     with pytest.raises(SceneError, match="a pose graph needs at least one observation"):
         pose_graph(scene, Observations())
     with pytest.raises(UnknownNameError, match="unknown frame 'rok'"):
-        pose_graph(scene, looks.observe("rok", "base0", pose=GaussianPose(Pose(), np.eye(6))))
+        pose_graph(scene, looks.observe("rok", relative_to="base0", pose=GaussianPose(Pose(), np.eye(6))))
     moon = scene.add_root("moon")
     with pytest.raises(DisconnectedError):
-        pose_graph(moon, looks.observe("moon", "base0", pose=GaussianPose(Pose(), np.eye(6))))
+        pose_graph(moon, looks.observe("moon", relative_to="base0", pose=GaussianPose(Pose(), np.eye(6))))
 
 
 @pytest.mark.parametrize("reach", [1.0, 1e5])
@@ -202,7 +213,7 @@ def test_graphs_far_from_their_root_come_to_rest(reach: float) -> None:
         pose = Pose.exp(np.r_[random.normal(size=3) * reach, random.normal(size=3)])
         scene = scene.add_frame(name, parent, pose=pose, covariance=1e-4 * np.eye(6))
         parent = name
-    seen = GaussianPose(scene.pose("c", "world") @ Pose.exp(random.normal(size=6) * 0.01), 1e-4 * np.eye(6))
-    solution = solve_pose_graph(pose_graph(scene, Observations().observe("c", "world", pose=seen)))
+    seen = GaussianPose(scene.pose("c", relative_to="world") @ Pose.exp(random.normal(size=6) * 0.01), 1e-4 * np.eye(6))
+    solution = solve_pose_graph(pose_graph(scene, Observations().observe("c", relative_to="world", pose=seen)))
     assert solution.converged
     assert solution.iterations < 30

@@ -54,7 +54,9 @@ def test_a_robot_goes_through_json_and_back_to_urdf(tmp_path: Path) -> None:
     assert again.joint_names == scene.joint_names
     assert again.allowed_pairs == scene.allowed_pairs
     q = scene.configuration({"panda_joint4": -1.0})
-    assert again.pose("panda_hand", "world", q=q).is_close(scene.pose("panda_hand", "world", q=q))
+    assert again.pose("panda_hand", relative_to="world", q=q).is_close(
+        scene.pose("panda_hand", relative_to="world", q=q)
+    )
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,7 @@ def test_a_robot_goes_through_json_and_back_to_urdf(tmp_path: Path) -> None:
         ("robray", lambda s: s.add_frame("d", "c", pose=tk.Pose([0, 0, 1]), body="c"), "the body of frame 'd'"),
         ("robray", lambda s: s.set_inertia("c", tk.Inertia(1.0)), "the mass and inertia of frame 'c'"),
         ("robray", lambda s: s.allow_collision("c", "a b", reason="why not"), r"'why not'\) would be lost"),
-        ("robray", lambda s: s.set_twist("c", "world", [0.1] * 6), "the twist of frame 'c'"),
+        ("robray", lambda s: s.set_twist("c", [0.1] * 6, relative_to_body="world"), "the twist of frame 'c'"),
         ("robray", lambda s: s.add_stamped_pose("c", tk.Pose(), stamp=1.0), "the stamped poses of frame 'c'"),
         ("robray", lambda s: s.add_frame('"', "c"), "cannot be written in a robray file"),
         ("robray", lambda s: s.set_shapes("c", [AttachedShape(tk.Cylinder(1, 1))]), "shapes of frame"),

@@ -17,7 +17,7 @@ def test_the_table() -> None:
     """A surface with its top at z = 0, before the robot, which does not touch it."""
     scene = load_scene("panda_table")
     (part,) = scene.shapes("table")
-    pose = scene.pose("table", "world")
+    pose = scene.pose("table", relative_to="world")
     lower, upper = (pose.apply(corner) for corner in part.shape.bounds)
     assert part.shape.dimensions == (0.8, 1.2, 0.05)
     assert upper[2] == pytest.approx(0, abs=1e-15)
@@ -48,7 +48,7 @@ def test_the_blocks(count: int) -> None:
         np.testing.assert_allclose(pose.translation[:2] * 10, np.round(pose.translation[:2] * 10), atol=1e-12)
         np.testing.assert_allclose(pose.rotation[2], [0, 0, 1], atol=1e-15)
         turned += not np.allclose(pose.rotation, np.eye(3))
-        places[name] = scene.pose(name, "panda_link0").translation
+        places[name] = scene.pose(name, relative_to="panda_link0").translation
         assert 0.35 <= np.hypot(*places[name][:2]) <= 0.6 + 1e-12
         colors.add(part.color)
     assert turned >= 1

@@ -58,8 +58,10 @@ def values() -> dict[str, Any]:
     scene = scene.set_noise("a", {NoiseSource(2): np.ones((6, 2))}).set_inertia("b", Inertia(1.0, matrix=np.eye(3)))
     scene = scene.set_attribute("b", "x", [1, "y"])
     scene = scene.set_group("g", frames=["a"]).set_group("h", groups=["g"]).allow_collision("a", "b").add_body("bare")
-    scene = scene.set_twist("c", "world", [1, 0, 0, 0, 0, 0], covariance=np.eye(6))
-    looked = scene.condition(Measurement.of_pose("b", "world", Pose([0.1, 0, 0]), np.eye(6)), q=[0.0])
+    scene = scene.set_twist("c", [1, 0, 0, 0, 0, 0], relative_to_body="world", covariance=np.eye(6))
+    looked = scene.condition(
+        Measurement.of_pose("b", Pose([0.1, 0, 0]), relative_to="world", covariance=np.eye(6)), q=[0.0]
+    )
     shapes = (Box([1, 2, 3]), Plane(), PointCloud(corners, radius=0.1), HeightField(np.ones((2, 3)), size=[1, 1]))
     uncertain = GaussianPose(Pose(), np.eye(6))
     parts = (Pose([1, 2, 3]), uncertain, joint, Mimic("b"), Free(), Inertia(2.0), attached, stamps, *shapes)
@@ -75,7 +77,10 @@ def use(value: Any) -> None:
         assert scene._defects() == "", scene._defects()
         scene.at(scene.zero_configuration())
         for frame in scene.frame_names:
-            scene.specification(frame), scene.gaussian_pose(frame, scene.root(frame), q=scene.zero_configuration())
+            (
+                scene.specification(frame),
+                scene.gaussian_pose(frame, relative_to=scene.root(frame), q=scene.zero_configuration()),
+            )
 
 
 def damaged(state: Any, random: Random) -> Any:

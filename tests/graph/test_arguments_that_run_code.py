@@ -67,14 +67,16 @@ COVARIANCE = 0.01 * np.eye(6)
 EDITS: dict[str, Callable[[Any, Callable[[], object]], object]] = {
     "reparent": lambda t, run: t.reparent("cup", "table", q=Sly([0.1, 0.2], run)),
     "set_covariance": lambda t, run: t.set_covariance("cup", Sly(COVARIANCE, run)),
-    "set_twist": lambda t, run: t.set_twist("cup", "table", Sly([0] * 6, run), covariance=Sly(COVARIANCE, run)),
+    "set_twist": lambda t, run: t.set_twist(
+        "cup", Sly([0] * 6, run), relative_to_body="table", covariance=Sly(COVARIANCE, run)
+    ),
     "set_attribute": lambda t, run: t.set_attribute("cup", "x", SlyDict(run)),
     "set_attributes": lambda t, run: t.set_attributes("cup", {"x": SlyDict(run)}),
 }
 EDITS_OF_SCENES = {
     "reparent_slip": lambda t, run: t.reparent("cup", "table", q=[0.1, 0.2], covariance=Sly(COVARIANCE, run)),
     "condition": lambda t, run: t.condition(
-        Measurement.of_pose("cup", "table", Pose([0, 0, 1]), COVARIANCE), q=Sly([0.1, 0.2], run)
+        Measurement.of_pose("cup", Pose([0, 0, 1]), relative_to="table", covariance=COVARIANCE), q=Sly([0.1, 0.2], run)
     ),
     "set_noise": lambda t, run: t.set_noise("cup", {NoiseSource(2): Sly(np.ones((6, 2)), run)}),
     "add_noise": lambda t, run: t.add_noise("cup", {NoiseSource(2): Sly(np.ones((6, 2)), run)}),
@@ -82,9 +84,11 @@ EDITS_OF_SCENES = {
 }
 QUERIES = {
     "forward": lambda t, run: t.forward(Sly([0.1, 0.2], run)),
-    "pose": lambda t, run: t.pose("cup", "table", q=Sly([0.1, 0.2], run)),
-    "gaussian_pose": lambda t, run: t.gaussian_pose("cup", "table", q=Sly([0.1, 0.2], run)),
-    "twist_from_stamps": lambda t, run: t.twist_from_stamps("cup", "table", first=0, second=1, q=Sly([0.1, 0.2], run)),
+    "pose": lambda t, run: t.pose("cup", relative_to="table", q=Sly([0.1, 0.2], run)),
+    "gaussian_pose": lambda t, run: t.gaussian_pose("cup", relative_to="table", q=Sly([0.1, 0.2], run)),
+    "twist_from_stamps": lambda t, run: t.twist_from_stamps(
+        "cup", relative_to="table", first=0, second=1, q=Sly([0.1, 0.2], run)
+    ),
 }
 
 
@@ -138,14 +142,14 @@ def test_a_configuration_that_no_longer_fits_is_refused() -> None:
 def test_values_of_the_core_are_weakly_referenceable() -> None:
     """A weak reference to a value of every class that the core makes, dead when the value is."""
     scene = arm(2)
-    measured = Measurement.of_range("cup", "table", 1.0, deviation=0.1)
+    measured = Measurement.of_range("cup", 1.0, relative_to="table", deviation=0.1)
     world = core.CollisionWorld(scene)
     values = [
         Pose(), core.GaussianPose(), core.Box([1, 1, 1]), core.AttachedShape(core.Box([1, 1, 1])), core.Mimic("a"),
         core.Fixed(), core.Inertia(1.0), core.StampedPoses(), scene, scene.edit(), SceneArrays(scene), scene.at([0, 0]),
         scene.specification("cup"), core.diff(scene, scene), NoiseSource(1), scene.noise("cup"), measured, world,
         scene.set_group("g").group("g"), scene.innovation(measured, q=[0.0, 0.0]),
-        core.inverse_kinematics(scene, "cup", target=Pose(), joints=["joint0"], q=[0, 0], position_only=True),
+        core.inverse_kinematics(scene, "cup", target_pose=Pose(), joints=["joint0"], q=[0, 0], position_only=True),
         core.search_path(world, ["joint0"], start=[0, 0], goals=[1, 0]),
         core.recheck_path(world, [[0.0, 0.0]]),
     ]  # fmt: skip

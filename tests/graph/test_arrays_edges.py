@@ -130,7 +130,7 @@ def check_same(arrays: SceneArrays, scene: SceneGraph) -> None:
             assert ours[1].tobytes() == theirs[1].tobytes()
     for a in scene.body_names[::2]:
         for b in scene.body_names:
-            assert arrays.twist_path(a, b) == scene.twist_path(a, b)
+            assert arrays.twist_path(b, relative_to_body=a) == scene.twist_path(b, relative_to_body=a)
 
 
 def check_refused(do: Callable[[], object], refused: TmkitError) -> None:
@@ -175,8 +175,10 @@ class EdgesMachine(RuleBasedStateMachine):
         """Both give the same bits for a pose at a time, or say the same words why not; and so for a twist."""
         q = self.arrays.q
         asked: list[Callable[[Any], np.ndarray]] = [
-            lambda of: of.pose(target_frame, reference, q=q, stamp=stamp, policy=policy).as_array(),
-            lambda of: of.twist_from_stamps(target_frame, reference, first=1.5, second=stamp, q=q, policy=policy),
+            lambda of: of.pose(target_frame, relative_to=reference, q=q, stamp=stamp, policy=policy).as_array(),
+            lambda of: of.twist_from_stamps(
+                target_frame, relative_to=reference, first=1.5, second=stamp, q=q, policy=policy
+            ),
         ]
         for ask in asked:
             try:
@@ -249,7 +251,9 @@ def moving_cups() -> SceneGraph:
     """Return two trees in which body C has a frame each, both of which move relative to the table."""
     scene = SceneGraph().add_root("lab").add_frame("table", "world").add_frame("arm", "table")
     scene = scene.add_body("C").add_frame("c1", "arm", body="C").add_root("c2", body="C")
-    return scene.set_twist("c1", "table", [1, 0, 0, 0, 0, 0]).set_twist("c2", "table", [0, 1, 0, 0, 0, 0])
+    return scene.set_twist("c1", [1, 0, 0, 0, 0, 0], relative_to_body="table").set_twist(
+        "c2", [0, 1, 0, 0, 0, 0], relative_to_body="table"
+    )
 
 
 def test_rules_hold_after_each_edit() -> None:
@@ -262,25 +266,35 @@ def test_rules_hold_after_each_edit() -> None:
             "'table' cannot go while the twist of frame 'c1' is relative to it",
             lambda s: s.remove_frame("table", subtree=True),
         ),
-        ("would lead back", lambda s: s.set_twist("table", "C", [1] * 6)),
-        ("has a twist relative to body 'table' already", lambda s: s.set_twist("c1", "world", [1] * 6)),
-        ("is on body 'C', relative to which it does not move", lambda s: s.set_twist("c1", "C", [1] * 6)),
+        ("would lead back", lambda s: s.set_twist("table", [1] * 6, relative_to_body="C")),
+        (
+            "has a twist relative to body 'table' already",
+            lambda s: s.set_twist("c1", [1] * 6, relative_to_body="world"),
+        ),
+        (
+            "is on body 'C', relative to which it does not move",
+            lambda s: s.set_twist("c1", [1] * 6, relative_to_body="C"),
+        ),
         ("body 'table' has frame 'table'", lambda s: s.remove_body("table")),
         ("a body named 'C' is already in the scene", lambda s: s.add_body("C")),
     ]
     for variant in (scene, arrays):
-        assert variant.twist_path("table", "C") == ("c1",)
-    scene = scene.reparent("c1", "world", pose=Pose()).set_twist("c1", "table", [1, 0, 0, 0, 0, 0]).remove_frame("arm")
+        assert variant.twist_path("C", relative_to_body="table") == ("c1",)
+    scene = (
+        scene.reparent("c1", "world", pose=Pose())
+        .set_twist("c1", [1, 0, 0, 0, 0, 0], relative_to_body="table")
+        .remove_frame("arm")
+    )
     arrays.reparent("c1", "world", pose=Pose())
     assert arrays.twist_edge("c1") is None
-    arrays.set_twist("c1", "table", [1, 0, 0, 0, 0, 0])
+    arrays.set_twist("c1", [1, 0, 0, 0, 0, 0], relative_to_body="table")
     arrays.remove_frame("arm")
     for message, edit in refused:
         for variant in (scene, arrays):
             with pytest.raises(SceneError, match=message):
                 edit(variant)
         check_same(arrays, scene)
-    assert arrays.twist_path("table", "C") == ("c1",)
+    assert arrays.twist_path("C", relative_to_body="table") == ("c1",)
     arrays.remove_twist("c2")
     arrays.attach("c2", "c1")
     check_same(arrays, scene.remove_twist("c2").attach("c2", "c1"))
@@ -297,7 +311,7 @@ def test_what_is_full() -> None:
     before = arrays.freeze()
     arrays.add_stamped_pose("c1", Pose(), stamp=3)
     full: list[tuple[str, str, Callable[[], Any]]] = [
-        ("twist", "twists", lambda: arrays.set_twist("arm", "world", [1] * 6)),
+        ("twist", "twists", lambda: arrays.set_twist("arm", [1] * 6, relative_to_body="world")),
         ("stamped pose", "stamps", lambda: arrays.add_stamped_pose("c1", Pose(), stamp=4)),
         ("stamped pose", "stamps", lambda: arrays.set_stamped_poses("arm", StampedPoses([1], [Pose()]))),
         ("member of a group", "group_members", lambda: arrays.set_group("g", frames=["c1", "c2", "arm"])),
@@ -331,9 +345,9 @@ def test_a_history_of_its_own_capacity_goes_on_for_ever() -> None:
     assert arrays.stamps("cup").tolist() == [996, 997, 998, 999]
     assert arrays.pose("cup").translation[0] == 999
     assert arrays.pose("cup", stamp=997.25).translation[0] == 997.25
-    assert arrays.twist_from_stamps("cup", "world", first=996, second=999).tolist() == [1, 0, 0, 0, 0, 0]
+    assert arrays.twist_from_stamps("cup", relative_to="world", first=996, second=999).tolist() == [1, 0, 0, 0, 0, 0]
     with pytest.raises(StampError, match="has poses from 996 s to 999 s, so none at 995 s is known"):
-        arrays.pose("cup", "world", stamp=995.0)
+        arrays.pose("cup", relative_to="world", stamp=995.0)
     arrays.reparent("cup", "world", pose=Pose())
     assert arrays.stamped_poses("cup") is not None
 
@@ -342,7 +356,7 @@ def test_readers_see_whole_twists_and_histories() -> None:
     """While a writer stamps and turns, a reader's twist is of one edit, and its pose lies between two of one line."""
     arrays = SceneArrays(SceneGraph().add_frame("cup", "world", joint=Free()), stamps=8)
     arrays.add_stamped_pose("cup", Pose(), stamp=0.0, capacity=8)
-    arrays.set_twist("cup", "world", [0.0] * 6)
+    arrays.set_twist("cup", [0.0] * 6, relative_to_body="world")
     wrong: list[object] = []
     done = threading.Event()
 
@@ -363,7 +377,7 @@ def test_readers_see_whole_twists_and_histories() -> None:
     reader.start()
     for step in range(1, 4000):
         arrays.add_stamped_pose("cup", Pose([step, step, 0]), stamp=float(step))
-        arrays.set_twist("cup", "world", [float(step)] * 6)
+        arrays.set_twist("cup", [float(step)] * 6, relative_to_body="world")
     done.set()
     reader.join()
     assert wrong == []

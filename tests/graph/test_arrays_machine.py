@@ -37,16 +37,16 @@ def check_pair(arrays: SceneArrays, scene: SceneGraph, target: str, reference: s
     q = arrays.q
     if scene.root(target) != scene.root(reference):
         with pytest.raises(DisconnectedError) as expected_error:
-            scene.pose(target, reference, q=q)
+            scene.pose(target, relative_to=reference, q=q)
         for given in (None, q):
             with pytest.raises(DisconnectedError) as caught:
-                arrays.pose(target, reference, q=given)
+                arrays.pose(target, relative_to=reference, q=given)
             assert str(caught.value) == str(expected_error.value)
             assert caught.value.data == expected_error.value.data
         return
-    expected = scene.pose(target, reference, q=q)
+    expected = scene.pose(target, relative_to=reference, q=q)
     for given in (None, q):
-        assert arrays.pose(target, reference, q=given).as_array().tobytes() == expected.as_array().tobytes()
+        assert arrays.pose(target, relative_to=reference, q=given).as_array().tobytes() == expected.as_array().tobytes()
 
 
 class ArraysMachine(RuleBasedStateMachine):

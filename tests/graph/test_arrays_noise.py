@@ -33,8 +33,8 @@ def test_arrays_and_scenes_know_the_same(seed: int) -> None:
             else:
                 scene, _ = scene.reparent(a, b, q=q), arrays.reparent(a, b)
         c, d = (str(name) for name in random.choice(frames, size=2))
-        assert arrays.gaussian_pose(c, d) == scene.gaussian_pose(c, d, q=q)
-        assert arrays.gaussian_pose(c, d, q=[0.5]) == scene.gaussian_pose(c, d, q=[0.5])
+        assert arrays.gaussian_pose(c, relative_to=d) == scene.gaussian_pose(c, relative_to=d, q=q)
+        assert arrays.gaussian_pose(c, relative_to=d, q=[0.5]) == scene.gaussian_pose(c, relative_to=d, q=[0.5])
         assert np.array_equal(arrays.edge_covariance(a), scene.edge_covariance(a))
     assert arrays.freeze() == scene
 
@@ -45,11 +45,11 @@ def test_room_for_errors() -> None:
     exact = SceneArrays(scene)
     with pytest.raises(CapacityError, match="no room for another dimension of noise sources: all 0 are taken"):
         exact.set_covariance("a", np.eye(6))
-    assert exact.gaussian_pose("b", "world").covariance.max() == 0.0
+    assert exact.gaussian_pose("b", relative_to="world").covariance.max() == 0.0
     arrays = SceneArrays(scene, noise=6)
     arrays.set_covariance("a", np.eye(6))
     arrays.set_covariance("b", np.diag([1.0, 0, 0, 0, 0, 0]))
-    assert arrays.gaussian_pose("b", "world").covariance[0, 0] == pytest.approx(2.0)
+    assert arrays.gaussian_pose("b", relative_to="world").covariance[0, 0] == pytest.approx(2.0)
     with pytest.raises(CapacityError, match="construct SceneArrays with a larger noise"):
         arrays.reparent("b", "world")
     assert arrays.parent("b") == "a"

@@ -53,16 +53,16 @@ def test_twists_of_joints_are_differences_of_poses() -> None:
     at, step = scene.at(q, qd), 1e-6
     np.testing.assert_array_equal(at.qd, qd)
     for target, reference in (("panda_hand", "panda_link3"), ("panda_link2", "panda_hand"), ("panda_hand", "world")):
-        before, after = (scene.pose(target, reference, q=q + sign * step * qd) for sign in (-1, 1))
+        before, after = (scene.pose(target, relative_to=reference, q=q + sign * step * qd) for sign in (-1, 1))
         linear = (after.translation - before.translation) / (2 * step)
         turned = (after.rotation @ before.rotation.T - np.eye(3)) / (2 * step)
-        found = at.twist(target, reference)
+        found = at.twist(target, relative_to=reference)
         np.testing.assert_allclose(found[:3], linear, atol=1e-6)
         np.testing.assert_allclose(found[3:], [turned[2, 1], turned[0, 2], turned[1, 0]], atol=1e-5)
-        own = at.twist(target, reference, axes=target)
-        axes = scene.pose(reference, target, q=q)
+        own = at.twist(target, relative_to=reference, axes=target)
+        axes = scene.pose(reference, relative_to=target, q=q)
         np.testing.assert_allclose(own, [*axes.rotate(found[:3]), *axes.rotate(found[3:])], atol=1e-12)
-    np.testing.assert_allclose(at.twist("panda_hand"), at.twist("panda_hand", "world"))
+    np.testing.assert_allclose(at.twist("panda_hand"), at.twist("panda_hand", relative_to="world"))
     np.testing.assert_allclose(at.twist("panda_hand"), at.jacobian("panda_hand") @ qd, atol=1e-12)
 
 
@@ -76,7 +76,7 @@ def test_what_joints_cannot_say() -> None:
     with pytest.raises(ConfigurationError, match="qd must hold"):
         scene.at(q, [1.0])
     with pytest.raises(DisconnectedError):
-        scene.at(q, q).twist("panda_hand", "elsewhere")
+        scene.at(q, q).twist("panda_hand", relative_to="elsewhere")
     with pytest.raises(UnknownNameError, match="panda_hand"):
         scene.at(q, q).twist("panda_hnd")
 
@@ -137,7 +137,7 @@ def test_the_frame_of_an_edge_is_on_the_body_that_moves() -> None:
 
 def test_twists_that_poses_do_not_join_are_told_so() -> None:
     """A path of twists is of no use where its frames and the point stand in different trees."""
-    scene = carried().add_frame("cup2", body="Cup").set_twist("cup", "Base", np.ones(6))
+    scene = carried().add_frame("cup2", body="Cup").set_twist("cup", np.ones(6), relative_to_body="Base")
     with pytest.raises(SemanticError, match="there is one, but poses do not join its frames to 'cup2'"):
         relate(scene, TwistCoord("cup2|Cup", "Base", "[cup2]"))
     spin = relate(scene, AngularVelocityCoord("Cup", "Base", "[cup]"))
@@ -151,11 +151,11 @@ def test_a_pose_in_any_axes() -> None:
     found = relate(scene, coord)
     assert isinstance(found.representation, VectorAndRotationVector)
     whole = PoseCoord("{cup}|Cup", "{tray}|Tray", "[tray]")
-    expected = scene.pose("cup", "tray")
+    expected = scene.pose("cup", relative_to="tray")
     apart = scene.add_pose(SemanticPose(whole, Pose()))
     np.testing.assert_allclose(relate(scene, whole).numbers[0], expected.translation)
     again = apart.add_pose(relate(scene, PoseCoord("{cup}|Cup", "{tray}|Tray", "[base]")))
-    assert again.pose("cup", "tray").is_close(expected)
+    assert again.pose("cup", relative_to="tray").is_close(expected)
 
 
 # --- time -------------------------------------------------------------------------------------------------------------
@@ -165,37 +165,41 @@ def test_a_pose_in_any_axes() -> None:
 @settings(max_examples=scaled_examples(0.3))
 def test_two_versions_give_the_twists_that_led_from_one_to_the_other(tray: Any, cup: Any, dt: float) -> None:
     """What twists do in a time gives them back, and to first order the pose moves by them."""
-    scene = carried().set_twist("tray", "Base", tray).set_twist("cup", "Tray", cup)
+    scene = carried().set_twist("tray", tray, relative_to_body="Base").set_twist("cup", cup, relative_to_body="Tray")
     later = scene.integrate(dt)
     back = finite_difference(scene, later, dt)
     for frame, six in (("tray", tray), ("cup", cup)):
         np.testing.assert_allclose(back.twist_edge(frame)[1], six, atol=1e-9)  # type: ignore[index]
         assert later.local_pose(frame).is_close(scene.local_pose(frame) @ Pose.exp(six * dt))
     assert later.local_pose("handle") == scene.local_pose("handle")
-    assert integrate(scene, 0.0).pose("cup", "base").is_close(scene.pose("cup", "base"))
+    assert integrate(scene, 0.0).pose("cup", relative_to="base").is_close(scene.pose("cup", relative_to="base"))
     small = 1e-6
     moved = scene.integrate(small)
     velocity = relate(scene, LinearVelocityCoord("handle|Cup", "Base", "[base]")).numbers[0]
-    step = moved.pose("handle", "base").translation - scene.pose("handle", "base").translation
+    step = moved.pose("handle", relative_to="base").translation - scene.pose("handle", relative_to="base").translation
     np.testing.assert_allclose(step / small, velocity, atol=1e-4)
 
 
 def test_twists_move_the_edge_between_bodies() -> None:
     """A twist on a frame below the topmost moves its whole body, and one that is known the other way round too."""
     six = np.array([0.1, 0.2, -0.1, 0.3, -0.2, 0.4])
-    on_handle = carried().set_twist("handle", "Tray", six)
+    on_handle = carried().set_twist("handle", six, relative_to_body="Tray")
     moved = integrate(on_handle, 0.5)
     turned = on_handle.local_pose("handle")
-    expected = on_handle.pose("handle", "tray") @ Pose.exp(six * 0.5)
-    assert moved.pose("handle", "tray").is_close(expected)
+    expected = on_handle.pose("handle", relative_to="tray") @ Pose.exp(six * 0.5)
+    assert moved.pose("handle", relative_to="tray").is_close(expected)
     assert moved.local_pose("handle") == turned
-    reverse = carried().set_twist("tray", "Cup", six)
-    assert integrate(reverse, 0.5).pose("tray", "cup").is_close(reverse.pose("tray", "cup") @ Pose.exp(six * 0.5))
+    reverse = carried().set_twist("tray", six, relative_to_body="Cup")
+    assert (
+        integrate(reverse, 0.5)
+        .pose("tray", relative_to="cup")
+        .is_close(reverse.pose("tray", relative_to="cup") @ Pose.exp(six * 0.5))
+    )
     assert integrate(carried(), 0.5) is not None
     with pytest.raises(SemanticError, match="poses join frame 'cup' to body 'Wall', so that its twist can act"):
-        integrate(carried().set_twist("cup", "Wall", six), 0.5)
+        integrate(carried().set_twist("cup", six, relative_to_body="Wall"), 0.5)
     with pytest.raises(SemanticError, match="a path of twists leads"):  # which of the two edges between moves?
-        integrate(carried().set_twist("cup", "Base", six), 0.5)
+        integrate(carried().set_twist("cup", six, relative_to_body="Base"), 0.5)
 
 
 def test_what_differences_refuse() -> None:
@@ -214,7 +218,7 @@ def test_what_differences_refuse() -> None:
     with pytest.raises(SceneError, match="moves by joint 'hinge', whose velocity gives its twist"):
         finite_difference(jointed, jointed, 1.0, frames=["lid"])
     with pytest.raises(SceneError, match="has a twist relative to body 'Base' already"):
-        finite_difference(scene, moved.set_twist("cup", "Base", np.zeros(6)), 1.0)
+        finite_difference(scene, moved.set_twist("cup", np.zeros(6), relative_to_body="Base"), 1.0)
     rested = finite_difference(scene, moved, 1.0, frames=["tray", "cup"])
     np.testing.assert_array_equal(rested.twist_edge("tray")[1], np.zeros(6))  # type: ignore[index]
 
@@ -222,7 +226,7 @@ def test_what_differences_refuse() -> None:
 def test_times_and_numbers_with_units() -> None:
     """Quantities are converted on the way in, times too."""
     unit = pytest.importorskip("pint").UnitRegistry()
-    scene = carried().set_twist("tray", "Base", [0.1, 0, 0, 0, 0, 0.2])
+    scene = carried().set_twist("tray", [0.1, 0, 0, 0, 0, 0.2], relative_to_body="Base")
     assert integrate(scene, 500 * unit.ms) == integrate(scene, 0.5)
     with pytest.raises(SemanticError, match="it is given in s"):
         integrate(scene, 3 * unit.metre)

@@ -33,14 +33,14 @@ def test_queries_say_what_dense_matrices_say(seed: int) -> None:
     scene = model.random_tree(random, 12)
     for _ in range(4):
         a, b, c, d = (f"f{number}" for number in random.choice(12, size=4, replace=False))
-        answer = scene.gaussian_pose(a, b)
-        assert answer.mean == scene.pose(a, b)
+        answer = scene.gaussian_pose(a, relative_to=b)
+        assert answer.mean == scene.pose(a, relative_to=b)
         assert close(answer.covariance, model.covariance(scene, a, b))
-        assert close(scene.gaussian_pose(b, a).covariance, answer.inverse().covariance)
+        assert close(scene.gaussian_pose(b, relative_to=a).covariance, answer.inverse().covariance)
         means, joint = scene.joint_gaussian([(a, b), (c, d), (a, "world")])
-        assert means == (scene.pose(a, b), scene.pose(c, d), scene.pose(a, "world"))
+        assert means == (scene.pose(a, relative_to=b), scene.pose(c, relative_to=d), scene.pose(a, relative_to="world"))
         assert close(joint, model.joint_covariance(scene, [(a, b), (c, d), (a, "world")]))
-        shares = scene.contributions(a, b)
+        shares = scene.contributions(a, relative_to=b)
         assert close(sum((share for _, share in shares), start=np.zeros((6, 6))), answer.covariance)
         assert len({source for source, _ in shares}) == len(shares)
         if a not in scene.ancestors(b):
@@ -82,7 +82,8 @@ def test_a_scene_is_the_same_after_every_way_out_and_in(seed: int) -> None:
         assert twin == scene
         assert twin.digest == scene.digest
         assert np.array_equal(
-            twin.gaussian_pose("f7", "world").covariance, scene.gaussian_pose("f7", "world").covariance
+            twin.gaussian_pose("f7", relative_to="world").covariance,
+            scene.gaussian_pose("f7", relative_to="world").covariance,
         )
     assert scene.apply(diff(scene, start)) == start
     assert scene == scene.reparent("f7", str(scene.parent("f7")))
@@ -100,8 +101,8 @@ def test_correlations_are_content() -> None:
     assert together.digest != apart.digest
     assert together == renamed
     assert together.digest == renamed.digest
-    assert together.gaussian_pose("b", "world").covariance[4, 4] == pytest.approx(4e-6)
-    assert apart.gaussian_pose("b", "world").covariance[4, 4] == pytest.approx(2e-6)
+    assert together.gaussian_pose("b", relative_to="world").covariance[4, 4] == pytest.approx(4e-6)
+    assert apart.gaussian_pose("b", relative_to="world").covariance[4, 4] == pytest.approx(2e-6)
 
 
 def test_what_cancels_cancels() -> None:
@@ -117,17 +118,19 @@ def test_what_cancels_cancels() -> None:
         .add_frame("hand", "elbow", pose=Pose([0.3, 0, -0.3]), covariance=np.diag([1e-4] * 6))
     )
     q = [0.3]
-    before = scene.gaussian_pose("cup", "table").covariance
+    before = scene.gaussian_pose("cup", relative_to="table").covariance
     held = scene.reparent("cup", "hand", q=q)
     assert held.noise("cup") is not None
-    assert close(held.gaussian_pose("cup", "table", q=q).covariance, before, tolerance=1e-12)
-    assert scene.gaussian_pose("cup", "hand", q=q).covariance.trace() == pytest.approx(
+    assert close(held.gaussian_pose("cup", relative_to="table", q=q).covariance, before, tolerance=1e-12)
+    assert scene.gaussian_pose("cup", relative_to="hand", q=q).covariance.trace() == pytest.approx(
         held.edge_covariance("cup").trace()
     )
     naive = held.set_covariance("cup", held.edge_covariance("cup"))
-    assert naive.gaussian_pose("cup", "table", q=q).covariance.trace() > 100 * before.trace()
+    assert naive.gaussian_pose("cup", relative_to="table", q=q).covariance.trace() > 100 * before.trace()
     slipped = scene.reparent("cup", "hand", q=q, covariance=np.diag([1e-6, 0, 0, 0, 0, 0]))
-    assert np.trace(slipped.gaussian_pose("cup", "table", q=q).covariance - before) == pytest.approx(1e-6, rel=1e-6)
+    assert np.trace(slipped.gaussian_pose("cup", relative_to="table", q=q).covariance - before) == pytest.approx(
+        1e-6, rel=1e-6
+    )
 
 
 def test_a_pose_that_is_given_is_what_is_known() -> None:
@@ -159,7 +162,7 @@ def test_joint_values_that_are_not_sure() -> None:
         .add_joint_noise("c", 4e-6)
     )
     q = np.array([0.7, 0.05])
-    answer = scene.gaussian_pose("tip", "world", q=q)
+    answer = scene.gaussian_pose("tip", relative_to="world", q=q)
     at = scene.at(q)
     jacobian = at.jacobian("tip", axes="tip")
     assert close(answer.covariance, jacobian @ np.diag([1e-4, 4e-6]) @ jacobian.T)
@@ -178,11 +181,11 @@ def test_samples_have_the_covariance(reparented: bool) -> None:
     scene = model.random_tree(random, 12, scale=0.3)
     scene = scene.reparent("f2", "f11") if reparented and "f2" not in scene.ancestors("f11") else scene
     target, reference = "f10", "f4"
-    poses = scene.sample_poses(target, reference, count=20_000, seed=3)
-    assert np.array_equal(poses, scene.sample_poses(target, reference, count=20_000, seed=3))
-    assert not np.array_equal(poses, scene.sample_poses(target, reference, count=20_000, seed=4))
-    xi = model.errors(scene.pose(target, reference), poses)
-    expected = scene.gaussian_pose(target, reference).covariance
+    poses = scene.sample_poses(target, relative_to=reference, count=20_000, seed=3)
+    assert np.array_equal(poses, scene.sample_poses(target, relative_to=reference, count=20_000, seed=3))
+    assert not np.array_equal(poses, scene.sample_poses(target, relative_to=reference, count=20_000, seed=4))
+    xi = model.errors(scene.pose(target, relative_to=reference), poses)
+    expected = scene.gaussian_pose(target, relative_to=reference).covariance
     assert np.linalg.norm(xi.T @ xi / len(xi) - expected) < 0.04 * np.linalg.norm(expected)
 
 
@@ -192,8 +195,8 @@ def test_copies_of_a_scene_have_errors_of_their_own() -> None:
     part = SceneGraph().add_frame("plate", "world").add_frame("hole", "plate")
     part = part.set_noise("plate", {source: np.eye(6)[:, :1]}).set_noise("hole", {source: np.eye(6)[:, :1]})
     both = SceneGraph().mount(part, "world", prefix="left/").mount(part, "world", prefix="right/")
-    assert both.gaussian_pose("left/hole", "world").covariance[0, 0] == pytest.approx(4.0)
-    assert both.gaussian_pose("left/hole", "right/hole").covariance[0, 0] == pytest.approx(8.0)
+    assert both.gaussian_pose("left/hole", relative_to="world").covariance[0, 0] == pytest.approx(4.0)
+    assert both.gaussian_pose("left/hole", relative_to="right/hole").covariance[0, 0] == pytest.approx(8.0)
     assert both.noise("left/hole").sources[0].label == "left/press"  # type: ignore[union-attr]
     assert both.extract("left/plate").noise("left/plate") is None
 
@@ -237,7 +240,7 @@ def test_an_uncertain_chain_of_fixed_frames_below_an_arm_folds_into_one_frame() 
     assert folded.frame_names == ("world", "f6", "arm")
     assert folded.noise("f6").sources == tuple(scene.noise(f"f{k}").sources[0] for k in range(7))  # type: ignore[union-attr]
     for value in (-2.0, 0.0, 0.7):
-        before, after = (each.gaussian_pose("arm", "world", q=[value]) for each in (scene, folded))
+        before, after = (each.gaussian_pose("arm", relative_to="world", q=[value]) for each in (scene, folded))
         assert close(before.covariance, after.covariance)
     solid = scene.set_shapes("f3", [AttachedShape(Box([1, 1, 1]))])
     assert collapse_fixed_frames(solid).frame_names == ("world", "f3", "f6", "arm")
@@ -253,7 +256,7 @@ def test_shapes_behind_a_folded_error_stay_uncertain() -> None:
     )
     folded = collapse_fixed_frames(scene)
     assert folded.frame_names == ("world", "part")
-    assert close(folded.gaussian_pose("part", "world").covariance, np.eye(6))
+    assert close(folded.gaussian_pose("part", relative_to="world").covariance, np.eye(6))
     assert folded.shapes("world") == ()
 
 
@@ -291,21 +294,29 @@ def test_folding_is_exact(seed: int, by_json: bool) -> None:
     names, q = folded.frame_names, random.uniform(-3, 3, size=scene.zero_configuration().size)
     pairs = [(a, b) for a in names for b in names if a < b]
     for a, b in pairs:
-        before, after = scene.gaussian_pose(a, b, q=q), folded.gaussian_pose(a, b, q=q)
+        before, after = scene.gaussian_pose(a, relative_to=b, q=q), folded.gaussian_pose(a, relative_to=b, q=q)
         assert before.mean.is_close(after.mean)
         assert close(before.covariance, after.covariance, tolerance=1e-10)
         assert close(model.covariance(scene, a, b, q), after.covariance, tolerance=1e-10)
         if not by_json:  # where sources are made anew
-            shares, shares_after = dict(scene.contributions(a, b, q=q)), dict(folded.contributions(a, b, q=q))
+            shares, shares_after = (
+                dict(scene.contributions(a, relative_to=b, q=q)),
+                dict(folded.contributions(a, relative_to=b, q=q)),
+            )
             for source in {*shares, *shares_after}:  # one that cancels leaves rounding behind, or nothing
                 share, after_share = (each.get(source, np.zeros((6, 6))) for each in (shares, shares_after))
                 assert np.allclose(share, after_share, rtol=1e-9, atol=1e-15)
     assert close(scene.joint_gaussian(pairs[:6], q=q)[1], folded.joint_gaussian(pairs[:6], q=q)[1], tolerance=1e-10)
     a, b = pairs[int(random.integers(len(pairs)))]
-    seen = Measurement.of_pose(a, b, scene.pose(a, b, q=q) @ Pose.exp(random.normal(size=6) * 1e-5), np.eye(6) * 1e-6)
+    seen = Measurement.of_pose(
+        a,
+        scene.pose(a, relative_to=b, q=q) @ Pose.exp(random.normal(size=6) * 1e-5),
+        relative_to=b,
+        covariance=np.eye(6) * 1e-6,
+    )
     told, told_folded = scene.condition(seen, q=q), folded.condition(seen, q=q)
     for a, b in pairs:
-        before, after = told.gaussian_pose(a, b, q=q), told_folded.gaussian_pose(a, b, q=q)
+        before, after = told.gaussian_pose(a, relative_to=b, q=q), told_folded.gaussian_pose(a, relative_to=b, q=q)
         assert np.allclose(before.mean.as_array(), after.mean.as_array(), atol=1e-8)
         assert close(before.covariance, after.covariance, tolerance=1e-3)
 
@@ -318,7 +329,7 @@ def test_edits_that_go_on_count_too() -> None:
         edit.set_covariance("a", None)
     changed = edit.finish()
     assert changed.noisy_frames == ("b",)
-    assert close(changed.gaussian_pose("b", "world").covariance, 2 * np.eye(6))
+    assert close(changed.gaussian_pose("b", relative_to="world").covariance, 2 * np.eye(6))
     assert scene.remove_frame("b").noisy_frames == ("a",)
     assert diff(scene, scene.set_covariance("b", None)).frames[0].fields == ("covariance",)
     assert scene.set_covariance("b", scene.edge_covariance("b")) != scene.set_covariance("b", None)
@@ -343,9 +354,9 @@ def test_bad_input_is_refused_with_its_defect() -> None:
     with pytest.raises(SceneError, match="the covariance is not the sum of the squares of the maps"):
         EdgeNoise({NoiseSource(1): np.ones((6, 1))}, covariance=np.eye(6))
     with pytest.raises(DisconnectedError):
-        scene.add_root("moon").gaussian_pose("cup", "moon")
+        scene.add_root("moon").gaussian_pose("cup", relative_to="moon")
     with pytest.raises(ConfigurationError, match="joint 'lid' is on the path"):
-        scene.add_frame("lid", "cup", joint=Revolute([0, 1, 0])).gaussian_pose("lid", "world")
+        scene.add_frame("lid", "cup", joint=Revolute([0, 1, 0])).gaussian_pose("lid", relative_to="world")
 
 
 def test_exact_scenes_answer_exactly() -> None:
@@ -355,7 +366,7 @@ def test_exact_scenes_answer_exactly() -> None:
         .add_frame("a", "world", pose=Pose([1, 2, 3]))
         .add_frame("b", "a", covariance=np.diag([0, 0, 1e-4, 0, 0, 0]))
     )
-    assert scene.gaussian_pose("a", "world") == GaussianPose(Pose([1, 2, 3]))
-    assert np.linalg.matrix_rank(scene.gaussian_pose("b", "world").covariance) == 1
+    assert scene.gaussian_pose("a", relative_to="world") == GaussianPose(Pose([1, 2, 3]))
+    assert np.linalg.matrix_rank(scene.gaussian_pose("b", relative_to="world").covariance) == 1
     assert scene.noise("b").sources[0].dimension == 1  # type: ignore[union-attr]
-    assert scene.gaussian_pose("b", "b") == GaussianPose()
+    assert scene.gaussian_pose("b", relative_to="b") == GaussianPose()

@@ -40,31 +40,31 @@ OVERFLOWS: dict[str, Callable[[], Any]] = {
     "compose": lambda: core.compose([FAR, FAR]),
     "compose_each": lambda: core.compose_each([FAR.as_array()], [FAR.as_array()]),
     "stamps": lambda: StampedPoses([0.0], [FAR]).moved(FAR),
-    "scene.pose": lambda: far_scene().pose("a", "b"),
-    "scene.at": lambda: far_scene().at([]).pose("c", "b"),
+    "scene.pose": lambda: far_scene().pose("a", relative_to="b"),
+    "scene.at": lambda: far_scene().at([]).pose("c", relative_to="b"),
     "scene.poses": lambda: far_scene().at([]).poses,
-    "scene.gaussian_pose": lambda: far_scene().gaussian_pose("c", "b"),
+    "scene.gaussian_pose": lambda: far_scene().gaussian_pose("c", relative_to="b"),
     "scene.reparent": lambda: far_scene().reparent("a", "b"),
     "edit.reparent": lambda: far_scene().edit().reparent("a", "b"),
-    "arrays.pose": lambda: SceneArrays(far_scene()).pose("a", "b"),
+    "arrays.pose": lambda: SceneArrays(far_scene()).pose("a", relative_to="b"),
     "arrays.poses": lambda: SceneArrays(far_scene()).poses,
     "arrays.write_poses": lambda: SceneArrays(far_scene()).write_poses(np.zeros((9, 7))),
     "arrays.reparent": lambda: SceneArrays(far_scene()).reparent("a", "b"),
     "integrated": lambda: (
-        SceneGraph().add_frame("a", "world").set_twist("a", "world", [1e308, *[0] * 5]).integrate(1e10)
+        SceneGraph().add_frame("a", "world").set_twist("a", [1e308, *[0] * 5], relative_to_body="world").integrate(1e10)
     ),
     "volume": lambda: Box([1e200, 1e200, 1e200]).volume,
     "sphere": lambda: Sphere(1e200).volume,
     "slide": lambda: (
         SceneGraph()
         .add_frame("s", "world", pose=Pose([1.7e308, 0, 0]), joint=Prismatic([1, 0, 0], name="s"))
-        .pose("s", "world", q=[1.7e308])
+        .pose("s", relative_to="world", q=[1.7e308])
     ),
     "mimic": lambda: (
         SceneGraph()
         .add_frame("s", "world", joint=Prismatic([1, 0, 0], name="s"))
         .add_frame("t", "world", joint=Prismatic([1, 0, 0], name="t", mimic=core.Mimic("s", 1e308)))
-        .pose("t", "world", q=[1e308])
+        .pose("t", relative_to="world", q=[1e308])
     ),
 }
 
@@ -102,7 +102,7 @@ def test_infinite_properties_of_joints_and_shapes_are_refused_or_meant() -> None
         lambda: Inertia(1.0, [math.inf, 0, 0]),
         lambda: Box([math.inf, 1, 1]),
         lambda: AttachedShape(Box([1, 1, 1]), friction=math.inf),
-        lambda: SceneGraph().add_root("a").set_twist("a", "world", [math.inf] * 6),
+        lambda: SceneGraph().add_root("a").set_twist("a", [math.inf] * 6, relative_to_body="world"),
         lambda: SceneGraph().set_attribute("world", "x", math.inf),
         lambda: Pose().interpolate(FAR, 1e10),
     ):

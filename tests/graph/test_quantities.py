@@ -81,8 +81,10 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "Mesh": lambda: tk.Mesh(cm(*np.eye(3).tolist()), [[0, 1, 2]]),
     "Revolute": lambda: tk.Revolute(cm(0, 0, 1)),
     "limits of a joint": lambda: tk.Prismatic([0, 0, 1], lower=cm(1), upper=cm(2)),
-    "set_twist": lambda: SCENE.set_twist("cup", "world", cm(1, 2, 3, 0, 0, 0)),
-    "set_twist in arrays": lambda: tk.SceneArrays(SCENE).set_twist("cup", "world", cm(1, 2, 3, 0, 0, 0)),
+    "set_twist": lambda: SCENE.set_twist("cup", cm(1, 2, 3, 0, 0, 0), relative_to_body="world"),
+    "set_twist in arrays": lambda: tk.SceneArrays(SCENE).set_twist(
+        "cup", cm(1, 2, 3, 0, 0, 0), relative_to_body="world"
+    ),
     "specification": lambda: _core.FrameSpecification("a", "world", twist=("cup", cm(1, 2, 3, 0, 0, 0))),
     "covariance": lambda: SCENE.set_covariance("cup", cm(*np.eye(6).tolist())),
     "configuration": lambda: SCENE.configuration({"arm": cm(1)}),
@@ -90,7 +92,7 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "q as an array": lambda: SCENE.at(Quantity(np.array([1.0]), "meter")),
     "point of a Jacobian": lambda: SCENE.at([0.0]).jacobian("cup", point=cm(1, 2, 3)),
     "stamp": lambda: SCENE.add_stamped_pose("cup", tk.Pose(), stamp=cm(1.0)),
-    "integrated": lambda: SCENE.set_twist("cup", "world", np.ones(6)).integrate(cm(1)),
+    "integrated": lambda: SCENE.set_twist("cup", np.ones(6), relative_to_body="world").integrate(cm(1)),
     "GaussianTwist": lambda: GaussianTwist(cm(1, 2, 3, 0, 0, 0), np.eye(6)),
     "checked_covariance": lambda: checked_covariance(cm(*np.eye(3).tolist()), 3),
     "ConvexPolygon": lambda: ConvexPolygon.around(cm([0, 0], [1, 0], [0, 1])),
@@ -119,7 +121,7 @@ def test_angles_without_dimension_are_converted() -> None:
     degrees = Quantity(np.array([0.0, 0.0, 180.0]), "degree", math.pi / 180)
     turned = tk.Pose.from_rpy([0, 0, 0], degrees)
     assert turned.is_close(tk.Pose.from_rpy([0, 0, 0], [0, 0, math.pi]))
-    assert SCENE.pose("arm", "world", q=[degrees[2]]).is_close(turned)
+    assert SCENE.pose("arm", relative_to="world", q=[degrees[2]]).is_close(turned)
 
 
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES.keys())

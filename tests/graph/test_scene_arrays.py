@@ -87,8 +87,8 @@ def test_forward_goes_to_a_configuration() -> None:
     assert arrays.q.tolist() == Q
     assert arrays.poses.tobytes() == at.poses.tobytes()
     assert arrays.pose("hand") == at.pose("hand")
-    assert arrays.pose("cup", "hand") == scene.pose("cup", "hand", q=Q)
-    assert arrays.pose("cup", "hand", q=[0, 0]) == scene.pose("cup", "hand", q=[0, 0])
+    assert arrays.pose("cup", relative_to="hand") == scene.pose("cup", relative_to="hand", q=Q)
+    assert arrays.pose("cup", relative_to="hand", q=[0, 0]) == scene.pose("cup", relative_to="hand", q=[0, 0])
     assert arrays.jacobian("hand").tobytes() == at.jacobian("hand").tobytes()
     rows = np.full((9, 7), -1.0)
     assert arrays.write_poses(rows) == 6
@@ -108,7 +108,7 @@ def test_edits_are_seen_at_once() -> None:
     assert arrays.pose("cup").is_close(place)
     assert arrays.poses.tobytes() == held.at(Q).poses.tobytes()
     arrays.forward([0, 0])
-    assert arrays.pose("cup") == held.pose("cup", "world", q=[0, 0])
+    assert arrays.pose("cup") == held.pose("cup", relative_to="world", q=[0, 0])
     assert scene.parent("cup") == "table"
 
 
@@ -124,7 +124,7 @@ def test_joints_keep_their_values() -> None:
     assert arrays.q.tolist() == [0.3, 0.7, 0.0, 0.0]
     arrays.set_joint("upper", Revolute([0, 1, 0], mimic=Mimic("elbow", 2.0)))
     assert dict(zip(arrays.joint_names, arrays.q, strict=True)) == {"elbow": 0.7, "wrist": 0.0, "slide": 0.0}
-    assert arrays.pose("upper", "world") == arrays.freeze().pose("upper", "world", q=arrays.q)
+    assert arrays.pose("upper", relative_to="world") == arrays.freeze().pose("upper", relative_to="world", q=arrays.q)
     arrays.remove_frame("hand")
     assert arrays.joint_names == ("elbow", "slide")
     assert arrays.q.tolist() == [0.7, 0.0]
@@ -193,7 +193,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(DuplicateNameError, match="a joint named 'elbow' is already in the scene"):
         arrays.add_frame("x", "world", joint=Revolute([0, 0, 1], name="elbow"))
     with pytest.raises(DisconnectedError, match=r"different trees \('world' and 'elsewhere'\)"):
-        arrays.pose("cup", "elsewhere")
+        arrays.pose("cup", relative_to="elsewhere")
     with pytest.raises(SceneError, match="give either pose or q to reparent, not both"):
         arrays.reparent("cup", "hand", pose=Pose(), q=Q)
     with pytest.raises(SceneError, match="a body needs a name that is not empty"):
@@ -294,7 +294,7 @@ def test_readers_see_whole_worlds() -> None:
             arrays.write_poses(rows)
             if not np.allclose(rows[-1, :3] - rows[hand, :3], 999 * (rows[-2, :3] - rows[hand, :3]) / 998, atol=1e-6):
                 wrong.append(rows.copy())
-            cup = arrays.pose("cup", "hand").translation
+            cup = arrays.pose("cup", relative_to="hand").translation
             if cup[0] != cup[1]:
                 wrong.append(cup)
             if arrays.jacobian("hand").shape != (6, 2):

@@ -263,9 +263,11 @@ def test_reparenting_keeps_the_place_in_the_world() -> None:
     q, moved = scene.configuration({"arm": 0.3, "hand": 0.05}), scene.configuration({"arm": 1.3, "hand": 0.05})
     held = scene.reparent("cup", "hand", q=q)
     for frame in ("cup", "handle"):
-        assert held.pose(frame, "world", q=q).is_close(scene.pose(frame, "world", q=q))
-        assert not held.pose(frame, "world", q=moved).is_close(scene.pose(frame, "world", q=moved))
-        assert held.pose(frame, "hand") == held.pose(frame, "hand", q=moved)
+        assert held.pose(frame, relative_to="world", q=q).is_close(scene.pose(frame, relative_to="world", q=q))
+        assert not held.pose(frame, relative_to="world", q=moved).is_close(
+            scene.pose(frame, relative_to="world", q=moved)
+        )
+        assert held.pose(frame, relative_to="hand") == held.pose(frame, relative_to="hand", q=moved)
     assert held.frame_names == scene.frame_names
     assert scene.parent("cup") == "table"
     back = held.reparent("cup", "table", q=q)
@@ -278,7 +280,7 @@ def test_reparenting_a_joint_keeps_its_place_at_its_value() -> None:
     q = scene.configuration({"arm": 0.7, "hand": 0.02})
     moved = scene.reparent("hand", "table", q=q)
     for frame in ("hand", "finger"):
-        assert moved.pose(frame, "world", q=q).is_close(scene.pose(frame, "world", q=q))
+        assert moved.pose(frame, relative_to="world", q=q).is_close(scene.pose(frame, relative_to="world", q=q))
     assert moved.joint("hand") == scene.joint("hand")
 
 
@@ -297,7 +299,7 @@ def test_parts_of_one_body_in_two_trees_can_be_joined() -> None:
     scene = kitchen().add_root("moon").add_frame("shard", "moon", body="cup").add_frame("dust", "shard")
     joined = scene.reparent("shard", "cup", pose=Pose([0, 0, 1]))
     assert joined.root("dust") == "world"
-    assert joined.pose("shard", "handle") == Pose([-0.05, 0, 1])
+    assert joined.pose("shard", relative_to="handle") == Pose([-0.05, 0, 1])
     assert joined._defects() == ""
     with pytest.raises(SceneError, match="frame 'shard' and its new parent are on one body, so the edge between them"):
         scene.set_joint("shard", Free()).reparent("shard", "cup", pose=Pose())
@@ -607,7 +609,7 @@ def test_frames_may_be_given_in_any_order() -> None:
     q, same_q = scene.configuration({"arm": 0.4, "hand": 0.1}), turned.configuration({"arm": 0.4, "hand": 0.1})
     for name in names:
         assert turned.specification(name).joint == scene.specification(name).joint
-        assert turned.pose(name, "world", q=same_q) == scene.pose(name, "world", q=q)
+        assert turned.pose(name, relative_to="world", q=same_q) == scene.pose(name, relative_to="world", q=q)
     ordered = SceneGraph.from_frames([turned.specification(n) for n in names[::-1]], allowed=turned.allowed_pairs)
     assert ordered == scene
 

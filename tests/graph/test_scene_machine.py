@@ -76,7 +76,7 @@ def check_numbers(scene: SceneGraph, model: SceneModel, q: dict[str, float]) -> 
         pose = at.pose(name)
         assert np.allclose(pose.as_matrix(), expected, atol=1e-9)
         assert row.tolist() == pose.as_array().tolist()
-        assert scene.pose(name, model.root(name), q=array) == pose
+        assert scene.pose(name, relative_to=model.root(name), q=array) == pose
     for target in model.frames:
         for reference in list(model.frames)[::3]:
             check_pair(scene, model, target, reference, q)
@@ -87,14 +87,14 @@ def check_pair(scene: SceneGraph, model: SceneModel, target: str, reference: str
     """Compare one relative pose, and the two ways to ask for it."""
     array = scene.configuration(q)
     try:
-        expected = model.pose(target, reference, q)
+        expected = model.pose(target, relative_to=reference, q=q)
     except RefusedError:
         with pytest.raises(DisconnectedError):
-            scene.pose(target, reference, q=array)
+            scene.pose(target, relative_to=reference, q=array)
         return
-    pose = scene.pose(target, reference, q=array)
+    pose = scene.pose(target, relative_to=reference, q=array)
     assert np.allclose(pose.as_matrix(), expected, atol=1e-9)
-    assert scene.at(array).pose(target, reference) == pose
+    assert scene.at(array).pose(target, relative_to=reference) == pose
 
 
 def check_inertia(scene: SceneGraph, model: SceneModel, name: str) -> None:

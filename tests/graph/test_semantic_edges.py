@@ -99,7 +99,7 @@ def worlds(draw: st.DrawFn) -> tuple[SceneGraph, dict[str, Pose], dict[str, np.n
             offset = draw(POSES)
             scene = scene.add_frame(f"g{i}", f"f{i}", pose=offset, body=f"B{i}")
             world[f"g{i}"] = world[f"f{i}"] @ offset
-        scene = scene.set_twist(f"f{i}", f"B{below}", twist)
+        scene = scene.set_twist(f"f{i}", twist, relative_to_body=f"B{below}")
         moves[f"B{i}"] = moves[f"B{below}"] + in_world(twist, world[f"f{i}"])
     return scene, world, moves
 
@@ -230,7 +230,7 @@ def test_rules_of_edges_against_their_words(operations: list[tuple[str, int, int
             if kind == "attach":
                 scene = scene.attach(frame, other, pose=Pose([0.1, 0, 0]))
             elif kind == "twist":
-                scene = scene.set_twist(frame, bodies[other], np.ones(6))
+                scene = scene.set_twist(frame, np.ones(6), relative_to_body=bodies[other])
             else:
                 scene = scene.remove_twist(frame)
             accepted = True
@@ -262,11 +262,11 @@ def test_poses_are_converted_on_entry() -> None:
     coord = PoseCoord("(handle,[cup])|Cup", "(link,[tool])|Link", "[tool]")
     given_pose = relate(whole, coord)
     again = add_pose(scene, given_pose, q=q)
-    assert again.pose("cup", "tool").is_close(wanted)
+    assert again.pose("cup", relative_to="tool").is_close(wanted)
     moved = set_pose(again, SemanticPose(PoseCoord("{tool}|Link", "{cup}|Cup", "[cup]"), wanted))
-    assert moved.pose("tool", "cup").is_close(wanted)
+    assert moved.pose("tool", relative_to="cup").is_close(wanted)
     elsewhere = relate(whole, PoseCoord("{cup}|Cup", "{tool}|Link", "[tool]")).represented_by(HomogeneousMatrix)
-    assert add_pose(whole, elsewhere).pose("cup", "tool").is_close(wanted)
+    assert add_pose(whole, elsewhere).pose("cup", relative_to="tool").is_close(wanted)
 
 
 def test_poses_that_are_refused_and_turned_round() -> None:
@@ -278,7 +278,7 @@ def test_poses_that_are_refused_and_turned_round() -> None:
         add_pose(scene, on_tray)
     turned = add_pose(scene, on_tray, on_conflict="invert")
     assert turned.parent("tray") == "cup"
-    assert turned.pose("cup", "tray").is_close(Pose([0.2, 0, 0]))
+    assert turned.pose("cup", relative_to="tray").is_close(Pose([0.2, 0, 0]))
     with pytest.raises(CycleError, match="frame 'base' cannot hang off 'tray', which is itself or its descendant"):
         add_pose(turned, SemanticPose(PoseCoord("{base}|Base", "{tray}|Tray", "[tray]"), Pose()))
     with pytest.raises(CycleError, match="cannot hang off itself"):
@@ -314,7 +314,7 @@ def test_twists_are_converted_on_entry() -> None:
     moving = add_twist(scene, twist, q=q)
     edge = moving.twist_edge("tool")
     assert edge is not None
-    axes = scene.pose("base", "tool", q=q)
+    axes = scene.pose("base", relative_to="tool", q=q)
     np.testing.assert_allclose(edge[1], [*axes.rotate(six[:3]), *axes.rotate(six[3:])], atol=1e-12)
     np.testing.assert_allclose(relate(moving, twist.coord, q=q).representation.vector, six, atol=1e-12)
     with pytest.raises(SemanticError, match="poses join 'tool' and 'cup'"):
@@ -330,7 +330,7 @@ def test_twists_are_converted_on_entry() -> None:
 def test_a_refused_twist_is_turned_round() -> None:
     """Where a frame has its twist already, that of the reference body relative to it may fit."""
     scene = arm_and_cup().attach("cup", "tool", pose=Pose([0, 0, 0.1]))
-    scene = scene.set_twist("cup", "Base", np.zeros(6))
+    scene = scene.set_twist("cup", np.zeros(6), relative_to_body="Base")
     six = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
     twist = SemanticTwist(TwistCoord("cup|Cup", "Link", "[cup]"), six)
     with pytest.raises(SceneError, match="has a twist relative to body 'Base' already"):
@@ -350,7 +350,7 @@ def test_joint_velocities_are_twists() -> None:
     coord = TwistCoord(f"{hand}|{body}", reference, f"[{link}]")
     found = relate(scene, coord, q=q, qd=qd).representation.vector
     step = 1e-6
-    before, after = (scene.pose(hand, link, q=q + sign * step * qd) for sign in (-1, 1))
+    before, after = (scene.pose(hand, relative_to=link, q=q + sign * step * qd) for sign in (-1, 1))
     np.testing.assert_allclose(found[:3], (after.translation - before.translation) / (2 * step), atol=1e-6)
     turned = (after.rotation @ before.rotation.T - np.eye(3)) / (2 * step)
     np.testing.assert_allclose(found[3:], [turned[2, 1], turned[0, 2], turned[1, 0]], atol=1e-5)
@@ -368,7 +368,7 @@ def test_a_scene_moves_by_its_twists() -> None:
     scene = SceneGraph(root=None).add_body("W").add_root("w", body="W").add_frame("a", "w", pose=Pose([1, 0, 0]))
     scene = scene.add_frame("b", "a", pose=Pose([0, 1, 0]))
     six = np.array([0.1, 0, 0, 0, 0, 0.5])
-    moved = integrate(scene.set_twist("a", "W", six), 2.0)
+    moved = integrate(scene.set_twist("a", six, relative_to_body="W"), 2.0)
     assert moved.local_pose("a").is_close(Pose([1, 0, 0]) @ Pose.exp(six * 2.0))
     assert moved.local_pose("b") == scene.local_pose("b")
 
@@ -399,7 +399,7 @@ def test_edges_of_the_wrong_kinds() -> None:
     joined = add_edge(scene, "pose", tail=Node("frame", "tool"), head=Node("frame", "cup"), value=Pose([0, 0, 1]))
     assert joined.parent("cup") == "tool"
     moving = add_edge(scene, "twist", tail=Node("body", "Base"), head=Node("frame", "cup"), value=np.ones(6))
-    assert moving.twist_path("Base", "Cup") == ("cup",)
+    assert moving.twist_path("Cup", relative_to_body="Base") == ("cup",)
 
 
 def test_bodies_without_frames_and_what_keeps_them() -> None:
@@ -413,14 +413,14 @@ def test_bodies_without_frames_and_what_keeps_them() -> None:
     assert with_frame.bodies_without_frames == ()
     with pytest.raises(SceneError, match="body 'Cup' has frame 'cup'; remove its frames"):
         with_frame.remove_body("Cup")
-    moving = with_frame.add_root("saucer").set_twist("saucer", "Cup", np.zeros(6))
+    moving = with_frame.add_root("saucer").set_twist("saucer", np.zeros(6), relative_to_body="Cup")
     with pytest.raises(SceneError, match="body 'Cup' cannot go while the twist of frame 'saucer' is relative to it"):
         moving.remove_frame("cup")
     assert moving.remove_twist("saucer").remove_frame("cup").body_names == ("world", "saucer")
     with pytest.raises(SceneError, match="finite"):
-        moving.set_twist("saucer", "Cup", [float("nan")] * 6)
+        moving.set_twist("saucer", [float("nan")] * 6, relative_to_body="Cup")
     with pytest.raises(UnknownNameError, match="unknown body 'Cap'; did you mean 'Cup'"):
-        moving.set_twist("saucer", "Cap", np.zeros(6))
+        moving.set_twist("saucer", np.zeros(6), relative_to_body="Cap")
 
 
 def moving_tray() -> SceneGraph:
@@ -430,7 +430,7 @@ def moving_tray() -> SceneGraph:
         scene.add_frame("rim", "tray")
         .add_body("Eye")
         .add_root("eye", body="Eye")
-        .set_twist("tray", "stand", np.ones(6))
+        .set_twist("tray", np.ones(6), relative_to_body="stand")
     )
 
 

@@ -61,8 +61,8 @@ def test_the_newest_is_the_present_pose() -> None:
     assert scene.stamped_poses("hand") is None
     assert later._defects() == ""
     moved = scene.set_pose("cup", along_x(7))  # what is so now need not be stamped
-    assert moved.pose("cup", "table").translation[0] == 7
-    assert moved.pose("cup", "table", stamp=4.0) == scene.local_pose("cup")
+    assert moved.pose("cup", relative_to="table").translation[0] == 7
+    assert moved.pose("cup", relative_to="table", stamp=4.0) == scene.local_pose("cup")
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -72,7 +72,7 @@ def test_at_a_stamp_the_answer_is_what_was_given(policy: str) -> None:
     known = scene.stamped_poses("cup")
     assert known is not None
     for stamp, pose in zip(known.stamps, known.poses, strict=True):
-        assert scene.pose("cup", "table", stamp=stamp, policy=policy) == pose
+        assert scene.pose("cup", relative_to="table", stamp=stamp, policy=policy) == pose
         assert known.at(stamp, policy=policy) == pose
 
 
@@ -82,7 +82,7 @@ def test_policies_between_stamps() -> None:
     scene = scene.add_stamped_pose("cup", along_x(0), stamp=1.0).add_stamped_pose("cup", along_x(1), stamp=2.0)
 
     def x(stamp: float, policy: str) -> float:
-        return float(scene.pose("cup", "world", stamp=stamp, policy=policy).translation[0])
+        return float(scene.pose("cup", relative_to="world", stamp=stamp, policy=policy).translation[0])
 
     assert [x(t, "closest") for t in (1.25, 1.5, 1.75)] == [0, 1, 1]
     assert [x(t, "preceding") for t in (1.25, 1.5, 1.999)] == [0, 0, 0]
@@ -107,7 +107,7 @@ def test_a_quarter_turn_by_both_ways_between() -> None:
 def test_outside_nothing_is_known(stamp: float, policy: str) -> None:
     """Before the oldest and after the newest there is no answer: nothing is clamped, nothing extrapolated."""
     with pytest.raises(StampError, match=r"frame 'cup' has poses from 1 s to 4 s, so none at .* s is known") as caught:
-        tracked().pose("hand", "cup", q=[0.0], stamp=stamp, policy=policy)
+        tracked().pose("hand", relative_to="cup", q=[0.0], stamp=stamp, policy=policy)
     assert (caught.value.data["frame"], caught.value.data["oldest"], caught.value.data["newest"]) == ("cup", 1.0, 4.0)
     assert isinstance(pickle.loads(pickle.dumps(caught.value)), StampError)
 
@@ -116,24 +116,24 @@ def test_an_empty_history_knows_nothing() -> None:
     """An edge that keeps stamps, but has none yet, is not taken for one that stands still."""
     scene = tracked().set_stamped_poses("cup", StampedPoses(capacity=4))
     with pytest.raises(StampError, match="frame 'cup' has no stamped pose yet"):
-        scene.pose("cup", "world", stamp=0.0)
-    assert scene.set_stamped_poses("cup", None).pose("cup", "table", stamp=0.0) == scene.local_pose("cup")
+        scene.pose("cup", relative_to="world", stamp=0.0)
+    assert scene.set_stamped_poses("cup", None).pose("cup", relative_to="table", stamp=0.0) == scene.local_pose("cup")
 
 
 def test_paths_join_what_moves_and_what_does_not() -> None:
     """Along a path each edge is asked at the moment; joints are at q, edges without a history where they are."""
     scene = tracked()
     q = [0.7]
-    expected = scene.pose("table", "hand", q=q) @ scene.pose("cup", "table", stamp=1.5)
-    assert scene.pose("cup", "hand", q=q, stamp=1.5).is_close(expected)
-    assert scene.pose("hand", "world", q=q, stamp=99.0) == scene.pose("hand", "world", q=q)
+    expected = scene.pose("table", relative_to="hand", q=q) @ scene.pose("cup", relative_to="table", stamp=1.5)
+    assert scene.pose("cup", relative_to="hand", q=q, stamp=1.5).is_close(expected)
+    assert scene.pose("hand", relative_to="world", q=q, stamp=99.0) == scene.pose("hand", relative_to="world", q=q)
     with_joint = scene.add_stamped_pose("arm", Pose([0, 0, 1]), stamp=1).add_stamped_pose(
         "arm", Pose([0, 0, 2]), stamp=2
     )
-    height = with_joint.pose("hand", "world", q=q, stamp=1.5).translation[2]
+    height = with_joint.pose("hand", relative_to="world", q=q, stamp=1.5).translation[2]
     assert height == pytest.approx(1.5)
     with pytest.raises(DisconnectedError):
-        scene.add_root("moon").pose("cup", "moon", stamp=1.5)
+        scene.add_root("moon").pose("cup", relative_to="moon", stamp=1.5)
 
 
 def test_what_is_refused() -> None:
@@ -198,17 +198,19 @@ def test_a_history_is_a_short_sorted_list(
         known = sorted([*known, stamp])
         known = [t for t in known if t >= known[-1] - window][-capacity:]
         assert scene.stamps("cup").tolist() == known
-        assert scene.pose("cup", "world").translation[0] == known[-1]
+        assert scene.pose("cup", relative_to="world").translation[0] == known[-1]
     if not known or not known[0] <= asked <= known[-1]:
         if known:
             with pytest.raises(StampError):
-                scene.pose("cup", "world", stamp=asked, policy=policy)
+                scene.pose("cup", relative_to="world", stamp=asked, policy=policy)
         return
     before = max(t for t in known if t <= asked)
     after = min(t for t in known if t >= asked)
     nearer = before if asked - before < after - asked else after
     expected = {"closest": nearer, "preceding": before}.get(policy, asked)
-    assert scene.pose("cup", "world", stamp=asked, policy=policy).translation[0] == pytest.approx(expected, abs=1e-9)
+    assert scene.pose("cup", relative_to="world", stamp=asked, policy=policy).translation[0] == pytest.approx(
+        expected, abs=1e-9
+    )
 
 
 def test_facts_of_a_peer() -> None:
@@ -222,10 +224,10 @@ def test_facts_of_a_peer() -> None:
     for policy in ("closest", "preceding"):
         for stamp, value in facts[policy]:
             if stamps[0] <= stamp <= stamps[-1]:
-                assert scene.pose("cup", "world", stamp=stamp, policy=policy).translation[0] == value
+                assert scene.pose("cup", relative_to="world", stamp=stamp, policy=policy).translation[0] == value
             else:
                 with pytest.raises(StampError):
-                    scene.pose("cup", "world", stamp=stamp, policy=policy)
+                    scene.pose("cup", relative_to="world", stamp=stamp, policy=policy)
 
 
 # ---------------------------------------------------------------------------------------------------- what it survives
@@ -302,7 +304,9 @@ def test_folding_keeps_histories_and_moves_them_to_the_frame_above() -> None:
     folded = collapse_fixed_frames(scene)
     assert folded.frame_names == ("world", "camera")
     for stamp in (1.0, 1.25, 2.0):
-        assert folded.pose("camera", "world", stamp=stamp).is_close(scene.pose("camera", "world", stamp=stamp))
+        assert folded.pose("camera", relative_to="world", stamp=stamp).is_close(
+            scene.pose("camera", relative_to="world", stamp=stamp)
+        )
 
 
 def test_bad_documents() -> None:
@@ -332,15 +336,15 @@ def test_twists_are_differences_of_poses(start: tuple[float, ...], twist: tuple[
     second = first @ Pose.exp(np.multiply(twist, seconds))
     scene = SceneGraph().add_frame("cup", "world", joint=Free())
     scene = scene.add_stamped_pose("cup", first, stamp=5.0).add_stamped_pose("cup", second, stamp=5.0 + seconds)
-    found = scene.twist_from_stamps("cup", "world", first=5.0, second=5.0 + seconds)
+    found = scene.twist_from_stamps("cup", relative_to="world", first=5.0, second=5.0 + seconds)
     np.testing.assert_allclose(found, twist, atol=1e-9 + 1e-14 / seconds**2)
     h, middle = 1e-4 * seconds, 5.0 + 0.5 * seconds
-    poses = [scene.pose("cup", "world", stamp=middle + step, policy="screw") for step in (-h, h)]
+    poses = [scene.pose("cup", relative_to="world", stamp=middle + step, policy="screw") for step in (-h, h)]
     slope = (poses[0].inverse() @ poses[1]).log() / (2 * h)
     np.testing.assert_allclose(slope, found, atol=1e-6)
-    inner = scene.twist_from_stamps("cup", "world", first=middle - h, second=middle + h, policy="screw")
+    inner = scene.twist_from_stamps("cup", relative_to="world", first=middle - h, second=middle + h, policy="screw")
     np.testing.assert_allclose(inner, found, atol=1e-6)
-    turned = scene.set_twist("cup", "world", found)
+    turned = scene.set_twist("cup", found, relative_to_body="world")
     assert turned.twist_edge("cup")[0] == "world"  # type: ignore[index]
 
 
@@ -350,9 +354,13 @@ def test_twists_between_moving_frames() -> None:
     for stamp in (1.0, 2.0):
         for name in ("a", "b"):
             scene = scene.add_stamped_pose(name, along_x(stamp if name == "a" else stamp + 1), stamp=stamp)
-    np.testing.assert_allclose(scene.twist_from_stamps("a", "world", first=1, second=2), [1, 0, 0, 0, 0, 0], atol=1e-12)
-    np.testing.assert_allclose(scene.twist_from_stamps("a", "b", first=1, second=2), np.zeros(6), atol=1e-12)
+    np.testing.assert_allclose(
+        scene.twist_from_stamps("a", relative_to="world", first=1, second=2), [1, 0, 0, 0, 0, 0], atol=1e-12
+    )
+    np.testing.assert_allclose(
+        scene.twist_from_stamps("a", relative_to="b", first=1, second=2), np.zeros(6), atol=1e-12
+    )
     with pytest.raises(StampError, match="needs two stamps, the second later: not 2 s and 1 s"):
-        scene.twist_from_stamps("a", "b", first=2, second=1)
+        scene.twist_from_stamps("a", relative_to="b", first=2, second=1)
     with pytest.raises(StampError, match="has poses from 1 s to 2 s, so none at 3 s is known"):
-        scene.twist_from_stamps("a", "b", first=1, second=3)
+        scene.twist_from_stamps("a", relative_to="b", first=1, second=3)

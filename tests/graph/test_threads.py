@@ -55,7 +55,7 @@ def test_readers_and_editors_share_a_version() -> None:
     """Threads that read one version, edit from it and drop their versions see what a thread alone sees."""
     scene = chain(7, 20)
     q = np.linspace(-1, 1, 7)
-    expected = {frame: scene.pose(frame, "world", q=q) for frame in scene.frame_names}
+    expected = {frame: scene.pose(frame, relative_to="world", q=q) for frame in scene.frame_names}
 
     def work(number: int) -> None:
         rng = random.Random(number)
@@ -63,14 +63,14 @@ def test_readers_and_editors_share_a_version() -> None:
         for _ in range(150):
             thing, frame = f"thing{rng.randrange(20)}", rng.choice(scene.frame_names)
             mine = rng.choice([mine, scene]).reparent(thing, f"link{rng.randrange(7)}", q=q)
-            assert mine.pose(thing, "world", q=q).is_close(expected[thing])
-            assert scene.pose(frame, "world", q=q) == expected[frame]
+            assert mine.pose(thing, relative_to="world", q=q).is_close(expected[thing])
+            assert scene.pose(frame, relative_to="world", q=q) == expected[frame]
             assert scene.at(q).pose(frame) == expected[frame]
             assert scene.parent(thing) == "world"
         assert mine._defects() == ""
 
     at_once(work)
-    assert {frame: scene.pose(frame, "world", q=q) for frame in scene.frame_names} == expected
+    assert {frame: scene.pose(frame, relative_to="world", q=q) for frame in scene.frame_names} == expected
 
 
 def test_versions_are_dropped_by_other_threads_than_made_them() -> None:

@@ -54,7 +54,7 @@ def added(scene: SceneGraph, edge: Edge) -> SceneGraph:
     kind, frame, to = edge
     if kind == "pose":
         return scene.attach(frame, to, pose=Pose(number(edge)[:3]))
-    return scene.set_twist(frame, to, number(edge))
+    return scene.set_twist(frame, number(edge), relative_to_body=to)
 
 
 # --- the rules, of all edges at once ----------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ def check_refused_alike(arrays: SceneArrays, edge: Edge, refusal: SceneError | N
         if kind == "pose":
             arrays.attach(frame, to, pose=Pose(number(edge)[:3]))
         else:
-            arrays.set_twist(frame, to, number(edge))
+            arrays.set_twist(frame, number(edge), relative_to_body=to)
     if caught is not None:
         rule = caught.value.data.get("rule")
         assert rule == refusal.data.get("rule")  # type: ignore[union-attr]
@@ -215,11 +215,11 @@ def test_the_refusal_of_a_second_way_says_what_to_do() -> None:
     for edge in [("pose", "f4", "f0"), ("pose", "f1", "f4"), ("pose", "f5", "f1")]:
         scene = added(scene, edge)
     for frame, reference in (("f0", "C"), ("f4", "D"), ("f1", "C")):
-        scene = scene.set_twist(frame, reference, np.ones(6))
+        scene = scene.set_twist(frame, np.ones(6), relative_to_body=reference)
     message = "twist of frame 'f5' relative to body 'D' would be the second between bodies 'B' and 'D'.*remove_twist"
     for variant in (scene, SceneArrays(scene)):
         with pytest.raises(SceneError, match=message) as caught:
-            variant.set_twist("f5", "D", np.ones(6))
+            variant.set_twist("f5", np.ones(6), relative_to_body="D")
         assert caught.value.data["rule"] == "TE6"
 
 
@@ -250,9 +250,9 @@ class TwistScenes(RuleBasedStateMachine):
         try:
             match kind:
                 case "twist":
-                    made = scene.set_twist(frame, body, numbers)
+                    made = scene.set_twist(frame, numbers, relative_to_body=body)
                 case "unsure":
-                    made = scene.set_twist(frame, body, numbers, covariance=np.diag(numbers**2))
+                    made = scene.set_twist(frame, numbers, relative_to_body=body, covariance=np.diag(numbers**2))
                 case "untwist":
                     made = scene.remove_twist(frame)
                 case "attach":

@@ -20,15 +20,15 @@ def tracked_ball() -> SceneGraph:
     scene = SceneGraph().add_frame("pan", "world", joint=Revolute([0, 0, 1]))
     scene = scene.add_frame("camera", "pan", pose=Pose([0.1, 0, 0])).add_frame("ball", "world", pose=Pose([1, 0, 0]))
     scene = scene.add_frame("lamp", "ball").add_frame("wall", "world")
-    return scene.set_twist("ball", "world", [0, 2, 0, 0, 0, 0])
+    return scene.set_twist("ball", [0, 2, 0, 0, 0, 0], relative_to_body="world")
 
 
 # --- joints -----------------------------------------------------------------------------------------------------------
 
 VELOCITIES: list[Callable[[SceneGraph], Any]] = [
-    lambda s: s.at([0.0], [1.0]).twist("camera", "ball"),
+    lambda s: s.at([0.0], [1.0]).twist("camera", relative_to="ball"),
     lambda s: s.at([0.0], [1.0]).twist("ball"),
-    lambda s: s.at([0.0], [1.0]).twist("lamp", "camera", axes="wall"),
+    lambda s: s.at([0.0], [1.0]).twist("lamp", relative_to="camera", axes="wall"),
     lambda s: relate(s, TwistCoord("camera|camera", "ball", "[world]"), q=[0.0], qd=[1.0]),
     lambda s: relate(s, AngularVelocityCoord("camera", "lamp", "[world]"), q=[0.0], qd=[1.0]),
     lambda s: s.at([0.0], [1.0]).relate(LinearVelocityCoord("camera|camera", "ball", "[world]")),
@@ -51,9 +51,9 @@ def test_twists_elsewhere_change_nothing() -> None:
     """Between frames that no twist edge moves apart, the joints give the velocity; so do twist edges without qd."""
     scene = tracked_ball()
     at = scene.at([0.0], [1.0])
-    np.testing.assert_allclose(at.twist("camera", "world"), [0, 0.1, 0, 0, 0, 1], atol=1e-15)
-    np.testing.assert_allclose(at.twist("lamp", "ball"), np.zeros(6))
-    np.testing.assert_allclose(at.twist("camera", "wall"), at.twist("camera", "world"))
+    np.testing.assert_allclose(at.twist("camera", relative_to="world"), [0, 0.1, 0, 0, 0, 1], atol=1e-15)
+    np.testing.assert_allclose(at.twist("lamp", relative_to="ball"), np.zeros(6))
+    np.testing.assert_allclose(at.twist("camera", relative_to="wall"), at.twist("camera", relative_to="world"))
     assert at.jacobian("ball").shape == (6, 1)
     linear = relate(scene, LinearVelocityCoord("ball|ball", "world", "[world]"), q=[0.0])
     np.testing.assert_allclose(linear.numbers[0], [0, 2, 0])
@@ -61,10 +61,10 @@ def test_twists_elsewhere_change_nothing() -> None:
 
 def test_a_twist_relative_to_what_no_pose_joins_counts_up_to_the_root() -> None:
     """A body without frames may be anywhere: what moves relative to it is not known to stand still in the world."""
-    scene = tracked_ball().remove_twist("ball").add_body("Sea").set_twist("ball", "Sea", np.ones(6))
+    scene = tracked_ball().remove_twist("ball").add_body("Sea").set_twist("ball", np.ones(6), relative_to_body="Sea")
     with pytest.raises(SceneError, match="relative to body 'Sea'"):
-        scene.at([0.0], [1.0]).twist("camera", "ball")
-    assert scene.at([0.0], [1.0]).twist("camera", "wall")[5] == 1.0
+        scene.at([0.0], [1.0]).twist("camera", relative_to="ball")
+    assert scene.at([0.0], [1.0]).twist("camera", relative_to="wall")[5] == 1.0
 
 
 def test_stamped_poses_do_not_leave_a_twist_out() -> None:
@@ -73,13 +73,15 @@ def test_stamped_poses_do_not_leave_a_twist_out() -> None:
     for stamp in (1.0, 2.0):
         scene = scene.add_stamped_pose("cart", Pose([stamp, 0, 0]), stamp=stamp)
     for variant in (scene, SceneArrays(scene)):
-        np.testing.assert_allclose(variant.twist_from_stamps("cart", "wall", first=1, second=2), [1, 0, 0, 0, 0, 0])
+        np.testing.assert_allclose(
+            variant.twist_from_stamps("cart", relative_to="wall", first=1, second=2), [1, 0, 0, 0, 0, 0]
+        )
         for target, reference in (("cart", "ball"), ("ball", "cart"), ("lamp", "cart")):
             with pytest.raises(SceneError, match=r"twist edge of frame 'ball'.*poses at two stamps do not contain"):
-                variant.twist_from_stamps(target, reference, first=1, second=2)
-    both = scene.set_twist("cart", "world", [1, 0, 0, 0, 0, 0])  # the same motion, measured twice
+                variant.twist_from_stamps(target, relative_to=reference, first=1, second=2)
+    both = scene.set_twist("cart", [1, 0, 0, 0, 0, 0], relative_to_body="world")  # the same motion, measured twice
     for variant in (both, SceneArrays(both)):
-        assert variant.twist_from_stamps("cart", "wall", first=1, second=2)[0] == pytest.approx(1)
+        assert variant.twist_from_stamps("cart", relative_to="wall", first=1, second=2)[0] == pytest.approx(1)
 
 
 # --- grasps -----------------------------------------------------------------------------------------------------------
@@ -90,17 +92,21 @@ def belt() -> SceneGraph:
     scene = SceneGraph().add_frame("belt", "world").add_frame("hand", "world", pose=Pose([0, 0, 1]))
     scene = scene.add_frame("cup", "belt", pose=Pose([0.5, 0, 0])).add_frame("handle", "cup", body="cup")
     scene = scene.add_frame("lid", "cup").add_frame("straw", "lid").add_frame("fly", "world").add_frame("dog", "world")
-    scene = scene.set_twist("handle", "belt", [1, 0, 0, 0, 0, 0]).set_twist("lid", "cup", [0, 0, 0, 0, 0, 3])
-    return scene.set_twist("fly", "lid", [0, 0, 1, 0, 0, 0]).set_twist("dog", "world", [0, 1, 0, 0, 0, 0])
+    scene = scene.set_twist("handle", [1, 0, 0, 0, 0, 0], relative_to_body="belt").set_twist(
+        "lid", [0, 0, 0, 0, 0, 3], relative_to_body="cup"
+    )
+    return scene.set_twist("fly", [0, 0, 1, 0, 0, 0], relative_to_body="lid").set_twist(
+        "dog", [0, 1, 0, 0, 0, 0], relative_to_body="world"
+    )
 
 
 def check_held(scene: SceneGraph) -> None:
     """What moved relative to what stayed is gone; what moves inside, or elsewhere, goes on."""
     assert scene.twist_frames == ("lid", "dog")
     later = integrate(scene, 1.0)
-    assert later.pose("cup", "hand").is_close(scene.pose("cup", "hand"))
-    assert not later.pose("lid", "cup").is_close(scene.pose("lid", "cup"))
-    assert later.pose("dog", "world").translation[1] == 1
+    assert later.pose("cup", relative_to="hand").is_close(scene.pose("cup", relative_to="hand"))
+    assert not later.pose("lid", relative_to="cup").is_close(scene.pose("lid", relative_to="cup"))
+    assert later.pose("dog", relative_to="world").translation[1] == 1
 
 
 def test_what_is_grasped_moves_with_the_hand() -> None:
@@ -128,7 +134,7 @@ def test_what_is_grasped_moves_with_the_hand() -> None:
 def test_what_moves_nothing_ends_no_twist() -> None:
     """A pose set, the same parent again, or another parent on the same body keep all twists."""
     scene = belt().add_frame("rim", "cup", body="cup")
-    at = scene.pose("handle", "rim")
+    at = scene.pose("handle", relative_to="rim")
     for variant in (
         scene.set_pose("cup", Pose([0.7, 0, 0])),
         scene.reparent("cup", "belt"),
@@ -145,8 +151,8 @@ def test_what_moves_nothing_ends_no_twist() -> None:
 def test_a_difference_keeps_what_was_said_again() -> None:
     """A twist that was set anew after the move is part of the difference; one that another version has stays there."""
     scene = belt()
-    again = scene.reparent("cup", "hand").set_twist("handle", "belt", [1, 0, 0, 0, 0, 0])
-    again = again.set_twist("fly", "lid", [0, 0, 1, 0, 0, 0])
+    again = scene.reparent("cup", "hand").set_twist("handle", [1, 0, 0, 0, 0, 0], relative_to_body="belt")
+    again = again.set_twist("fly", [0, 0, 1, 0, 0, 0], relative_to_body="lid")
     assert scene.apply(diff(scene, again)) == again
     assert again.apply(diff(again, scene)) == scene
 
@@ -163,8 +169,8 @@ def test_the_pose_now_and_the_poses_then() -> None:
     arrays = SceneArrays(scene)
     arrays.set_pose("cup", Pose([7, 0, 0]))
     for variant in (moved, arrays):
-        assert variant.pose("cup", "world").translation[0] == 7
-        assert variant.pose("cup", "world", stamp=2.0).translation[0] == 2
+        assert variant.pose("cup", relative_to="world").translation[0] == 7
+        assert variant.pose("cup", relative_to="world", stamp=2.0).translation[0] == 2
     assert arrays.freeze() == moved
     assert moved.add_stamped_pose("cup", Pose([1.5, 0, 0]), stamp=1.5).local_pose("cup").translation[0] == 7
     assert moved.add_stamped_pose("cup", Pose([3, 0, 0]), stamp=3.0).local_pose("cup").translation[0] == 3

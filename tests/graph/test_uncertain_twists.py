@@ -69,12 +69,13 @@ def test_any_twist_has_the_error_that_its_scene_has(seed: int, coord: TwistCoord
 def test_independent_twists_add_up_where_they_are_asked(seed: int) -> None:
     """With exact poses each covariance is moved by the adjoint, shifted to the point, and added: in plain numpy."""
     scene = random_movers(np.random.default_rng(seed), uncertain_poses=False)
-    scene = scene.set_twist("lamp", *scene.twist_edge("lamp"))  # type: ignore[misc]
+    body, twist = scene.twist_edge("lamp")  # type: ignore[misc]
+    scene = scene.set_twist("lamp", twist, relative_to_body=body)
     coord = TwistCoord("cup|Cup", "Base", "[base]")
-    expected, point = np.zeros((6, 6)), scene.pose("cup", "base").translation
+    expected, point = np.zeros((6, 6)), scene.pose("cup", relative_to="base").translation
     shift = adjoint(Pose(-point))
     for frame in ("tray", "handle"):
-        carry = shift @ adjoint(scene.pose(frame, "base"))
+        carry = shift @ adjoint(scene.pose(frame, relative_to="base"))
         expected += carry @ scene.twist_covariance(frame) @ carry.T
     assert close(scene.gaussian_twist(coord).covariance, expected, tolerance=1e-12)
 
@@ -87,7 +88,9 @@ def test_covariances_enter_as_they_are_asked(seed: int) -> None:
     exact = random_movers(random, uncertain_poses=False)
     for frame in exact.twist_frames:
         exact = exact.remove_twist(frame)
-    known = exact.set_twist("cup", "Base", random.normal(size=6), covariance=random_covariance(random, rank=4))
+    known = exact.set_twist(
+        "cup", random.normal(size=6), relative_to_body="Base", covariance=random_covariance(random, rank=4)
+    )
     for coord in (
         TwistCoord("cup|Cup", "Base", "[cup]"),
         TwistCoord("handle|Cup", "Base", "[tray]"),
@@ -100,7 +103,7 @@ def test_covariances_enter_as_they_are_asked(seed: int) -> None:
         changed = set_twist(again, given_, covariance=4.0 * answer.covariance, frame="cup")
         assert close(changed.twist_covariance("cup"), 4.0 * known.twist_covariance("cup"), tolerance=1e-11)
         assert set_twist(again, given_, frame="cup").twist_noise("cup") is None
-    blocked = exact.set_twist("cup", "Tray", np.zeros(6))
+    blocked = exact.set_twist("cup", np.zeros(6), relative_to_body="Tray")
     there = TwistCoord("cup|Cup", "Base", "[cup]")
     given_ = SemanticTwist(there, known.gaussian_twist(there).mean)
     turned = add_twist(blocked, given_, covariance=known.twist_covariance("cup"), on_conflict="invert")
@@ -111,21 +114,21 @@ def test_a_covariance_is_kept_to_the_bit() -> None:
     """What is given at the frame, in its axes, is what is answered; zero and nothing are exact."""
     scene = SceneGraph().add_frame("cart", "world")
     covariance = random_covariance(np.random.default_rng(1))
-    unsure = scene.set_twist("cart", "world", [1, 0, 0, 0, 0, 1], covariance=covariance)
+    unsure = scene.set_twist("cart", [1, 0, 0, 0, 0, 1], relative_to_body="world", covariance=covariance)
     coord = TwistCoord("cart|cart", "world", "[cart]")
     even = 0.5 * (covariance + covariance.T)
     assert np.array_equal(unsure.twist_covariance("cart"), even)
     given_ = SemanticTwist(coord, [1, 0, 0, 0, 0, 1])
     assert np.array_equal(scene.add_twist(given_, covariance=covariance).twist_covariance("cart"), even)
     assert close(unsure.gaussian_twist(coord).covariance, even, tolerance=1e-14)
-    exact = scene.set_twist("cart", "world", [1, 0, 0, 0, 0, 1])
+    exact = scene.set_twist("cart", [1, 0, 0, 0, 0, 1], relative_to_body="world")
     assert exact.twist_noise("cart") is None
-    assert exact == scene.set_twist("cart", "world", [1, 0, 0, 0, 0, 1], covariance=np.zeros((6, 6)))
-    assert unsure.set_twist("cart", "world", [1, 0, 0, 0, 0, 1]) == exact
+    assert exact == scene.set_twist("cart", [1, 0, 0, 0, 0, 1], relative_to_body="world", covariance=np.zeros((6, 6)))
+    assert unsure.set_twist("cart", [1, 0, 0, 0, 0, 1], relative_to_body="world") == exact
     assert not exact.gaussian_twist(coord).covariance.any()
     assert not scene.twist_covariance("cart").any()
     assert unsure.noisy_frames == ()
-    assert exact.set_twist("cart", "world", [1, 0, 0, 0, 0, 1]) is exact
+    assert exact.set_twist("cart", [1, 0, 0, 0, 0, 1], relative_to_body="world") is exact
 
 
 # --- in time ----------------------------------------------------------------------------------------------------------
@@ -163,9 +166,11 @@ def test_two_times_are_one(seed: int, first: float, second: float) -> None:
     random = np.random.default_rng(seed)
     scene = SceneGraph().add_frame("cart", "world", pose=Pose.exp(random.normal(size=6)))
     scene = scene.set_covariance("cart", random_covariance(random))
-    scene = scene.set_twist("cart", "world", random.normal(size=6), covariance=random_covariance(random))
+    scene = scene.set_twist(
+        "cart", random.normal(size=6), relative_to_body="world", covariance=random_covariance(random)
+    )
     twice, once = (
-        s.gaussian_pose("cart", "world")
+        s.gaussian_pose("cart", relative_to="world")
         for s in (scene.integrate(first).integrate(second), scene.integrate(first + second))
     )
     assert twice.mean.is_close(once.mean, translation_tolerance=1e-12, rotation_tolerance=1e-7)
@@ -178,9 +183,13 @@ def test_a_moved_pose_is_that_of_an_uncertain_twist() -> None:
     """One body from an exact pose: as :meth:`GaussianTwist.integrate` has it for an error that stays."""
     random = np.random.default_rng(2)
     vector, covariance = random.normal(size=6), random_covariance(random)
-    scene = SceneGraph().add_frame("cart", "world").set_twist("cart", "world", vector, covariance=covariance)
+    scene = (
+        SceneGraph()
+        .add_frame("cart", "world")
+        .set_twist("cart", vector, relative_to_body="world", covariance=covariance)
+    )
     known = GaussianTwist(vector, covariance).integrate(0.7)
-    moved = scene.integrate(0.7).gaussian_pose("cart", "world")
+    moved = scene.integrate(0.7).gaussian_pose("cart", relative_to="world")
     assert moved.mean.is_close(known.mean)
     assert close(moved.covariance, known.covariance, tolerance=1e-12)
     assert scene.integrate(0.0).noisy_frames == ()
@@ -192,15 +201,15 @@ def test_samples_of_moved_scenes_have_the_covariance() -> None:
     scene, dt, count = random_movers(random), 0.8, 4000
     sources = sources_of(scene)
     assert len(sources) == 4
-    after = scene.integrate(dt).gaussian_pose("lamp", "base")
+    after = scene.integrate(dt).gaussian_pose("lamp", relative_to="base")
     drawn = []
     for _ in range(count):
         exact = exact_with(scene, {source: random.normal(size=source.dimension) for source in sources})
-        drawn.append(integrate(exact, dt).pose("lamp", "base").as_array())
+        drawn.append(integrate(exact, dt).pose("lamp", relative_to="base").as_array())
     xi = errors(after.mean, np.array(drawn))
     floor = sampling_floor(after.covariance, count)  # 0.03 here
     assert np.linalg.norm(xi.T @ xi / count - after.covariance) < 2.5 * floor * np.linalg.norm(after.covariance)
-    naive = scene.gaussian_pose("lamp", "base").covariance
+    naive = scene.gaussian_pose("lamp", relative_to="base").covariance
     assert np.linalg.norm(xi.T @ xi / count - naive) > 10.0 * floor * np.linalg.norm(after.covariance)
 
 
@@ -239,23 +248,25 @@ def test_where_it_came_to_says_how_fast_it_is(seed: int) -> None:
     vector, covariance = 0.5 * random.normal(size=6), random_covariance(random, linear=1e-2, angular=1e-2)
     dt, noise = 0.6, random_covariance(random) + 1e-8 * np.eye(6)
     scene = SceneGraph().add_frame("cart", "world", pose=Pose.exp(random.normal(size=6)))
-    scene = scene.set_twist("cart", "world", vector, covariance=covariance)
+    scene = scene.set_twist("cart", vector, relative_to_body="world", covariance=covariance)
     moved = scene.integrate(dt)
     map_ = dt * right_jacobian(vector * dt)
     gain = covariance @ map_.T @ np.linalg.inv(map_ @ covariance @ map_.T + noise)
     expected = covariance - gain @ map_ @ covariance
-    where = moved.pose("cart", "world")
-    looked = moved.condition(Measurement.of_pose("cart", "world", where, noise))
+    where = moved.pose("cart", relative_to="world")
+    looked = moved.condition(Measurement.of_pose("cart", where, relative_to="world", covariance=noise))
     assert close(looked.twist_covariance("cart"), expected, tolerance=1e-8)
     assert np.allclose(looked.twist_edge("cart")[1], vector, atol=1e-12)  # type: ignore[index]
     seen = 1e-4 * random.normal(size=6)
-    corrected = moved.condition(Measurement.of_pose("cart", "world", where @ Pose.exp(seen), noise))
+    corrected = moved.condition(
+        Measurement.of_pose("cart", where @ Pose.exp(seen), relative_to="world", covariance=noise)
+    )
     shift = corrected.twist_edge("cart")[1] - vector  # type: ignore[index]
     assert np.allclose(shift, gain @ seen, atol=1e-6)
     assert corrected._defects() == ""  # type: ignore[attr-defined]
-    pose = corrected.pose("cart", "world")
+    pose = corrected.pose("cart", relative_to="world")
     later = corrected.integrate(dt).integrate(-dt)
-    assert later.pose("cart", "world").is_close(pose, translation_tolerance=1e-9, rotation_tolerance=1e-7)
+    assert later.pose("cart", relative_to="world").is_close(pose, translation_tolerance=1e-9, rotation_tolerance=1e-7)
     assert np.trace(corrected.integrate(1.0).edge_covariance("cart")) < np.trace(
         moved.integrate(1.0).edge_covariance("cart")
     )
@@ -264,7 +275,11 @@ def test_where_it_came_to_says_how_fast_it_is(seed: int) -> None:
 def test_what_was_not_moved_by_a_twist_says_nothing_of_it() -> None:
     """A measurement leaves twists alone that share no source with the path."""
     scene = random_movers(np.random.default_rng(4)).set_covariance("tray", 1e-6 * np.eye(6))
-    looked = scene.condition(Measurement.of_pose("tray", "base", scene.pose("tray", "base"), 1e-6 * np.eye(6)))
+    looked = scene.condition(
+        Measurement.of_pose(
+            "tray", scene.pose("tray", relative_to="base"), relative_to="base", covariance=1e-6 * np.eye(6)
+        )
+    )
     assert all(looked.twist_noise(frame) == scene.twist_noise(frame) for frame in scene.twist_frames)
     assert looked.noise("tray") != scene.noise("tray")
 
@@ -312,7 +327,9 @@ def test_errors_of_twists_are_content() -> None:
     """Scenes that differ in them, or in what they have in common with others, are different; labels do not count."""
     source, column = NoiseSource(1, "wheel"), np.array([[0.1, 0, 0, 0, 0, 0]]).T
     base = SceneGraph().add_frame("a", "world").add_frame("b", "world")
-    base = base.set_twist("a", "world", np.zeros(6)).set_twist("b", "world", np.zeros(6))
+    base = base.set_twist("a", np.zeros(6), relative_to_body="world").set_twist(
+        "b", np.zeros(6), relative_to_body="world"
+    )
     together = base.set_twist_noise("a", {source: column}).set_twist_noise("b", {source: column})
     apart = base.set_twist_noise("a", {source: column}).set_twist_noise("b", {NoiseSource(1): column})
     twin = NoiseSource(1, "other label")
@@ -337,9 +354,9 @@ def test_whole_scenes_take_errors_of_twists_along() -> None:
         .add_frame("rail", "world", body="Rail")
         .add_frame("cart", "rail", pose=Pose([1, 0, 0]))
     )
-    part = part.set_twist("cart", "Rail", [1, 0, 0, 0, 0, 0], covariance=small).integrate(1.0)
+    part = part.set_twist("cart", [1, 0, 0, 0, 0, 0], relative_to_body="Rail", covariance=small).integrate(1.0)
     both = SceneGraph().mount(part, "world", prefix="l/").mount(part, "world", prefix="r/")
-    assert both.gaussian_pose("l/cart", "r/cart").covariance[0, 0] == pytest.approx(2e-2)
+    assert both.gaussian_pose("l/cart", relative_to="r/cart").covariance[0, 0] == pytest.approx(2e-2)
     assert both.twist_noise("l/cart").sources == both.noise("l/cart").sources  # type: ignore[union-attr]
     assert both.twist_noise("l/cart").sources != both.twist_noise("r/cart").sources  # type: ignore[union-attr]
     assert np.array_equal(both.twist_covariance("r/cart"), small)
@@ -361,8 +378,8 @@ def test_edits_and_histories_know_errors_of_twists() -> None:
     """Many edits at once, and edits that are remembered, have them as single edits do."""
     scene = SceneGraph().add_frame("cart", "world")
     with scene.edit() as edit:
-        edit.set_twist("cart", "world", np.ones(6), covariance=np.eye(6))
-    log = SceneHistory(scene).set_twist("cart", "world", np.ones(6), covariance=np.eye(6))
+        edit.set_twist("cart", np.ones(6), relative_to_body="world", covariance=np.eye(6))
+    log = SceneHistory(scene).set_twist("cart", np.ones(6), relative_to_body="world", covariance=np.eye(6))
     assert edit.finish() == log.scene
     assert "covariance=" in log.entries[-1].text
     log = log.set_twist_noise("cart", None)
@@ -375,30 +392,32 @@ def test_arrays_hold_errors_of_twists() -> None:
     scene = random_movers(np.random.default_rng(5))
     arrays = SceneArrays(scene)
     assert arrays.freeze() == scene
-    arrays.set_twist("tray", "Base", np.zeros(6), covariance=np.eye(6))
-    arrays.set_twist("handle", "Tray", np.ones(6))
+    arrays.set_twist("tray", np.zeros(6), relative_to_body="Base", covariance=np.eye(6))
+    arrays.set_twist("handle", np.ones(6), relative_to_body="Tray")
     arrays.remove_twist("lamp")
     assert np.array_equal(arrays.twist_covariance("tray"), np.eye(6))
     assert arrays.twist_noise("handle") is None
     assert arrays.twist_noise("lamp") is None
     noise = arrays.twist_noise("tray")
-    wanted = scene.set_twist("tray", "Base", np.zeros(6)).set_twist_noise("tray", noise)
-    wanted = wanted.set_twist("handle", "Tray", np.ones(6)).remove_twist("lamp")
+    wanted = scene.set_twist("tray", np.zeros(6), relative_to_body="Base").set_twist_noise("tray", noise)
+    wanted = wanted.set_twist("handle", np.ones(6), relative_to_body="Tray").remove_twist("lamp")
     assert arrays.freeze() == wanted
-    arrays.set_twist("lamp", "Base", np.ones(6))
+    arrays.set_twist("lamp", np.ones(6), relative_to_body="Base")
     arrays.set_twist_noise("lamp", noise)
     arrays.remove_frame("lamp")
     arrays.add_body("Lamp")
     arrays.add_frame("lamp", "cup", body="Lamp")
-    arrays.set_twist("lamp", "Base", np.ones(6))
+    arrays.set_twist("lamp", np.ones(6), relative_to_body="Base")
     assert arrays.freeze().twist_noise("lamp") is None
     assert arrays.specification("tray").twist_noise == noise
     with pytest.raises(SceneError, match="frame 'base' has no twist"):
         arrays.set_twist_noise("base", noise)
     with pytest.raises(SceneError, match=r"covariance of the twist of 'lamp' relative to 'Base' is not positive"):
-        arrays.set_twist("lamp", "Base", np.ones(6), covariance=-np.eye(6))
+        arrays.set_twist("lamp", np.ones(6), relative_to_body="Base", covariance=-np.eye(6))
     with pytest.raises(CapacityError, match="no room for another twist"):
-        SceneArrays(scene.add_frame("pot", "base"), twists=3).set_twist("pot", "Base", np.ones(6), covariance=np.eye(6))
+        SceneArrays(scene.add_frame("pot", "base"), twists=3).set_twist(
+            "pot", np.ones(6), relative_to_body="Base", covariance=np.eye(6)
+        )
 
 
 # --- refused ----------------------------------------------------------------------------------------------------------
@@ -416,10 +435,10 @@ def test_bad_covariances_are_refused_by_name() -> None:
         scene.add_twist(given_, covariance=negative)
     assert caught.value.eigenvalues == (-2, 1, 1, 1, 1, 1)  # type: ignore[attr-defined]
     with pytest.raises(SceneError, match=rf"{named} \[-2, 1, 1, 1, 1, 1\]"):
-        scene.set_twist("cart", "world", np.ones(6), covariance=negative)
+        scene.set_twist("cart", np.ones(6), relative_to_body="world", covariance=negative)
     for one in (
         scene.add_twist,
-        lambda _, covariance: scene.set_twist("cart", "world", np.ones(6), covariance=covariance),
+        lambda _, covariance: scene.set_twist("cart", np.ones(6), relative_to_body="world", covariance=covariance),
     ):
         with pytest.raises(SceneError, match="relative to 'world' is not symmetric: two entries that should be equal"):
             one(given_, covariance=np.eye(6) + np.eye(6, k=1))
@@ -433,7 +452,7 @@ def test_bad_covariances_are_refused_by_name() -> None:
         scene.set_twist_noise("cart", None)
     with pytest.raises(UnknownNameError, match="did you mean 'cart'"):
         scene.set_twist_noise("cort", None)
-    noise = scene.set_twist("cart", "world", np.ones(6), covariance=np.eye(6)).twist_noise("cart")
+    noise = scene.set_twist("cart", np.ones(6), relative_to_body="world", covariance=np.eye(6)).twist_noise("cart")
     with pytest.raises(SceneError, match="frame 'cart' has no twist"):
         FrameSpecification("cart", "world", twist_noise=noise)
 
@@ -441,7 +460,7 @@ def test_bad_covariances_are_refused_by_name() -> None:
 def test_questions_that_have_no_answer() -> None:
     """A twist that is not known, coordinates of something else, a joint on the way."""
     scene = SceneGraph().add_frame("link", "world", joint=Revolute([0, 0, 1])).add_frame("tool", "link")
-    scene = scene.set_twist("tool", "world", np.ones(6), covariance=np.eye(6))
+    scene = scene.set_twist("tool", np.ones(6), relative_to_body="world", covariance=np.eye(6))
     with pytest.raises(SemanticError, match="a path of twists leads from body 'world' to body 'link'"):
         scene.gaussian_twist(TwistCoord("link|link", "world", "[world]"))
     with pytest.raises(SemanticError, match="it is asked by coordinates of a twist"):

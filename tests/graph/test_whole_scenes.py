@@ -54,8 +54,8 @@ def test_a_template_is_mounted_twice() -> None:
     assert scene.frame_names == ("world", "l/palm", "l/left", "l/right", "r/palm", "r/left", "r/right")
     assert scene.joint_names == ("l/left_slide", "r/left_slide")
     q = scene.configuration({"r/left_slide": 0.02})
-    assert scene.pose("r/right", "r/palm", q=q).translation.tolist() == pytest.approx([-0.02, 0, 0.05])
-    assert scene.pose("l/palm", "r/palm").translation.tolist() == pytest.approx([0, 0.6, 0])
+    assert scene.pose("r/right", relative_to="r/palm", q=q).translation.tolist() == pytest.approx([-0.02, 0, 0.05])
+    assert scene.pose("l/palm", relative_to="r/palm").translation.tolist() == pytest.approx([0, 0.6, 0])
     assert scene.is_allowed("l/left", "l/right")
     assert not scene.is_allowed("l/left", "r/right")
     assert scene.frames_of_group("l/hand") == ("l/palm", "l/left", "l/right")
@@ -98,7 +98,7 @@ def test_merging_scenes_of_one_world() -> None:
     merged = a.merge(b)
     assert merged.frame_names == ("world", "cup", "plate", "moon")
     assert merged.root_names == ("world", "moon")
-    assert merged.pose("plate", "cup").translation.tolist() == [1, 0, 0]
+    assert merged.pose("plate", relative_to="cup").translation.tolist() == [1, 0, 0]
     assert merged.group("things").frames == ("cup", "plate")
     with pytest.raises(DuplicateNameError, match="'cup'"):
         a.merge(SceneGraph().add_frame("cup", "world"))
@@ -149,7 +149,9 @@ def test_mounting_random_scenes(data: st.DataObject) -> None:
     q = mounted.configuration({f"p/{joint}": value for joint, value in values.items()})
     for name in scene.frame_names:
         root = scene.root(name)
-        assert mounted.pose(f"p/{name}", f"p/{root}", q=q) == scene.pose(name, root, q=scene.configuration(values))
+        assert mounted.pose(f"p/{name}", relative_to=f"p/{root}", q=q) == scene.pose(
+            name, relative_to=root, q=scene.configuration(values)
+        )
     for root in scene.root_names:
         part = mounted.extract(f"p/{root}") if not _follows_outside(mounted, f"p/{root}") else None
         if part is not None:
@@ -374,16 +376,16 @@ def test_batches_have_the_bits_of_single_queries() -> None:
     """Rows of a batch are the single answers; shapes of the arrays are checked."""
     scene = robot()
     q = np.random.default_rng(0).uniform(-1, 1, (20, 2))
-    rows = scene.pose_batch("tip", "base", q)
+    rows = scene.pose_batch("tip", relative_to="base", q=q)
     everything = scene.poses_batch(q)
     assert rows.shape == (20, 7)
     assert everything.shape == (20, len(scene), 7)
     for i, row in enumerate(q):
-        assert rows[i].tolist() == scene.pose("tip", "base", q=row).as_array().tolist()
+        assert rows[i].tolist() == scene.pose("tip", relative_to="base", q=row).as_array().tolist()
         assert everything[i].tolist() == scene.at(row).poses.tolist()
-    assert scene.pose_batch("tip", "base", np.zeros((0, 2))).shape == (0, 7)
+    assert scene.pose_batch("tip", relative_to="base", q=np.zeros((0, 2))).shape == (0, 7)
     with pytest.raises(ConfigurationError, match=r"q must have shape \(m, 2\)"):
-        scene.pose_batch("tip", "base", np.zeros((3, 3)))
+        scene.pose_batch("tip", relative_to="base", q=np.zeros((3, 3)))
 
 
 def test_jacobian_of_any_point_in_any_axes() -> None:
@@ -394,7 +396,7 @@ def test_jacobian_of_any_point_in_any_axes() -> None:
     jacobian = at.jacobian("tip", point=point)
     for joint in range(2):
         delta = np.eye(2)[joint] * step
-        ahead, behind = (scene.pose("tip", "world", q=q + sign * delta).apply(point) for sign in (1, -1))
+        ahead, behind = (scene.pose("tip", relative_to="world", q=q + sign * delta).apply(point) for sign in (1, -1))
         assert jacobian[:3, joint] == pytest.approx((ahead - behind) / (2 * step), abs=1e-8)
     turned = at.jacobian("tip", point=point, axes="hand")
     rotation = at.pose("hand").rotation
@@ -402,9 +404,9 @@ def test_jacobian_of_any_point_in_any_axes() -> None:
     assert turned[3:] == pytest.approx(rotation.T @ jacobian[3:])
     points = np.random.default_rng(1).normal(size=(5, 3))
     there = scene.transform_points(points, source="tip", target="base", q=q)
-    assert there == pytest.approx(scene.pose("tip", "base", q=q).apply(points))
+    assert there == pytest.approx(scene.pose("tip", relative_to="base", q=q).apply(points))
     turned_vectors = scene.transform_vectors(points, source="tip", target="base", q=q)
-    assert turned_vectors == pytest.approx(points @ scene.pose("tip", "base", q=q).rotation.T)
+    assert turned_vectors == pytest.approx(points @ scene.pose("tip", relative_to="base", q=q).rotation.T)
 
 
 def test_ways_through_the_tree() -> None:

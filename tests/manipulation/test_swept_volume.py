@@ -103,7 +103,7 @@ def test_nothing_that_moves_is_missed(plan: Plan, volume: SweptVolume) -> None:
     for segment in plan.steps[0].segments:
         for row in segment.path:
             at = scene.configuration(dict(zip(segment.joint_names, row.tolist(), strict=True)), base=q)
-            assert volume.contains(scene.pose("hand", "world", q=at).translation)
+            assert volume.contains(scene.pose("hand", relative_to="world", q=at).translation)
         scene, q = segment.end(scene, q)
 
 

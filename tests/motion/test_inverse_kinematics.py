@@ -44,10 +44,10 @@ def test_every_reachable_pose_is_reached(robot: str) -> None:
     joints, tip = arm_joints(scene), TIPS[robot]
     limits = scene.joint_limits
     for seed, q in enumerate(np.random.default_rng(0).uniform(limits[:, 0], limits[:, 1], (200, len(limits)))):
-        target = scene.pose(tip, "world", q=q)
-        result = inverse_kinematics(scene, tip, target=target, joints=joints, q=middle(scene), seed=seed)
+        target = scene.pose(tip, relative_to="world", q=q)
+        result = inverse_kinematics(scene, tip, target_pose=target, joints=joints, q=middle(scene), seed=seed)
         assert result.status is InverseKinematicsStatus.SOLVED
-        metres, radians = scene.pose(tip, "world", q=result.q).distance(target)
+        metres, radians = scene.pose(tip, relative_to="world", q=result.q).distance(target)
         assert metres <= 1.01e-5
         assert radians <= 1.1e-5
         assert result.position_error <= 1e-5
@@ -67,10 +67,10 @@ def test_what_does_not_move_stays() -> None:
     goal = q.copy()
     goal[2:7] += [0.3, -0.2, 0.4, 0.1, -0.3]
     for reference in ("world", "panda_link0", "panda_link1", "panda_link4"):
-        target = scene.pose("panda_hand", reference, q=goal)
-        result = inverse_kinematics(scene, "panda_hand", target=target, joints=moving, q=q, reference=reference)
+        target = scene.pose("panda_hand", relative_to=reference, q=goal)
+        result = inverse_kinematics(scene, "panda_hand", target_pose=target, joints=moving, q=q, relative_to=reference)
         assert result.status is InverseKinematicsStatus.SOLVED
-        assert scene.pose("panda_hand", reference, q=result.q).distance(target)[0] <= 1.01e-5
+        assert scene.pose("panda_hand", relative_to=reference, q=result.q).distance(target)[0] <= 1.01e-5
         np.testing.assert_array_equal(result.q[[0, 1, 7]], q[[0, 1, 7]])
 
 
@@ -78,18 +78,18 @@ def test_failures_are_told_apart() -> None:
     """Too far is proved by the lengths of the links; too near is only not found; the best try is handed back."""
     scene = planar()
     arguments = {"joints": ["shoulder", "elbow"], "q": [0.0, 0.1], "position_only": True}
-    far = inverse_kinematics(scene, "tip", target=Pose([0.81, 0, 0]), **arguments)
+    far = inverse_kinematics(scene, "tip", target_pose=Pose([0.81, 0, 0]), **arguments)
     assert far.status is InverseKinematicsStatus.OUT_OF_REACH
-    near = inverse_kinematics(scene, "tip", target=Pose([0.1, 0, 0]), **arguments)
+    near = inverse_kinematics(scene, "tip", target_pose=Pose([0.1, 0, 0]), **arguments)
     assert near.status is InverseKinematicsStatus.NOT_FOUND
     assert near.restarts == 25
     folded = math.sqrt(0.5**2 + 0.3**2 + 2 * 0.5 * 0.3 * math.cos(3.0))  # the elbow stops at 3 rad
     assert near.position_error == pytest.approx(folded - 0.1, abs=1e-3)
     assert near.position_error == pytest.approx(
-        np.linalg.norm(scene.pose("tip", "world", q=near.q).translation - [0.1, 0, 0])
+        np.linalg.norm(scene.pose("tip", relative_to="world", q=near.q).translation - [0.1, 0, 0])
     )
     assert repr(near).startswith("InverseKinematicsResult(NOT_FOUND, position_error=0.")
-    limited = inverse_kinematics(planar(limit=0.5), "tip", target=Pose([-0.5, 0.3, 0]), **arguments)
+    limited = inverse_kinematics(planar(limit=0.5), "tip", target_pose=Pose([-0.5, 0.3, 0]), **arguments)
     assert limited.status is InverseKinematicsStatus.NOT_FOUND
     assert np.all(np.abs(limited.q) <= 0.5)
 
@@ -98,9 +98,15 @@ def test_failures_are_told_apart() -> None:
 def test_planar_arm_matches_its_formula(shoulder: float, elbow: float) -> None:
     """The law of cosines gives the elbow of the planar arm."""
     scene = planar()
-    position = scene.pose("tip", "world", q=[shoulder, elbow]).translation
+    position = scene.pose("tip", relative_to="world", q=[shoulder, elbow]).translation
     result = inverse_kinematics(
-        scene, "tip", target=Pose(position), joints=scene.joint_names, q=[0.3, 0.4], position_only=True, restarts=60
+        scene,
+        "tip",
+        target_pose=Pose(position),
+        joints=scene.joint_names,
+        q=[0.3, 0.4],
+        position_only=True,
+        restarts=60,
     )
     assert result.status is InverseKinematicsStatus.SOLVED
     cosine = (position @ position - 0.5**2 - 0.3**2) / (2 * 0.5 * 0.3)
@@ -114,7 +120,7 @@ def test_whole_turns_are_taken_off() -> None:
     target = Pose([0, 0.3, 0], [0, 0, math.sin(math.pi / 4), math.cos(math.pi / 4)])
     for turns in (-3, 0, 5):
         start = 2 * math.pi * turns + 0.2
-        result = inverse_kinematics(scene, "slide", target=target, joints=["wheel", "slide"], q=[start, 0.2])
+        result = inverse_kinematics(scene, "slide", target_pose=target, joints=["wheel", "slide"], q=[start, 0.2])
         assert result.status is InverseKinematicsStatus.SOLVED
         assert result.q == pytest.approx([2 * math.pi * turns + math.pi / 2, 0.3], abs=1e-4)
 
@@ -123,11 +129,11 @@ def test_same_seed_same_bits_from_many_threads() -> None:
     """The result is a function of the arguments; another seed may give another solution."""
     scene = robot_scene("panda")
     q = middle(scene)
-    target = scene.pose("panda_hand", "world", q=q + 0.25)
+    target = scene.pose("panda_hand", relative_to="world", q=q + 0.25)
 
     def solve(seed: int) -> bytes:
         found = inverse_kinematics_solutions(
-            scene, "panda_hand", target=target, joints=arm_joints(scene), q=q, count=5, seed=seed
+            scene, "panda_hand", target_pose=target, joints=arm_joints(scene), q=q, count=5, seed=seed
         )
         return found.configurations.tobytes()
 
@@ -147,7 +153,7 @@ def test_solutions_differ_and_are_free() -> None:
     free = inverse_kinematics_solutions(
         scene,
         "panda_grasptarget",
-        target=target,
+        target_pose=target,
         joints=joints,
         q=q,
         count=6,
@@ -165,12 +171,12 @@ def test_solutions_differ_and_are_free() -> None:
     distances = np.abs(free.configurations - q).max(axis=1)
     assert np.all(np.diff(distances) >= 0)
     for i, first in enumerate(free.configurations):
-        assert scene.pose("panda_grasptarget", "world", q=first).distance(target)[0] <= 1.01e-5
+        assert scene.pose("panda_grasptarget", relative_to="world", q=first).distance(target)[0] <= 1.01e-5
         for second in free.configurations[:i]:
             assert np.abs(first - second).max() > 0.2
     assert repr(free).startswith("InverseKinematicsSolutions(SOLVED, ")
     nothing = inverse_kinematics_solutions(
-        scene, "panda_grasptarget", target=Pose([3, 0, 0]), joints=joints, q=q, count=2
+        scene, "panda_grasptarget", target_pose=Pose([3, 0, 0]), joints=joints, q=q, count=2
     )
     assert nothing.status is InverseKinematicsStatus.OUT_OF_REACH
     assert nothing.configurations.shape == (0, 8)
@@ -186,7 +192,7 @@ def test_a_target_at_which_the_hand_collides_is_given_up_at_once() -> None:
         target = Pose([x, 0.1, 0.25], [1, 0, 0, 0])
         found, every = (
             inverse_kinematics_solutions(
-                scene, "panda_grasptarget", target=target, joints=joints, q=q, count=8, world=in_world
+                scene, "panda_grasptarget", target_pose=target, joints=joints, q=q, count=8, world=in_world
             )
             for in_world in (world, None)
         )
@@ -236,17 +242,17 @@ def test_misuse_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="world is of another scene"):
         inverse_kinematics_solutions(scene, "tip", count=1, world=CollisionWorld(panda), **good)
     with pytest.raises(UnknownNameError):
-        inverse_kinematics(panda, "panda_hand", target=Pose(), joints=["panda_finger_joint3"], q=middle(panda))
+        inverse_kinematics(panda, "panda_hand", target_pose=Pose(), joints=["panda_finger_joint3"], q=middle(panda))
     with pytest.raises(ConfigurationError, match="follows another joint"):
-        inverse_kinematics(panda, "panda_hand", target=Pose(), joints=["panda_finger_joint2"], q=middle(panda))
+        inverse_kinematics(panda, "panda_hand", target_pose=Pose(), joints=["panda_finger_joint2"], q=middle(panda))
 
 
 def test_no_joint_to_move() -> None:
     """With no joint on the chain the answer is whether the tip already is there."""
     scene = planar()
-    here = scene.pose("tip", "world", q=[0.1, 0.2])
-    solved = inverse_kinematics(scene, "tip", target=here, joints=[], q=[0.1, 0.2])
+    here = scene.pose("tip", relative_to="world", q=[0.1, 0.2])
+    solved = inverse_kinematics(scene, "tip", target_pose=here, joints=[], q=[0.1, 0.2])
     assert solved.status is InverseKinematicsStatus.SOLVED
     assert solved.q.tolist() == [0.1, 0.2]
-    elsewhere = inverse_kinematics(scene, "tip", target=Pose(), joints=[], q=[0.1, 0.2])
+    elsewhere = inverse_kinematics(scene, "tip", target_pose=Pose(), joints=[], q=[0.1, 0.2])
     assert elsewhere.status is InverseKinematicsStatus.OUT_OF_REACH

@@ -61,7 +61,7 @@ def grasps(scene: SceneGraph, world: CollisionWorld, position: list[float], coun
     """Free configurations with the hand above a point, fingers down and open."""
     q = scene.configuration({"panda_joint4": -1.8, "panda_joint6": 1.8, "panda_finger_joint1": 0.04})
     found = inverse_kinematics_solutions(
-        scene, TIP, target=Pose(position, DOWN), joints=ARM, q=q, count=count, world=world
+        scene, TIP, target_pose=Pose(position, DOWN), joints=ARM, q=q, count=count, world=world
     )
     assert found.status is InverseKinematicsStatus.SOLVED
     return found.configurations
@@ -218,20 +218,20 @@ def test_recheck_reports_the_first_failure() -> None:
 
 def test_straight_line_stays_on_the_line(scene: SceneGraph, world: CollisionWorld, start: NDArray[np.float64]) -> None:
     """The tip ends at the target and never leaves the line by more than the deviation, also between rows."""
-    above = scene.pose(TIP, "world", q=start)
+    above = scene.pose(TIP, relative_to="world", q=start)
     target = Pose(above.translation + np.array([0.02, -0.05, 0.2]), above.quat_xyzw)
-    line = straight_line(scene, TIP, start=start, target=target, joints=ARM, world=world)
+    line = straight_line(scene, TIP, start=start, target_pose=target, joints=ARM, world=world)
     assert line.status is StraightLineStatus.SOLVED
     assert line.fraction == 1.0
     assert line.pair is None
     assert line.joint is None
     assert line.checks > len(line.path)
     np.testing.assert_array_equal(line.path[0], start)
-    assert scene.pose(TIP, "world", q=line.path[-1]).distance(target)[0] < 1e-5
+    assert scene.pose(TIP, relative_to="world", q=line.path[-1]).distance(target)[0] < 1e-5
     along = (target.translation - above.translation) / np.linalg.norm(target.translation - above.translation)
     for a, b in zip(line.path[:-1], line.path[1:], strict=True):
         for fraction in (0.25, 0.5, 0.75):
-            tip = scene.pose(TIP, "world", q=a + fraction * (b - a))
+            tip = scene.pose(TIP, relative_to="world", q=a + fraction * (b - a))
             assert np.linalg.norm(np.cross(tip.translation - above.translation, along)) < 0.0005
             assert tip.distance(above)[1] < 0.01
     assert repr(line).startswith("StraightLineResult(SOLVED, ")
@@ -239,10 +239,12 @@ def test_straight_line_stays_on_the_line(scene: SceneGraph, world: CollisionWorl
 
 def test_straight_line_in_the_tool_frame(scene: SceneGraph, start: NDArray[np.float64]) -> None:
     """The target may be relative to any frame: here 10 cm back along the hand's own axis."""
-    target = scene.pose(TIP, "panda_link0", q=start) @ Pose([0, 0, -0.1])
-    line = straight_line(scene, TIP, start=start, target=target, joints=ARM, reference="panda_link0")
+    target = scene.pose(TIP, relative_to="panda_link0", q=start) @ Pose([0, 0, -0.1])
+    line = straight_line(scene, TIP, start=start, target_pose=target, joints=ARM, relative_to="panda_link0")
     assert line.status is StraightLineStatus.SOLVED
-    moved = scene.pose(TIP, "world", q=start).inverse() @ scene.pose(TIP, "world", q=line.path[-1])
+    moved = scene.pose(TIP, relative_to="world", q=start).inverse() @ scene.pose(
+        TIP, relative_to="world", q=line.path[-1]
+    )
     assert moved.translation == pytest.approx([0, 0, -0.1], abs=1e-5)
 
 
@@ -250,24 +252,26 @@ def test_straight_line_failures_name_their_cause(
     scene: SceneGraph, world: CollisionWorld, start: NDArray[np.float64]
 ) -> None:
     """Collision names the pair, limit and jump the joint, and the path holds how far it came."""
-    here = scene.pose(TIP, "world", q=start)
-    through_wall = straight_line(scene, TIP, start=start, target=Pose([0.5, 0.3, 0.1], DOWN), joints=ARM, world=world)
+    here = scene.pose(TIP, relative_to="world", q=start)
+    through_wall = straight_line(
+        scene, TIP, start=start, target_pose=Pose([0.5, 0.3, 0.1], DOWN), joints=ARM, world=world
+    )
     assert through_wall.status is StraightLineStatus.COLLISION
     assert through_wall.pair is not None
     assert "wall" in through_wall.pair
     assert 0.1 < through_wall.fraction < 0.9
     assert not world.in_collision_batch(through_wall.path).any()
     away = straight_line(
-        scene, TIP, start=start, target=Pose(here.translation + np.array([0, -2, 0]), DOWN), joints=ARM
+        scene, TIP, start=start, target_pose=Pose(here.translation + np.array([0, -2, 0]), DOWN), joints=ARM
     )
     assert away.status in (StraightLineStatus.UNREACHABLE, StraightLineStatus.JOINT_LIMIT)
     assert 0 < away.fraction < 0.6
     slides = room().scene
-    limit = straight_line(slides, "ball", start=[0, 0], target=Pose([0, 1.5, 0]), joints=["x", "ball"])
+    limit = straight_line(slides, "ball", start=[0, 0], target_pose=Pose([0, 1.5, 0]), joints=["x", "ball"])
     assert (limit.status, limit.joint) == (StraightLineStatus.JOINT_LIMIT, "ball")
     assert limit.fraction == pytest.approx(2 / 3, abs=0.01)
     jump = straight_line(
-        slides, "ball", start=[0, 0], target=Pose([0, 0.9, 0]), joints=["x", "ball"], position_step=0.5
+        slides, "ball", start=[0, 0], target_pose=Pose([0, 0.9, 0]), joints=["x", "ball"], position_step=0.5
     )
     assert (jump.status, jump.joint) == (StraightLineStatus.JOINT_JUMP, "ball")
 
@@ -306,7 +310,7 @@ def test_misuse_is_refused(scene: SceneGraph) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'ball'"):
         recheck_path(world, [[0.0, 0.0]], tool_frame="balls")
     with pytest.raises(ConfigurationError, match="deviation must be positive"):
-        straight_line(world.scene, "ball", start=[0, 0], target=Pose(), joints=["x"], deviation=0.0)
+        straight_line(world.scene, "ball", start=[0, 0], target_pose=Pose(), joints=["x"], deviation=0.0)
 
 
 def test_other_threads_run_during_a_search() -> None:

@@ -27,7 +27,7 @@ def test_an_excess_is_what_inverse_kinematics_calls_out_of_reach(which: int) -> 
     seen = set()
     for _ in range(200):
         pose = Pose(rng.normal(size=3) * rng.uniform(0.3, 2.0), rng.normal(size=4))
-        found = inverse_kinematics(scene, arm.tool, target=pose, joints=arm.joints, q=q, restarts=0, iterations=1)
+        found = inverse_kinematics(scene, arm.tool, target_pose=pose, joints=arm.joints, q=q, restarts=0, iterations=1)
         excess = reach_excess(scene, arm, root_from_tool=pose, q=q)
         seen.add(excess > 0.0)
         assert (excess > 1e-5) == (found.status is InverseKinematicsStatus.OUT_OF_REACH)
@@ -43,7 +43,7 @@ def test_where_the_tool_can_be_there_is_no_excess(which: int) -> None:
     for _ in range(50):
         q = np.array(arm.ready_configuration(scene))
         q[columns] = rng.uniform(limits[columns, 0], limits[columns, 1])
-        pose = scene.pose(arm.tool, scene.root(arm.tool), q=q)
+        pose = scene.pose(arm.tool, relative_to=scene.root(arm.tool), q=q)
         assert reach_excess(scene, arm, root_from_tool=pose, q=q) == 0.0
         away = rng.normal(size=3)
         moved = Pose(pose.translation + away, pose.quat_xyzw)
@@ -54,7 +54,7 @@ def test_an_excess_grows_by_what_the_pose_moves_away() -> None:
     """Straight away from the arm's base, each metre farther is a metre more out of reach."""
     scene, arm = arms()[1]
     q = arm.ready_configuration(scene)
-    base = scene.pose("panda_link1", "world", q=q).translation
+    base = scene.pose("panda_link1", relative_to="world", q=q).translation
     poses = [Pose(base + np.array([x, 0.0, 0.0])) for x in (3.0, 4.0)]
     near, far = (reach_excess(scene, arm, root_from_tool=pose, q=q) for pose in poses)
     assert far - near == pytest.approx(1.0)
@@ -71,7 +71,7 @@ def test_the_tool_stays_between_its_heights(which: int) -> None:
     for _ in range(200):
         q = np.array(arm.ready_configuration(scene))
         q[columns] = rng.uniform(limits[columns, 0], limits[columns, 1])
-        pose = scene.pose(arm.tool, scene.root(arm.tool), q=q)
+        pose = scene.pose(arm.tool, relative_to=scene.root(arm.tool), q=q)
         assert heights.lowest - 1e-12 <= pose.translation[2] <= heights.highest + 1e-12
         if heights.up is not None:
             np.testing.assert_allclose(pose.rotate(heights.up), [0.0, 0.0, 1.0], atol=1e-12)

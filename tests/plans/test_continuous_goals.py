@@ -50,37 +50,39 @@ def solved(scene: SceneGraph, *goals: str | ContinuousGoal, **options: Any) -> P
 
 def test_an_object_is_put_at_a_pose() -> None:
     """Off the middle of a cell and turned: the plan puts it there exactly, where that can be done."""
-    goal = ObjectAt("a", "table", turned(-0.12, 0.11, 0.4), metres=0.001, radians=0.01)
+    goal = ObjectAt("a", turned(-0.12, 0.11, 0.4), relative_to="table", metres=0.001, radians=0.01)
     plan = solved(two(), goal)
     assert [action.name for action in plan.actions] == ["pick-up", "put-down"]
     assert plan.continuous_goals == (goal,)
     assert plan.goal == "(and)"
-    pose = plan.final_scene.pose("a", "table")
+    pose = plan.final_scene.pose("a", relative_to="table")
     np.testing.assert_allclose(pose.translation[:2], [-0.12, 0.11], atol=1e-12)
 
 
 def test_an_object_is_moved_within_its_cell() -> None:
     """Where facts see no difference between start and goal, the object is moved all the same."""
-    plan = solved(two(), ObjectAt("a", "table", turned(0.03, -0.02, 0.5)))
+    plan = solved(two(), ObjectAt("a", turned(0.03, -0.02, 0.5), relative_to="table"))
     assert len(plan.steps) == 2
     assert str(plan.actions[1]) == "(put-down a table__0__0)"
 
 
 def test_a_goal_that_holds_needs_no_actions() -> None:
     """An object that is where it is to be, stays."""
-    assert solved(two(), ObjectAt("a", "world", turned(0.0, 0.0, z=BLOCK / 2)), "(handempty)").steps == ()
+    assert solved(two(), ObjectAt("a", turned(0.0, 0.0, z=BLOCK / 2), relative_to="world"), "(handempty)").steps == ()
 
 
 def test_an_object_is_stacked_with_a_turn() -> None:
     """A pose relative to another object, on which it stands, whichever way that one is moved before."""
-    plan = solved(two(), ObjectAt("a", "b", turned(0.004, 0.0, 0.3, BLOCK), radians=0.02), "(ontable b table__-1__-1)")
+    plan = solved(
+        two(), ObjectAt("a", turned(0.004, 0.0, 0.3, BLOCK), relative_to="b", radians=0.02), "(ontable b table__-1__-1)"
+    )
     assert plan.final_scene.parent("a") == "b"
-    assert plan.final_scene.pose("b", "table").translation[0] < -0.05
+    assert plan.final_scene.pose("b", relative_to="table").translation[0] < -0.05
 
 
 def test_any_turn_will_do_where_none_is_said() -> None:
     """Without an angle only the place counts."""
-    goal = ObjectAt("a", "table", turned(-0.1, 0.1, 1.0), radians=None)
+    goal = ObjectAt("a", turned(-0.1, 0.1, 1.0), relative_to="table", radians=None)
     assert solved(two(), goal).final_scene.parent("a") == "table"
 
 
@@ -89,8 +91,8 @@ def test_facts_and_poses_together() -> None:
     scene = blocks_scene({"a": (0, 0), "b": (1, 1), "c": "a"}, table=0.4)
     plan = solved(
         scene,
-        ObjectAt("a", "table", turned(-0.1, -0.1), metres=0.01),
-        ObjectAt("b", "table", turned(0.1, -0.11, 0.2), metres=0.01),
+        ObjectAt("a", turned(-0.1, -0.1), relative_to="table", metres=0.01),
+        ObjectAt("b", turned(0.1, -0.11, 0.2), relative_to="table", metres=0.01),
         "(on c a)",
     )
     assert plan.final_scene.parent("c") == "a"
@@ -99,7 +101,11 @@ def test_facts_and_poses_together() -> None:
 
 def test_a_place_that_another_takes_is_made_free() -> None:
     """What stands where an object is wanted is moved away first."""
-    plan = solved(two(), ObjectAt("a", "table", turned(0.11, 0.1)), ObjectAt("b", "table", turned(0.01, 0.0, 0.2)))
+    plan = solved(
+        two(),
+        ObjectAt("a", turned(0.11, 0.1), relative_to="table"),
+        ObjectAt("b", turned(0.01, 0.0, 0.2), relative_to="table"),
+    )
     assert len(plan.steps) >= 6
 
 
@@ -115,7 +121,7 @@ def with_pad(scene: SceneGraph, x: float, y: float) -> SceneGraph:
 def test_an_object_is_put_in_a_region() -> None:
     """An area that the domain knows nothing of, across four of its cells."""
     plan = solved(with_pad(two(), -0.06, 0.06), ObjectIn("a", "pad"))
-    x, y, _ = plan.final_scene.pose("a", "pad").translation
+    x, y, _ = plan.final_scene.pose("a", relative_to="pad").translation
     assert max(abs(x), abs(y)) <= 0.06 - BLOCK / 2 + 0.002
 
 
@@ -159,8 +165,8 @@ def test_the_arm_alone_cannot_be_sent_anywhere() -> None:
 def test_plan_files_carry_the_goals(tmp_path: Path) -> None:
     """Every kind of goal reads back, to the same bytes; the checker asks them again."""
     goals = (
-        ObjectAt("a", "table", turned(-0.1, 0.1, 0.4), radians=None),
-        ObjectAt("b", "table", turned(0.1, 0.1)),
+        ObjectAt("a", turned(-0.1, 0.1, 0.4), relative_to="table", radians=None),
+        ObjectAt("b", turned(0.1, 0.1), relative_to="table"),
         ObjectIn("a", "pad"),
         ArmAt({"x": 0.25}),
     )
@@ -193,7 +199,7 @@ AT = {"object": "a", "at": "table", "m": 0.01, "rad": 0.1}
 )
 def test_the_checker_says_which_goal_is_not_reached(edit: dict[str, Any], message: str) -> None:
     """A goal that was written into the file of a plan for another fails its check, with numbers."""
-    plan = solved(with_pad(two(), -0.1, 0.1), ObjectAt("a", "table", turned(-0.1, 0.1)))
+    plan = solved(with_pad(two(), -0.1, 0.1), ObjectAt("a", turned(-0.1, 0.1), relative_to="table"))
     document = copy.deepcopy(plan_to_dict(plan))
     document["goals"] = [edit]
     problems = tk.validate_plan(plan_from_dict(document)).problems
@@ -222,17 +228,25 @@ def test_a_broken_goal_in_a_file_is_refused() -> None:
 @pytest.mark.parametrize(
     ("goal", "error", "message"),
     [
-        (ObjectAt("aa", "table", Pose([0, 0, 0])), UnknownNameError, "unknown frame 'aa'"),
-        (ObjectAt("a", "tabel", Pose([0, 0, 0])), UnknownNameError, "did you mean 'table'"),
-        (ObjectAt("table", "a", Pose([0, 0, 0])), ConfigurationError, "'table' is no movable object.*movable: a, b"),
-        (ObjectAt("a", "a", Pose([0, 0, 0])), TaskError, "no place relative to itself"),
+        (ObjectAt("aa", Pose([0, 0, 0]), relative_to="table"), UnknownNameError, "unknown frame 'aa'"),
+        (ObjectAt("a", Pose([0, 0, 0]), relative_to="tabel"), UnknownNameError, "did you mean 'table'"),
         (
-            ObjectAt("a", "table", turned(0, 0, z=0.3)),
+            ObjectAt("table", Pose([0, 0, 0]), relative_to="a"),
+            ConfigurationError,
+            "'table' is no movable object.*movable: a, b",
+        ),
+        (ObjectAt("a", Pose([0, 0, 0]), relative_to="a"), TaskError, "no place relative to itself"),
+        (
+            ObjectAt("a", turned(0, 0, z=0.3), relative_to="table"),
             TaskError,
             "'blocks' has no words for 'a' at .*above the top",
         ),
-        (ObjectAt("a", "table", turned(0.9, 0)), TaskError, "domain 'blocks' has no words for"),
-        (ObjectAt("a", "b", turned(0.1, 0, z=0.0)), TaskError, "has no words for.*50 mm below the top of 'b'"),
+        (ObjectAt("a", turned(0.9, 0), relative_to="table"), TaskError, "domain 'blocks' has no words for"),
+        (
+            ObjectAt("a", turned(0.1, 0, z=0.0), relative_to="b"),
+            TaskError,
+            "has no words for.*50 mm below the top of 'b'",
+        ),
         (ObjectIn("a", "pod"), UnknownNameError, "unknown frame 'pod'"),
         (ObjectIn("a", "tool"), SceneError, "tool"),
         (ArmAt({"xx": 0.0}), UnknownNameError, "unknown joint 'xx'"),
@@ -249,8 +263,14 @@ def test_goals_that_cannot_be_meant_are_refused(goal: ContinuousGoal, error: typ
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ObjectAt("a", "b", Pose([0, 0, 0]), metres=0.0), "metres of a goal must be positive, not 0.0"),
-        (lambda: ObjectAt("a", "b", Pose([0, 0, 0]), radians=math.nan), "radians of a goal must be positive, not nan"),
+        (
+            lambda: ObjectAt("a", Pose([0, 0, 0]), relative_to="b", metres=0.0),
+            "metres of a goal must be positive, not 0.0",
+        ),
+        (
+            lambda: ObjectAt("a", Pose([0, 0, 0]), relative_to="b", radians=math.nan),
+            "radians of a goal must be positive, not nan",
+        ),
         (lambda: ArmAt({}), "must name at least one joint"),
         (lambda: ArmAt({"x": math.inf}), "with finite values"),
         (lambda: ArmAt({"x": 0.0}, tolerance=-1.0), "tolerance of a goal must be positive"),
@@ -271,7 +291,10 @@ def test_a_wrong_fact_beside_a_pose_is_refused() -> None:
 def test_no_plan_names_the_goals() -> None:
     """The explanation says what was wanted, in words."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
-    goals = [ObjectAt("a", "table", turned(0.1, 0.1), metres=0.001), ObjectAt("b", "table", turned(0.1, 0.12))]
+    goals = [
+        ObjectAt("a", turned(0.1, 0.1), relative_to="table", metres=0.001),
+        ObjectAt("b", turned(0.1, 0.12), relative_to="table"),
+    ]
     result = tk.plan(scene, goal=goals, robot=GANTRY, max_iterations=1)
     assert result.status is not PlanStatus.SOLVED
     assert "'a' at (0.100, 0.100, 0.075) in 'table'" in result.explanation
@@ -279,7 +302,7 @@ def test_no_plan_names_the_goals() -> None:
 
 def test_two_poses_in_one_cell_are_not_proved_impossible() -> None:
     """The words of a domain may be too coarse for poses 7 cm apart: that is no proof. What PDDL alone rules out is."""
-    poses = [ObjectAt(name, "table", turned(0.0, y)) for name, y in (("a", -0.03), ("b", 0.04))]
+    poses = [ObjectAt(name, turned(0.0, y), relative_to="table") for name, y in (("a", -0.03), ("b", 0.04))]
     result = tk.plan(two(), goal=list(poses), robot=GANTRY, max_iterations=1, suggest=False)
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
     assert "proved" not in result.explanation

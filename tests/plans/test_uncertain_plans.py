@@ -49,15 +49,15 @@ def stacked() -> Plan:
 
 def test_what_is_known_survives_picking_and_placing(stacked: Plan) -> None:
     """After the plan the blocks are as sure relative to each other as they were: what they share cancels."""
-    before = stacked.scene.gaussian_pose("a", "b", q=stacked.q)
-    after = stacked.final_scene.gaussian_pose("a", "b", q=stacked.final_q)
+    before = stacked.scene.gaussian_pose("a", relative_to="b", q=stacked.q)
+    after = stacked.final_scene.gaussian_pose("a", relative_to="b", q=stacked.final_q)
     assert np.diag(before.covariance)[:2] == pytest.approx([8e-6, 6e-6], rel=1e-6)  # b is turned, 0.2 m away
     assert np.diag(after.covariance)[:2] == pytest.approx([8e-6, 2e-6], rel=0.05)
-    in_world = stacked.final_scene.gaussian_pose("a", "world", q=stacked.final_q)
+    in_world = stacked.final_scene.gaussian_pose("a", relative_to="world", q=stacked.final_q)
     assert np.diag(in_world.covariance)[:2] == pytest.approx([1.3e-5, 1e-6], rel=0.05)
     held = stacked.steps[0]
     assert held.scene.parent("a") == GANTRY.tip
-    in_hand = held.scene.gaussian_pose("a", GANTRY.tip, q=held.q)
+    in_hand = held.scene.gaussian_pose("a", relative_to=GANTRY.tip, q=held.q)
     assert np.diag(in_hand.covariance)[:2] == pytest.approx([1.3e-5, 1e-6], rel=1e-6)
 
 
@@ -93,7 +93,7 @@ def test_slip_comes_on_top() -> None:
     """What handling adds is independent of all that was known; without errors it is all there is."""
     q = uncertain_scene().zero_configuration()
     for scene in (uncertain_scene(), blocks_scene({"a": (1, 1), "b": (-1, 1)})):
-        pose = scene.pose("a", "b", q=q)
+        pose = scene.pose("a", relative_to="b", q=q)
         kept, slipped = (Reparenting("a", "b", pose, slip).applied(scene, q) for slip in (None, covariance_rows(SLIP)))
         difference = slipped.edge_covariance("a") - kept.edge_covariance("a")
         assert difference == pytest.approx(SLIP, abs=1e-15)
@@ -111,7 +111,7 @@ def test_expected_looks_move_nothing() -> None:
     seen = with_observations(scene, [PlannedObservation("a", "eye")], q=q)
     assert all(seen.local_pose(name) == scene.local_pose(name) for name in scene.frame_names[1:])
     for block, share in (("a", 0.2), ("b", 0.95)):
-        before, after = (s.gaussian_pose(block, "world", q=q).covariance[0, 0] for s in (scene, seen))
+        before, after = (s.gaussian_pose(block, relative_to="world", q=q).covariance[0, 0] for s in (scene, seen))
         assert 0.0 < after < share * before
     assert CameraModel.of(scene, "eye").fault(scene, "a", q=q) is None
     exact = scene.set_noise("a", None)

@@ -24,7 +24,7 @@ def bar_in_the_hand() -> SceneGraph:
     """Return a bar whose end is between the Panda's fingers."""
     scene = tk.load_scene("panda_table")
     q = PANDA.ready_configuration(scene)
-    pose = scene.pose(PANDA.tool, "world", q=q) @ Pose([0.0, 0.0, OFF_THE_MIDDLE])
+    pose = scene.pose(PANDA.tool, relative_to="world", q=q) @ Pose([0.0, 0.0, OFF_THE_MIDDLE])
     shape = AttachedShape(Box([0.04, 0.04, 0.12]), friction=0.8)
     return scene.add_frame("bar", "world", pose=pose, joint=Free(), classes=["movable"], shapes=[shape])
 

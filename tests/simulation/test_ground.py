@@ -34,7 +34,7 @@ def rest(scene: SceneGraph, steps: int = 900) -> list[float]:
     """Where the ball lies after some seconds, relative to the ground."""
     with Simulation.from_scene(scene) as simulation:
         simulation.step(steps)
-        return [float(value) for value in simulation.pose("ball", "ground").translation]
+        return [float(value) for value in simulation.pose("ball", relative_to="ground").translation]
 
 
 def test_a_ball_rests_on_a_plane() -> None:

@@ -18,6 +18,6 @@ def test_blocks_that_stand_on_the_floor_do_not_creep() -> None:
             simulation.command(q, np.zeros_like(q))
             simulation.step()
         for name in block_names(2):
-            metres, radians = scene.pose(name, "world").distance(simulation.pose(name))
+            metres, radians = scene.pose(name, relative_to="world").distance(simulation.pose(name))
             assert metres < 5e-5
             assert radians < 2e-4

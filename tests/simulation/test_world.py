@@ -85,8 +85,10 @@ def test_pose_of_one_frame_relative_to_another() -> None:
     """A pose may be asked for relative to any frame."""
     scene = two_blocks()
     with Simulation.from_scene(scene) as simulation:
-        expected = scene.pose("red", "tool", q=scene.zero_configuration())
-        assert simulation.pose("red", "tool").is_close(expected, translation_tolerance=1e-6, rotation_tolerance=1e-6)
+        expected = scene.pose("red", relative_to="tool", q=scene.zero_configuration())
+        assert simulation.pose("red", relative_to="tool").is_close(
+            expected, translation_tolerance=1e-6, rotation_tolerance=1e-6
+        )
 
 
 @pytest.mark.parametrize(
@@ -141,7 +143,7 @@ def test_objects_on_objects_are_bodies_of_their_own() -> None:
         simulation.step(960)
         assert simulation.objects == ("b0", "b1", "b2", "b3", "b4")
         top = simulation.pose("b4")
-        expected = scene.pose("b4", "world", q=scene.zero_configuration())
+        expected = scene.pose("b4", relative_to="world", q=scene.zero_configuration())
         assert top.is_close(expected, translation_tolerance=1e-3, rotation_tolerance=5e-3)
         simulation.set_object_pose("b0", Pose([-0.3, 0.0, BLOCK / 2]))
         simulation.step(960)
@@ -218,8 +220,8 @@ def test_fingers_are_geared_to_each_other() -> None:
                 body.index, body.links["left_finger"], [0, -6.0, 0], [0, 0, 0], 1, physicsClientId=simulation.client
             )
             simulation.step()
-        left = simulation.pose("left_finger", "hand").translation[1]
-        right = simulation.pose("right_finger", "hand").translation[1]
+        left = simulation.pose("left_finger", relative_to="hand").translation[1]
+        right = simulation.pose("right_finger", relative_to="hand").translation[1]
         assert left < 0.04
         assert left == pytest.approx(-right, abs=5e-4)
 
@@ -287,7 +289,7 @@ def test_attached_object_follows_the_hand_until_it_is_let_go() -> None:
     q = GANTRY.ready_configuration(scene)
     with Simulation.from_scene(scene, q, robot=GANTRY) as simulation:
         simulation.attach("thing", "hand")
-        held = simulation.pose("thing", "hand")
+        held = simulation.pose("thing", relative_to="hand")
         assert simulation.attached == ("thing",)
         with pytest.raises(SimulationError, match="attached already"):
             simulation.attach("thing", "hand")
@@ -297,7 +299,9 @@ def test_attached_object_follows_the_hand_until_it_is_let_go() -> None:
             simulation.command(q, velocity)
             simulation.step()
             q = q + velocity * simulation.settings.time_step
-        assert simulation.pose("thing", "hand").is_close(held, translation_tolerance=5e-4, rotation_tolerance=5e-3)
+        assert simulation.pose("thing", relative_to="hand").is_close(
+            held, translation_tolerance=5e-4, rotation_tolerance=5e-3
+        )
         simulation.detach("thing")
         simulation.step(500)
         assert simulation.pose("thing").translation[2] == pytest.approx(BLOCK / 2, abs=1e-3)

@@ -113,7 +113,7 @@ def test_leaves_that_share_an_edge() -> None:
         ]
     )
     assert_within_floors(np.array(joint.covariance), errors.T @ errors / SAMPLES)
-    relative = joint.relative(1, 0)
+    relative = joint.relative(1, relative_to=0)
     sampled = fit_gaussian(compose_each(_inverses(leaves[0]), leaves[1]), mean=relative.mean).covariance
     assert_within_floors(relative.covariance, sampled)
     dropped = (joint.marginal(0).inverse() @ joint.marginal(1)).covariance

@@ -172,6 +172,6 @@ def test_joint_covariances_are_the_marginals_of_gtsam() -> None:
     order = [3, 4, 5, 0, 1, 2, 9, 10, 11, 6, 7, 8]
     found = JointGaussianPose.of_branches(common, [a, b])
     assert relative_difference(found.covariance, joint[np.ix_(order, order)]) < 1e-9
-    maps = np.hstack([-adjoint(found.relative(1, 0).mean.inverse()), np.eye(6)])
+    maps = np.hstack([-adjoint(found.relative(1, relative_to=0).mean.inverse()), np.eye(6)])
     expected = maps @ joint[np.ix_(order, order)] @ maps.T
-    assert relative_difference(found.relative(1, 0).covariance, expected) < 1e-7
+    assert relative_difference(found.relative(1, relative_to=0).covariance, expected) < 1e-7

@@ -128,7 +128,7 @@ def test_what_leaves_share_cancels(common: GaussianPose, a: GaussianPose, b: Gau
     """The pose of one leaf relative to the other has the errors of their own branches only."""
     joint = JointGaussianPose.of_branches(common, [a, b])
     assert_covariance(np.array(joint.covariance))
-    found, expected = joint.relative(1, 0), a.inverse() @ b
+    found, expected = joint.relative(1, relative_to=0), a.inverse() @ b
     assert found.mean.is_close(expected.mean, translation_tolerance=1e-10, rotation_tolerance=1e-10)
     size = float(np.abs(joint.covariance).max())  # cancellation leaves what is small beside what was added
     np.testing.assert_allclose(found.covariance, expected.covariance, rtol=0, atol=1e-12 * (1.0 + 100.0 * size))
@@ -141,8 +141,8 @@ def test_independent_poses_compose_alike_in_a_joint(a: GaussianPose, b: Gaussian
     """Without correlation the joint answers are those of single poses."""
     joint = JointGaussianPose.independent([a, b])
     assert_same(joint.composed(), a @ b)
-    assert_same(joint.relative(1, 0), a.inverse() @ b)
-    assert_same(joint.relative(0, -1), b.inverse() @ a)
+    assert_same(joint.relative(1, relative_to=0), a.inverse() @ b)
+    assert_same(joint.relative(0, relative_to=-1), b.inverse() @ a)
     assert not joint.cross(0, 1).any()
 
 
@@ -150,7 +150,7 @@ def test_fully_correlated_poses_are_exact_to_each_other() -> None:
     """Two things on one uncertain table, themselves exactly placed, are exact relative to each other."""
     table = random_chain(1, linear=0.1, angular=0.2)[0]
     things = [GaussianPose(Pose([0.1, 0.2, 0.0])), GaussianPose(Pose.from_rpy([0.3, -0.2, 0.0], [0, 0, 1]))]
-    relative = JointGaussianPose.of_branches(table, things).relative(1, 0)
+    relative = JointGaussianPose.of_branches(table, things).relative(1, relative_to=0)
     assert np.abs(relative.covariance).max() < 1e-16
     independent = (table @ things[0]).inverse() @ (table @ things[1])
     assert np.abs(independent.covariance).max() > 1e-3

@@ -104,7 +104,7 @@ def test_exactly_known_parts_beside_unknown_ones_are_contradicted() -> None:
 def test_a_pose_relative_to_itself_is_exact() -> None:
     """The error of a pose has all in common with itself."""
     poses = JointGaussianPose.independent(_links(1.0, 0.1))
-    itself = poses.relative(1, 1)
+    itself = poses.relative(1, relative_to=1)
     assert not itself.covariance.any()
     assert itself.mean.is_close(Pose())
 

@@ -25,7 +25,7 @@ def blocks_scene(places: Mapping[str, tuple[float, float] | str], *, table: floa
     scene = scene.set_shapes("table", [AttachedShape(Box([table, table, 0.1]))])
     for name, place in places.items():
         if isinstance(place, str):
-            x, y, z = scene.pose(place, "world").translation
+            x, y, z = scene.pose(place, relative_to="world").translation
             scene = with_block(scene, name, [x, y, z + BLOCK], parent=place)
         else:
             scene = with_block(scene, name, [0.1 * place[0], 0.1 * place[1], BLOCK / 2])

@@ -114,7 +114,7 @@ def with_block(
     return scene.add_frame(
         name,
         parent,
-        pose=scene.pose(parent, "world").inverse() @ world_from_block,
+        pose=scene.pose(parent, relative_to="world").inverse() @ world_from_block,
         joint=Free(),
         classes=["movable"],
         shapes=[AttachedShape(shape or Box([BLOCK] * 3), color=color)],
@@ -136,19 +136,19 @@ class PlanWriter:
 
     def move(self, name: str, position: Sequence[float], *, turn: float = 0.0, parent: str = "table") -> None:
         """Take a block from above and put its centre at ``position`` in the world, onto ``parent``."""
-        here = self.scene.pose(name, "world", q=self.q)
+        here = self.scene.pose(name, relative_to="world", q=self.q)
         down, up = self._over(here), self._over(here, LIFT)
         there = Pose.from_rpy(position, [0.0, 0.0, turn])
         lowered, over = self._over(there), self._over(there, LIFT)
         opened, closed = dict(self.robot.gripper_open), self.robot.gripper_values(BLOCK)
         segments = [self._segment("transit", [self._arm(), up], opened), self._segment("approach", [up, down], opened)]
         held = self.scene.reparent(name, "hand", q=self._with(down, closed))
-        grasp = Reparenting(name, "hand", held.pose(name, "hand"))
+        grasp = Reparenting(name, "hand", held.pose(name, relative_to="hand"))
         segments.append(self._segment("grasp", [down], closed, name, grasp))
         segments.append(self._segment("lift", [down, up], closed, name))
         segments.append(self._segment("transfer", [up, over], closed, name))
         segments.append(self._segment("lower", [over, lowered], closed, name))
-        onto = self.scene.pose(parent, "world", q=self.q).inverse() @ there
+        onto = self.scene.pose(parent, relative_to="world", q=self.q).inverse() @ there
         self.scene = held.reparent(name, parent, pose=onto)
         segments.append(self._segment("release", [lowered], opened, name, Reparenting(name, parent, onto)))
         segments.append(self._segment("retreat", [lowered, over], opened))

@@ -31,7 +31,7 @@ def block_names(blocks: int) -> tuple[str, ...]:
 def kitchen(blocks: int, *, angles: Sequence[float] = ANGLES) -> SceneGraph:
     """Return the kitchen with so many blocks of 0.06 m x 0.06 m x 0.2 m on the floor."""
     scene = tk.load_scene("iiwa_kitchen")
-    floor = scene.pose("floor", "world")
+    floor = scene.pose("floor", relative_to="world")
     inertia = Inertia(_MASS)
     around = circle(np.radians(angles)).tolist()
     for name, (x, y) in zip(block_names(blocks), around, strict=False):

@@ -62,7 +62,9 @@ def _query(name: str, scene: SceneGraph, start: Pose, goal: Pose) -> Query:
     ready = scene.configuration({"panda_joint4": -1.8, "panda_joint6": 1.8, "panda_finger_joint1": 0.04})
     world = Query(name, scene, ready, ready).world(0.002)
     ends = [
-        inverse_kinematics_solutions(scene, TIP, target=pose, joints=ARM, q=ready, count=1, world=world).configurations
+        inverse_kinematics_solutions(
+            scene, TIP, target_pose=pose, joints=ARM, q=ready, count=1, world=world
+        ).configurations
         for pose in (start, goal)
     ]
     return Query(name, scene, ends[0][0], ends[1][0])

@@ -93,8 +93,10 @@ class Run:
 
     def look(self, q: Array) -> None:
         """See the cup from the camera."""
-        seen = self.true.pose("cup", "camera", q=q) @ Pose.exp(LOOK @ self.random.normal(size=6))
-        self.known = self.forget(self.known.condition(Measurement.of_pose("cup", "camera", seen, LOOK @ LOOK), q=q))
+        seen = self.true.pose("cup", relative_to="camera", q=q) @ Pose.exp(LOOK @ self.random.normal(size=6))
+        self.known = self.forget(
+            self.known.condition(Measurement.of_pose("cup", seen, relative_to="camera", covariance=LOOK @ LOOK), q=q)
+        )
 
     def hang(self, parent: str, q: Array, root: Array) -> None:
         """Take or put the cup: it hangs elsewhere from now on, and moved a little doing so."""
@@ -104,8 +106,8 @@ class Run:
 
     def note(self, reference: str, q: Array) -> None:
         """Note what is known and what is true of the cup."""
-        estimate = self.known.gaussian_pose("cup", reference, q=q)
-        self.estimates.append((estimate, self.true.pose("cup", reference, q=q)))
+        estimate = self.known.gaussian_pose("cup", relative_to=reference, q=q)
+        self.estimates.append((estimate, self.true.pose("cup", relative_to=reference, q=q)))
 
 
 def run(

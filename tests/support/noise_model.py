@@ -30,7 +30,7 @@ def path_maps(scene: SceneGraph, target: str, reference: str, q: Array | None = 
         noise = scene.noise(frame)
         if noise is None:
             continue
-        carry = adjoint(scene.pose(frame, target, q=q))
+        carry = adjoint(scene.pose(frame, relative_to=target, q=q))
         for source in noise.sources:
             maps[source] = maps.get(source, 0) + sign * carry @ noise.map(source)
     return maps

@@ -232,7 +232,7 @@ def _pose_value(scene: SceneGraph, coord: PoseCoord, op: Mapping[str, Any]) -> A
         known = {coord.ori, coord.ref_ori} <= set(scene.frame_names) and scene.root(coord.ori) == scene.root(
             coord.ref_ori
         )
-        shift = 0.1 + (scene.pose(coord.ori, coord.ref_ori).translation[0] if known else 0.0)
+        shift = 0.1 + (scene.pose(coord.ori, relative_to=coord.ref_ori).translation[0] if known else 0.0)
     return VectorAndRotationVector([shift, 0.0, 0.0], [0.0, 0.0, 0.0])
 
 

@@ -243,11 +243,11 @@ class SceneModel:
             result = self.edge(step, q) @ result
         return result
 
-    def pose(self, target: str, reference: str, q: dict[str, float]) -> Matrix:
-        """Return reference_from_target at a configuration."""
-        if self.root(target) != self.root(reference):
+    def pose(self, frame: str, *, relative_to: str, q: dict[str, float]) -> Matrix:
+        """Return relative_to_from_frame at a configuration."""
+        if self.root(frame) != self.root(relative_to):
             raise RefusedError(DisconnectedError)
-        return np.asarray(np.linalg.inv(self.root_pose(reference, q)) @ self.root_pose(target, q))
+        return np.asarray(np.linalg.inv(self.root_pose(relative_to, q)) @ self.root_pose(frame, q))
 
     def zero(self) -> dict[str, float]:
         """Return the configuration of zeros."""
@@ -256,7 +256,7 @@ class SceneModel:
     def inertia(self, name: str) -> BodyInertia | None:
         """Return the inertia of a frame's body in the axes of that frame."""
         known = self.inertias.get(self.frames[name].body)
-        return None if known is None else known.moved(name, self.pose(known.frame, name, self.zero()))
+        return None if known is None else known.moved(name, self.pose(known.frame, relative_to=name, q=self.zero()))
 
     # --- rules ------------------------------------------------------------------------------------------------------
 
@@ -299,7 +299,7 @@ class SceneModel:
         """Return the pose between every two frames of one body in one tree."""
         zero = self.zero()
         return {
-            (a, b): self.pose(a, b, zero)
+            (a, b): self.pose(a, relative_to=b, q=zero)
             for a, frame_a in self.frames.items()
             for b, frame_b in self.frames.items()
             if a != b and frame_a.body == frame_b.body and self.root(a) == self.root(b)
@@ -387,7 +387,7 @@ class SceneModel:
         for body, inertia in self.inertias.items():
             stays = next((f for f in self.chain(inertia.frame) if f in frames and frames[f].body == body), None)
             if stays is not None:
-                moved = inertia.moved(stays, self.pose(inertia.frame, stays, self.zero()))
+                moved = inertia.moved(stays, self.pose(inertia.frame, relative_to=stays, q=self.zero()))
                 inertias[body] = inertia if stays == inertia.frame else moved
         groups = {
             group: (tuple(frame for frame in members if frame not in leaving), nested)
@@ -437,7 +437,7 @@ class SceneModel:
             raise RefusedError(DisconnectedError)
         if frame.parent is None:
             raise RefusedError(SceneError)
-        matrix = self.pose(name, parent, q)
+        matrix = self.pose(name, relative_to=parent, q=q)
         if frame.joint.moves:
             matrix = matrix @ np.linalg.inv(frame.joint.motion(self.joint_value(frame.joint.name, q)))
         return self._checked(self._with_frame(name, replace(frame, parent=parent, matrix=matrix)))

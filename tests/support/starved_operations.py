@@ -49,7 +49,7 @@ CUBE = core.Mesh(
 )
 SOURCE = core.NoiseSource(2, "source" + _LONG)
 MAPS = {SOURCE: 0.01 * np.ones((6, 2))}
-MEASURED = core.Measurement.of_pose(CUP, HAND, Pose([0.1, 0.0, -0.2]), COVARIANCE)
+MEASURED = core.Measurement.of_pose(CUP, Pose([0.1, 0.0, -0.2]), relative_to=HAND, covariance=COVARIANCE)
 STAMPS = core.StampedPoses([0.0, 1.0, 2.0], [Pose(), Pose([0.1, 0, 0]), Pose([0.2, 0, 0])])
 Q = [0.1, 0.2]
 
@@ -74,7 +74,9 @@ def make_scene() -> SceneGraph:
         CUP, {"colour" + _LONG: ["red" + _LONG]}
     )
     scene = scene.set_stamped_poses(CUP, STAMPS).set_group(GROUP, frames=[CUP, TABLE]).add_body(BODY)
-    scene = scene.add_root(LOOSE).set_twist(LOOSE, TABLE, [0.1, 0, 0, 0, 0, 0.1], covariance=COVARIANCE)
+    scene = scene.add_root(LOOSE).set_twist(
+        LOOSE, [0.1, 0, 0, 0, 0, 0.1], relative_to_body=TABLE, covariance=COVARIANCE
+    )
     return scene.allow_collision(CUP, TABLE, reason="it stands there" + _LONG).set_noise(LID, MAPS)
 
 
@@ -85,8 +87,12 @@ def _edits(of_arrays: bool) -> dict[str, Callable[[Any], object]]:
         "add_body": lambda s: s.add_body(NEW),
         "remove_body": lambda s: s.remove_body(BODY),
         "attach": lambda s: s.attach(LOOSE, HAND, joint=core.Prismatic([1, 0, 0], name=NEW)),
-        "set_twist": lambda s: s.set_twist(LOOSE, TABLE, [0.2, 0, 0, 0, 0, 0.1], covariance=COVARIANCE),
-        "set_new_twist": lambda s: s.set_twist(CUP, LOOSE, [0.2, 0, 0, 0, 0, 0.1], covariance=COVARIANCE),
+        "set_twist": lambda s: s.set_twist(
+            LOOSE, [0.2, 0, 0, 0, 0, 0.1], relative_to_body=TABLE, covariance=COVARIANCE
+        ),
+        "set_new_twist": lambda s: s.set_twist(
+            CUP, [0.2, 0, 0, 0, 0, 0.1], relative_to_body=LOOSE, covariance=COVARIANCE
+        ),
         "remove_twist": lambda s: s.remove_twist(LOOSE),
         "add_stamped_pose": lambda s: s.add_stamped_pose(CUP, Pose([0.3, 0, 0]), stamp=3.0),
         "set_stamped_poses": lambda s: s.set_stamped_poses(TABLE, STAMPS),
@@ -118,7 +124,7 @@ def _edits(of_arrays: bool) -> dict[str, Callable[[Any], object]]:
     if of_arrays:
         return edits | {
             "forward": lambda s: s.forward([0.3, 0.4]),
-            "gaussian_pose": lambda s: s.gaussian_pose(CUP, HAND, q=Q),
+            "gaussian_pose": lambda s: s.gaussian_pose(CUP, relative_to=HAND, q=Q),
             "freeze": lambda s: s.freeze(),
         }
     return edits | {
@@ -174,16 +180,16 @@ _QUERIES: dict[str, Callable[[Any], object]] = {
     },
     "group": lambda s: (s.group(GROUP), s.group(GROUP).frames),
     "is_allowed": lambda s: s.is_allowed(CUP, TABLE),
-    "twist_path": lambda s: s.twist_path(TABLE, LOOSE),
-    "pose_at": lambda s: s.pose(CUP, HAND, stamp=0.5, q=Q),
-    "twist_from_stamps": lambda s: s.twist_from_stamps(CUP, TABLE, first=0.2, second=0.7),
+    "twist_path": lambda s: s.twist_path(LOOSE, relative_to_body=TABLE),
+    "pose_at": lambda s: s.pose(CUP, relative_to=HAND, stamp=0.5, q=Q),
+    "twist_from_stamps": lambda s: s.twist_from_stamps(CUP, relative_to=TABLE, first=0.2, second=0.7),
     "zero_configuration": lambda s: s.zero_configuration(),
-    "pose": lambda s: s.pose(CUP, HAND, q=Q),
+    "pose": lambda s: s.pose(CUP, relative_to=HAND, q=Q),
     "contains": lambda s: (CUP in s, NEW in s),
     "repr": repr,
     "unknown": lambda s: _refused(lambda: s.parent(NEW)),
-    "disconnected": lambda s: _refused(lambda: s.pose(CUP, LOOSE, q=Q)),
-    "wrong_q": lambda s: _refused(lambda: s.pose(CUP, HAND, q=[1.0])),
+    "disconnected": lambda s: _refused(lambda: s.pose(CUP, relative_to=LOOSE, q=Q)),
+    "wrong_q": lambda s: _refused(lambda: s.pose(CUP, relative_to=HAND, q=[1.0])),
 }
 _ARRAY_QUERIES: dict[str, Callable[[Any], object]] = {
     **{name: (lambda s, name=name: getattr(s, name)) for name in ("q", "poses", "capacities")},
@@ -208,11 +214,11 @@ _SCENE_QUERIES: dict[str, Callable[[Any], object]] = {
             "effort_limits",
         )
     },
-    "gaussian_pose": lambda s: s.gaussian_pose(CUP, HAND, q=Q),
+    "gaussian_pose": lambda s: s.gaussian_pose(CUP, relative_to=HAND, q=Q),
     "joint_gaussian": lambda s: s.joint_gaussian([(CUP, HAND), (LID, TABLE)], q=Q),
-    "contributions": lambda s: s.contributions(CUP, HAND, q=Q),
-    "path_noise": lambda s: s.path_noise(CUP, HAND, q=Q),
-    "sample_poses": lambda s: s.sample_poses(CUP, HAND, count=3, seed=0, q=Q),
+    "contributions": lambda s: s.contributions(CUP, relative_to=HAND, q=Q),
+    "path_noise": lambda s: s.path_noise(CUP, relative_to=HAND, q=Q),
+    "sample_poses": lambda s: s.sample_poses(CUP, relative_to=HAND, count=3, seed=0, q=Q),
     "innovation": lambda s: s.innovation(MEASURED, q=Q),
     "joint_frame": lambda s: s.joint_frame(JOINT),
     "frames_of_class": lambda s: s.frames_of_class("movable" + _LONG),
@@ -224,11 +230,20 @@ _SCENE_QUERIES: dict[str, Callable[[Any], object]] = {
     "joints_between": lambda s: s.joints_between(CUP, LID),
     "transform_points": lambda s: s.transform_points([[1, 2, 3]], source=CUP, target=TABLE),
     "transform_vectors": lambda s: s.transform_vectors([[1, 2, 3]], source=CUP, target=TABLE),
-    "pose_batch": lambda s: s.pose_batch(CUP, HAND, [Q, Q]),
+    "pose_batch": lambda s: s.pose_batch(CUP, relative_to=HAND, q=[Q, Q]),
     "poses_batch": lambda s: s.poses_batch([Q, Q]),
     "configuration": lambda s: s.configuration({JOINT: 0.2}),
     "at": lambda s: (
-        lambda k: (k.poses, k.q, k.qd, k.pose(CUP, HAND), k.jacobian(LID), k.twist(LID, CUP), k.scene, repr(k))
+        lambda k: (
+            k.poses,
+            k.q,
+            k.qd,
+            k.pose(CUP, relative_to=HAND),
+            k.jacobian(LID),
+            k.twist(LID, relative_to=CUP),
+            k.scene,
+            repr(k),
+        )
     )(s.at(Q, [0.1, 0.2])),
     "tree": lambda s: s.tree(),
     "consolidated": lambda s: s.collapse_fixed_frames(),
@@ -279,12 +294,18 @@ _SCENE_QUERIES: dict[str, Callable[[Any], object]] = {
         s, movable=[CUP], margin=0.01, pair_margins={(CUP, HAND): -0.01}, level="exact"
     ),
     "inverse_kinematics": lambda s: core.inverse_kinematics(
-        s, LID, target=s.pose(LID, s.root(LID), q=Q), joints=s.joint_names, q=[0.0, 0.0], restarts=2, position_only=True
+        s,
+        LID,
+        target_pose=s.pose(LID, relative_to=s.root(LID), q=Q),
+        joints=s.joint_names,
+        q=[0.0, 0.0],
+        restarts=2,
+        position_only=True,
     ),
     "inverse_kinematics_solutions": lambda s: core.inverse_kinematics_solutions(
         s,
         LID,
-        target=s.pose(LID, s.root(LID), q=Q),
+        target_pose=s.pose(LID, relative_to=s.root(LID), q=Q),
         joints=s.joint_names,
         q=[0.0, 0.0],
         count=2,
@@ -296,7 +317,7 @@ _SCENE_QUERIES: dict[str, Callable[[Any], object]] = {
         s,
         LID,
         start=[0.0, 0.0],
-        target=s.pose(LID, s.root(LID), q=[0.0, 0.02]),
+        target_pose=s.pose(LID, relative_to=s.root(LID), q=[0.0, 0.02]),
         joints=s.joint_names,
         world=core.CollisionWorld(s),
     ),
@@ -392,12 +413,12 @@ _VALUES: dict[str, Callable[[Any], object]] = {
         core.EdgeNoise({core.NoiseSource(2, NEW): np.ones((6, 2)), **MAPS})
     ),
     "measurements": lambda _: [
-        (m.covariance, m.kind, m.target, repr(m))
+        (m.covariance, m.kind, m.frame, repr(m))
         for m in (
-            core.Measurement.of_pose(CUP, HAND, Pose(), COVARIANCE),
-            core.Measurement.of_position(CUP, HAND, [0, 0, 1], np.eye(3)),
-            core.Measurement.of_bearing(CUP, HAND, [0, 0, 1], deviation=0.1),
-            core.Measurement.of_range(CUP, HAND, 1.0, deviation=0.1),
+            core.Measurement.of_pose(CUP, Pose(), relative_to=HAND, covariance=COVARIANCE),
+            core.Measurement.of_position(CUP, [0, 0, 1], relative_to=HAND, covariance=np.eye(3)),
+            core.Measurement.of_bearing(CUP, [0, 0, 1], relative_to=HAND, deviation=0.1),
+            core.Measurement.of_range(CUP, 1.0, relative_to=HAND, deviation=0.1),
         )
     ],
     "specification": lambda _: core.FrameSpecification(
@@ -447,7 +468,7 @@ class Operation:
 
 
 def _scene_state(scene: SceneGraph) -> object:
-    return (scene, scene.digest, scene.pose(CUP, TABLE), scene._defects())
+    return (scene, scene.digest, scene.pose(CUP, relative_to=TABLE), scene._defects())
 
 
 def _edit_state(edit: SceneEdit, begun_with: SceneGraph) -> object:

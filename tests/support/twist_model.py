@@ -40,7 +40,7 @@ def random_movers(random: np.random.Generator, *, uncertain_poses: bool = True) 
         edit.add_frame("lamp", "cup", pose=pose(), body="Lamp", covariance=spread())
         for frame, reference, rank in (("tray", "Base", 6), ("handle", "Tray", 4), ("lamp", "Base", 1)):
             covariance = random_covariance(random, rank=rank) if random.random() < 0.8 else None
-            edit.set_twist(frame, reference, random.normal(size=6), covariance=covariance)
+            edit.set_twist(frame, random.normal(size=6), relative_to_body=reference, covariance=covariance)
     scene = edit.finish()
     shared = scene.twist_noise("tray")
     return scene.set_twist_noise("lamp", shared) if shared is not None and random.random() < 0.3 else scene
@@ -66,7 +66,7 @@ def exact_with(scene: SceneGraph, values: Mapping[NoiseSource, Array]) -> SceneG
             noise, twist = scene.twist_noise(frame), scene.twist_edge(frame)
             assert twist is not None
             terms = [] if noise is None else [noise.map(s) @ values[s] for s in noise.sources if s in values]
-            edit.set_twist(frame, twist[0], sum(terms, start=twist[1]))
+            edit.set_twist(frame, sum(terms, start=twist[1]), relative_to_body=twist[0])
     return edit.finish()
 
 

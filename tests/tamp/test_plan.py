@@ -154,7 +154,7 @@ def test_blocks_side_by_side_hinder_nobody(goal: str, gap: float) -> None:
 def test_an_arm_that_starts_near_something_gets_away() -> None:
     """A post a fraction of a millimetre beside the hand does not keep it from starting."""
     scene = two()
-    x, y, z = scene.pose("hand", "world", q=GANTRY.ready_configuration(scene)).translation
+    x, y, z = scene.pose("hand", relative_to="world", q=GANTRY.ready_configuration(scene)).translation
     solved(with_box(scene, "post", (x + 0.0302, y - 0.1, z - 0.03), (x + 0.05, y + 0.1, z + 0.1)), "(on a b)")
 
 
@@ -184,7 +184,7 @@ def test_a_hand_that_cannot_open_says_so() -> None:
     """Cheeks beside the closed fingers keep the hand from opening, and the explanation names them."""
     scene = two()
     q = scene.configuration({"x": 0.0, "y": -0.3, "z": 0.3, "finger": 0.0})
-    x, y, z = scene.pose("tool", "world", q=q).translation
+    x, y, z = scene.pose("tool", relative_to="world", q=q).translation
     scene = with_box(scene, "cheek", (x - 0.02, y + 0.015, z - 0.02), (x + 0.02, y + 0.025, z + 0.02))
     result = solve(scene, "(on a b)", q=q, max_iterations=1)
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS

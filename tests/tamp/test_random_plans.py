@@ -66,7 +66,10 @@ def test_every_plan_of_the_gantry_holds(data: st.DataObject) -> None:
     blocks = data.draw(arrangements(CELLS))
     for name, (x, y), turn, below in blocks:
         if below:
-            position = [*scene.pose(below, "world").translation[:2], scene.pose(below, "world").translation[2] + BLOCK]
+            position = [
+                *scene.pose(below, relative_to="world").translation[:2],
+                scene.pose(below, relative_to="world").translation[2] + BLOCK,
+            ]
             scene = with_block(scene, name, position, turn=turn, parent=below)
         else:
             scene = with_block(scene, name, [0.1 * x, 0.1 * y, BLOCK / 2], turn=turn)

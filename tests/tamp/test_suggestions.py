@@ -155,7 +155,7 @@ def test_the_scene_without_bodies() -> None:
 
 def test_a_goal_that_facts_cannot_say() -> None:
     """For an object at a pose a body in the way is a remedy; such a goal is never taken apart."""
-    wanted = ObjectAt("a", "table", Pose([0.1, -0.1, 0.05 + BLOCK / 2]))
+    wanted = ObjectAt("a", Pose([0.1, -0.1, 0.05 + BLOCK / 2]), relative_to="table")
     result = tk.plan(lid(three(), "lid"), goal=[wanted, "(clear b)"], robot=GANTRY, max_iterations=2)
     [remedy] = result.diagnosis.remedies
     assert (remedy.kind, remedy.names) == (SuggestionKind.WITHOUT_BODIES, ("lid",))

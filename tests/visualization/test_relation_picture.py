@@ -108,10 +108,10 @@ def test_arrows_begin_and_end_where_the_scene_has_their_points() -> None:
     position = PositionCoord("e|C", "d|D", "[d]")
     drawing = relation_drawing(scene, [position], **ABOVE)
     arrow = line(drawing, f"Position of PositionCoord({', '.join(position.notation())})")
-    np.testing.assert_allclose(arrow.points, [[0.0, 0.0], scene.pose("e", "d").translation[:2]], atol=1e-12)
+    np.testing.assert_allclose(arrow.points, [[0.0, 0.0], scene.pose("e", relative_to="d").translation[:2]], atol=1e-12)
     assert arrow.has_head
     dots = {mark.meaning: mark.at for mark in drawing.marks if isinstance(mark, Dot)}
-    np.testing.assert_allclose(dots["point e"], scene.pose("e", "d").translation[:2], atol=1e-12)
+    np.testing.assert_allclose(dots["point e"], scene.pose("e", relative_to="d").translation[:2], atol=1e-12)
 
 
 def test_velocities_are_turned_into_the_plane_and_in_proportion() -> None:
@@ -123,7 +123,7 @@ def test_velocities_are_turned_into_the_plane_and_in_proportion() -> None:
     steps = [points[1] - points[0] for points in drawn]
     in_root = [relate(scene, LinearVelocityCoord(f"{p}|C", "D", "[d]")).numbers[0][:2] for p in ("g", "e")]
     np.testing.assert_allclose(steps[0] * np.linalg.norm(in_root[1]), in_root[0] * np.linalg.norm(steps[1]), atol=1e-9)
-    np.testing.assert_allclose(drawn[1][0], scene.pose("e", "d").translation[:2], atol=1e-12)
+    np.testing.assert_allclose(drawn[1][0], scene.pose("e", relative_to="d").translation[:2], atol=1e-12)
 
 
 def test_turning_goes_round_its_axis_by_the_right_hand() -> None:

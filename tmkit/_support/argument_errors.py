@@ -62,7 +62,7 @@ def _failure(
     except TypeError as error:
         unknown = next((key for key in keywords if key not in signature.parameters), None)
         near = nearest_name(unknown, signature.parameters) if unknown is not None else None
-        hint = f"; did you mean '{near}'?" if near else f"; the signature is {_readable(name, signature)}"
+        hint = f"; did you mean '{near}'?" if near else _spelling(name, signature)
         return -1, ArgumentError(f"{name}(): {error}{hint}", function=name)
     fitting = 0
     for parameter, value in bound.items():
@@ -72,6 +72,16 @@ def _failure(
         fitting += 1
     message = f"{name}(): the arguments do not fit the signature {_readable(name, signature)}"
     return fitting, ArgumentError(message, function=name)
+
+
+def _spelling(name: str, signature: inspect.Signature) -> str:
+    """Return how to call a function; of one with a reference, the call that states it, since its order is a trap."""
+    names = [key for key in signature.parameters if key != "self"]
+    reference = next((key for key in names if key.startswith("relative_to")), None)
+    if reference is None:
+        return f"; the signature is {_readable(name, signature)}"
+    first = [key for key in names if signature.parameters[key].kind is not inspect.Parameter.KEYWORD_ONLY]
+    return f"; write {name}({', '.join(first)}, {reference}=...)"
 
 
 def _mismatch(function: str, name: str, expected: str, value: object, hint: str) -> ArgumentError:

@@ -135,8 +135,8 @@ def _at(text: str) -> ContinuousGoal:
         form = "OBJECT@FRAME=X,Y,Z or OBJECT@FRAME=X,Y,Z,ROLL,PITCH,YAW"
         raise ConfigurationError(f"--goal-at: '{text}' is not of the form {form}")
     if len(numbers) == 3:
-        return ObjectAt(item, frame, Pose(numbers), radians=None)
-    return ObjectAt(item, frame, Pose.from_rpy(numbers[:3], numbers[3:]))
+        return ObjectAt(item, Pose(numbers), relative_to=frame, radians=None)
+    return ObjectAt(item, Pose.from_rpy(numbers[:3], numbers[3:]), relative_to=frame)
 
 
 def _inside(text: str) -> ContinuousGoal:

@@ -120,7 +120,7 @@ def _deflected(scene: SceneGraph, deflections: Mapping[str, Deflection], q: Arra
             if parent is None:
                 raise SceneError(f"frame '{frame}' is a root, which cannot give way")
             # The local pose stands before the joint: what is right behind the joint at q is carried over there.
-            moved = scene.pose(frame, parent, q=q)
+            moved = scene.pose(frame, relative_to=parent, q=q)
             before_joint = scene.local_pose(frame).inverse() @ moved
             offset = before_joint @ Pose.exp(deflection.offset) @ before_joint.inverse()
             edit.set_pose(frame, scene.local_pose(frame) @ offset)

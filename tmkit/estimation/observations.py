@@ -33,7 +33,7 @@ Prassler, "A scene graph based shared 3D world model for robotic applications", 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
@@ -49,25 +49,26 @@ class Observation:
     """What was seen of one frame from another. Immutable.
 
     Attributes:
-        target: the frame that was seen.
-        reference: the frame from which it was seen.
-        pose: reference_from_target and how sure it is, in the axes of the target.
+        frame: the frame that was seen.
+        pose: relative_to_from_frame and its covariance, in the axes of the frame.
+        relative_to: the frame from which it was seen.
         stamp: when, in seconds; None when nobody knows.
         tags: what kind of observation it is.
         noise: its error, from a source that belongs to this observation alone; None when it is exact. Copies by pickle
             have sources of their own.
     """
 
-    target: str
-    reference: str
+    frame: str
     pose: GaussianPose
+    _: KW_ONLY
+    relative_to: str
     stamp: float | None = None
     tags: frozenset[str] = frozenset()
     noise: EdgeNoise | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.target == self.reference:
-            raise SceneError(f"frame '{self.target}' cannot be observed from itself")
+        if self.frame == self.relative_to:
+            raise SceneError(f"frame '{self.frame}' cannot be observed from itself")
         if self.stamp is not None and not np.isfinite(self.stamp):
             raise SceneError(f"the stamp of an observation must be a finite number or None, not {self.stamp}")
         if isinstance(self.tags, str):
@@ -76,21 +77,23 @@ class Observation:
         root = covariance_root(self.pose.covariance)
         noise = None
         if root.shape[1]:
-            source = NoiseSource(root.shape[1], f"observation of {self.target} in {self.reference}")
+            source = NoiseSource(root.shape[1], f"observation of {self.frame} in {self.relative_to}")
             noise = EdgeNoise({source: root}, covariance=self.pose.covariance)
         object.__setattr__(self, "noise", noise)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Observation, (self.target, self.reference, self.pose, self.stamp, self.tags)
+        return Observation, (self.frame, self.relative_to, self.pose, self.stamp, self.tags)
 
     def measurement(self) -> Measurement:
         """Return it as ``scene.condition`` takes it."""
-        return Measurement.of_pose(self.target, self.reference, self.pose.mean, self.pose.covariance)
+        return Measurement.of_pose(
+            self.frame, self.pose.mean, relative_to=self.relative_to, covariance=self.pose.covariance
+        )
 
     def __str__(self) -> str:
         when = "" if self.stamp is None else f" at {self.stamp:g} s"
         tags = f" ({', '.join(sorted(self.tags))})" if self.tags else ""
-        return f"'{self.target}' seen from '{self.reference}'{when}{tags}"
+        return f"'{self.frame}' seen from '{self.relative_to}'{when}{tags}"
 
 
 class Observations:
@@ -102,14 +105,14 @@ class Observations:
         observations: to begin with.
     """
 
-    __slots__ = ("_all", "_by_target")
+    __slots__ = ("_all", "_by_frame")
 
     def __init__(self, observations: Iterable[Observation] = ()) -> None:
         self._all = tuple(dict.fromkeys(observations))
-        by_target: dict[str, list[Observation]] = {}
+        by_frame: dict[str, list[Observation]] = {}
         for observation in self._all:
-            by_target.setdefault(observation.target, []).append(observation)
-        self._by_target = {name: tuple(found) for name, found in by_target.items()}
+            by_frame.setdefault(observation.frame, []).append(observation)
+        self._by_frame = {name: tuple(found) for name, found in by_frame.items()}
 
     def add(self, *observations: Observation) -> Observations:
         """Return the collection with more observations; those it has already are not taken twice."""
@@ -117,9 +120,9 @@ class Observations:
 
     def observe(
         self,
-        target: str,
-        reference: str,
+        frame: str,
         *,
+        relative_to: str,
         pose: GaussianPose,
         stamp: float | None = None,
         tags: Iterable[str] = (),
@@ -127,16 +130,16 @@ class Observations:
         """Return the collection with one more observation.
 
         Args:
-            target: the frame that was seen.
-            reference: the frame from which it was seen.
-            pose: reference_from_target and how sure it is.
+            frame: the frame that was seen.
+            relative_to: the frame from which it was seen.
+            pose: relative_to_from_frame and its covariance.
             stamp: when, in seconds.
             tags: what kind of observation it is.
 
         Raises:
             SceneError: a frame seen from itself, or a stamp that is not finite.
         """
-        return self.add(Observation(target, reference, pose, stamp, frozenset(tags)))
+        return self.add(Observation(frame, pose, relative_to=relative_to, stamp=stamp, tags=frozenset(tags)))
 
     def without(self, observations: Iterable[Observation]) -> Observations:
         """Return the collection without some: those that were used, so that they are not counted again."""
@@ -147,14 +150,14 @@ class Observations:
         """Return the observations that are not older than a time; those without a stamp stay."""
         return Observations(each for each in self._all if each.stamp is None or each.stamp >= stamp)
 
-    def of(self, target: str) -> tuple[Observation, ...]:
+    def of(self, frame: str) -> tuple[Observation, ...]:
         """Return what was seen of one frame; nothing for a frame that was never seen."""
-        return self._by_target.get(target, ())
+        return self._by_frame.get(frame, ())
 
     @property
-    def targets(self) -> tuple[str, ...]:
+    def frames(self) -> tuple[str, ...]:
         """The frames that were seen, in the order in which they were first."""
-        return tuple(self._by_target)
+        return tuple(self._by_frame)
 
     def __iter__(self) -> Iterator[Observation]:
         return iter(self._all)
@@ -172,4 +175,4 @@ class Observations:
         return hash(frozenset(self._all))
 
     def __repr__(self) -> str:
-        return f"Observations({len(self._all)} of {len(self._by_target)} frames)"
+        return f"Observations({len(self._all)} of {len(self._by_frame)} frames)"

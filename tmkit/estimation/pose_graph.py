@@ -128,7 +128,7 @@ def pose_graph(scene: SceneGraph, observations: Observations, *, q: ArrayLike | 
     """
     if not len(observations):
         raise SceneError("a pose graph needs at least one observation")
-    root = scene.root(next(iter(observations)).target)
+    root = scene.root(next(iter(observations)).frame)
     frames = tuple(frame for frame in scene.subtree(root) if scene.noise(frame) is not None)
     _check_independent(scene, frames)
     index = {frame: k for k, frame in enumerate(frames)}
@@ -136,10 +136,10 @@ def pose_graph(scene: SceneGraph, observations: Observations, *, q: ArrayLike | 
     factors = []
     for k, frame in enumerate(frames):
         reference = root if above[k] == ROOT else frames[above[k]]
-        known = GaussianPose(scene.pose(frame, reference, q=q), scene.edge_covariance(frame))
+        known = GaussianPose(scene.pose(frame, relative_to=reference, q=q), scene.edge_covariance(frame))
         factors.append(_factor(above[k], k, known, f"edge of '{frame}'"))
     factors += [_observation_factor(scene, each, index, root, q) for each in observations]
-    poses = tuple(scene.pose(frame, root, q=q) for frame in frames)
+    poses = tuple(scene.pose(frame, relative_to=root, q=q) for frame in frames)
     return PoseGraph(root, frames, above, poses, tuple(factors))
 
 
@@ -164,12 +164,15 @@ def _holder(scene: SceneGraph, frame: str, index: dict[str, int], root: str) -> 
 def _observation_factor(
     scene: SceneGraph, seen: Observation, index: dict[str, int], root: str, q: ArrayLike | None
 ) -> PoseFactor:
-    scene.common_ancestor(seen.reference, seen.target)  # both are there, in one tree
-    scene.common_ancestor(seen.target, root)
-    first, second = (_holder(scene, frame, index, root) for frame in (seen.reference, seen.target))
+    scene.common_ancestor(seen.relative_to, seen.frame)  # both are there, in one tree
+    scene.common_ancestor(seen.frame, root)
+    first, second = (_holder(scene, frame, index, root) for frame in (seen.relative_to, seen.frame))
     if first == second:
         raise SceneError(f"{seen}: the two are rigidly joined, so there is nothing to learn")
-    before, after = scene.pose(seen.reference, first, q=q), scene.pose(seen.target, second, q=q).inverse()
+    before, after = (
+        scene.pose(seen.relative_to, relative_to=first, q=q),
+        scene.pose(seen.frame, relative_to=second, q=q).inverse(),
+    )
     carry = adjoint(after.inverse())
     covariance = carry @ seen.pose.covariance @ carry.T
     pose = GaussianPose(before @ seen.pose.mean @ after, 0.5 * (covariance + covariance.T))
@@ -268,8 +271,8 @@ def write_back(scene: SceneGraph, solution: PoseGraphSolution, *, q: ArrayLike |
     with scene.edit() as edit:
         for k, frame in enumerate(graph.frames):
             reference = graph.root if graph.above[k] == ROOT else graph.frames[graph.above[k]]
-            correction = scene.pose(frame, reference, q=q).inverse() @ between[k]  # behind the joint
-            parent_from_frame = scene.pose(frame, str(scene.parent(frame)), q=q)
+            correction = scene.pose(frame, relative_to=reference, q=q).inverse() @ between[k]  # behind the joint
+            parent_from_frame = scene.pose(frame, relative_to=str(scene.parent(frame)), q=q)
             joint = scene.local_pose(frame).inverse() @ parent_from_frame
             edit.set_pose(frame, scene.local_pose(frame) @ joint @ correction @ joint.inverse())
             edit.set_noise(frame, {source: root[6 * k : 6 * k + 6]})

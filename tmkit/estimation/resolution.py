@@ -62,13 +62,13 @@ class Resolution:
     """A new version of the scene, and why it is that.
 
     Attributes:
-        scene: where the target stands as the policy says; the scene that was given when no observation was used.
-        target: the frame.
+        scene: where the frame stands as the policy says; the scene that was given when no observation was used.
+        frame: the frame.
         verdicts: of every opinion: what the scene said first, when it is uncertain, then the paths of observations.
     """
 
     scene: SceneGraph
-    target: str
+    frame: str
     verdicts: tuple[GateResult, ...]
 
     @property
@@ -84,7 +84,7 @@ class Resolution:
         return tuple(verdict for verdict in self.verdicts if not verdict.accepted)
 
     def __str__(self) -> str:
-        return "\n".join([f"'{self.target}':", *(f"    {verdict}" for verdict in self.verdicts)])
+        return "\n".join([f"'{self.frame}':", *(f"    {verdict}" for verdict in self.verdicts)])
 
 
 # ----------------------------------------------------------------------------------------------------------- resolving
@@ -93,7 +93,7 @@ class Resolution:
 def resolve_observations(
     scene: SceneGraph,
     observations: Observations,
-    target: str,
+    frame: str,
     *,
     policy: ResolutionPolicy,
     base: str | None = None,
@@ -105,10 +105,10 @@ def resolve_observations(
     Args:
         scene: the scene.
         observations: what was seen, of this frame and of others.
-        target: the frame in question.
+        frame: the frame in question.
         policy: what becomes of several estimates: :class:`Latest`, :class:`ByTag`, :class:`MinCovariance`,
             :class:`Fused`, or one of your own.
-        base: the frame relative to which paths are compared; the parent of the target when left out. Paths begin on the
+        base: the frame relative to which paths are compared; the parent of the frame if omitted. Paths begin on the
             way from it to the root.
         probability: with which an opinion that is right agrees with another; None: no opinion is rejected.
         q: configuration (n_joints,) of the observations; may be left out when no joint is on a path.
@@ -118,23 +118,23 @@ def resolve_observations(
 
     Raises:
         UnknownNameError: a frame on a path that the scene does not have.
-        SceneError: the target is a root or above the base, is on a joint (then only fusing into an uncertain edge can
+        SceneError: the frame is a root or above the base, is on a joint (then only fusing into an uncertain edge can
             be said), has more than 500 paths; opinions that contradict
             each other in what they know exactly are fused.
         DisconnectedError: an observer in another tree.
         ConfigurationError: a joint is on a path and q is missing.
     """
-    parent = scene.parent(target)
+    parent = scene.parent(frame)
     if parent is None:
-        raise SceneError(f"frame '{target}' is a root, of which there are no opinions")
-    table = _Table(scene, observations, target, base=parent if base is None else base, q=q)
+        raise SceneError(f"frame '{frame}' is a root, of which there are no opinions")
+    table = _Table(scene, observations, frame, base=parent if base is None else base, q=q)
     chosen_from, distances = _agreeing(table, probability)
     chosen = list(policy.choose([table.opinions[k] for k in chosen_from])) if chosen_from else []
     members = [k for k in chosen_from if table.opinions[k] in chosen]
     verdicts = tuple(
         GateResult(opinion, k in chosen_from, k in members, *distances[k]) for k, opinion in enumerate(table.opinions)
     )
-    return Resolution(_resolved(table, members, parent), target, verdicts)
+    return Resolution(_resolved(table, members, parent), frame, verdicts)
 
 
 class _Table:
@@ -143,7 +143,7 @@ class _Table:
     def __init__(
         self, scene: SceneGraph, observations: Observations, target: str, *, base: str, q: ArrayLike | None
     ) -> None:
-        self.scene, self.scratch, self.target, self.q = scene, scene, target, q
+        self.scene, self.scratch, self.frame, self.q = scene, scene, target, q
         self.ghosts: dict[tuple[Observation, ...], str] = {}
         chain = {base, *scene.ancestors(base)}
         if target in chain:
@@ -156,7 +156,7 @@ class _Table:
             entries.insert(0, ((), target))
         self.frames = [frame for _, frame in entries]
         self.opinions = [
-            Estimate(path, self.scratch.gaussian_pose(frame, base, q=q), self._stamp(path, base))
+            Estimate(path, self.scratch.gaussian_pose(frame, relative_to=base, q=q), self._stamp(path, base))
             for path, frame in entries
         ]
 
@@ -165,15 +165,18 @@ class _Table:
         if path in self.ghosts:
             return self.ghosts[path]
         *before, last = path
-        observer = last.reference
+        observer = last.relative_to
         if before:
-            seen, upper = before[-1].target, self._ghost(tuple(before))
+            seen, upper = before[-1].frame, self._ghost(tuple(before))
             observer = upper if observer == seen else self._copy(observer, seen, upper)
-        return self._hang(last.target, observer, last.pose.mean, last.noise, path)
+        return self._hang(last.frame, observer, last.pose.mean, last.noise, path)
 
     def _copy(self, frame: str, seen: str, upper: str) -> str:
         """Return a ghost of a frame below one that was seen: where it is if the observation is right."""
-        pose, noise = self.scene.pose(frame, seen, q=self.q), self.scene.path_noise(frame, seen, q=self.q)
+        pose, noise = (
+            self.scene.pose(frame, relative_to=seen, q=self.q),
+            self.scene.path_noise(frame, relative_to=seen, q=self.q),
+        )
         return self._hang(frame, upper, pose, noise, None)
 
     def _hang(
@@ -191,14 +194,14 @@ class _Table:
 
     def _stamp(self, path: tuple[Observation, ...], base: str) -> float | None:
         """Return when the oldest part of a path was seen: observations, and edges of the scene that keep stamps."""
-        if not path and self.scene.stamped_poses(self.target) is None:
+        if not path and self.scene.stamped_poses(self.frame) is None:
             return None
         found = [observation.stamp for observation in path]
         below, edges = base, list[str]()
         for observation in path:
-            edges += _edges(self.scene, below, observation.reference)
-            below = observation.target
-        for name in edges if path else _edges(self.scene, base, self.target):
+            edges += _edges(self.scene, below, observation.relative_to)
+            below = observation.frame
+        for name in edges if path else _edges(self.scene, base, self.frame):
             stamps = self.scene.stamps(name)
             found += [float(stamps[-1])] if len(stamps) else []
         known = [stamp for stamp in found if stamp is not None]
@@ -206,7 +209,7 @@ class _Table:
 
     def difference(self, a: int, b: int) -> tuple[float, int]:
         """Return the squared Mahalanobis distance between two opinions and its degrees of freedom."""
-        apart = self.scratch.gaussian_pose(self.frames[a], self.frames[b], q=self.q)
+        apart = self.scratch.gaussian_pose(self.frames[a], relative_to=self.frames[b], q=self.q)
         return mahalanobis_distance(apart.mean.log(), apart.covariance)
 
 
@@ -226,10 +229,10 @@ def _paths(
             yield ()
             return
         for last in observations.of(frame):
-            if last.reference not in scene:
-                raise UnknownNameError.of("frame", last.reference, scene.frame_names, where=str(last))
-            if last.reference not in visited:
-                for before in to(last.reference, visited | {last.reference}):
+            if last.relative_to not in scene:
+                raise UnknownNameError.of("frame", last.relative_to, scene.frame_names, where=str(last))
+            if last.relative_to not in visited:
+                for before in to(last.relative_to, visited | {last.relative_to}):
                     yield (*before, last)
         above = scene.parent(frame)
         if above is None and frame != target:
@@ -247,7 +250,7 @@ def _paths(
 def _order(observation: Observation) -> tuple[object, ...]:
     stamp = -math.inf if observation.stamp is None else observation.stamp
     numbers = (*observation.pose.mean.as_array().tolist(), *observation.pose.covariance.ravel().tolist())
-    return (-stamp, observation.reference, sorted(observation.tags), numbers)
+    return (-stamp, observation.relative_to, sorted(observation.tags), numbers)
 
 
 def _agreeing(table: _Table, probability: float | None) -> tuple[list[int], list[tuple[float, float]]]:
@@ -286,22 +289,22 @@ def _resolved(table: _Table, members: Sequence[int], parent: str) -> SceneGraph:
     if all(not table.opinions[k].observations for k in members):
         return table.scene
     keeps_edge = table.present and members[0] == 0
-    joint = table.scene.joint(table.target).type
+    joint = table.scene.joint(table.frame).type
     if not keeps_edge and joint not in ("fixed", "free"):
         raise SceneError(
-            f"frame '{table.target}' is on a {joint} joint, whose value says where it is: an observation can only be "
+            f"frame '{table.frame}' is on a {joint} joint, whose value says where it is: an observation can only be "
             "fused into an uncertain edge there"
         )
     anchor, q = table.frames[members[0]], table.q
     fused = table.scratch
     for k in members[1:]:
-        together = Measurement.of_pose(table.frames[k], anchor, Pose(), np.zeros((6, 6)))
+        together = Measurement.of_pose(table.frames[k], Pose(), relative_to=anchor, covariance=np.zeros((6, 6)))
         fused = fused.condition(together, q=q)
     scene = table.scene if len(members) == 1 else fused
     with scene.edit() as edit:
         if not keeps_edge:
-            edit.set_pose(table.target, fused.pose(anchor, parent, q=q))
-            edit.set_noise(table.target, fused.path_noise(anchor, parent, q=q))
+            edit.set_pose(table.frame, fused.pose(anchor, relative_to=parent, q=q))
+            edit.set_noise(table.frame, fused.path_noise(anchor, relative_to=parent, q=q))
         for name in reversed(scene.frame_names):
             if name not in table.scene:
                 edit.remove_frame(name)

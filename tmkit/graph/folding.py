@@ -174,7 +174,7 @@ def _noise(scene: SceneGraph, frame: FrameSpecification, parent: str | None) -> 
     """Return the errors of all edges between a frame and the one it will hang off, source by source."""
     if parent is None or parent == frame.parent or frame.joint.type != "fixed":
         return frame.noise  # above an edge that moves no uncertain frame was folded
-    return scene.path_noise(frame.name, parent)
+    return scene.path_noise(frame.name, relative_to=parent)
 
 
 def _moved(part: AttachedShape, here_from_frame: Pose) -> AttachedShape:
@@ -195,7 +195,7 @@ def _place_inertia(scene: SceneGraph, kept: dict[str, _Kept], place: dict[str, t
         body = scene.body(name)
         if body in staying and scene.root(staying[body]) == scene.root(name):
             there = staying[body]
-            kept[there].masses.append((scene.pose(name, there), inertia))
+            kept[there].masses.append((scene.pose(name, relative_to=there), inertia))
         else:
             kept[holder].masses.append((holder_from_frame, inertia))
 

@@ -71,4 +71,4 @@ def _poses(scene: SceneGraph, q: NDArray[np.float64], count: int) -> Callable[[s
     """Return root_from_frame by name: one sweep over all frames where ``count`` of them are wanted and that is less."""
     if count * _WORTH_A_SWEEP > len(scene):
         return scene.at(q).pose
-    return lambda name: scene.pose(name, scene.root(name), q=q)
+    return lambda name: scene.pose(name, relative_to=scene.root(name), q=q)

@@ -51,7 +51,7 @@ def lumped_inertia(scene: SceneGraph, frames: Sequence[str], *, density: float) 
         inertia = scene.inertia(frame)
         if inertia is not None and inertia.mass > 0.0 and scene.body(frame) not in bodies:
             bodies.add(scene.body(frame))
-            base_from_frame = scene.pose(frame, frames[0])
+            base_from_frame = scene.pose(frame, relative_to=frames[0])
             rotation = base_from_frame.rotation
             matrix = _moments(inertia)
             parts.append((inertia.mass, base_from_frame.apply(inertia.center), product(rotation, matrix, rotation.T)))
@@ -83,7 +83,7 @@ def _parts_of_shapes(
     """
     parts = []
     for frame in frames:
-        base_from_frame = scene.pose(frame, frames[0])
+        base_from_frame = scene.pose(frame, relative_to=frames[0])
         for attached in scene.shapes(frame):
             if not attached.collision or attached.shape.kind in ("plane", "point_cloud"):  # no volume to weigh
                 continue

@@ -64,13 +64,13 @@ def reach_excess(scene: SceneGraph, manipulator: Manipulator, *, root_from_tool:
         return 0.0
     before = scene.parent(moving[0])
     assert before is not None, "a joint has a parent"
-    anchor = (scene.pose(before, root, q=q) @ scene.local_pose(moving[0])).translation
+    anchor = (scene.pose(before, relative_to=root, q=q) @ scene.local_pose(moving[0])).translation
     length = sum(_longest_slide(scene, frame) for frame in moving)
     for last, frame in itertools.pairwise(moving):
         above = scene.parent(frame)
         assert above is not None, "a joint has a parent"
-        length += norm((scene.pose(above, last, q=q) @ scene.local_pose(frame)).translation)
-    length += norm(scene.pose(tool, moving[-1], q=q).translation)
+        length += norm((scene.pose(above, relative_to=last, q=q) @ scene.local_pose(frame)).translation)
+    length += norm(scene.pose(tool, relative_to=moving[-1], q=q).translation)
     return max(0.0, norm(root_from_tool.translation - anchor) - length)
 
 
@@ -91,11 +91,11 @@ def reach_heights(scene: SceneGraph, manipulator: Manipulator, *, q: ArrayLike) 
     last = root
     for frame in [*moving, None]:
         if frame is None:
-            step = scene.pose(tool, last, q=q)
+            step = scene.pose(tool, relative_to=last, q=q)
         else:
             above = scene.parent(frame)
             assert above is not None, "a joint has a parent"
-            step = scene.pose(above, last, q=q) @ scene.local_pose(frame)
+            step = scene.pose(above, relative_to=last, q=q) @ scene.local_pose(frame)
         if up is None:
             lowest -= norm(step.translation)
             highest += norm(step.translation)

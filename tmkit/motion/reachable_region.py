@@ -122,7 +122,7 @@ def reachable_region(
     drawn[:, moving] = random_configurations(scene, samples, seed=seed)[:, moving]
     free = drawn[~CollisionWorld(scene).in_collision_batch(drawn)]
     root = scene.root(manipulator.tool)
-    poses = [scene.pose(manipulator.tool, root, q=q) for q in free]
+    poses = [scene.pose(manipulator.tool, relative_to=root, q=q) for q in free]
     return ReachableRegion(
         manipulator.name,
         manipulator.tool,
@@ -140,7 +140,7 @@ def _outline(
     """Return points of the collision shapes of the arm and all that moves with it, in the root frame."""
     at = scene.at(q)
     return tuple(
-        (at.pose(frame, root) @ part.pose).apply(hull_points(part.shape))
+        (at.pose(frame, relative_to=root) @ part.pose).apply(hull_points(part.shape))
         for frame in scene.subtree(manipulator.base)
         for part in scene.shapes(frame)
         if part.collision

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,8 +38,8 @@ class ObjectAt:
 
     Args:
         frame: frame of the object, a movable one.
-        reference: frame relative to which its place is said.
-        pose: reference_from_frame.
+        pose: relative_to_from_frame.
+        relative_to: the frame that the pose is relative to.
         metres: how far its origin may be from there.
         radians: by what angle it may be turned from there; None for any.
 
@@ -48,13 +48,14 @@ class ObjectAt:
     """
 
     frame: str
-    reference: str
     pose: Pose
+    _: KW_ONLY
+    relative_to: str
     metres: float = 0.005
     radians: float | None = 0.05
 
     def __post_init__(self) -> None:
-        for name in ("frame", "reference"):
+        for name in ("frame", "relative_to"):
             check_argument(getattr(self, name), str, name, function="ObjectAt")
         check_argument(self.pose, Pose, "pose", function="ObjectAt")
         for name, value in (("metres", self.metres), ("radians", self.radians)):
@@ -68,7 +69,7 @@ class ObjectAt:
             scene: the scene.
             q: (n_joints,) configuration.
         """
-        metres, radians = self.pose.distance(scene.pose(self.frame, self.reference, q=q))
+        metres, radians = self.pose.distance(scene.pose(self.frame, relative_to=self.relative_to, q=q))
         if metres > self.metres:
             return f"'{self.frame}' is {metres * 1000:.1f} mm from its place, which may be {self.metres * 1000:g} mm"
         if self.radians is not None and radians > self.radians:
@@ -83,17 +84,17 @@ class ObjectAt:
             ConfigurationError: an object that is not movable.
         """
         _require_movable(scene, self.frame)
-        if self.reference not in scene:
-            raise UnknownNameError.of("frame", self.reference, scene.frame_names)
+        if self.relative_to not in scene:
+            raise UnknownNameError.of("frame", self.relative_to, scene.frame_names)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         pose = [float(value) for value in self.pose.as_array()]
-        return {"object": self.frame, "at": self.reference, "pose": pose, "m": self.metres, "rad": self.radians}
+        return {"object": self.frame, "at": self.relative_to, "pose": pose, "m": self.metres, "rad": self.radians}
 
     def __str__(self) -> str:
         x, y, z = self.pose.translation
-        return f"'{self.frame}' at ({x:.3f}, {y:.3f}, {z:.3f}) in '{self.reference}'"
+        return f"'{self.frame}' at ({x:.3f}, {y:.3f}, {z:.3f}) in '{self.relative_to}'"
 
 
 @dataclass(frozen=True)
@@ -240,7 +241,11 @@ def goal_of_node(node: JsonNode) -> ContinuousGoal:
         item, reference, pose = node.get("object").name(), node.get("at").name(), node.get("pose").numbers(7)
         metres, radians = node.get("m").number(), node.get("rad")
         return ObjectAt(
-            item, reference, Pose.from_array(pose), metres, None if radians.value is None else radians.number()
+            item,
+            Pose.from_array(pose),
+            relative_to=reference,
+            metres=metres,
+            radians=None if radians.value is None else radians.number(),
         )
     except FileFormatError:
         raise

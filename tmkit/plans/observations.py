@@ -103,22 +103,22 @@ class CameraModel:
             [self.position_deviation * self.position_deviation] * 3 + [self.turn_deviation * self.turn_deviation] * 3
         )
 
-    def fault(self, scene: SceneGraph, target: str, *, q: NDArray[np.float64]) -> str | None:
+    def fault(self, scene: SceneGraph, frame: str, *, q: NDArray[np.float64]) -> str | None:
         """Return why the origin of a frame is not visible; None if it is.
 
         Args:
             scene: the scene.
-            target: the frame.
+            frame: the frame.
             q: (n_joints,) configuration.
         """
-        x, y, z = scene.pose(target, self.frame, q=q).translation
+        x, y, z = scene.pose(frame, relative_to=self.frame, q=q).translation
         distance, angle = math.hypot(x, y, z), atan2(math.hypot(x, y), z)
         if not self.nearest <= distance <= self.farthest:
             span = f"from {self.nearest:g} to {self.farthest:g} m"
-            return f"'{target}' is {distance:.2f} m away from camera '{self.frame}', which sees {span}"
+            return f"'{frame}' is {distance:.2f} m away from camera '{self.frame}', which sees {span}"
         if angle > self.field_of_view / 2:
             off = f"{math.degrees(angle):.0f} degrees off its axis"
-            return f"'{target}' is out of sight of camera '{self.frame}', {off}"
+            return f"'{frame}' is out of sight of camera '{self.frame}', {off}"
         return None
 
 
@@ -127,11 +127,11 @@ class PlannedObservation:
     """One look: the pose of a frame is measured from a camera.
 
     Attributes:
-        target: the frame that is seen.
+        frame: the frame that is seen.
         camera: the frame of the camera.
     """
 
-    target: str
+    frame: str
     camera: str
 
     def measurement(self, scene: SceneGraph, *, q: NDArray[np.float64], seen: Pose | None = None) -> Measurement:
@@ -140,17 +140,17 @@ class PlannedObservation:
         Args:
             scene: the scene in which it looks.
             q: (n_joints,) configuration.
-            seen: camera_from_target as it was measured; what is expected when left out.
+            seen: camera_from_frame as it was measured; what is expected when left out.
 
         Raises:
             SceneError: no such camera, or none that says how well it sees.
         """
         model = CameraModel.of(scene, self.camera)
-        pose = scene.pose(self.target, self.camera, q=q) if seen is None else seen
-        return Measurement.of_pose(self.target, self.camera, pose, model.covariance)
+        pose = scene.pose(self.frame, relative_to=self.camera, q=q) if seen is None else seen
+        return Measurement.of_pose(self.frame, pose, relative_to=self.camera, covariance=model.covariance)
 
     def taken(self, world: SceneGraph, *, q: NDArray[np.float64], seed: int) -> Pose:
-        """Return camera_from_target as a camera with its errors measures it in a world, for simulating looks.
+        """Return camera_from_frame as a camera with its errors measures it in a world, for simulating looks.
 
         Args:
             world: the scene as it truly is.
@@ -163,7 +163,7 @@ class PlannedObservation:
         model = CameraModel.of(world, self.camera)
         deviations = np.sqrt(np.diag(model.covariance))
         error = deviations * np.random.default_rng(seed).standard_normal(6)
-        return world.pose(self.target, self.camera, q=q) @ Pose.exp(error)
+        return world.pose(self.frame, relative_to=self.camera, q=q) @ Pose.exp(error)
 
     def expected(self, scene: SceneGraph, *, q: NDArray[np.float64]) -> SceneGraph:
         """Return the scene after this observation, if the expected pose is measured.
@@ -176,7 +176,7 @@ class PlannedObservation:
             SceneError: no such camera, or none that says how well it sees.
         """
         model = CameraModel.of(scene, self.camera)
-        if scene.path_noise(self.target, self.camera, q=q) is None:
+        if scene.path_noise(self.frame, relative_to=self.camera, q=q) is None:
             return scene
         if not (model.position_deviation > 0.0 and model.turn_deviation > 0.0):
             what = f"camera '{self.camera}' has a deviation of zero, so what it measures could not be weighed"

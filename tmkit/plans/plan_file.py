@@ -115,7 +115,7 @@ def _step_to_dict(step: PlanStep) -> dict[str, Any]:
             for change in step.changes
         ]
     if step.observations:  # only steps in uncertain scenes have some
-        written["looks"] = [{"target": look.target, "camera": look.camera} for look in step.observations]
+        written["looks"] = [{"target": look.frame, "camera": look.camera} for look in step.observations]
     return written
 
 

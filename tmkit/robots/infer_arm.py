@@ -234,7 +234,7 @@ def _without_hand(scene: SceneGraph, chain: JointChain, inferred: list[str], *, 
 
 def _fits(scene: SceneGraph, frame: str, tip: str, inferred: Pose) -> bool:
     """Whether a frame stands where the tool should: 4 cm along z and 2 cm across, axes within 25 degrees."""
-    pose = inferred.inverse() @ scene.pose(frame, tip, q=scene.configuration({}))
+    pose = inferred.inverse() @ scene.pose(frame, relative_to=tip, q=scene.configuration({}))
     x, y, z = pose.translation
     turn = pose.rotation
     return bool(abs(z) < 0.04 and math.hypot(x, y) < 0.02 and turn[2, 2] > 0.9 and abs(turn[1, 1]) > 0.9)
@@ -242,7 +242,7 @@ def _fits(scene: SceneGraph, frame: str, tip: str, inferred: Pose) -> bool:
 
 def _direction(scene: SceneGraph, tip: str, tool: str) -> str:
     """Say which way the tool looks, in the axes of the tip."""
-    z = np.asarray(scene.pose(tool, tip, q=scene.configuration({})).rotation)[:, 2]
+    z = np.asarray(scene.pose(tool, relative_to=tip, q=scene.configuration({})).rotation)[:, 2]
     axis = int(np.argmax(np.abs(z)))
     way = f"{'+' if z[axis] > 0 else '-'}{'xyz'[axis]}" if abs(z[axis]) > 0.99 else str(np.round(z, 2).tolist())
     return f"tool z, which must point away from the hand, points along {way} of '{tip}'"

@@ -190,7 +190,7 @@ def _points(scene: SceneGraph, frames: Sequence[str], tip: str, q: Array) -> Arr
     """Return corners (n, 3) of collision shapes, in the axes of the tip."""
     found = []
     for frame in frames:
-        pose = scene.pose(frame, tip, q=q)
+        pose = scene.pose(frame, relative_to=tip, q=q)
         for part in scene.shapes(frame):
             if part.collision:
                 mesh = part.shape.kind == "mesh"
@@ -215,7 +215,7 @@ def _tool(
     q_open, q_closed = scene.configuration(opened), scene.configuration(closed)
     fingers = [_finger_of(scene, finger) for finger in pair]
     tops = [_top(scene, finger[0]) for finger in fingers]
-    hinges = np.array([np.asarray(scene.pose(top, tip, q=q_closed).translation) for top in tops])
+    hinges = np.array([np.asarray(scene.pose(top, relative_to=tip, q=q_closed).translation) for top in tops])
     moves = [
         _end_motion(scene, tip, finger, hinge, q_open, q_closed) for finger, hinge in zip(fingers, hinges, strict=False)
     ]
@@ -225,7 +225,7 @@ def _tool(
     reach = middle - (np.zeros(3) if slides else hinges.mean(axis=0))
     reach -= dot(reach, y) * y
     if norm(reach) < 0.005:
-        reach = middle - np.asarray(scene.pose(str(scene.parent(tip)), tip, q=q_closed).translation)
+        reach = middle - np.asarray(scene.pose(str(scene.parent(tip)), relative_to=tip, q=q_closed).translation)
         reach -= dot(reach, y) * y
     z = _snapped(reach if norm(reach) > 1e-6 else np.cross(y, (0.3, 0.5, 0.8)))
     z = _unit(z - dot(z, y) * y)

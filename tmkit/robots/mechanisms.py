@@ -83,11 +83,11 @@ def closure_error(
         handle: frame of the handle.
         steps: into how many parts each piece of the path is cut, at least 1.
     """
-    handle_from_tool: Pose = scene.pose(tool, handle, q=path[0])
+    handle_from_tool: Pose = scene.pose(tool, relative_to=handle, q=path[0])
     metres = radians = 0.0
     for start, end in pairwise(path):
         for share in np.arange(1, steps + 1) / steps:
-            at = scene.pose(tool, handle, q=start + share * (end - start))
+            at = scene.pose(tool, relative_to=handle, q=start + share * (end - start))
             strayed = handle_from_tool.distance(at)
             metres, radians = max(metres, float(strayed[0])), max(radians, float(strayed[1]))
     return metres, radians

@@ -201,9 +201,9 @@ def _reach(
     for number, q in enumerate(free):
         start = q.copy()
         start[moving] = free[number - 1][moving]
-        target = scene.pose(tip, scene.root(tip), q=q)
+        target = scene.pose(tip, relative_to=scene.root(tip), q=q)
         begun = time.perf_counter()
-        found = inverse_kinematics(scene, tip, target=target, joints=joints, q=start, seed=seed)
+        found = inverse_kinematics(scene, tip, target_pose=target, joints=joints, q=start, seed=seed)
         spent += time.perf_counter() - begun
         solved += found.status == InverseKinematicsStatus.SOLVED
     return Reach(tip, len(free), solved, spent / len(free))

@@ -129,7 +129,7 @@ def _rigid_body(
     inertia: Inertia | None,
 ) -> Body:
     """Make a body without joints; ``inertia`` is ``None`` for one that never moves."""
-    offsets = {frame: scene.pose(frame, piece.base) for frame in piece.frames}
+    offsets = {frame: scene.pose(frame, relative_to=piece.base) for frame in piece.frames}
     placed = [
         PlacedShape(attached, offsets[frame] @ attached.pose, frame)
         for frame in piece.frames

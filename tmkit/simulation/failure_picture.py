@@ -159,7 +159,7 @@ def _points_of(example: FailureExample) -> NDArray[np.float64]:
     """Return points (n, 3) in the root frame that the picture must show: tool, object and culprits."""
     at, root = example.scene.at(example.q), example.scene.root(example.robot.tool)
     names = [example.robot.tool, *([example.item] if example.item is not None else []), *_obstacles(example)]
-    return np.array([at.pose(name, root).translation for name in names if example.scene.root(name) == root])
+    return np.array([at.pose(name, relative_to=root).translation for name in names if example.scene.root(name) == root])
 
 
 def _outline(example: FailureExample, camera: Camera) -> NDArray[np.bool_]:
@@ -234,7 +234,7 @@ def _composed(
 def _draw_gap(draw: ImageDraw, camera: Camera, example: FailureExample, text: str, font: Any) -> None:
     """Draw a line from the tool to the object out of reach, with its least length."""
     at, root = example.scene.at(example.q), example.scene.root(example.robot.tool)
-    ends = [at.pose(name, root).translation for name in (example.robot.tool, str(example.item))]
+    ends = [at.pose(name, relative_to=root).translation for name in (example.robot.tool, str(example.item))]
     seen = [_projected(camera, point) for point in ends]
     draw.line([*seen[0], *seen[1]], fill=(200, 30, 30), width=_LINE)
     middle = ((seen[0][0] + seen[1][0]) / 2.0 + 8.0, (seen[0][1] + seen[1][1]) / 2.0 - 2.0 * font.size)

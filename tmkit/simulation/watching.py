@@ -133,12 +133,12 @@ class Watch:
             by_constraint: whether the object is held by a constraint.
         """
         robot, simulation = self._robot, self._simulation
-        parent, pose = robot.tip, simulation.pose(name, robot.tip)
+        parent, pose = robot.tip, simulation.pose(name, relative_to=robot.tip)
         if segment.reparenting is not None:
             parent, pose = segment.reparenting.parent, segment.reparenting.pose
         self._carried[robot.name] = _Carried(name, int(self._step or 0), parent, pose)
         if not by_constraint and not any(name in simulation.touching(link) for link in robot.contact_links):
-            metres, _ = pose.distance(simulation.pose(name, parent))
+            metres, _ = pose.distance(simulation.pose(name, relative_to=parent))
             self._say(f"the hand closed on nothing: '{name}' is {1000.0 * metres:.1f} mm from its place in the hand")
 
     def released(self, name: str, robot: Manipulator) -> None:
@@ -192,7 +192,7 @@ class Watch:
         for carried in self._carried.values():
             if carried.lost is not None:
                 continue
-            actual = self._simulation.pose(carried.name, carried.parent)
+            actual = self._simulation.pose(carried.name, relative_to=carried.parent)
             metres, radians = carried.parent_from_object.distance(actual)
             carried.position = max(carried.position, float(metres))
             carried.rotation = max(carried.rotation, float(radians))

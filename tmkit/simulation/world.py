@@ -241,21 +241,21 @@ class Simulation:
         self.client  # noqa: B018  raises when closed
         return self._motors.read(self._q)
 
-    def pose(self, frame: str, reference: str | None = None) -> Pose:
+    def pose(self, frame: str, *, relative_to: str | None = None) -> Pose:
         """Return where a frame is now.
 
         Args:
             frame: any frame of the scene.
-            reference: the frame that the pose is relative to; left out, the root.
+            relative_to: the frame that the pose is relative to; the root of its tree if omitted.
 
         Returns:
-            reference_from_frame.
+            relative_to_from_frame.
 
         Raises:
             UnknownNameError: no such frame.
         """
-        if reference is not None:
-            return self.pose(reference).inverse() @ self.pose(frame)
+        if relative_to is not None:
+            return self.pose(relative_to).inverse() @ self.pose(frame)
         body = self._place.get(frame)
         if body is None or body.kind == "fixed":
             if frame not in self._scene:

@@ -113,19 +113,19 @@ class JointGaussianPose:
         """Return all poses, each by itself."""
         return tuple(self.marginal(i) for i in range(len(self)))
 
-    def relative(self, target: int, reference: int) -> GaussianPose:
+    def relative(self, which: int, *, relative_to: int) -> GaussianPose:
         """Return the pose of one relative to another, both being relative to one origin, to first order.
 
         What their errors have in common cancels: of two that differ by an exact pose it is exact.
 
         Args:
-            target: the position of b.
-            reference: the position of a.
+            which: the position of b.
+            relative_to: the position of a.
 
         Returns:
             a_from_b.
         """
-        i, j = self._position(reference), self._position(target)
+        i, j = self._position(relative_to), self._position(which)
         mean = self.means[i].inverse() @ self.means[j]
         if i == j:
             return GaussianPose(mean)

@@ -105,7 +105,7 @@ def _places(scene: SceneGraph, arm: Manipulator, seed: int) -> Iterator[NDArray[
     drawn[:, moving] = random_configurations(scene, _SAMPLES, seed=seed)[:, moving]
     rules = CollisionRules.from_start(arm, scene, q=ready)
     free = ~rules.check_world(scene, rules.exemptions(scene)).in_collision_batch(drawn)
-    poses = [(q, scene.pose(arm.tool, root, q=q)) for q in drawn[free]]
+    poses = [(q, scene.pose(arm.tool, relative_to=root, q=q)) for q in drawn[free]]
     steep = [(float(-pose.rotation[2, 2]), number) for number, (_, pose) in enumerate(poses)]
     best = sorted((one for one in steep if one[0] > _STEEP), key=lambda one: -one[0])[:_PLACES]
     for _, number in best:
@@ -123,7 +123,7 @@ def _reaches(
     """Whether the tool gets to a place and above it, looking down."""
     for height in (_ABOVE, 0.0):
         target = Pose.from_rpy((place[0], place[1], place[2] + height), (np.pi, 0.0, yaw))
-        found = inverse_kinematics(scene, arm.tool, target=target, joints=arm.joints, q=q, seed=seed)
+        found = inverse_kinematics(scene, arm.tool, target_pose=target, joints=arm.joints, q=q, seed=seed)
         if found.status != InverseKinematicsStatus.SOLVED:
             return False
     return True

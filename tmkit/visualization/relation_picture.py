@@ -177,7 +177,7 @@ def _board(
         if not any(scene.specification(name).body == body for name in names):
             names += [frame for frame in scene.frame_names if scene.specification(frame).body == body]
     base = scene.root(names[0])
-    places = {name: scene.pose(name, base, q=q) for name in names}
+    places = {name: scene.pose(name, relative_to=base, q=q) for name in names}
     corners = np.array([place.translation for place in places.values()])
     extent = float(np.linalg.norm(corners.max(axis=0) - corners.min(axis=0)))
     azimuth, elevation = looking

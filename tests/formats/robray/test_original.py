@@ -264,7 +264,9 @@ def test_frames_of_one_variable_move_together(load: Loader) -> None:
         "frame grip { type prismatic; axis [1, 0, 0]; }"
     )
     assert scene.joint_names == ("grip",)
-    moved = {name: scene.pose(name, "world", q=[0.1]).translation for name in ("left", "right", "fast", "grip")}
+    moved = {
+        name: scene.pose(name, relative_to="world", q=[0.1]).translation for name in ("left", "right", "fast", "grip")
+    }
     np.testing.assert_allclose(moved["left"], [0, 0.1, 0], atol=1e-15)
     np.testing.assert_allclose(moved["right"], [0, -0.6, 0], atol=1e-15)
     np.testing.assert_allclose(moved["fast"], [0, 0, 0.2], atol=1e-15)

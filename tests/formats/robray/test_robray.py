@@ -75,7 +75,7 @@ def test_revolute_and_prismatic_joints(load: Loader) -> None:
     assert scene.joint("a").axis.tolist() == [0, 0, 1]
     q = scene.configuration({"shoulder": 0.5, "b": 2.0})
     expected = Pose((0, 0, 0), (0, 0, math.sin(0.25), math.cos(0.25))) @ Pose((2, 0, 0))
-    assert scene.pose("b", "world", q=q).is_close(expected)
+    assert scene.pose("b", relative_to="world", q=q).is_close(expected)
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("revolute", (0, 0, 0, 0.3 + 1.5)), ("prismatic", (0, 0, 1.8, 0.0))])
@@ -85,7 +85,7 @@ def test_offset_is_added_to_the_joint_value(kind: str, expected: tuple[float, ..
     An axis is a direction; the offset, as in the original, is multiplied by its length.
     """
     scene = load(f"frame a {{ translation [1, 0, 0]; type {kind}; axis [0, 0, 3]; offset 0.5; lower -1; upper 1; }}")
-    pose = scene.pose("a", "world", q=[0.3])
+    pose = scene.pose("a", relative_to="world", q=[0.3])
     turn = expected[3]
     assert pose.is_close(Pose((1, 0, expected[2]), (0, 0, math.sin(turn / 2), math.cos(turn / 2))))
     np.testing.assert_array_equal(scene.joint_limits, [[-1, 1]])

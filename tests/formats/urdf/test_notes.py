@@ -102,14 +102,16 @@ def test_a_planar_joint_is_two_slides_and_a_turn(normal: tuple[float, float, flo
     assert scene.ancestors("b") == ("j/y", "j/x", "a", "world")
     origin = Pose.from_rpy((1, 2, 3), (0.1, 0.2, 0.3))
     unit = np.array(normal) / np.linalg.norm(normal)
-    moves = [(origin.inverse() @ scene.pose("b", "a", q=q)).translation for q in np.eye(3)[:2]]
+    moves = [(origin.inverse() @ scene.pose("b", relative_to="a", q=q)).translation for q in np.eye(3)[:2]]
     np.testing.assert_allclose([moves[0] @ unit, moves[1] @ unit, moves[0] @ moves[1]], 0, atol=1e-12)
     np.testing.assert_allclose(np.cross(*moves), unit, atol=1e-12)
-    turned = origin.inverse() @ scene.pose("b", "a", q=[0.5, 0.25, 0.3])
+    turned = origin.inverse() @ scene.pose("b", relative_to="a", q=[0.5, 0.25, 0.3])
     np.testing.assert_allclose(turned.log()[3:], 0.3 * unit, atol=1e-12)
     np.testing.assert_allclose(turned.translation, 0.5 * moves[0] + 0.25 * moves[1], atol=1e-12)
     again = load_scene(write_urdf(scene, "a", tmp_path))
-    assert again.pose("b", "a", q=[0.5, 0.25, 0.3]).is_close(scene.pose("b", "a", q=[0.5, 0.25, 0.3]))
+    assert again.pose("b", relative_to="a", q=[0.5, 0.25, 0.3]).is_close(
+        scene.pose("b", relative_to="a", q=[0.5, 0.25, 0.3])
+    )
 
 
 def test_a_planar_joint_agrees_with_pinocchio(tmp_path: Path) -> None:
@@ -120,7 +122,7 @@ def test_a_planar_joint_agrees_with_pinocchio(tmp_path: Path) -> None:
     data = model.createData()
     pinocchio.framesForwardKinematics(model, data, np.array([0.3, -0.4, math.cos(0.5), math.sin(0.5)]))
     expected = data.oMf[model.getFrameId("b", pinocchio.FrameType.BODY)].homogeneous
-    np.testing.assert_allclose(scene.pose("b", "a", q=[0.3, -0.4, 0.5]).as_matrix(), expected, atol=1e-12)
+    np.testing.assert_allclose(scene.pose("b", relative_to="a", q=[0.3, -0.4, 0.5]).as_matrix(), expected, atol=1e-12)
 
 
 def test_zero_bytes_late_declarations_and_namespaces_are_forgiven(tmp_path: Path) -> None:

@@ -48,8 +48,8 @@ def same_poses(first: SceneGraph, second: SceneGraph, root: str) -> None:
         one, two = first.at(q), second.at(q)
         for frame in second.frame_names:
             if frame != "world":
-                expected = one.pose(frame, root).as_matrix()
-                np.testing.assert_allclose(two.pose(frame, root).as_matrix(), expected, atol=1e-12)
+                expected = one.pose(frame, relative_to=root).as_matrix()
+                np.testing.assert_allclose(two.pose(frame, relative_to=root).as_matrix(), expected, atol=1e-12)
 
 
 def machine() -> SceneGraph:

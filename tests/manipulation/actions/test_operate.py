@@ -47,7 +47,10 @@ def test_a_block_comes_out_of_the_drawer(plan: Plan) -> None:
 def test_what_lies_in_the_drawer_comes_along(plan: Plan) -> None:
     """The block hangs off the drawer, so it moves with it, towards the arm."""
     step = plan.steps[0]
-    moved = step.scene.pose("a", "world", q=step.q).translation - plan.scene.pose("a", "world", q=plan.q).translation
+    moved = (
+        step.scene.pose("a", relative_to="world", q=step.q).translation
+        - plan.scene.pose("a", relative_to="world", q=plan.q).translation
+    )
     assert moved == pytest.approx([-0.2, 0.0, 0.0], abs=1e-9)
     assert step.scene == plan.scene
 

@@ -54,7 +54,7 @@ def grasps(
 def contact_faults(shape: AttachedShape, grasp: Grasp) -> list[str]:
     """Return what the planner's own rules say of the Panda that holds an object like this, and of the open hand."""
     q = PANDA.ready_configuration(PANDA_SCENE)
-    root_from_tool = PANDA_SCENE.pose(PANDA.tool, "world", q=q)
+    root_from_tool = PANDA_SCENE.pose(PANDA.tool, relative_to="world", q=q)
     held = with_item(PANDA_SCENE, shape).set_pose("item", root_from_tool @ grasp.object_from_tool.inverse())
     closed = np.array(held.configuration(PANDA.gripper_values(grasp.width), base=q))
     rules = CollisionRules(PANDA)

@@ -111,7 +111,10 @@ def test_a_tight_region_is_packed() -> None:
     for number in range(16):
         placement = find(scene, f"b{number}")[0]
         scene = scene.reparent(f"b{number}", "table", pose=placement.support_from_item)
-    placed = [outline(solids_of(scene, f"b{number}"), scene.pose(f"b{number}", "table", q=Q)) for number in range(16)]
+    placed = [
+        outline(solids_of(scene, f"b{number}"), scene.pose(f"b{number}", relative_to="table", q=Q))
+        for number in range(16)
+    ]
     gaps = [a.separation(b) for i, a in enumerate(placed) for b in placed[:i]]
     assert min(gaps) >= 0.002 - 1e-9
     assert all(lies_in_region(scene, f"b{number}", "stove", q=Q) for number in range(16))
@@ -174,9 +177,9 @@ def test_a_box_has_a_top_whichever_side_is_up(rpy: tuple[float, float, float]) -
     scene = SceneGraph().add_frame("box", "world", pose=Pose.from_rpy([0.0, 0.0, 1.0], rpy),
                                    shapes=[AttachedShape(Box([0.2, 0.3, 0.4]))])  # fmt: skip
     (top,) = support_surfaces(scene, "box", q=None)
-    world_from_top = scene.pose("box", "world") @ top.support_from_surface
+    world_from_top = scene.pose("box", relative_to="world") @ top.support_from_surface
     np.testing.assert_allclose(world_from_top.rotate([0.0, 0.0, 1.0]), [0.0, 0.0, 1.0], atol=1e-9)
-    along = int(np.argmax(np.abs(scene.pose("box", "world").inverse().rotate([0.0, 0.0, 1.0]))))
+    along = int(np.argmax(np.abs(scene.pose("box", relative_to="world").inverse().rotate([0.0, 0.0, 1.0]))))
     sides = [0.2, 0.3, 0.4]
     assert world_from_top.translation[2] == pytest.approx(1.0 + sides[along] / 2)
     assert top.polygon.area == pytest.approx(np.prod(sides) / sides[along])

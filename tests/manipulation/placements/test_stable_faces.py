@@ -165,7 +165,7 @@ def test_physics_agrees(shape: Shape) -> None:
         table_from_item = Pose([0.1, 0.1, 0.05 + face.height + 1e-4]) @ face.rotation
         with Simulation.from_scene(base.set_pose("item", table_from_item)) as simulation:
             simulation.step(round(1.0 / simulation.settings.time_step))
-            after = simulation.pose("item", "table")
+            after = simulation.pose("item", relative_to="table")
         metres, radians = after.distance(table_from_item)
         assert radians < math.radians(2.0), face.name
         assert metres < 0.003

@@ -79,7 +79,7 @@ def test_an_example_says_where_everything_was() -> None:
     assert example is not None
     assert (example.item, example.in_the_way, example.scene) == ("a", ("lid",), scene)
     assert example.robot is GANTRY
-    tool = scene.pose("tool", "world", q=example.q).translation
+    tool = scene.pose("tool", relative_to="world", q=example.q).translation
     assert np.linalg.norm(tool[:2]) < 0.02
 
 

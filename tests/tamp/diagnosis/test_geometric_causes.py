@@ -102,7 +102,7 @@ def test_an_arm_that_gets_about_is_not_enclosed() -> None:
 def test_an_arm_between_walls_is_enclosed() -> None:
     """A pen around the hand, open above where the arm cannot go: few configurations are reached; walls are named."""
     scene = two()
-    x, y, z = scene.pose("hand", "world", q=GANTRY.ready_configuration(scene)).translation
+    x, y, z = scene.pose("hand", relative_to="world", q=GANTRY.ready_configuration(scene)).translation
     scene = with_box(scene, "floor", (x - 0.2, y - 0.2, z - 0.3), (x + 0.2, y + 0.2, z - 0.29))
     for name, dx, dy in (("north", 0.0, 0.16), ("south", 0.0, -0.16), ("east", 0.16, 0.0), ("west", -0.16, 0.0)):
         half = (0.01, 0.17) if dx else (0.17, 0.01)

@@ -87,7 +87,7 @@ def taken_place() -> SceneGraph:
 def caged_arm() -> SceneGraph:
     """Return an arm whose hand starts between walls and over a floor that it cannot leave."""
     scene = two()
-    x, y, z = scene.pose("hand", "world", q=GANTRY.ready_configuration(scene)).translation
+    x, y, z = scene.pose("hand", relative_to="world", q=GANTRY.ready_configuration(scene)).translation
     scene = with_box(scene, "cell_floor", (x - 0.2, y - 0.2, z - 0.3), (x + 0.2, y + 0.2, z - 0.29))
     for name, dx, dy in (("cell_north", 0.17, 0.0), ("cell_south", -0.17, 0.0), ("cell_east", 0.0, 0.17)):
         half = (0.01, 0.2) if dx else (0.2, 0.01)

@@ -208,7 +208,7 @@ def test_grasps_come_from_above_first(domain: PlanningDomain) -> None:
     scene = blocks_scene({"a": (1, 1)})
     found = candidates(domain, scene, "pick-up", "a", "table__1__1")
     assert len(found) == 48
-    downward = [float((scene.pose("a", "world") @ c.grasp.object_from_tool).rotation[2, 2]) for c in found]
+    downward = [float((scene.pose("a", relative_to="world") @ c.grasp.object_from_tool).rotation[2, 2]) for c in found]
     np.testing.assert_allclose(downward, sorted(downward), atol=1e-12)
     assert all(isinstance(c, Pick) and c.item == "a" for c in found)
 

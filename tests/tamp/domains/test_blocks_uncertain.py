@@ -27,7 +27,7 @@ def solve(scene: SceneGraph, goal: str = ON_B, **options: Any) -> PlanResult:
 def looks(plan: Plan | None) -> list[str]:
     """Return the blocks that a plan looks at, in order."""
     assert plan is not None
-    return [look.target for step in plan.steps for look in step.observations]
+    return [look.frame for step in plan.steps for look in step.observations]
 
 
 def sure(scene: SceneGraph, *blocks: str, deviation: float = 0.002) -> SceneGraph:

@@ -90,14 +90,16 @@ def test_discs_go_over_the_rods(robot: str) -> None:
     plan = checked(tk.plan(discs(robot=robot), domain="hanoi", goal="(and (on d1 right) (on d2 middle))", robot=robot))
     scene, q = plan.scene, plan.q
     (rod,) = scene.shapes("left_rod")
-    top = scene.pose("left_rod", "world", q=q).translation[2] + rod.shape.dimensions[1]
+    top = scene.pose("left_rod", relative_to="world", q=q).translation[2] + rod.shape.dimensions[1]
     for step in plan.steps:
         for segment in step.segments:
             before, q_before = scene, q
             scene, q = segment.end(scene, q)
             if segment.kind in (SegmentKind.LIFT, SegmentKind.LOWER):
                 disc = str(segment.held)
-                start, end = (world.pose(disc, "world", q=at) for world, at in ((before, q_before), (scene, q)))
+                start, end = (
+                    world.pose(disc, relative_to="world", q=at) for world, at in ((before, q_before), (scene, q))
+                )
                 assert np.linalg.norm((end.translation - start.translation)[:2]) < 1e-4
                 assert max(start.translation[2], end.translation[2]) > top + 0.01
 

@@ -247,8 +247,8 @@ def test_the_file_of_four_blocks_is_the_generated_kitchen() -> None:
     """The scene file and the function of the benchmark agree about where the blocks stand."""
     scene, other = tk.load_scene("iiwa_kitchen", "kitchen_blocks4"), kitchen(4)
     for name in block_names(4):
-        metres, radians = scene.pose(name, "world").distance(other.pose(name, "world"))
+        metres, radians = scene.pose(name, relative_to="world").distance(other.pose(name, relative_to="world"))
         assert metres < 1e-8
         assert radians < 1e-8
     with pytest.raises(UnknownNameError):
-        scene.pose("b4", "world")
+        scene.pose("b4", relative_to="world")

@@ -152,7 +152,7 @@ class Counting(Silent):
 @incremental
 def _on(scene: SceneGraph, item: str, semantics: Counting) -> tuple[Fact, ...]:
     semantics.calls += (item,)
-    height = scene.pose(item, "world").translation[2]
+    height = scene.pose(item, relative_to="world").translation[2]
     return Fact.of("on", item, str(scene.parent(item))), *([Fact.of("high", item)] if height > 1.0 else [])
 
 
@@ -235,7 +235,7 @@ QUERIES: list[tuple[Any, tuple[str, ...]]] = [
     (lambda s: s.local_pose("c"), ("pose",)),
     (lambda s: s.frame_id("c"), ("there",)),
     (lambda s: s.frames_of_class("movable"), ("class",)),
-    (lambda s: s.pose("c", "d"), ("pose",)),
+    (lambda s: s.pose("c", relative_to="d"), ("pose",)),
     (lambda s: "e" in s, ("there",)),
     (lambda s: len(s), ("whole",)),
     (lambda s: s.groups_of("c"), ("whole",)),

@@ -179,7 +179,7 @@ def test_a_second_arm_may_be_parked_in_the_furniture(caplog: pytest.LogCaptureFi
 def test_what_the_arm_can_move_may_not_overlap_at_the_start() -> None:
     """The hand in a post is a collision, though the post stands still."""
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)})
-    hand = scene.pose("hand", "world", q=GANTRY.ready_configuration(scene)).translation
+    hand = scene.pose("hand", relative_to="world", q=GANTRY.ready_configuration(scene)).translation
     scene = scene.add_frame("post", "world", pose=tk.Pose(hand), shapes=[AttachedShape(Box([0.1, 0.1, 0.1]))])
     with pytest.raises(CollisionError, match="'hand' and 'post'"):
         tk.plan(scene, goal="(on a b)", robot=GANTRY)

@@ -28,7 +28,7 @@ HEIGHT = 0.05 + BLOCK / 2  # of a block's centre on the table, in the table's fr
 
 def at(name: str, x: float, y: float, turn: float = 0.0) -> ObjectAt:
     """Return the goal of a block at a point of the table, in cells of 0.1 m."""
-    return ObjectAt(name, "table", Pose.from_rpy([0.1 * x, 0.1 * y, HEIGHT], [0.0, 0.0, turn]))
+    return ObjectAt(name, Pose.from_rpy([0.1 * x, 0.1 * y, HEIGHT], [0.0, 0.0, turn]), relative_to="table")
 
 
 def solved(scene: SceneGraph, *goals: str | ContinuousGoal, domain: str = "kitchen") -> Plan:
@@ -96,7 +96,9 @@ def test_rearrangement_on_one_table(domain: str, count: int) -> None:
 def test_a_plan_with_relocations_is_simulated() -> None:
     """A Panda exchanges two blocks, in physics too."""
     scene = tk.load_scene("panda_table", "blocks2")
-    goals = [ObjectAt(name, "table", scene.pose(other, "table")) for name, other in ("ab", "ba")]
+    goals = [
+        ObjectAt(name, scene.pose(other, relative_to="table"), relative_to="table") for name, other in ("ab", "ba")
+    ]
     result = tk.plan(scene, goal=goals, domain="kitchen", max_iterations=6)
     assert result.plan is not None, result.explanation
     assert tk.validate_plan(result.plan).ok

@@ -51,7 +51,7 @@ def test_standing_on_a_block_is_what_samples_say() -> None:
     """P(on(a, b)) counts the relative error alone, whatever the table's; the samples of the scene agree."""
     scene = table_scene()
     found = stands_on(scene, "a", "b")
-    poses = scene.sample_poses("a", "b", count=COUNT, seed=1)
+    poses = scene.sample_poses("a", relative_to="b", count=COUNT, seed=1)
     assert found.method is not ProbabilityMethod.SAMPLED
     assert found.value == pytest.approx(np.mean(np.all(np.abs(poses[:, :2]) <= 0.025, axis=1)), abs=0.005)
     unsure_table = scene.set_covariance("table", np.eye(6))
@@ -62,8 +62,8 @@ def test_a_point_in_a_box_of_another_frame() -> None:
     """A corner of the block, whose error the turn enlarges, lies in a region with the probability of samples."""
     scene = table_scene()
     lower, upper, point = [0.1, 0.0, -1.0], [0.15, 0.1, 1.0], [0.025, 0.025, 0.025]
-    found = point_inside(scene, "b", "table", lower=lower, upper=upper, point=point)
-    poses = scene.sample_poses("b", "table", count=COUNT, seed=2)
+    found = point_inside(scene, "b", relative_to="table", lower=lower, upper=upper, point=point)
+    poses = scene.sample_poses("b", relative_to="table", count=COUNT, seed=2)
     corners = np.array([Pose.from_array(row).apply(point) for row in poses[:20_000]])
     assert found.value == pytest.approx(np.mean(np.all((corners >= lower) & (corners <= upper), axis=1)), abs=0.02)
 
@@ -73,21 +73,21 @@ def test_footprints_in_regions(turn: float) -> None:
     """A whole footprint lies in a region: in closed form where its turn is exact, else by samples; both agree."""
     covariance = np.diag([1e-4, 1e-4, 0, 0, 0, turn])
     scene = table_scene().set_covariance("b", covariance)
-    found = footprint_inside(scene, "b", "table", lower=[0.05, 0.0], upper=[0.15, 0.1], seed=4)
+    found = footprint_inside(scene, "b", relative_to="table", lower=[0.05, 0.0], upper=[0.15, 0.1], seed=4)
     assert (found.method is ProbabilityMethod.SAMPLED) == (turn > 0.0)
-    assert found == footprint_inside(scene, "b", "table", lower=[0.05, 0.0], upper=[0.15, 0.1], seed=4)
+    assert found == footprint_inside(scene, "b", relative_to="table", lower=[0.05, 0.0], upper=[0.15, 0.1], seed=4)
     corners = np.array([[x, y, 0.0] for x in (-0.025, 0.025) for y in (-0.025, 0.025)])
-    poses = scene.sample_poses("b", "table", count=20_000, seed=5)
+    poses = scene.sample_poses("b", relative_to="table", count=20_000, seed=5)
     inside = [np.all(np.abs(Pose.from_array(row).apply(corners)[:, :2] - [0.1, 0.05]) <= 0.05) for row in poses]
     assert found.value == pytest.approx(np.mean(inside), abs=0.015)
-    assert footprint_inside(scene, "b", "table", lower=[0.09, 0.04], upper=[0.1, 0.05]).value == 0.0
+    assert footprint_inside(scene, "b", relative_to="table", lower=[0.09, 0.04], upper=[0.1, 0.05]).value == 0.0
 
 
 def test_a_hand_finds_what_it_reaches_for() -> None:
     """Two tolerances along axes and one about z multiply where the errors are independent."""
     scene = SceneGraph().add_frame("block", "world", pose=Pose([0.4, 0, 0]), covariance=FLAT)
     rows = np.eye(6)[[0, 1, 5]]
-    found = near_expected(scene, "block", "world", directions=rows, tolerances=[0.02, 0.02, 0.2])
+    found = near_expected(scene, "block", relative_to="world", directions=rows, tolerances=[0.02, 0.02, 0.2])
     one, two = math.erf(1 / math.sqrt(2)), math.erf(2 / math.sqrt(2))
     assert found.value == pytest.approx(one * two * two)
     assert found.method is ProbabilityMethod.CLOSED_FORM
@@ -96,11 +96,11 @@ def test_a_hand_finds_what_it_reaches_for() -> None:
 def test_turns() -> None:
     """A turn about z alone is an angle; the whole turn of an isotropic error is Maxwell's law."""
     scene = SceneGraph().add_frame("block", "world", covariance=np.diag([0, 0, 0, 0.01, 0.01, 0.01]))
-    assert turned_within(scene, "block", "world", limit=0.1, axis=[0, 0, 2]).value == pytest.approx(
+    assert turned_within(scene, "block", relative_to="world", limit=0.1, axis=[0, 0, 2]).value == pytest.approx(
         math.erf(math.sqrt(0.5))
     )
     maxwell = math.erf(math.sqrt(0.5)) - math.sqrt(2 / math.pi) * math.exp(-0.5)
-    assert turned_within(scene, "block", "world", limit=0.1).value == pytest.approx(maxwell)
+    assert turned_within(scene, "block", relative_to="world", limit=0.1).value == pytest.approx(maxwell)
 
 
 def corridor() -> SceneGraph:
@@ -144,10 +144,10 @@ def test_drawn_worlds_are_exact_and_correlated() -> None:
     assert sample_scene(scene, seed=1) == sample_scene(scene, seed=1) != sample_scene(scene, seed=2)
     worlds = [sample_scene(scene, seed=seed) for seed in range(500)]
     assert all(world.noisy_frames == () for world in worlds)
-    assert max(float(np.abs(world.pose("b", "world").translation).max()) for world in worlds) < 1e-15
-    spread = np.cov([world.pose("c", "world").translation[:2] for world in worlds], rowvar=False)
+    assert max(float(np.abs(world.pose("b", relative_to="world").translation).max()) for world in worlds) < 1e-15
+    spread = np.cov([world.pose("c", relative_to="world").translation[:2] for world in worlds], rowvar=False)
     assert np.diag(spread) == pytest.approx([4e-4, 1e-4], rel=0.25)
-    driven = scene.set_twist("c", "world", np.ones(6)).set_twist_noise("c", {source: 2.0 * bend})
+    driven = scene.set_twist("c", np.ones(6), relative_to_body="world").set_twist_noise("c", {source: 2.0 * bend})
     world = sample_scene(driven, seed=1)
     assert world.twist_noise("c") is None
     shift = world.local_pose("a").translation[0]

@@ -33,7 +33,7 @@ def plan() -> Plan:
 def judge(segment: Segment, scene: SceneGraph, q: NDArray[np.float64]) -> int:
     """Prove that pinocchio finds no collision along a segment; return the number of configurations judged."""
     boxes = {
-        name: (scene.shapes(name)[0].shape.dimensions, scene.pose(name, "world", q=q).translation)
+        name: (scene.shapes(name)[0].shape.dimensions, scene.pose(name, relative_to="world", q=q).translation)
         for name in ("table", "a", "b", "c")
     }
     exempt = {(e.frame_a, e.frame_b): -math.inf for e in segment.exemptions}
@@ -44,7 +44,7 @@ def judge(segment: Segment, scene: SceneGraph, q: NDArray[np.float64]) -> int:
         if item.name not in boxes:
             continue
         is_held = scene.parent(item.name) == "panda_hand"
-        pose = scene.pose(item.name, "panda_hand" if is_held else "world", q=q)
+        pose = scene.pose(item.name, relative_to="panda_hand" if is_held else "world", q=q)
         item.placement = pinocchio.SE3(pose.rotation, pose.translation)
         if is_held:  # it moves with the hand
             item.parentJoint = hand.parentJoint

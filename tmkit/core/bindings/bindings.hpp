@@ -121,6 +121,12 @@ struct ConfigurationArgument {
     std::optional<HeldVector> held;
 };
 
+// The frame that a pose is relative to: the given one, or the root of the frame's tree.
+inline std::string_view reference_frame(const SceneGraph& scene, std::string_view frame,
+                                        const std::optional<std::string_view>& relative_to) {
+    return relative_to ? *relative_to : scene.record(scene.root_of(scene.record(frame).id)).name->text;
+}
+
 using Names = nb::typed<nb::tuple, nb::str, nb::ellipsis>;
 inline Names tuple_of(const std::vector<std::string>& names) { return Names(nb::tuple(nb::cast(names))); }
 

@@ -7,23 +7,24 @@ namespace {
 
 void bind_gaussian_pose_queries(nb::class_<SceneGraph>& cls) {
     cls.def("gaussian_pose",
-            [](const SceneGraph& s, std::string_view target, std::string_view reference,
+            [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
                const std::optional<ArrayArgument>& q) {
-        return in_range(gaussian_pose(s, target, reference, ConfigurationArgument(q, s).get()));
+        return in_range(
+            gaussian_pose(s, frame, reference_frame(s, frame, relative_to), ConfigurationArgument(q, s).get()));
     },
-            nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(),
+            nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
             R"(Return the pose of one frame relative to another with its covariance. O(depth log n).
 
 The covariance is of first order in the errors of the edges on the path, with all their correlations, in the axes of
-the target. See ``sample_poses`` for errors so large that first order is not enough.
+the frame. See ``sample_poses`` for errors so large that first order is not enough.
 
 Args:
-    target: the frame of which the pose is returned.
-    reference: the frame it is relative to.
+    frame: the frame of which the pose is returned.
+    relative_to: the frame it is relative to; the root of its tree if omitted.
     q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
 
 Returns:
-    reference_from_target.
+    relative_to_from_frame.
 
 Raises:
     UnknownNameError: no such frame.
@@ -42,11 +43,11 @@ Raises:
              R"(Return several relative poses with the covariance of all their errors together.
 
 Args:
-    pairs: (target, reference) of each.
+    pairs: (frame, relative_to) of each.
     q: (n_joints,) configuration, radians or metres; optional when no joint is on a path.
 
 Returns:
-    The m means, and (6 m, 6 m) the covariance of their stacked errors, each in the axes of its target; read-only.
+    The m means, and (6 m, 6 m) the covariance of their stacked errors, each in the axes of its frame; read-only.
 
 Raises:
     UnknownNameError: no such frame.
@@ -56,47 +57,49 @@ Raises:
 
 void bind_error_path_queries(nb::class_<SceneGraph>& cls) {
     cls.def("contributions",
-            [](const SceneGraph& s, std::string_view target, std::string_view reference,
+            [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
                const std::optional<ArrayArgument>& q) {
-        const NoiseSum error = path_noise(s, s.record(reference), s.record(target), ConfigurationArgument(q, s).get());
+        const NoiseSum error = path_noise(s, s.record(reference_frame(s, frame, relative_to)), s.record(frame),
+                                          ConfigurationArgument(q, s).get());
         nb::list shares;
         for (const NoiseTerm& term : error.terms())
             shares.append(
                 nb::make_tuple(SourceHandle{term.source}, covariance_array(Covariance::of_columns(error.map(term)))));
         return nb::typed<nb::tuple, nb::typed<nb::tuple, SourceHandle, ReadOnlyArray>, nb::ellipsis>(nb::tuple(shares));
     },
-            nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(),
+            nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
             R"(Return the share of each source in the covariance of a relative pose. O(depth log n).
 
 Args:
-    target: the frame of which the pose is returned.
-    reference: the frame it is relative to.
+    frame: the frame of which the pose is returned.
+    relative_to: the frame it is relative to; the root of its tree if omitted.
     q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
 
 Returns:
     For each source on the path, in the order of the path down and then up, its (6, 6) share, in the axes of the
-    target: the shares sum to the covariance. A source whose effects cancel has a share of zero.
+    frame: the shares sum to the covariance. A source whose effects cancel has a share of zero.
 
 Raises:
     UnknownNameError: no such frame.
     DisconnectedError: the frames are in different trees.
     ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)")
         .def("path_noise",
-             [](const SceneGraph& s, std::string_view target, std::string_view reference,
+             [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
                 const std::optional<ArrayArgument>& q) {
-        return noise_or_none(
-            path_noise(s, s.record(reference), s.record(target), ConfigurationArgument(q, s).get()).edge());
+        return noise_or_none(path_noise(s, s.record(reference_frame(s, frame, relative_to)), s.record(frame),
+                                        ConfigurationArgument(q, s).get())
+                                 .edge());
     },
-             nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(),
+             nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
              R"(Return the error of a relative pose by source, or None when it is exact. O(depth log n).
 
 Args:
-    target: the frame of which the pose is returned.
-    reference: the frame it is relative to.
+    frame: the frame of which the pose is returned.
+    relative_to: the frame it is relative to; the root of its tree if omitted.
     q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
 
 Returns:
-    The error of reference_from_target, in the axes of the target.
+    The error of relative_to_from_frame, in the axes of the frame.
 
 Raises:
     UnknownNameError: no such frame.
@@ -106,11 +109,11 @@ Raises:
 
 void bind_sampling_queries(nb::class_<SceneGraph>& cls) {
     cls.def("sample_poses",
-            [](const SceneGraph& s, std::string_view target, std::string_view reference, std::size_t count,
-               std::uint64_t seed, const std::optional<ArrayArgument>& q) {
+            [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
+               std::size_t count, std::uint64_t seed, const std::optional<ArrayArgument>& q) {
         const ConfigurationArgument configuration(q, s);
         std::vector<double> rows;
-        const std::string to(target), from(reference);
+        const std::string to(frame), from(reference_frame(s, frame, relative_to));
         {
             nb::gil_scoped_release release;
             for (const Pose& pose : sample_poses(s, to, from, configuration.get(), count, seed)) {
@@ -120,20 +123,20 @@ void bind_sampling_queries(nb::class_<SceneGraph>& cls) {
         }
         return make_array(std::move(rows), {count, 7});
     },
-            nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("count"), nb::arg("seed"),
+            nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("count"), nb::arg("seed"),
             nb::arg("q") = nb::none(), R"(Return poses drawn from the errors of the edges. O(count * path).
 
 Each source is drawn once a sample and every edge of the path is perturbed by it: nothing is linearised.
 
 Args:
-    target: the frame of which the pose is returned.
-    reference: the frame it is relative to.
+    frame: the frame of which the pose is returned.
+    relative_to: the frame it is relative to; the root of its tree if omitted.
     count: how many samples.
     seed: of the random numbers; the same seed gives the same poses.
     q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
 
 Returns:
-    (count, 7) reference_from_target: x, y, z, qx, qy, qz, qw; read-only.
+    (count, 7) relative_to_from_frame: x, y, z, qx, qy, qz, qw; read-only.
 
 Raises:
     UnknownNameError: no such frame.

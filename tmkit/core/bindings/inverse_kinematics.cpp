@@ -91,9 +91,9 @@ void bind_results(nb::module_& m) {
         .def_prop_ro("q", [](const InverseKinematicsResult& r) { return make_array(r.q, {r.q.size()}); },
                      "(n_joints,) full configuration, read-only: the solution, or the best try when there is none.")
         .def_ro("position_error", &InverseKinematicsResult::position_error,
-                "Metres between the tip at ``q`` and the target.")
+                "Metres between the frame at ``q`` and the target.")
         .def_ro("rotation_error", &InverseKinematicsResult::rotation_error,
-                "Radians between the tip at ``q`` and the target.")
+                "Radians between the frame at ``q`` and the target.")
         .def_ro("iterations", &InverseKinematicsResult::iterations, "Steps of all tries together.")
         .def_ro("restarts", &InverseKinematicsResult::restarts, "Random configurations used.")
         .def("__repr__", [](const InverseKinematicsResult& r) {
@@ -124,11 +124,11 @@ void bind_results(nb::module_& m) {
 }
 
 void bind_one_solution(nb::module_& m) {
-    m.def("inverse_kinematics", &inverse_kinematics, nb::arg("scene"), nb::arg("tip"), nb::kw_only(), nb::arg("target"),
-          nb::arg("joints"), nb::arg("q"), nb::arg("reference") = nb::none(), nb::arg("position_only") = false,
-          nb::arg("seed") = 0, nb::arg("restarts") = 25, nb::arg("iterations") = 100,
+    m.def("inverse_kinematics", &inverse_kinematics, nb::arg("scene"), nb::arg("frame"), nb::kw_only(),
+          nb::arg("target_pose"), nb::arg("joints"), nb::arg("q"), nb::arg("relative_to") = nb::none(),
+          nb::arg("position_only") = false, nb::arg("seed") = 0, nb::arg("restarts") = 25, nb::arg("iterations") = 100,
           nb::arg("position_tolerance") = 1e-5, nb::arg("rotation_tolerance") = 1e-5,
-          R"(Find joint values that put the tip frame at a pose.
+          R"(Find joint values that put a frame at a pose.
 
 The first try starts at ``q``, the others at random configurations within the limits (unlimited angles: -pi to pi).
 A solution keeps the limits; its angles are turned by whole turns to where they are nearest to ``q``. About 20 us
@@ -136,13 +136,13 @@ for an arm of seven joints.
 
 Args:
     scene: the version of the scene.
-    tip: frame to place.
-    target: reference_from_tip.
-    joints: names of the joints that may move; those off the chain from reference to tip stay as they are.
+    frame: the frame to place, such as the tool frame of an arm.
+    target_pose: relative_to_from_frame.
+    joints: names of the joints that may move; those off the chain from ``relative_to`` to ``frame`` stay as they are.
     q: (n_joints,) values of all joints, and the first start.
-    reference: frame that the target is relative to; the root of the tip if omitted. It may be moved by the joints
-        too.
-    position_only: place the origin of the tip and leave its orientation open.
+    relative_to: the frame that the target pose is relative to; the root of the frame's tree if omitted. The joints may
+        move it too.
+    position_only: place the origin of the frame and leave its orientation open.
     seed: of the random configurations; the same seed gives the same result.
     restarts: random configurations to try after ``q``.
     iterations: steps of one try.
@@ -151,18 +151,18 @@ Args:
 
 Raises:
     UnknownNameError: a frame or joint that is not in the scene.
-    DisconnectedError: tip and reference are in different trees.
+    DisconnectedError: ``frame`` and ``relative_to`` are in different trees.
     ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option that makes no
         sense.)");
 }
 
 void bind_several_solutions(nb::module_& m) {
-    m.def("inverse_kinematics_solutions", &inverse_kinematics_solutions, nb::arg("scene"), nb::arg("tip"),
-          nb::kw_only(), nb::arg("target"), nb::arg("joints"), nb::arg("q"), nb::arg("count"),
-          nb::arg("world") = nb::none(), nb::arg("separation") = 0.1, nb::arg("reference") = nb::none(),
+    m.def("inverse_kinematics_solutions", &inverse_kinematics_solutions, nb::arg("scene"), nb::arg("frame"),
+          nb::kw_only(), nb::arg("target_pose"), nb::arg("joints"), nb::arg("q"), nb::arg("count"),
+          nb::arg("world") = nb::none(), nb::arg("separation") = 0.1, nb::arg("relative_to") = nb::none(),
           nb::arg("position_only") = false, nb::arg("seed") = 0, nb::arg("restarts") = 100, nb::arg("iterations") = 100,
           nb::arg("position_tolerance") = 1e-5, nb::arg("rotation_tolerance") = 1e-5,
-          R"(Find several different joint values that put the tip frame at a pose.
+          R"(Find several different joint values that put a frame at a pose.
 
 Tries ``q`` and then random configurations until ``count`` solutions are found or the restarts are used up. When the
 first one collides in frames that have the same relative pose in every solution, such as the hand and a wall, all
@@ -170,15 +170,16 @@ would, and the search ends.
 
 Args:
     scene: the version of the scene.
-    tip: frame to place.
-    target: reference_from_tip.
+    frame: the frame to place, such as the tool frame of an arm.
+    target_pose: relative_to_from_frame.
     joints: names of the joints that may move.
     q: (n_joints,) values of all joints, and the first start.
     count: how many solutions to find.
     world: keep only configurations that are free in this world; all if omitted.
     separation: two solutions differ by more than this in some joint, radians or metres.
-    reference: frame that the target is relative to; the root of the tip if omitted. The joints may move it too.
-    position_only: place the origin of the tip and leave its orientation free.
+    relative_to: the frame that the target pose is relative to; the root of the frame's tree if omitted. The joints may
+        move it too.
+    position_only: place the origin of the frame and leave its orientation free.
     seed: of the random configurations; the same seed gives the same result.
     restarts: random configurations to try after ``q``.
     iterations: steps of one try.
@@ -187,7 +188,7 @@ Args:
 
 Raises:
     UnknownNameError: a frame or joint that is not in the scene.
-    DisconnectedError: tip and reference are in different trees.
+    DisconnectedError: ``frame`` and ``relative_to`` are in different trees.
     ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option out of its range.)");
 }
 

@@ -31,14 +31,14 @@ void bind_kinematics_properties(nb::class_<Kinematics>& cls) {
 
 void bind_pose_queries(nb::class_<Kinematics>& cls) {
     cls.def("pose",
-            [](const Kinematics& k, std::string_view target, const std::optional<std::string_view>& reference) {
-        return in_range(reference ? k.pose(target, *reference) : k.pose(target));
-    }, nb::arg("target"), nb::arg("reference") = nb::none(),
-            R"(Return the pose of one frame relative to another at this configuration: reference_from_target.
+            [](const Kinematics& k, std::string_view frame, const std::optional<std::string_view>& relative_to) {
+        return in_range(relative_to ? k.pose(frame, *relative_to) : k.pose(frame));
+    }, nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(),
+            R"(Return the pose of one frame relative to another at this configuration: relative_to_from_frame.
 
 Args:
-    target: the frame of which the pose is returned.
-    reference: the frame it is relative to; the root of its tree if omitted.
+    frame: the frame of which the pose is returned.
+    relative_to: the frame it is relative to; the root of its tree if omitted.
 
 Raises:
     UnknownNameError: no such frame.
@@ -66,25 +66,24 @@ Raises:
 
 void bind_velocity_queries(nb::class_<Kinematics>& cls) {
     cls.def("twist",
-            [](const Kinematics& k, std::string_view target, const std::optional<std::string_view>& reference,
+            [](const Kinematics& k, std::string_view frame, const std::optional<std::string_view>& relative_to,
                const std::optional<std::string_view>& axes) {
         if (k.qd().size() != k.q().size())
             throw Error(ErrorKind::configuration, "a twist needs the velocities of the joints: scene.at(q, qd)");
         const SceneGraph& scene = k.scene();
-        const std::string from =
-            reference ? std::string(*reference) : scene.record(scene.root_of(scene.record(target).id)).name->text;
-        return make_array(k.twist(target, from, axes ? *axes : std::string_view(from)));
+        const std::string_view from = reference_frame(scene, frame, relative_to);
+        return make_array(k.twist(frame, from, axes ? *axes : from));
     },
-            nb::arg("target"), nb::arg("reference") = nb::none(), nb::kw_only(), nb::arg("axes") = nb::none(),
+            nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("axes") = nb::none(),
             R"(Return the twist (6,) that the joint velocities give. O(depth).
 
-Linear part (m/s) of the target's origin, then angular part (rad/s). In the notation of relations it is
-``(target|its body, body of the reference, [axes])``.
+Linear part (m/s) of the frame's origin, then angular part (rad/s). In the notation of relations it is
+``(frame|its body, body of relative_to, [axes])``.
 
 Args:
-    target: the frame whose body moves, and whose origin is the point.
-    reference: a frame of the body relative to which it moves; the root if omitted.
-    axes: the frame in whose axes the numbers are; the reference if omitted, the target for the body-fixed twist.
+    frame: the frame whose body moves, and whose origin is the point.
+    relative_to: a frame of the body relative to which it moves; the root of its tree if omitted.
+    axes: the frame in whose axes the numbers are; ``relative_to`` if omitted, ``frame`` for the body-fixed twist.
 
 Raises:
     UnknownNameError: no such frame.

@@ -102,23 +102,24 @@ const char* name_of(Measurement::Kind kind) {
     }
 }
 
-Measurement of_bearing(const std::string& target, const std::string& reference, const ArrayArgument& direction,
-                       double deviation, const std::optional<ArrayArgument>& point) {
+Measurement of_bearing(const std::string& frame, const ArrayArgument& direction,
+                       const std::optional<std::string>& relative_to, double deviation,
+                       const std::optional<ArrayArgument>& point) {
     const Vector3 v = read_vector3(direction, "direction");
     if (!(norm(v) > 0.0)) throw Error(ErrorKind::scene, "direction is zero, which points nowhere");
     const double variance = read_deviation(deviation, "bearing") * deviation;
-    return {Measurement::Kind::bearing,    target, reference, {}, (1.0 / norm(v)) * v, 0.0, point_or_origin(point),
+    return {Measurement::Kind::bearing,    frame, relative_to, {}, (1.0 / norm(v)) * v, 0.0, point_or_origin(point),
             {variance, 0.0, 0.0, variance}};
 }
 
-Measurement of_range(const std::string& target, const std::string& reference, double distance, double deviation,
-                     const std::optional<ArrayArgument>& point) {
+Measurement of_range(const std::string& frame, double distance, const std::optional<std::string>& relative_to,
+                     double deviation, const std::optional<ArrayArgument>& point) {
     if (!std::isfinite(distance) || distance < 0.0)
         throw Error(ErrorKind::scene,
                     "distance must be a finite number and not negative, not " + std::to_string(distance));
     return {Measurement::Kind::range,
-            target,
-            reference,
+            frame,
+            relative_to,
             {},
             {},
             distance,
@@ -183,72 +184,74 @@ Raises:
 
 void bind_pose_measurements(nb::class_<Measurement>& cls) {
     cls.def_static("of_pose",
-                   [](const std::string& target, const std::string& reference, const Pose& pose,
-                      const ArrayArgument& covariance) {
+                   [](const std::string& frame, const Pose& pose, const ArrayArgument& covariance,
+                      const std::optional<std::string>& relative_to) {
         read_covariance(covariance, "covariance");
-        return Measurement{Measurement::Kind::pose, target, reference, pose, {}, 0.0, {}, read_square(covariance, 6)};
+        return Measurement{Measurement::Kind::pose, frame, relative_to, pose, {}, 0.0, {}, read_square(covariance, 6)};
     },
-                   nb::arg("target"), nb::arg("reference"), nb::arg("pose"), nb::arg("covariance"),
+                   nb::arg("frame"), nb::arg("pose"), nb::kw_only(), nb::arg("covariance"),
+                   nb::arg("relative_to") = nb::none(),
                    R"(Make a measurement of a pose.
 
 Args:
-    target: the frame that is measured.
-    reference: the frame it is measured from.
-    pose: the measured reference_from_target.
-    covariance: (6, 6) of [rho, theta], metres and radians, in the axes of the measured target.
+    frame: the frame that is measured.
+    pose: the measured relative_to_from_frame.
+    covariance: (6, 6) of [rho, theta], metres and radians, in the axes of the measured frame.
+    relative_to: the frame it is measured from; the root of its tree if omitted.
 
 Raises:
     SceneError: non-finite numbers, or a covariance that is not symmetric positive semi-definite.)")
         .def_static("of_position",
-                    [](const std::string& target, const std::string& reference, const ArrayArgument& position,
-                       const ArrayArgument& covariance, const std::optional<ArrayArgument>& point) {
+                    [](const std::string& frame, const ArrayArgument& position, const ArrayArgument& covariance,
+                       const std::optional<std::string>& relative_to, const std::optional<ArrayArgument>& point) {
         return Measurement{Measurement::Kind::position,
-                           target,
-                           reference,
+                           frame,
+                           relative_to,
                            {},
                            read_vector3(position, "position"),
                            0.0,
                            point_or_origin(point),
                            read_square(covariance, 3)};
     },
-                    nb::arg("target"), nb::arg("reference"), nb::arg("position"), nb::arg("covariance"), nb::kw_only(),
-                    nb::arg("point") = nb::none(), R"(Make a measurement of the position of a point of the target.
+                    nb::arg("frame"), nb::arg("position"), nb::kw_only(), nb::arg("covariance"),
+                    nb::arg("relative_to") = nb::none(), nb::arg("point") = nb::none(),
+                    R"(Make a measurement of the position of a point of a frame.
 
 Args:
-    target: the frame that is measured.
-    reference: the frame it is measured from.
-    position: (3,) metres, in the axes of the reference.
-    covariance: (3, 3) m^2, in the axes of the reference.
-    point: (3,) metres, in the axes of the target; its origin if omitted.
+    frame: the frame that is measured.
+    position: (3,) metres, in the axes of ``relative_to``.
+    covariance: (3, 3) m^2, in the axes of ``relative_to``.
+    relative_to: the frame it is measured from; the root of its tree if omitted.
+    point: (3,) metres, in the axes of the frame; its origin if omitted.
 
 Raises:
     SceneError: non-finite numbers, or a covariance that is not symmetric positive semi-definite.)");
 }
 
 void bind_distance_measurements(nb::class_<Measurement>& cls) {
-    cls.def_static("of_bearing", &of_bearing, nb::arg("target"), nb::arg("reference"), nb::arg("direction"),
-                   nb::kw_only(), nb::arg("deviation"), nb::arg("point") = nb::none(),
-                   R"(Make a measurement of the direction to a point of the target.
+    cls.def_static("of_bearing", &of_bearing, nb::arg("frame"), nb::arg("direction"), nb::kw_only(),
+                   nb::arg("relative_to") = nb::none(), nb::arg("deviation"), nb::arg("point") = nb::none(),
+                   R"(Make a measurement of the direction to a point of a frame.
 
 Args:
-    target: the frame that is measured.
-    reference: the frame it is measured from.
-    direction: (3,) of any length, in the axes of the reference.
+    frame: the frame that is measured.
+    direction: (3,) of any length, in the axes of ``relative_to``.
+    relative_to: the frame it is measured from; the root of its tree if omitted.
     deviation: standard deviation in radians, the same in every direction across.
-    point: (3,) metres, in the axes of the target; its origin if omitted.
+    point: (3,) metres, in the axes of the frame; its origin if omitted.
 
 Raises:
     SceneError: non-finite numbers, a zero direction, or a negative deviation.)")
-        .def_static("of_range", &of_range, nb::arg("target"), nb::arg("reference"), nb::arg("distance"), nb::kw_only(),
-                    nb::arg("deviation"), nb::arg("point") = nb::none(),
-                    R"(Make a measurement of the distance of a point of the target from the reference's origin.
+        .def_static("of_range", &of_range, nb::arg("frame"), nb::arg("distance"), nb::kw_only(),
+                    nb::arg("relative_to") = nb::none(), nb::arg("deviation"), nb::arg("point") = nb::none(),
+                    R"(Make a measurement of the distance of a point of a frame from another frame's origin.
 
 Args:
-    target: the frame that is measured.
-    reference: the frame it is measured from.
+    frame: the frame that is measured.
     distance: metres.
+    relative_to: the frame from whose origin it is measured; the root of its tree if omitted.
     deviation: standard deviation in metres.
-    point: (3,) metres, in the axes of the target; its origin if omitted.
+    point: (3,) metres, in the axes of the frame; its origin if omitted.
 
 Raises:
     SceneError: non-finite numbers, a negative distance, or a negative deviation.)");
@@ -257,12 +260,14 @@ Raises:
 void bind_measurement_properties(nb::class_<Measurement>& cls) {
     cls.def_prop_ro("kind", [](const Measurement& z) { return name_of(z.kind); },
                     "``pose``, ``position``, ``bearing`` or ``range``.")
-        .def_prop_ro("target", [](const Measurement& z) { return z.target; }, "The frame that is measured.")
-        .def_prop_ro("reference", [](const Measurement& z) { return z.reference; }, "The frame it is measured from.")
+        .def_prop_ro("frame", [](const Measurement& z) { return z.target; }, "The frame that is measured.")
+        .def_prop_ro("relative_to", [](const Measurement& z) { return z.reference; },
+                     "The frame it is measured from; None: the root of its tree.")
         .def_prop_ro("covariance", [](const Measurement& z) { return make_array(z.covariance, {z.size(), z.size()}); },
                      "(m, m) of what was measured, read-only.")
         .def("__repr__", [](const Measurement& z) {
-        return std::string("Measurement(") + name_of(z.kind) + " of '" + z.target + "' in '" + z.reference + "')";
+        return std::string("Measurement(") + name_of(z.kind) + " of '" + z.target + "' in " +
+               (z.reference ? "'" + *z.reference + "'" : "its root") + ")";
     });
 }
 

@@ -309,33 +309,33 @@ Raises:
 }
 
 void bind_straight_line(nb::module_& m) {
-    m.def("straight_line", &follow_line, nb::arg("scene"), nb::arg("tip"), nb::kw_only(), nb::arg("start"),
-          nb::arg("target"), nb::arg("joints"), nb::arg("world") = nb::none(), nb::arg("reference") = nb::none(),
+    m.def("straight_line", &follow_line, nb::arg("scene"), nb::arg("frame"), nb::kw_only(), nb::arg("start"),
+          nb::arg("target_pose"), nb::arg("joints"), nb::arg("world") = nb::none(), nb::arg("relative_to") = nb::none(),
           nb::arg("position_step") = 0.005, nb::arg("rotation_step") = 0.05, nb::arg("max_joint_jump") = 0.3,
           nb::arg("deviation") = 0.0005, nb::arg("resolution") = 0.01, nb::arg("position_only") = false,
-          R"(Move the tip frame straight to a target: translation linearly, rotation along the shorter arc.
+          R"(Move a frame straight to a target pose: translation linearly, rotation along the shorter arc.
 
 Inverse kinematics is solved at each step from the solution before, without restarts, so the arm does not change its
 posture on the path.
 
 Args:
     scene: the version of the scene.
-    tip: frame to move.
+    frame: the frame to move, such as the tool frame of an arm.
     start: (n_joints,) full configuration where the motion begins.
-    target: reference_from_tip at the end.
+    target_pose: relative_to_from_frame at the end.
     joints: names of the joints that may move.
     world: what must not collide; None for no collision check.
-    reference: frame that the target is relative to; the root of the tip if omitted.
+    relative_to: the frame that the target pose is relative to; the root of the frame's tree if omitted.
     position_step: metres between two solutions.
     rotation_step: radians between two solutions.
     max_joint_jump: largest change of any joint between two solutions, radians or metres.
-    deviation: metres that the tip may leave the line between two rows of the path.
+    deviation: metres that the frame's origin may leave the line between two rows of the path.
     resolution: of the collision check, radians or metres of any joint.
-    position_only: keep the origin of the tip on the line and leave its orientation open.
+    position_only: keep the origin of the frame on the line and leave its orientation open.
 
 Raises:
     UnknownNameError: a joint or frame that is not in the scene.
-    DisconnectedError: tip and reference are in different trees.
+    DisconnectedError: ``frame`` and ``relative_to`` are in different trees.
     ConfigurationError: a start of the wrong length or outside the limits, an option that makes no sense.)");
 }
 

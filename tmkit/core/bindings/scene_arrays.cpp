@@ -84,40 +84,42 @@ Raises:
 }
 
 void bind_arrays_pose_queries(nb::class_<SceneArrays>& cls) {
-    cls.def("pose",
-            [](const SceneArrays& self, std::string_view target, const std::optional<std::string_view>& reference,
-               const std::optional<ArrayArgument>& q) {
-        return in_range(self.pose(target, reference, GivenConfiguration(q, self).configuration));
+    cls.def(
+           "pose",
+           [](const SceneArrays& self, std::string_view frame, const std::optional<std::string_view>& relative_to,
+              const std::optional<ArrayArgument>& q) {
+        return in_range(self.pose(frame, relative_to, GivenConfiguration(q, self).configuration));
     },
-            nb::arg("target"), nb::arg("reference") = nb::none(), nb::kw_only(), nb::arg("q") = nb::none(),
-            R"(Return reference_from_target. O(depth); O(1) without reference and q.
+           nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
+           R"(Return the pose of one frame relative to another: relative_to_from_frame. O(depth); O(1) without relative_to and q.
 
 The same bits as ``SceneGraph.pose`` gives at this configuration.
 
 Args:
-    target: the frame of which the pose is returned.
-    reference: the frame it is relative to; the root of its tree if omitted.
+    frame: the frame of which the pose is returned.
+    relative_to: the frame it is relative to; the root of its tree if omitted.
     q: configuration (n_joints,); the present one if omitted.
 
 Raises:
     UnknownNameError: no such frame.
     DisconnectedError: the frames are in different trees.
     ConfigurationError: q has the wrong length or non-finite numbers.)")
-        .def("pose",
-             [](const SceneArrays& self, std::string_view target, const std::optional<std::string_view>& reference,
-                double stamp, const std::optional<ArrayArgument>& q, std::string_view policy) {
+        .def(
+            "pose",
+            [](const SceneArrays& self, std::string_view frame, const std::optional<std::string_view>& relative_to,
+               double stamp, const std::optional<ArrayArgument>& q, std::string_view policy) {
         return in_range(
-            self.pose(target, reference, GivenConfiguration(q, self).configuration, {stamp, stamp_policy(policy)}));
+            self.pose(frame, relative_to, GivenConfiguration(q, self).configuration, {stamp, stamp_policy(policy)}));
     },
-             nb::arg("target"), nb::arg("reference") = nb::none(), nb::kw_only(), nb::arg("stamp"),
-             nb::arg("q") = nb::none(), nb::arg("policy") = "interpolated",
-             R"(Return reference_from_target at a time, by the stamped poses of the edges on the path.
+            nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("stamp"),
+            nb::arg("q") = nb::none(), nb::arg("policy") = "interpolated",
+            R"(Return the pose of one frame relative to another at a time, by the stamped poses of the edges on the path.
 
 O(depth + poses of the edges). The same bits as ``SceneGraph.pose`` for this configuration and stamp.
 
 Args:
-    target: the frame of which the pose is returned.
-    reference: the frame it is relative to; the root of its tree if omitted.
+    frame: the frame of which the pose is returned.
+    relative_to: the frame it is relative to; the root of its tree if omitted.
     stamp: seconds.
     q: (n_joints,) configuration, radians or metres; the present one if omitted.
     policy: between two stamps: ``closest``, ``preceding``, ``interpolated`` or ``screw``.
@@ -160,18 +162,18 @@ Raises:
 Raises:
     UnknownNameError: no such frame.)")
         .def("twist_from_stamps",
-             [](const SceneArrays& self, std::string_view target, std::string_view reference, double first,
-                double second, const std::optional<ArrayArgument>& q, std::string_view policy) {
-        return make_array(self.twist_from_stamps(target, reference, first, second,
+             [](const SceneArrays& self, std::string_view frame, const std::optional<std::string_view>& relative_to,
+                double first, double second, const std::optional<ArrayArgument>& q, std::string_view policy) {
+        return make_array(self.twist_from_stamps(frame, relative_to, first, second,
                                                  GivenConfiguration(q, self).configuration, stamp_policy(policy)));
     },
-             nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("first"), nb::arg("second"),
+             nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("first"), nb::arg("second"),
              nb::arg("q") = nb::none(), nb::arg("policy") = "interpolated",
              R"(Return (6,) the constant twist between the poses at two stamps, as ``SceneGraph.twist_from_stamps``.
 
 Args:
-    target: the frame that moves.
-    reference: the frame relative to which it moves.
+    frame: the frame that moves.
+    relative_to: the frame relative to which it moves; the root of its tree if omitted.
     first: stamp of the first pose, seconds.
     second: a later stamp, seconds.
     q: (n_joints,) configuration, radians or metres; the present one if omitted.
@@ -203,14 +205,14 @@ Raises:
         .def_prop_ro("twist_frames", [](const SceneArrays& self) { return tuple_of(self.twist_frames()); },
                      "Names of the frames that have a twist edge, in insertion order.")
         .def("twist_path",
-             [](const SceneArrays& self, std::string_view from, std::string_view to) {
+             [](const SceneArrays& self, std::string_view to, std::string_view from) {
         return tuple_of(self.twist_path(from, to));
-    }, nb::arg("reference"), nb::arg("body"),
+    }, nb::arg("body"), nb::kw_only(), nb::arg("relative_to_body"),
              R"(Return the frames whose twist edges lead from one body to another. O(t) for t twist edges.
 
 Args:
-    reference: the body to start from.
     body: the body to reach.
+    relative_to_body: the body to start from.
 
 Returns:
     Names of the frames, nearest to the body first; none when there is no path.

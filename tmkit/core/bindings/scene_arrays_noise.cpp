@@ -38,24 +38,24 @@ Zeros when exact.
 Raises:
     UnknownNameError: no such frame.)")
         .def("gaussian_pose",
-             [](SceneArrays& self, std::string_view target, std::string_view reference,
+             [](SceneArrays& self, std::string_view frame, const std::optional<std::string_view>& relative_to,
                 const std::optional<ArrayArgument>& q) {
-        if (!q) return in_range(self.gaussian_pose(target, reference));
+        if (!q) return in_range(self.gaussian_pose(frame, relative_to));
         const HeldVector numbers(*q, "q", [&] { return self.joint_count(); });
-        return in_range(self.gaussian_pose(target, reference, numbers.numbers()));
+        return in_range(self.gaussian_pose(frame, relative_to, numbers.numbers()));
     },
-             nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(),
+             nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
              R"(Return the pose of one frame relative to another with its covariance. O(depth).
 
 The same bits as ``SceneGraph.gaussian_pose``. For the writer: it works in the arrays' own scratch.
 
 Args:
-    target: the frame of which the pose is returned.
-    reference: the frame it is relative to.
+    frame: the frame of which the pose is returned.
+    relative_to: the frame it is relative to; the root of its tree if omitted.
     q: (n_joints,) configuration, radians or metres; the present one if omitted.
 
 Returns:
-    reference_from_target.
+    relative_to_from_frame.
 
 Raises:
     UnknownNameError: no such frame.

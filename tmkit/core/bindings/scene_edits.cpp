@@ -85,13 +85,13 @@ Raises:
 template <class Self>
 void bind_twist_edits(auto& cls) {
     cls.def("set_twist",
-            [](Self self, std::string_view frame, const std::string& reference, const ArrayArgument& vector,
+            [](Self self, std::string_view frame, const ArrayArgument& vector, const std::string& reference,
                const std::optional<ArrayArgument>& covariance) {
         TwistEdge edge = read_twist_edge(reference, vector);
         edge.noise = own_twist_noise(covariance, frame, reference);
         return apply_edit(self, [&](auto& s) { put_twist(s, frame, edge); });
     },
-            nb::arg("frame"), nb::arg("reference"), nb::arg("vector"), nb::kw_only(),
+            nb::arg("frame"), nb::arg("vector"), nb::kw_only(), nb::arg("relative_to_body"),
             nb::arg("covariance") = nb::none(),
             text_for<Self>(R"(Set how a frame moves relative to another body: a twist edge.
 
@@ -99,15 +99,15 @@ void bind_twist_edits(auto& cls) {
 
 Args:
     frame: the frame whose body moves.
-    reference: the body relative to which it moves.
-    vector: (6,) twist of the frame's body relative to the reference body, at the frame's origin and in its axes:
+    vector: (6,) twist of the frame's body relative to ``relative_to_body``, at the frame's origin and in its axes:
         linear part in m/s, then angular part in rad/s.
+    relative_to_body: the body relative to which it moves.
     covariance: (6, 6) of the vector, symmetric positive semi-definite; None or zero: exact. Its error comes from a
         source of its own and is the same for as long as the edge has this value.
 
 Raises:
     UnknownNameError: no such frame or body.
-    SceneError: the frame is on the reference body; it has a twist relative to another one; the twist is already
+    SceneError: the frame is on ``relative_to_body``; it has a twist relative to another one; the twist is already
         given by a path of twists from that body to a frame joined to it by poses; a path of twists leads back; a
         number is not finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.{|
     CapacityError: no room for another.})")

@@ -23,8 +23,9 @@ void condition(SceneEdit& edit, const Measurement& measurement, const double* q,
     const ConditionReport report = attempt.condition(measurement, q, options_of(iterations));
     if (!report.converged && !iterations)
         throw Error(ErrorKind::scene,
-                    "conditioning on the measurement of '" + measurement.target + "' in '" + measurement.reference +
-                        "' did not come to rest in " + std::to_string(report.iterations) +
+                    "conditioning on the measurement of '" + measurement.target + "' in " +
+                        (measurement.reference ? "'" + *measurement.reference + "'" : "its root") +
+                        " did not come to rest in " + std::to_string(report.iterations) +
                         " iterations: it lies too far from what is expected for the errors that are known; look at "
                         "scene.innovation, and give iterations= to take what was reached");
     edit = std::move(attempt);

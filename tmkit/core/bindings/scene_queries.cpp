@@ -89,12 +89,12 @@ void write_pose(double* row, const Pose& pose) {
     std::copy(pose.quat_xyzw.begin(), pose.quat_xyzw.end(), row + 3);
 }
 
-ReadOnlyArray pose_batch(const SceneGraph& scene, std::string_view target, std::string_view reference,
-                         const ArrayArgument& q) {
+ReadOnlyArray pose_batch(const SceneGraph& scene, std::string_view frame,
+                         const std::optional<std::string_view>& relative_to, const ArrayArgument& q) {
     const std::vector<double> rows = read_matrix(q, "q", scene.joint_count());
     const std::size_t columns = scene.joint_count(), count = columns ? rows.size() / columns : nb::len(q.value);
     std::vector<double> poses(7 * count);
-    const std::string to(target), from(reference);
+    const std::string to(frame), from(reference_frame(scene, frame, relative_to));
     {
         nb::gil_scoped_release release;
         for (std::size_t i = 0; i < count; ++i)
@@ -169,18 +169,19 @@ Raises:
 }
 
 void bind_batch_queries(nb::class_<SceneGraph>& cls) {
-    cls.def("pose_batch", &pose_batch, nb::arg("target"), nb::arg("reference"), nb::arg("q"),
+    cls.def("pose_batch", &pose_batch, nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(),
+            nb::arg("q"),
             R"(Return the pose of one frame relative to another for many configurations. O(m depth).
 
-Other threads run meanwhile. Row i has the bits of ``pose(target, reference, q=q[i])``.
+Other threads run meanwhile. Row i has the bits of ``pose(frame, relative_to=relative_to, q=q[i])``.
 
 Args:
-    target: the frame of which the pose is returned.
-    reference: the frame it is relative to.
+    frame: the frame of which the pose is returned.
+    relative_to: the frame it is relative to; the root of its tree if omitted.
     q: (m, n_joints) configurations, radians or metres.
 
 Returns:
-    (m, 7) reference_from_target: x, y, z, qx, qy, qz, qw; read-only.
+    (m, 7) relative_to_from_frame: x, y, z, qx, qy, qz, qw; read-only.
 
 Raises:
     UnknownNameError: no such frame.
@@ -212,16 +213,16 @@ so that q and -q, one rotation, make two scenes.)");
 
 void bind_pose_query(nb::class_<SceneGraph>& cls) {
     cls.def("pose",
-            [](const SceneGraph& s, std::string_view target, std::string_view reference,
+            [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
                const std::optional<ArrayArgument>& q) {
-        return in_range(s.pose(target, reference, ConfigurationArgument(q, s).get()));
+        return in_range(s.pose(frame, reference_frame(s, frame, relative_to), ConfigurationArgument(q, s).get()));
     },
-            nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("q") = nb::none(),
-            R"(Return the pose of one frame relative to another: reference_from_target. O(depth log n).
+            nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
+            R"(Return the pose of one frame relative to another: relative_to_from_frame. O(depth log n).
 
 Args:
-    target: the frame of which the pose is returned.
-    reference: the frame it is relative to, and in whose axes the coordinates are.
+    frame: the frame of which the pose is returned.
+    relative_to: the frame it is relative to, and in whose axes the coordinates are; the root of its tree if omitted.
     q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
 
 Raises:
@@ -232,19 +233,20 @@ Raises:
 
 void bind_timed_pose_query(nb::class_<SceneGraph>& cls) {
     cls.def("pose",
-            [](const SceneGraph& s, std::string_view target, std::string_view reference, double stamp,
-               const std::optional<ArrayArgument>& q, std::string_view policy) {
-        return in_range(s.pose(target, reference, ConfigurationArgument(q, s).get(), {stamp, stamp_policy(policy)}));
+            [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
+               double stamp, const std::optional<ArrayArgument>& q, std::string_view policy) {
+        return in_range(s.pose(frame, reference_frame(s, frame, relative_to), ConfigurationArgument(q, s).get(),
+                               {stamp, stamp_policy(policy)}));
     },
-            nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("stamp"), nb::arg("q") = nb::none(),
-            nb::arg("policy") = "interpolated",
+            nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("stamp"),
+            nb::arg("q") = nb::none(), nb::arg("policy") = "interpolated",
             R"(Return the pose of one frame relative to another at a time, by stamped poses. O(depth log n).
 
 Edges without stamped poses keep their pose; joints are at q.
 
 Args:
-    target: the frame of which the pose is returned.
-    reference: the frame it is relative to, and in whose axes the coordinates are.
+    frame: the frame of which the pose is returned.
+    relative_to: the frame it is relative to, and in whose axes the coordinates are; the root of its tree if omitted.
     stamp: seconds.
     q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
     policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer), of the ``preceding``,
@@ -275,22 +277,22 @@ Raises:
 Raises:
     UnknownNameError: no such frame.)")
         .def("twist_from_stamps",
-             [](const SceneGraph& s, std::string_view target, std::string_view reference, double first, double second,
-                const std::optional<ArrayArgument>& q, std::string_view policy) {
-        return make_array(s.twist_from_stamps(target, reference, first, second, ConfigurationArgument(q, s).get(),
-                                              stamp_policy(policy)));
+             [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
+                double first, double second, const std::optional<ArrayArgument>& q, std::string_view policy) {
+        return make_array(s.twist_from_stamps(frame, reference_frame(s, frame, relative_to), first, second,
+                                              ConfigurationArgument(q, s).get(), stamp_policy(policy)));
     },
-             nb::arg("target"), nb::arg("reference"), nb::kw_only(), nb::arg("first"), nb::arg("second"),
+             nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("first"), nb::arg("second"),
              nb::arg("q") = nb::none(), nb::arg("policy") = "interpolated",
              R"(Return (6,) the constant twist of a frame relative to another between two stamps.
 
-It leads from the pose at the first stamp to that at the second. It is the twist of the target's body, at the
-target's origin and in its axes, linear part first (m/s, rad/s): what ``set_twist`` takes, relative to the body of
-the reference frame.
+It leads from the pose at the first stamp to that at the second. It is the twist of the frame's body, at the
+frame's origin and in its axes, linear part first (m/s, rad/s): what ``set_twist`` takes, relative to the body of
+``relative_to``.
 
 Args:
-    target: the frame that moves.
-    reference: the frame relative to which it moves.
+    frame: the frame that moves.
+    relative_to: the frame relative to which it moves; the root of its tree if omitted.
     first: stamp of the first pose, seconds.
     second: a later stamp, seconds.
     q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.

@@ -146,16 +146,16 @@ Raises:
         return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(names)));
     }, "Names of the frames that have a twist edge, in insertion order.")
         .def("twist_path",
-             [](const SceneGraph& s, std::string_view from, std::string_view to) {
+             [](const SceneGraph& s, std::string_view to, std::string_view from) {
         std::vector<std::string> names;
         for (FrameId id : s.twist_path(s.body_id(from), s.body_id(to))) names.push_back(s.record(id).name->text);
         return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(names)));
-    }, nb::arg("reference"), nb::arg("body"),
+    }, nb::arg("body"), nb::kw_only(), nb::arg("relative_to_body"),
              R"(Return the frames whose twist edges lead from one body to another. O(t) for t twist edges.
 
 Args:
-    reference: the body to start from.
     body: the body to reach.
+    relative_to_body: the body to start from.
 
 Returns:
     Names of the frames, nearest to the body first; none when there is no path.

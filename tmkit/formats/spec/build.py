@@ -224,7 +224,8 @@ def _add_twists(edit: SceneEdit, drafts: Iterable[FrameSpec]) -> None:
     for draft in drafts:
         if draft.twist is not None:
             with reported(draft.place):
-                edit.set_twist(draft.name, *draft.twist)
+                body, vector = draft.twist
+                edit.set_twist(draft.name, vector, relative_to_body=body)
                 edit.set_twist_noise(draft.name, draft.twist_noise)
 
 

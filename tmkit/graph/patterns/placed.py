@@ -102,17 +102,17 @@ class PlacedScene:
                 self._roots[frame] = self._scene.root(frame)
         return self._roots[a] == self._roots[b]
 
-    def pose(self, target: str, reference: str) -> Pose:
-        """Return the pose of ``target`` relative to ``reference``.
+    def pose(self, frame: str, *, relative_to: str) -> Pose:
+        """Return the pose of a frame relative to another.
 
         Args:
-            target: a frame.
-            reference: a frame.
+            frame: a frame.
+            relative_to: a frame.
 
         Raises:
             DisconnectedError: the frames stand in different trees.
         """
-        return self.kinematics.pose(target, reference)
+        return self.kinematics.pose(frame, relative_to=relative_to)
 
     def direction(self, frame: str, axis: ArrayLike) -> Vector:
         """Return an axis of a frame in the axes of its root, (3,).

@@ -120,7 +120,7 @@ class At(_Placed):
     rotation_tolerance: float = field(default=0.01, kw_only=True)
 
     def _holds(self, placed: PlacedScene, a: str, b: str) -> bool:
-        metres, radians = placed.pose(a, b).distance(self.pose)
+        metres, radians = placed.pose(a, relative_to=b).distance(self.pose)
         return metres <= self.tolerance and radians <= self.rotation_tolerance
 
 

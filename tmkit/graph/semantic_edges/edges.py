@@ -71,4 +71,4 @@ def add_edge(
         return with_pose_edge(scene, head.name, tail.name, value, Fixed())
     if kind == "pose":
         raise SemanticError.of("add_edge(pose)", [Violation("a pose edge holds a pose", repr(value)[:80])])
-    return scene.set_twist(head.name, tail.name, value)
+    return scene.set_twist(head.name, value, relative_to_body=tail.name)

@@ -71,7 +71,7 @@ def integrate(scene: SceneGraph, dt: float) -> SceneGraph:
             raise NumberOverflowError(
                 f"the motion of '{frame}' in {dt:g} s is beyond the range of floating-point numbers"
             )
-        pose = scene.pose(frame, _parent(scene, frame)) @ Pose.exp(motion)
+        pose = scene.pose(frame, relative_to=_parent(scene, frame)) @ Pose.exp(motion)
         noise: EdgeNoise | Maps | None = scene.noise(frame)
         if error is not None or (noise is not None and motion.any()):
             back = adjoint(Pose.exp(-motion))
@@ -154,7 +154,7 @@ def finite_difference(
             _require_same_edge(earlier, later, frame)
             before, after = earlier.local_pose(frame), later.local_pose(frame)
             motion = np.zeros(6) if before == after else np.array((before.inverse() @ after).log())
-            edit.set_twist(frame, body_of(later, _parent(later, frame)), motion / dt)
+            edit.set_twist(frame, motion / dt, relative_to_body=body_of(later, _parent(later, frame)))
             back = inverse_right_jacobian(motion) / dt
             noise = _summed((back, later.noise(frame)), (-back @ adjoint(Pose.exp(-motion)), earlier.noise(frame)))
             edit.set_twist_noise(frame, noise)

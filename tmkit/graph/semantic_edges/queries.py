@@ -263,7 +263,8 @@ def _explained(scene: SceneGraph, coord: Any) -> Vector:
     check_names(scene, coord)
     rule = f"a path of twists leads from body '{coord.ref_body}' to body '{coord.body}'"
     why, repair = "there is none", "add what is missing with add_twist, also where nothing moves; or ask with qd"
-    if scene.twist_path(coord.ref_body, coord.body) or scene.twist_path(coord.body, coord.ref_body):
+    there, back = (coord.body, coord.ref_body), (coord.ref_body, coord.body)
+    if any(scene.twist_path(body, relative_to_body=other) for body, other in (there, back)):
         why = f"there is one, but poses do not join its frames to '{getattr(coord, 'point', coord.coord)}'"
         repair = "add what is missing with add_pose"
     raise SemanticError.of(f"relate({coord!r})", [Violation(rule, why, repair=repair)])
@@ -284,7 +285,7 @@ def _joint_twist(scene: SceneGraph, coord: Any, point: str | None, q: ArrayLike 
             raise SemanticError.of(f"relate({coord!r})", [Violation(rule, "there is none")])
         ends.append(frame)
     moving = ends[0] if point is None or is_on_reference(scene, coord) else point
-    twist = at.twist(moving, ends[1], axes=coord.coord)
+    twist = at.twist(moving, relative_to=ends[1], axes=coord.coord)
     if point is None or moving == point:
         return twist
     return np.concatenate([twist[:3] + np.cross(twist[3:], _way(scene, point, moving, coord.coord, q)), twist[3:]])
@@ -317,7 +318,7 @@ def transport(
     force, torque = wrench.numbers
     try:
         way = _way(scene, point, c.point, c.coord, q)
-        turned = scene.pose(c.coord, to, q=q)
+        turned = scene.pose(c.coord, relative_to=to, q=q)
     except DisconnectedError as error:
         raise SemanticError.of(f"transport({c!r})", [Violation("a path of poses leads there", str(error))]) from error
     moved = [turned.rotate(force), turned.rotate(torque - np.cross(way, force))]
@@ -326,8 +327,8 @@ def transport(
 
 def _way(scene: SceneGraph, point: str, ref_point: str, axes: str, q: ArrayLike | None) -> Vector:
     """Return the vector (3,) from one frame's origin to another's, in the axes of a third."""
-    way = scene.pose(point, ref_point, q=q).translation
-    return np.array(way if axes == ref_point else scene.pose(ref_point, axes, q=q).rotate(way))
+    way = scene.pose(point, relative_to=ref_point, q=q).translation
+    return np.array(way if axes == ref_point else scene.pose(ref_point, relative_to=axes, q=q).rotate(way))
 
 
 def brought(
@@ -359,7 +360,7 @@ def brought(
         if to_point != point:
             v = v + np.cross(w, _way(scene, to_point, point, axes, q))
         if to_axes != axes:
-            turned = scene.pose(axes, to_axes, q=q)
+            turned = scene.pose(axes, relative_to=to_axes, q=q)
             v, w = turned.rotate(v), turned.rotate(w)
     except DisconnectedError as error:
         rule = f"poses join '{point}' and '{axes}' to '{to_point}' and '{to_axes}', so that a twist can be converted"
@@ -392,7 +393,7 @@ def brought_covariance(
     if to_point != point:
         twist = twist.moved_to(_way(scene, to_point, point, axes, q))
     if to_axes != axes:
-        twist = twist.turned(scene.pose(axes, to_axes, q=q))
+        twist = twist.turned(scene.pose(axes, relative_to=to_axes, q=q))
     return twist.covariance
 
 

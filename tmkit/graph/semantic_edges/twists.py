@@ -75,7 +75,7 @@ def add_twist(
     if spread is not None:
         spread = brought_covariance(scene, spread, point=c.point, axes=c.coord, to_point=head, to_axes=head, q=q)
     try:
-        return scene.set_twist(head, c.ref_body, np.concatenate(at_head), covariance=spread)
+        return scene.set_twist(head, np.concatenate(at_head), relative_to_body=c.ref_body, covariance=spread)
     except SceneError:
         if on_conflict != "invert":
             raise
@@ -86,7 +86,7 @@ def add_twist(
     v, w = brought(scene, at_head, point=head, axes=head, to_point=other, to_axes=other, q=q)
     if spread is not None:  # that of the twist turned round is the same
         spread = brought_covariance(scene, spread, point=head, axes=head, to_point=other, to_axes=other, q=q)
-    return scene.set_twist(other, c.body, -np.concatenate([v, w]), covariance=spread)
+    return scene.set_twist(other, -np.concatenate([v, w]), relative_to_body=c.body, covariance=spread)
 
 
 def set_twist(

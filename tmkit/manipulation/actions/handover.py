@@ -85,10 +85,10 @@ def handovers(
     scene, q = context.scene, context.q
     giving, taking = context.arm(giver).manipulator, context.arm(taker).manipulator
     root = scene.root(item)
-    bases = [scene.pose(arm.base, root, q=q).translation for arm in (giving, taking)]
+    bases = [scene.pose(arm.base, relative_to=root, q=q).translation for arm in (giving, taking)]
     across = (bases[1] - bases[0]) * np.array([1.0, 1.0, 0.0])
     across /= norm(across) or 1.0
-    tool_from_item = scene.pose(item, giving.tool, q=q)
+    tool_from_item = scene.pose(item, relative_to=giving.tool, q=q)
     item_from_tool = tool_from_item.inverse()
     facing = [
         grasp for grasp in context.grasps(item, robot=taker) if _cosine(item_from_tool, grasp.object_from_tool) < -0.9
@@ -134,7 +134,7 @@ class _Exchange:
             cause = f"'{item}' is not in the hand of '{self.candidate.giver}'"
             yield MotionFailure("handing over", cause, kind=FailureKind.NO_CHOICE)
             return
-        root_from_tool = self.candidate.exchange @ self.scene.pose(giver.manipulator.tool, item, q=self.q)
+        root_from_tool = self.candidate.exchange @ self.scene.pose(giver.manipulator.tool, relative_to=item, q=self.q)
         what = "reaching the exchange"
         for q in giver.pieces.contacts(self.carried, root_from_tool, q=self.q, seed=self.seed, what=what):
             if isinstance(q, MotionFailure):
@@ -146,7 +146,7 @@ class _Exchange:
         """Yield motions for one configuration of the giver."""
         taker, scene, item = self.taker, self.scene, self.candidate.item
         q_open = taker.pieces.with_gripper(scene, q_exchange, taker.manipulator.gripper_open)
-        root_from_item = scene.pose(item, scene.root(item), q=q_exchange)
+        root_from_item = scene.pose(item, relative_to=scene.root(item), q=q_exchange)
         target = root_from_item @ self.candidate.grasp.object_from_tool
         what = "reaching what the other hand holds"
         for q_take in taker.pieces.contacts(self.before, target, q=q_open, seed=self.seed, what=what):
@@ -165,7 +165,7 @@ class _Exchange:
         faults = grip_faults(scene, q_held, taker.manipulator, item=item)
         if faults:
             raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
-        change = Reparenting(item, taker.manipulator.tip, scene.pose(item, taker.manipulator.tip, q=q_held))
+        change = Reparenting(item, taker.manipulator.tip, scene.pose(item, relative_to=taker.manipulator.tip, q=q_held))
         taken = change.applied(scene, q_held)
         both = giver.pieces.phase(taken, self.near, touched=item)
         q_let = giver.pieces.with_gripper(taken, q_held, giver.manipulator.gripper_open)
@@ -191,5 +191,5 @@ class _Exchange:
 
 
 def _place(q: Configuration, phase: Phase, item: str) -> str:
-    point = phase.scene.pose(item, phase.scene.root(item), q=q).translation
+    point = phase.scene.pose(item, relative_to=phase.scene.root(item), q=q).translation
     return f"({', '.join(f'{number:.3f}' for number in point)})"

@@ -66,7 +66,7 @@ class Look:
         """Yield root_from_camera from where the object is seen, from straight above first."""
         scene = context.scene
         model = CameraModel.of(scene, self.camera)
-        point = scene.pose(self.item, scene.root(self.item), q=context.q).translation
+        point = scene.pose(self.item, relative_to=scene.root(self.item), q=context.q).translation
         down = Pose([0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0])
         for tilt in _TILTS:
             for share in _DISTANCES:
@@ -81,7 +81,7 @@ class Look:
     ) -> Iterator[Refinement | MotionFailure]:
         """Yield motions that bring the camera to a view, and look."""
         scene, q, pieces = context.scene, context.q, arm.pieces
-        root_from_tool = root_from_camera @ scene.pose(arm.manipulator.tool, self.camera, q=q)
+        root_from_tool = root_from_camera @ scene.pose(arm.manipulator.tool, relative_to=self.camera, q=q)
         phase = pieces.phase(scene, pieces.near_pairs(scene, q), touched=pieces.rules.held(scene))
         for found in pieces.contacts(phase, root_from_tool, q=q, seed=seed, what="reaching a view"):
             if isinstance(found, MotionFailure):

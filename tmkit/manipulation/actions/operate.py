@@ -97,7 +97,7 @@ class _Operation:
         q_open = pieces.with_gripper(scene, self.q, self.arm.manipulator.gripper_open)
         near = (*pieces.near_pairs(scene, self.q), *self._near_at_end())
         phase = pieces.phase(scene, near, touched=handle)
-        target = scene.pose(handle, scene.root(handle), q=self.q) @ self.candidate.grasp.object_from_tool
+        target = scene.pose(handle, relative_to=scene.root(handle), q=self.q) @ self.candidate.grasp.object_from_tool
         for q_grasp in pieces.contacts(phase, target, q=q_open, seed=self.seed, what="reaching the handle"):
             if isinstance(q_grasp, MotionFailure):
                 yield q_grasp
@@ -166,7 +166,7 @@ class _Operation:
     def _moved(self, phase: Phase, start: Configuration) -> Configuration:
         """Return the path (k, n_joints) along which the tool holds the handle and the joint goes to its value."""
         scene, tool, handle = self.scene, self.arm.manipulator.tool, self.candidate.handle
-        handle_from_tool = scene.pose(tool, handle, q=start)
+        handle_from_tool = scene.pose(tool, relative_to=handle, q=start)
         slides = scene.joint(scene.joint_frame(self.joint)).type == "prismatic"
         length = abs(self.candidate.to - float(start[self.entry]))
         count = max(1, math.ceil(length / (_SLIDE_STEP if slides else _TURN_STEP)))
@@ -193,7 +193,7 @@ class _Operation:
         found = inverse_kinematics(
             scene,
             arm.tool,
-            target=scene.pose(handle, scene.root(handle), q=at) @ handle_from_tool,
+            target_pose=scene.pose(handle, relative_to=scene.root(handle), q=at) @ handle_from_tool,
             joints=arm.joints,
             q=at,
             restarts=0,
@@ -206,7 +206,7 @@ class _Operation:
         if np.max(np.abs(after - before)) > _LARGEST_JUMP:
             cause = "the arm would jump to another configuration"
             raise PieceFailedError("moving the handle", cause, kind=FailureKind.STRAIGHT_LINE)
-        middle = scene.pose(arm.tool, handle, q=(before + after) / 2)
+        middle = scene.pose(arm.tool, relative_to=handle, q=(before + after) / 2)
         metres, radians = handle_from_tool.distance(middle)
         if metres < CLOSURE_DISTANCE / 4 and radians < CLOSURE_ANGLE / 4:
             return [after]

@@ -115,7 +115,7 @@ class ArmMotion:
         q_open = pieces.with_gripper(scene, q, arm.gripper_open)
         near = pieces.near_pairs(scene, q)
         before = pieces.phase(scene, near, touched=item, support=scene.parent(item))
-        root_from_tool = scene.pose(item, scene.root(item), q=q) @ grasp.object_from_tool
+        root_from_tool = scene.pose(item, relative_to=scene.root(item), q=q) @ grasp.object_from_tool
         for q_grasp in pieces.contacts(before, root_from_tool, q=q_open, seed=seed, what="reaching the grasp"):
             if isinstance(q_grasp, MotionFailure):
                 yield q_grasp
@@ -156,8 +156,8 @@ class ArmMotion:
         change = Reparenting(item, support, pose, slip)
         near = (*pieces.near_pairs(scene, q), *pieces.near_at_rest(scene, q, change))
         held = pieces.phase(scene, near, touched=item, support=support)
-        root_from_item = scene.pose(support, scene.root(support), q=q) @ pose
-        root_from_tool = root_from_item @ scene.pose(arm.tool, item, q=q)
+        root_from_item = scene.pose(support, relative_to=scene.root(support), q=q) @ pose
+        root_from_tool = root_from_item @ scene.pose(arm.tool, relative_to=item, q=q)
         for q_place in pieces.contacts(held, root_from_tool, q=q, seed=seed, what="reaching the place"):
             if isinstance(q_place, MotionFailure):
                 yield q_place
@@ -217,7 +217,7 @@ class ArmMotion:
     ) -> Refinement:
         arm, pieces, scene = self.manipulator, self.pieces, before.scene
         q_held = pieces.with_gripper(scene, q_grasp, arm.gripper_values(grasp.width))
-        change = Reparenting(item, arm.tip, scene.pose(item, arm.tip, q=q_held), slip)
+        change = Reparenting(item, arm.tip, scene.pose(item, relative_to=arm.tip, q=q_held), slip)
         held_scene = change.applied(scene, q_held)
         held = pieces.phase(held_scene, near, touched=item, support=scene.parent(item))
         with pieces.clock.phase(PlanningPhase.COLLISION):

@@ -204,7 +204,7 @@ class MotionPieces:
             found = inverse_kinematics_solutions(
                 phase.scene,
                 arm.tool,
-                target=root_from_tool,
+                target_pose=root_from_tool,
                 joints=arm.joints,
                 q=q,
                 count=self.budget.inverse_kinematics_solutions,
@@ -232,7 +232,7 @@ class MotionPieces:
         """Return the configuration (n_joints,) that comes nearest to a pose, whatever it collides with."""
         arm = self.manipulator
         found = inverse_kinematics(
-            phase.scene, arm.tool, target=root_from_tool, joints=arm.joints, q=q, seed=seed, restarts=3
+            phase.scene, arm.tool, target_pose=root_from_tool, joints=arm.joints, q=q, seed=seed, restarts=3
         )
         return found.q
 
@@ -386,13 +386,13 @@ class MotionPieces:
         return {joint: float(q[names.index(joint)]) for joint in self.manipulator.gripper_joints}
 
     def _tool(self, phase: Phase, q: Configuration) -> Pose:
-        return phase.scene.pose(self.manipulator.tool, phase.scene.root(self.manipulator.tool), q=q)
+        return phase.scene.pose(self.manipulator.tool, relative_to=phase.scene.root(self.manipulator.tool), q=q)
 
     @timed(PlanningPhase.STRAIGHT_LINES)
     def _line(self, phase: Phase, start: Configuration, target: Pose, what: str) -> Configuration:
         arm = self.manipulator
         line = straight_line(
-            phase.scene, arm.tool, start=start, target=target, joints=arm.joints, world=phase.world,
+            phase.scene, arm.tool, start=start, target_pose=target, joints=arm.joints, world=phase.world,
             resolution=PLANNING_RESOLUTION,
         )  # fmt: skip
         if line.status is StraightLineStatus.COLLISION and line.pair is not None:

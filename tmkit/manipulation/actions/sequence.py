@@ -64,7 +64,7 @@ class Sequence:
 
 def _joined(first: Refinement, second: Refinement) -> Refinement:
     if first.observations and second.segments:
-        looked = first.observations[0].target
+        looked = first.observations[0].frame
         raise ConfigurationError(f"a look at '{looked}' must end its sequence: what comes after it is another action")
     return Refinement(
         (*first.segments, *second.segments),

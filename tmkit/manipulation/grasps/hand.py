@@ -52,7 +52,7 @@ class HandCheck:
         for item in movable_frames(hand):
             if item in hand and item != tip:
                 hand = hand.remove_frame(item, subtree=True)
-        self._tip_from_tool = hand.pose(manipulator.tool, tip, q=hand.zero_configuration())
+        self._tip_from_tool = hand.pose(manipulator.tool, relative_to=tip, q=hand.zero_configuration())
         frame = tip
         frames = [f"{_PREFIX}/{name}" for name in ("x", "y", "z", "yaw", "pitch", "roll")]
         with hand.edit() as edit:

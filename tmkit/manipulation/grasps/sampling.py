@@ -133,12 +133,12 @@ def hold_fault(scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipu
         manipulator: the arm.
         item: frame of the object.
     """
-    root, tool_from_item = scene.root(manipulator.tool), scene.pose(item, manipulator.tool, q=path[0])
+    root, tool_from_item = scene.root(manipulator.tool), scene.pose(item, relative_to=manipulator.tool, q=path[0])
     rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
     load = Load.of(scene, item, manipulator=manipulator, tool_from_item=tool_from_item, rim=rim)
     if load.largest_share() <= 1.0:
         return None
-    downs = (-scene.pose(manipulator.tool, root, q=row).rotation[2] for row in _densely(path))
+    downs = (-scene.pose(manipulator.tool, relative_to=root, q=row).rotation[2] for row in _densely(path))
     share, said = max(load.share(down) for down in downs)
     if share <= 1.0:
         return None
@@ -309,7 +309,7 @@ def _rim_radius(scene: SceneGraph, manipulator: Manipulator) -> float:
         if link not in scene or tool not in scene:
             continue
         for attached in scene.shapes(link):
-            points = at.pose(link, tool).apply(attached.pose.apply(_outline(attached)))
+            points = at.pose(link, relative_to=tool).apply(attached.pose.apply(_outline(attached)))
             foot = points[np.abs(points[:, 2]) <= _RIM_DEPTH]
             radius = max([radius, *norms(foot[:, :2]).tolist()])
     return radius

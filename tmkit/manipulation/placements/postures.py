@@ -177,7 +177,7 @@ def _rotation_now(scene: SceneGraph, item: str, surface: SupportSurface, q: Arra
     """Return surface_from_item without translation, as the object is now."""
     if scene.root(item) != scene.root(surface.support):
         return Pose()
-    now = surface.support_from_surface.inverse() @ scene.pose(item, surface.support, q=q)
+    now = surface.support_from_surface.inverse() @ scene.pose(item, relative_to=surface.support, q=q)
     return Pose([0.0, 0.0, 0.0], now.quat_xyzw)
 
 
@@ -201,7 +201,9 @@ def _obstacles(
         solids = () if frame in ignored else solids_of(scene, frame)
         if not solids or scene.root(frame) != root:
             continue
-        surface_from_frame = surface.support_from_surface.inverse() @ scene.pose(frame, surface.support, q=q)
+        surface_from_frame = surface.support_from_surface.inverse() @ scene.pose(
+            frame, relative_to=surface.support, q=q
+        )
         up = surface_from_frame.inverse().rotate([0.0, 0.0, 1.0])
         lift = float(surface_from_frame.translation[2])
         for attached in solids:

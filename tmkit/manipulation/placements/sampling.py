@@ -173,5 +173,5 @@ def _origin(
     frame = item if not settings.is_packed else manipulator.base if manipulator is not None else surface.support
     if scene.root(frame) != scene.root(surface.support):
         frame = surface.support
-    surface_from_frame = surface.support_from_surface.inverse() @ scene.pose(frame, surface.support, q=q)
+    surface_from_frame = surface.support_from_surface.inverse() @ scene.pose(frame, relative_to=surface.support, q=q)
     return np.asarray(surface_from_frame.translation[:2])

@@ -107,7 +107,7 @@ def centre_of_mass(scene: SceneGraph, item: str, *, q: ArrayLike | None = None) 
     for frame in scene.subtree(item):
         inertia = scene.inertia(frame)
         if inertia is not None and inertia.mass > 0.0:
-            masses.append((inertia.mass, scene.pose(frame, item, q=q).apply(inertia.center)))
+            masses.append((inertia.mass, scene.pose(frame, relative_to=item, q=q).apply(inertia.center)))
     if not masses:
         masses = [_volume_and_centre(attached) for attached in solids_under(scene, item, q=q)]
     total = sum(mass for mass, _ in masses)

@@ -51,7 +51,7 @@ def solids_under(scene: SceneGraph, frame: str, *, q: ArrayLike | None) -> Solid
     for below in scene.subtree(frame):
         here = solids_of(scene, below)
         if here and below != frame:
-            frame_from_below = scene.pose(below, frame, q=q)
+            frame_from_below = scene.pose(below, relative_to=frame, q=q)
             here = tuple(attached.moved(frame_from_below @ attached.pose) for attached in here)
         found.extend(here)
     return tuple(found)

@@ -84,7 +84,7 @@ def support_surfaces(scene: SceneGraph, support: str, *, q: ArrayLike | None) ->
         support: the frame.
         q: (n_joints,) configuration; None where no joint is between the frame and its root.
     """
-    up = scene.pose(support, scene.root(support), q=q).inverse().rotate([0.0, 0.0, 1.0])
+    up = scene.pose(support, relative_to=scene.root(support), q=q).inverse().rotate([0.0, 0.0, 1.0])
     found = [surface for attached in solids_of(scene, support) for surface in _tops(attached, support, up)]
     return tuple(sorted(found, key=lambda surface: -dot(up, surface.support_from_surface.translation)))
 
@@ -103,7 +103,7 @@ def region_surface(scene: SceneGraph, region: str, *, q: ArrayLike | None) -> Su
     own = support_surfaces(scene, region, q=q)
     if own:
         return own[0]
-    up = scene.pose(region, scene.root(region), q=q).inverse().rotate([0.0, 0.0, 1.0])
+    up = scene.pose(region, relative_to=scene.root(region), q=q).inverse().rotate([0.0, 0.0, 1.0])
     marks = [mark for attached in scene.shapes(region) for mark in _tops(attached, region, up)]
     if not marks:
         raise SceneError(f"region '{region}' has no level box that says how large it is", frame=region)
@@ -114,7 +114,7 @@ def region_surface(scene: SceneGraph, region: str, *, q: ArrayLike | None) -> Su
             frame=region,
         )
     for surface in support_surfaces(scene, below, q=q):
-        surface_from_region = surface.support_from_surface.inverse() @ scene.pose(region, below, q=q)
+        surface_from_region = surface.support_from_surface.inverse() @ scene.pose(region, relative_to=below, q=q)
         mark = marks[0]
         marked = (surface_from_region @ mark.support_from_surface).apply(_flat_points(mark.polygon))
         if np.max(np.abs(marked[:, 2])) <= _MARKED:

@@ -132,7 +132,7 @@ def no_room_for_hand(
     if made is None:
         return None
     free, tip_from_tool = made
-    root_from_item = scene.pose(item, scene.root(item), q=q)
+    root_from_item = scene.pose(item, relative_to=scene.root(item), q=q)
     bodies = Counter[str]()
     hand = set(free.subtree(_JOINTS[-1]))
     pairs = CollisionWorld(free).pairs
@@ -191,7 +191,7 @@ def _with_free_hand(scene: SceneGraph, first_link: str, manipulator: Manipulator
             hand = hand.remove_frame(frame, subtree=True)
     if not any(attached.collision for frame in hand.frame_names for attached in hand.shapes(frame)):
         return None
-    tip_from_tool = hand.pose(manipulator.tool, manipulator.tip, q=hand.zero_configuration())
+    tip_from_tool = hand.pose(manipulator.tool, relative_to=manipulator.tip, q=hand.zero_configuration())
     still = scene.remove_frame(first_link, subtree=True)
     for frame in movable_frames(still):
         still = still.set_shapes(frame, ())

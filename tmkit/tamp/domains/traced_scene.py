@@ -159,21 +159,21 @@ class TracedScene:
         """Return the frames of a class in insertion order."""
         return self._read(self._scene.frames_of_class, name, "class")
 
-    def pose(self, target: str, reference: str, *, q: ArrayLike | None = None) -> Pose:
-        """Return the pose of ``target`` relative to ``reference``.
+    def pose(self, frame: str, *, relative_to: str | None = None, q: ArrayLike | None = None) -> Pose:
+        """Return the pose of a frame relative to another.
 
         Args:
-            target: a frame.
-            reference: a frame.
+            frame: a frame.
+            relative_to: a frame; the root of its tree if omitted.
             q: (n_joints,) configuration; needed if the scene has joints.
         """
         if q is not None:
             self._reads.add(JOINTS)
         try:
-            found = self._scene.pose(target, reference, q=q)
+            found = self._scene.pose(frame, relative_to=relative_to, q=q)
         except TmkitError:
             self._reads.add(WHOLE)
             raise
-        for frame in self._scene.path(target, reference):
-            self._reads.update(((frame, "parent"), (frame, "pose"), (frame, "joint")))
+        for name in self._scene.path(frame, self._scene.root(frame) if relative_to is None else relative_to):
+            self._reads.update(((name, "parent"), (name, "pose"), (name, "joint")))
         return found

@@ -176,7 +176,7 @@ def _places(
             yield Place(wanted.frame, placement.support, placement.support_from_item)
         return
     assert goal.support is not None
-    pose = context.scene.pose(wanted.reference, goal.support, q=context.q) @ wanted.pose
+    pose = context.scene.pose(wanted.relative_to, relative_to=goal.support, q=context.q) @ wanted.pose
     for sample in _samples(
         pose, wanted, [place.pose for place in places if place.support == goal.support], context.rng
     ):

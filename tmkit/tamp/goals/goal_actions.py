@@ -47,15 +47,15 @@ def facts_of_continuous_goal(
     Raises:
         TaskError: the domain has no words for the place.
     """
-    if isinstance(goal, ObjectAt) and goal.reference == goal.frame:
+    if isinstance(goal, ObjectAt) and goal.relative_to == goal.frame:
         raise TaskError.at("goal", f"{goal}: an object has no place relative to itself")
     refusals: list[str] = []
     facts: set[Fact] = set()
-    anchor = goal.region if isinstance(goal, ObjectIn) else goal.reference
+    anchor = goal.region if isinstance(goal, ObjectIn) else goal.relative_to
     alone = _alone(scene, goal.frame, anchor, q)
     for support, pose in _resting(goal, alone, q, arm):
-        if isinstance(goal, ObjectAt) and goal.reference in movable_frames(scene) and support != goal.reference:
-            refusals.append(f"'{goal.reference}' is movable, and it would not stand on that")
+        if isinstance(goal, ObjectAt) and goal.relative_to in movable_frames(scene) and support != goal.relative_to:
+            refusals.append(f"'{goal.relative_to}' is movable, and it would not stand on that")
             continue
         resting = alone.reparent(goal.frame, support, pose=pose)
         try:
@@ -103,11 +103,11 @@ def _resting(
         return
     solid = [frame for frame in scene.frame_names if any(attached.collision for attached in scene.shapes(frame))]
     below = {goal.frame, *(frame for frame in scene.frame_names if goal.frame in scene.ancestors(frame))}
-    first = [goal.reference] if goal.reference in solid else []
+    first = [goal.relative_to] if goal.relative_to in solid else []
     moved = moved_frames(scene, arm)
-    for support in dict.fromkeys([*first, *solid, goal.reference]):
+    for support in dict.fromkeys([*first, *solid, goal.relative_to]):
         if support not in below and support not in moved:
-            yield support, scene.pose(goal.reference, support, q=q) @ goal.pose
+            yield support, scene.pose(goal.relative_to, relative_to=support, q=q) @ goal.pose
 
 
 def _facts_of(domain: PlanningDomain, frame: str, resting: SceneGraph, held: SceneGraph, q: Configuration) -> set[Fact]:

@@ -192,7 +192,7 @@ class RelocationDomain(GoalDomain):
         """Return of each place of an object how near it is to what goals want, and to other objects."""
         scene, q, item = context.scene, context.q, places[0].item
         goals = [goal.goal for goal in self.goals if isinstance(goal.goal, ObjectAt)]
-        wanted = [(_in_root(scene, goal.reference, q) @ goal.pose, goal.frame) for goal in goals]
+        wanted = [(_in_root(scene, goal.relative_to, q) @ goal.pose, goal.frame) for goal in goals]
         others = [(_in_root(scene, frame, q), frame) for frame in movable_frames(scene) if frame != item]
         supports = {support: _in_root(scene, support, q) for support in {place.support for place in places}}
         points = np.array([(supports[place.support] @ place.pose).translation[:2] for place in places])
@@ -216,7 +216,7 @@ def _rooms_missing(
 
 
 def _in_root(scene: SceneGraph, frame: str, q: Configuration) -> Pose:
-    return scene.pose(frame, scene.root(frame), q=q)
+    return scene.pose(frame, relative_to=scene.root(frame), q=q)
 
 
 def _radius(scene: SceneGraph, frame: str) -> float:

@@ -54,9 +54,9 @@ _EXACT_TURN = 1e-16  # rad^2 of a turn that counts as none
 
 def point_distribution(
     scene: SceneGraph,
-    target: str,
-    reference: str,
+    frame: str,
     *,
+    relative_to: str | None = None,
     q: Configuration | None = None,
     point: ArrayLike = (0.0, 0.0, 0.0),
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -64,12 +64,12 @@ def point_distribution(
 
     Args:
         scene: the scene.
-        target: the frame whose point it is.
-        reference: the frame in whose axes the answer is.
+        frame: the frame whose point it is.
+        relative_to: the frame in whose axes the answer is; the root of its tree if omitted.
         q: (n_joints,) configuration; may be left out when no joint is on the path.
-        point: (3,) metres, in the target.
+        point: (3,) metres, in the frame.
     """
-    known = scene.gaussian_pose(target, reference, q=q)
+    known = scene.gaussian_pose(frame, relative_to=relative_to, q=q)
     at = plain_numbers(point, "point")
     rotation = known.mean.rotation
     x, y, z = at
@@ -80,9 +80,9 @@ def point_distribution(
 
 def point_inside(
     scene: SceneGraph,
-    target: str,
-    reference: str,
+    frame: str,
     *,
+    relative_to: str | None = None,
     lower: ArrayLike,
     upper: ArrayLike,
     q: Configuration | None = None,
@@ -92,14 +92,14 @@ def point_inside(
 
     Args:
         scene: the scene.
-        target: the frame whose point it is.
-        reference: the frame of the box.
+        frame: the frame whose point it is.
+        relative_to: the frame of the box; the root of its tree if omitted.
         lower: (3,) metres, lower corner; minus infinity for none.
         upper: (3,) metres, upper corner; infinity for none.
         q: (n_joints,) configuration; may be left out when no joint is on the path.
-        point: (3,) metres, in the target.
+        point: (3,) metres, in the frame.
     """
-    mean, covariance = point_distribution(scene, target, reference, q=q, point=point)
+    mean, covariance = point_distribution(scene, frame, relative_to=relative_to, q=q, point=point)
     return inside_box(mean, covariance, lower=lower, upper=upper)
 
 
@@ -119,15 +119,15 @@ def stands_on(scene: SceneGraph, item: str, support: str, *, q: Configuration | 
         SceneError: the support has no collision shape.
     """
     lower, upper = shape_bounds(scene, support)
-    mean, covariance = point_distribution(scene, item, support, q=q)
+    mean, covariance = point_distribution(scene, item, relative_to=support, q=q)
     return inside_box(mean[:2], covariance[:2, :2], lower=lower[:2], upper=upper[:2])
 
 
 def footprint_inside(
     scene: SceneGraph,
     item: str,
-    reference: str,
     *,
+    relative_to: str | None = None,
     lower: ArrayLike,
     upper: ArrayLike,
     q: Configuration | None = None,
@@ -142,8 +142,8 @@ def footprint_inside(
     Args:
         scene: the scene.
         item: frame of the object; the box around its collision shapes counts.
-        reference: the frame of the rectangle.
-        lower: (2,) metres, lower corner in x and y of the reference.
+        relative_to: the frame of the rectangle; the root of its tree if omitted.
+        lower: (2,) metres, lower corner in x and y of ``relative_to``.
         upper: (2,) metres, upper corner.
         q: (n_joints,) configuration; may be left out when no joint is on the path.
         seed: of the samples.
@@ -155,15 +155,15 @@ def footprint_inside(
     bounds = np.array(shape_bounds(scene, item))
     corners = np.array([[x, y, z] for x in bounds[:, 0] for y in bounds[:, 1] for z in bounds[:, 2]])
     low, high = plain_numbers(lower, "lower"), plain_numbers(upper, "upper")
-    known = scene.gaussian_pose(item, reference, q=q)
+    known = scene.gaussian_pose(item, relative_to=relative_to, q=q)
     if float(np.max(np.diag(known.covariance)[3:])) <= _EXACT_TURN:
         offsets = product(corners, known.mean.rotation.T)
-        mean, covariance = point_distribution(scene, item, reference, q=q)
+        mean, covariance = point_distribution(scene, item, relative_to=relative_to, q=q)
         low, high = low - offsets[:, :2].min(axis=0), high - offsets[:, :2].max(axis=0)
         if np.any(low > high):
             return Probability(0.0)
         return inside_box(mean[:2], covariance[:2, :2], lower=low, upper=high)
-    poses = scene.sample_poses(item, reference, count=count, seed=seed, q=q)
+    poses = scene.sample_poses(item, relative_to=relative_to, count=count, seed=seed, q=q)
     inside = np.ones(count, dtype=bool)
     for x, y in (_points(poses, corner)[:, :2].T for corner in corners):
         inside &= (x >= low[0]) & (x <= high[0]) & (y >= low[1]) & (y <= high[1])
@@ -179,9 +179,9 @@ def _points(poses: NDArray[np.float64], point: NDArray[np.float64]) -> NDArray[n
 
 def near_expected(
     scene: SceneGraph,
-    target: str,
-    reference: str,
+    frame: str,
     *,
+    relative_to: str | None = None,
     directions: ArrayLike,
     tolerances: ArrayLike,
     q: Configuration | None = None,
@@ -191,24 +191,25 @@ def near_expected(
 
     Args:
         scene: the scene.
-        target: the frame whose pose it is.
-        reference: the frame from which it is reached for, such as the base of an arm.
-        directions: (m, 6) rows that take the error [rho, theta], in metres and radians in the axes of the target, to a
+        frame: the frame whose pose it is.
+        relative_to: the frame from which it is reached for, such as the base of an arm; the root of its tree if
+            omitted.
+        directions: (m, 6) rows that take the error [rho, theta], in metres and radians in the axes of the frame, to a
             number.
         tolerances: (m,) greatest absolute value of each number, metres or radians.
         q: (n_joints,) configuration; may be left out when no joint is on the path.
         seed: of the samples, should they be needed.
     """
     limits = plain_numbers(tolerances, "tolerances")
-    covariance = scene.gaussian_pose(target, reference, q=q).covariance
+    covariance = scene.gaussian_pose(frame, relative_to=relative_to, q=q).covariance
     return inside_slabs(np.zeros(6), covariance, directions=directions, lower=-limits, upper=limits, seed=seed)
 
 
 def turned_within(
     scene: SceneGraph,
-    target: str,
-    reference: str,
+    frame: str,
     *,
+    relative_to: str | None = None,
     limit: float,
     axis: ArrayLike | None = None,
     q: Configuration | None = None,
@@ -217,13 +218,13 @@ def turned_within(
 
     Args:
         scene: the scene.
-        target: the frame whose pose it is.
-        reference: the frame that it is relative to.
+        frame: the frame whose pose it is.
+        relative_to: the frame that it is relative to; the root of its tree if omitted.
         limit: radians.
-        axis: (3,) in the target: the turn about this axis alone counts; the whole turn when left out.
+        axis: (3,) in the frame: the turn about this axis alone counts; the whole turn when left out.
         q: (n_joints,) configuration; may be left out when no joint is on the path.
     """
-    turn = scene.gaussian_pose(target, reference, q=q).covariance[3:, 3:]
+    turn = scene.gaussian_pose(frame, relative_to=relative_to, q=q).covariance[3:, 3:]
     if axis is None:
         return inside_ellipsoid(np.zeros(3), turn, centre=np.zeros(3), axes=limit * np.eye(3))
     along = plain_numbers(axis, "axis")
@@ -311,10 +312,10 @@ def _distance_and_maps(
     maps: dict[NoiseSource, NDArray[np.float64]] = {}
     first, second = ((frame_a, -1.0), (frame_b, 1.0))  # the normal leads from the first to the second
     for (frame, sign), point in ((first, contact.point_a), (second, contact.point_b)):
-        noise = scene.path_noise(frame, root, q=q)
+        noise = scene.path_noise(frame, relative_to=root, q=q)
         if noise is None:
             continue
-        root_from_frame = scene.pose(frame, root, q=q)
+        root_from_frame = scene.pose(frame, relative_to=root, q=q)
         turned = root_from_frame.inverse().rotate(sign * normal)  # the normal in the axes of the frame
         at = root_from_frame.inverse().apply(np.asarray(point, dtype=float))
         row = np.concatenate([turned, np.cross(at, turned)])
@@ -353,5 +354,5 @@ def sample_scene(scene: SceneGraph, *, seed: int) -> SceneGraph:
         for frame in scene.twist_frames:
             edge = scene.twist_edge(frame)
             if edge is not None:
-                edit.set_twist(frame, edge[0], edge[1] + drawn_error(scene.twist_noise(frame)))
+                edit.set_twist(frame, edge[1] + drawn_error(scene.twist_noise(frame)), relative_to_body=edge[0])
     return edit.finish()

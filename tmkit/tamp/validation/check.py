@@ -251,7 +251,7 @@ class _Check:
             scene, q = segment.end(scene, q)
             before = segment
         for look in step.observations:
-            if (unseen := CameraModel.of(scene, look.camera).fault(scene, look.target, q=q)) is not None:
+            if (unseen := CameraModel.of(scene, look.camera).fault(scene, look.frame, q=q)) is not None:
                 self.problems.append(f"{where}: {unseen}")
         scene = with_class_changes(with_observations(scene, step.observations, q=q), step.changes)
         self._check_rest(scene, q, f"after {where}")
@@ -336,7 +336,9 @@ class _Check:
         """What changes hands stays where it is; a grasp is one, and what is released rests on its new parent."""
         root = scene.root(change.frame)
         after = scene.reparent(change.frame, change.parent, pose=change.pose)
-        metres, radians = scene.pose(change.frame, root, q=q).distance(after.pose(change.frame, root, q=q))
+        metres, radians = scene.pose(change.frame, relative_to=root, q=q).distance(
+            after.pose(change.frame, relative_to=root, q=q)
+        )
         limit = _GRASP_TOLERANCE if segment.kind is SegmentKind.GRASP else _RELEASE_TOLERANCE
         if metres > limit or radians > limit:
             moved = f"{metres * 1000:.2f} mm and {math.degrees(radians):.3f} degrees"

@@ -206,7 +206,7 @@ def _line_faults(path: Configuration, scene: SceneGraph, q: Configuration, manip
     for row in (*path, *between):
         at = np.array(q)
         at[arm] = row
-        poses.append(scene.pose(manipulator.tool, root, q=at))
+        poses.append(scene.pose(manipulator.tool, relative_to=root, q=at))
     first, last = poses[0], poses[len(path) - 1]
     along = last.translation - first.translation
     length = norm(along)

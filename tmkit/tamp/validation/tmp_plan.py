@@ -334,7 +334,7 @@ class _PlanReader:
         joints = dict(zip(arm.joints, map(float, path[-1]), strict=True))
         try:
             q = self.scene.configuration({**joints, **gripper}, base=self.q)
-            change = Reparenting(item, parent, self.scene.pose(item, parent, q=q))
+            change = Reparenting(item, parent, self.scene.pose(item, relative_to=parent, q=q))
             segments.append(self.segment(kind, arm, path[-1:], gripper, item, change))
         except TmkitError as error:
             raise _error(entry.place, str(error)) from error

@@ -25,7 +25,7 @@ class Semantics(DomainSemantics):
         """Return which item is held, and whether the fingers close across it."""
         del q
         held = [item for item in objects if scene.parent(item) == self.manipulator.tip]
-        across = [item for item in held if _is_across(scene.pose(self.manipulator.tool, item))]
+        across = [item for item in held if _is_across(scene.pose(self.manipulator.tool, relative_to=item))]
         return State([*(Fact.of("held", item) for item in held), *(Fact.of("across", item) for item in across)])
 
     def useful_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:

@@ -139,7 +139,7 @@ public:
 
     // reference_from_target with its covariance, as tmkit::gaussian_pose has it; the writer's query, since it uses
     // scratch.
-    GaussianPose gaussian_pose(std::string_view target, std::string_view reference,
+    GaussianPose gaussian_pose(std::string_view target, std::optional<std::string_view> reference,
                                const Configuration& q = std::nullopt);
     const EdgeNoise* noise(std::string_view frame) const;            // null when the edge is exact
     Ref<const EdgeNoise> twist_noise(std::string_view frame) const;  // null when its twist is exact, or there is none
@@ -164,8 +164,8 @@ public:
     // The same at a moment, and twists by differences: see SceneGraph.
     Pose pose(std::string_view target, std::optional<std::string_view> reference, const Configuration& q,
               const Moment& moment) const;
-    Vector6 twist_from_stamps(std::string_view target, std::string_view reference, double first, double second,
-                              const Configuration& q, StampPolicy policy) const;
+    Vector6 twist_from_stamps(std::string_view target, std::optional<std::string_view> reference, double first,
+                              double second, const Configuration& q, StampPolicy policy) const;
     std::optional<StampedPoses> stamped_poses(std::string_view frame) const;
     std::string root(std::string_view frame) const;
     std::vector<std::string> ancestors(std::string_view frame) const;  // nearest first

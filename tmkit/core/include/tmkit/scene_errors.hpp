@@ -74,7 +74,7 @@ inline Error disconnected(std::string_view target, std::string_view reference, s
     return Error(ErrorKind::disconnected,
                  "frames " + quoted(target) + " and " + quoted(reference) + " stand in different trees (" +
                      quoted(target_root) + " and " + quoted(reference_root) + "), so no pose between them is known",
-                 {{"target", std::string(target)}, {"reference", std::string(reference)}});
+                 {{"frame", std::string(target)}, {"relative_to", std::string(reference)}});
 }
 
 inline Error collides_with_itself(std::string_view frame) {
@@ -169,9 +169,9 @@ inline Error twist_left_out(std::string_view target, std::string_view reference,
                      known +
                      " do not contain; compute what twist edges alone give with relate() without qd, or "
                      "remove that edge with remove_twist",
-                 {{"target", std::string(target)},
-                  {"reference", std::string(reference)},
-                  {"frame", std::string(frame)},
+                 {{"frame", std::string(target)},
+                  {"relative_to", std::string(reference)},
+                  {"twist_frame", std::string(frame)},
                   {"body", std::string(body)}});
 }
 

@@ -164,8 +164,8 @@ Pose SceneArrays::pose(std::string_view target, std::optional<std::string_view> 
     return pose_of(found, target, reference, q, &moment);
 }
 
-Vector6 SceneArrays::twist_from_stamps(std::string_view target, std::string_view reference, double first, double second,
-                                       const Configuration& q, StampPolicy policy) const {
+Vector6 SceneArrays::twist_from_stamps(std::string_view target, std::optional<std::string_view> reference, double first,
+                                       double second, const Configuration& q, StampPolicy policy) const {
     require_later(first, second, target);
     const Moment moments[] = {{first, policy}, {second, policy}};
     struct Answer {
@@ -175,8 +175,9 @@ Vector6 SceneArrays::twist_from_stamps(std::string_view target, std::string_view
     const Answer answer = lock_.read([&] {
         Answer made{
             {find_pose(target, reference, q, &moments[0]), find_pose(target, reference, q, &moments[1])}, {}, {}};
+        const Slot slot = frame_names_.find(target);
         const Slot moved = made.found[1].trouble == Trouble::nothing
-                               ? unstamped_twist(frame_names_.find(target), frame_names_.find(reference))
+                               ? unstamped_twist(slot, reference ? frame_names_.find(*reference) : root_of(slot))
                                : none;
         const Slot twist = moved == none ? none : twist_.load(moved),
                    body = twist == none ? none : twist_reference_.load(twist);
@@ -188,7 +189,9 @@ Vector6 SceneArrays::twist_from_stamps(std::string_view target, std::string_view
     });
     const Pose before = pose_of(answer.found[0], target, reference, q, &moments[0]),
                after = pose_of(answer.found[1], target, reference, q, &moments[1]);
-    if (!answer.frame.empty()) throw refusals::twist_left_out(target, reference, answer.frame, answer.body, true);
+    if (!answer.frame.empty())
+        throw refusals::twist_left_out(target, reference ? std::string(*reference) : root(target), answer.frame,
+                                       answer.body, true);
     return twist_between(before, after, second - first);
 }
 

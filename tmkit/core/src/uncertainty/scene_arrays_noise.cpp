@@ -47,10 +47,11 @@ SceneArrays::NoisyWay SceneArrays::noisy_way(Slot target, Slot reference, const 
     return {down, fill(reference, found.reference, down.size())};
 }
 
-GaussianPose SceneArrays::gaussian_pose(std::string_view target, std::string_view reference, const Configuration& q) {
+GaussianPose SceneArrays::gaussian_pose(std::string_view target, std::optional<std::string_view> reference,
+                                        const Configuration& q) {
     const SequenceLock::Writer writer(lock_);
     require_length(q);
-    const Slot to = require_frame(target), from = require_frame(reference);
+    const Slot to = require_frame(target), from = reference ? require_frame(*reference) : root_of(to);
     if (noise_.empty()) return {pose_between(to, from, q), {}};
     noise_sum_.clear();
     return gaussian_along(noisy_way(to, from, q), noise_sum_);

@@ -282,8 +282,8 @@ void require_no_contradiction(const Whitening& whitening, const std::vector<doub
     for (std::size_t i = 0; i < whitening.exact.rows; ++i)
         if (std::abs(product(whitening.exact.row(i), innovation.data(), innovation.size())) > contradiction)
             throw Error(ErrorKind::scene,
-                        "the measurement of frame " + quoted(measurement.target) + " in frame " +
-                            quoted(measurement.reference) +
+                        "the measurement of frame " + quoted(measurement.target) + " in " +
+                            (measurement.reference ? "frame " + quoted(*measurement.reference) : "its root") +
                             " contradicts what is known exactly: neither the path between them nor the measurement has "
                             "an error in the direction in which they differ");
 }
@@ -398,7 +398,8 @@ Pose posterior_pose(const SceneGraph& scene, const FrameRecord& edge, const Vect
 ConditionReport SceneEdit::condition(const Measurement& measurement, const double* q, const ConditionOptions& options) {
     check_measurement(measurement);
     const FrameRecord& target = record(measurement.target);
-    const FrameRecord& reference = record(measurement.reference);
+    const FrameRecord& reference =
+        measurement.reference ? record(*measurement.reference) : record(scene_.root_of(target.id));
     const Path path(scene_, reference, target, q);
     Sources sources;
     for_each_edge(path, [&](const FrameRecord& edge) {
@@ -429,7 +430,7 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
     });
     if (sources.dimensions() > 6 * maps.size()) compress(maps);
     const Ref<const NoiseSource> joint(
-        new NoiseSource(maps.front().size(), "measurement of " + measurement.target + " in " + measurement.reference));
+        new NoiseSource(maps.front().size(), "measurement of " + measurement.target + " in " + reference.name->text));
     std::vector<std::pair<Pose, Ref<const EdgeNoise>>>
         made;  // all of it, since numbers may overflow, before any is put
     for (std::size_t e = 0; e < changes.size(); ++e) {
