@@ -48,7 +48,7 @@ def test_what_is_registered_is_called_without_imports() -> None:
                 for name in [name for name in sys.modules if name.split(".")[0] == "tmkit"]:
                     del sys.modules[name]
             try:
-                scene.pose("cup", "nowhere")
+                scene.pose("cup", relative_to="nowhere")
             except UnknownNameError as error:
                 seen.append((type(error).__name__, error.name))
             seen.append((type(scene.relate(coord)).__name__, scene.tree(), scene.collapse_fixed_frames().frame_names))
@@ -64,7 +64,7 @@ def test_values_unpickle_where_nothing_was_imported() -> None:
     program = """if True:
         import pickle, sys
         scene = pickle.loads(bytes.fromhex(sys.argv[1]))
-        for call in (lambda: scene.pose("cup", "nowhere"), lambda: scene.pose("cup", 3)):
+        for call in (lambda: scene.pose("cup", relative_to="nowhere"), lambda: scene.pose("cup", relative_to=3)):
             try:
                 call()
             except Exception as error:

@@ -29,7 +29,7 @@ BOX = tk.Box([0.1, 0.1, 0.1])
         (lambda: SCENE.add_frame("a", "world", shapes=BOX), "write it in brackets: [shape]"),
         (lambda: SCENE.add_frame("a", "world", shapes=[3]), "'shapes' must be a sequence of AttachedShape or Shape objects, not a list ([3])"),
         (lambda: SCENE.set_classes("cup", "movable"), "'classes' must be a sequence of strings, not a str ('movable'); write ['movable']"),
-        (lambda: SCENE.pose("cup", relative_to=3), "pose(): 'relative_to' must be a string, not an int (3)"),
+        (lambda: SCENE.pose("cup", relative_to=3), "pose(): 'relative_to' must be a string or None, not an int (3)"),
         (lambda: SCENE.pose("cup", "world"), "pose(): too many positional arguments; write pose(frame, relative_to=...)"),
         (lambda: SCENE.pose(target="cup", reference="world"), "write pose(frame, relative_to=...)"),
         (lambda: SCENE.gaussian_pose("cup", "world"), "write gaussian_pose(frame, relative_to=...)"),

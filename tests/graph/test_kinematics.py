@@ -116,7 +116,7 @@ def test_jacobians_are_the_derivatives_of_poses(q: tuple[float, float, float]) -
 
 @given(q=st.tuples(*[st.floats(-3.0, 3.0)] * 3))
 def test_scene_and_kinematics_answer_with_the_same_bits(q: tuple[float, float, float]) -> None:
-    """scene.pose(t, r, q=q) is scene.at(q).pose(t, r), and to the root scene.at(q).pose(t), to the last bit."""
+    """A scene and a configuration give the same bits, relative to any frame and to the root."""
     scene = odd_scene()
     at = scene.at(q)
     for target in scene.frame_names:

@@ -146,7 +146,7 @@ scene = pickle.loads(pickle.dumps(edit.finish()))
 at = scene.at([0.1])
 at.jacobian("a"), at.poses, at.pose("a"), scene.specification("a"), scene.joint("a"), scene.shapes("a")
 try:
-    scene.pose("b", "a")
+    scene.pose("b", relative_to="a")
 except KeyError as error:
     kept = error
 """

@@ -212,7 +212,7 @@ def test_a_target_at_which_the_hand_collides_is_given_up_at_once() -> None:
 def test_misuse_is_refused() -> None:
     """Unknown names, other trees, starts outside the limits and senseless options are errors that say so."""
     scene = planar(limit=1.0).add_root("map")
-    good: dict[str, object] = {"target": Pose(), "joints": ["shoulder", "elbow"], "q": [0.0, 0.0]}
+    good: dict[str, object] = {"target_pose": Pose(), "joints": ["shoulder", "elbow"], "q": [0.0, 0.0]}
 
     def solve(tip: str = "tip", **changes: object) -> object:
         return inverse_kinematics(scene, tip, **(good | changes))

@@ -201,11 +201,11 @@ def _worked(case: Recorded, kind: str, left: bool, shelf: Shelf) -> tuple[Array 
     if kind == "fused":
         return _fused(poses, left, shelf)
     if kind == "sided":
-        shelf.pose("other", relative_to=poses[0], left=not left)
+        shelf.pose("other", poses[0], left=not left)
         return poses[0].mean.as_matrix(), poses[0].covariance if left else poses[0].left_covariance
     if kind == "inverse" and len(poses) == 1:
         result = poses[0].inverse()
-        shelf.pose("inverse", relative_to=result, left=left)
+        shelf.pose("inverse", result, left=left)
     else:
         result = composed(_in_direction(poses, dict(case)), left, shelf)
     return result.mean.as_matrix(), result.left_covariance if left else result.covariance
@@ -271,7 +271,7 @@ def _in_direction(poses: list[GaussianPose], case: Mapping[str, Any]) -> list[Ga
 
 def _fused(poses: Sequence[GaussianPose], left: bool, shelf: Shelf) -> tuple[Array, Array]:
     fused = fuse(poses)
-    shelf.pose("fused", relative_to=fused.pose, left=left)
+    shelf.pose("fused", fused.pose, left=left)
     shelf.put("count", "gn iterations", fused.iterations)
     shelf.put("cost", "cost", fused.cost)
     covariances = [pose.left_covariance if left else pose.covariance for pose in poses]
@@ -317,7 +317,7 @@ def _conditioned(
         links, n = final.links, len(poses)
         former, present = final.correction_covariance, links.covariance
         covariance = former if turns == 1 or in_prior_tangent else present
-        shelf.pose(f"{words} path", relative_to=final.pose)
+        shelf.pose(f"{words} path", final.pose)
         shelf.put("T", f"{words} edges", np.array([mean.as_matrix() for mean in links.means]))
         shelf.put("xi", f"{words} edges", final.correction)
         shelf.put("xi", f"{words} edges", final.correction.reshape(n, 6))
@@ -327,7 +327,7 @@ def _conditioned(
         shelf.put("corr", words, _greatest_correlation(covariance))
         shelf.put("cost", words, final.cost)
         shelf.put("count", words, final.iterations)
-    shelf.pose("prior path", relative_to=prior)
+    shelf.pose("prior path", prior)
     if measured is not None:
         shelf.put("z", "innovation z", (prior.mean.inverse() @ measured.mean).log())
         shelf.put("z", "residual error", (measured.mean.inverse() @ prior.mean).log())

@@ -21,7 +21,7 @@ def composed(poses: Sequence[GaussianPose], left: bool, shelf: Shelf) -> Gaussia
     """Compose a chain to first and to fourth order, put both there, and return the former."""
     first, fourth = compose(poses), compose(poses, order=4)
     for words, pose in (("first order", first), ("fourth order", fourth)):
-        shelf.pose(words, relative_to=pose, left=left)
+        shelf.pose(words, pose, left=left)
         entries = pose.left_covariance if left else pose.covariance
         for i, j in np.ndindex(6, 6):  # single entries by their place, counted from one: Sigma66
             shelf.put("S", f"{words} sigma{i + 1}{j + 1} {i + 1}{j + 1}", float(entries[i, j]))
@@ -44,13 +44,13 @@ def replay_tree(
     picked = JointGaussianPose([joint.means[below.index(name)] for name in leaves], _blocks(joint, below, leaves))
     if asked is None and len(leaves) > 1:
         result = picked.relative(1, relative_to=0)
-        shelf.pose("result", relative_to=result, left=left)
+        shelf.pose("result", result, left=left)
     else:
         start, end = asked or (root, leaves[0])
         result = composed(_between(links, root, start, end), left, shelf)
     shelf.put("S", "joint joint12", picked.covariance)
     for i, a in enumerate(below):
-        shelf.pose(f"{root}{a} {root} {a}", relative_to=joint.marginal(i), left=left)
+        shelf.pose(f"{root}{a} {root} {a}", joint.marginal(i), left=left)
         for j, b in enumerate(below):
             if i != j:
                 _put_pair(shelf, joint, (a, i), (b, j), left=left)
@@ -88,8 +88,8 @@ def _put_pair(
     """Put the pose of the second relative to the first there, with and without what they have in common."""
     (a, i), (b, j) = first, second
     relative, alone = joint.relative(j, i), joint.marginal(i).inverse() @ joint.marginal(j)
-    shelf.pose(f"{a}{b} {a} {b} relative", relative_to=relative, left=left)
-    shelf.pose(f"{a}{b} {a} {b} dropped correlation", relative_to=alone, left=left)
+    shelf.pose(f"{a}{b} {a} {b} relative", relative, left=left)
+    shelf.pose(f"{a}{b} {a} {b} dropped correlation", alone, left=left)
     shelf.put("S", f"cross {a}{b} {a} {b}", joint.cross(i, j))
     for part, block in (("rho", slice(0, 3)), ("theta", slice(3, 6))):
         traces = [float(np.trace(pose.covariance[block, block])) for pose in (alone, relative)]

@@ -169,9 +169,9 @@ inline Error twist_left_out(std::string_view target, std::string_view reference,
                      known +
                      " do not contain; compute what twist edges alone give with relate() without qd, or "
                      "remove that edge with remove_twist",
-                 {{"frame", std::string(target)},
+                 {{"queried_frame", std::string(target)},
                   {"relative_to", std::string(reference)},
-                  {"twist_frame", std::string(frame)},
+                  {"frame", std::string(frame)},
                   {"body", std::string(body)}});
 }
 
