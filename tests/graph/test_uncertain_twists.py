@@ -306,8 +306,8 @@ def test_a_scene_is_the_same_after_every_way_out_and_in(seed: int) -> None:
         assert twin.digest == scene.digest
         assert hash(twin) == hash(scene)
         assert scene_to_dict(twin) == document
-        again, further = twin.integrate(0.5).gaussian_pose("lamp", "base"), scene.integrate(0.5)
-        assert np.array_equal(again.covariance, further.gaussian_pose("lamp", "base").covariance)
+        again, further = twin.integrate(0.5).gaussian_pose("lamp", relative_to="base"), scene.integrate(0.5)
+        assert np.array_equal(again.covariance, further.gaussian_pose("lamp", relative_to="base").covariance)
     assert scene.apply(diff(scene, start)) == start
     assert scene._defects() == ""  # type: ignore[attr-defined]
 
@@ -478,7 +478,7 @@ def test_questions_that_have_no_answer() -> None:
 
 def test_documents_say_what_is_wrong_with_errors_of_twists() -> None:
     """A covariance in a file that is none is refused at its place; files from before have none, and are read."""
-    scene = SceneGraph().add_frame("cart", "world").set_twist("cart", "world", np.ones(6), covariance=np.eye(6))
+    scene = SceneGraph().add_frame("cart", "world").set_twist("cart", np.ones(6), relative_to_body="world", covariance=np.eye(6))
     document = scene_to_dict(scene)
     document["frames"][1]["twist"]["noise"]["covariance"][0] = 2.0
     with pytest.raises(tk.errors.FileFormatError, match=r"twist.*noise: the covariance is not the sum"):

@@ -222,7 +222,7 @@ def test_misuse_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'elbow'"):
         solve(joints=["elbo"])
     with pytest.raises(DisconnectedError):
-        solve(reference="map")
+        solve(relative_to="map")
     with pytest.raises(ConfigurationError, match=r"joint 'elbow' is at 1.5.*outside its limits") as caught:
         solve(q=[0.0, 1.5])
     assert (caught.value.joint, caught.value.value, caught.value.upper) == ("elbow", 1.5, 1.0)

@@ -325,8 +325,8 @@ def test_grasps_that_are_sampled_prove_nothing(count: int) -> None:
 @pytest.mark.parametrize(
     "goal",
     [
-        ObjectAt("a", "table", Pose([0.1, 0.2, 0.3]), metres=0.01, radians=0.2),
-        ObjectAt("a", "table", Pose(), radians=None),
+        ObjectAt("a", Pose([0.1, 0.2, 0.3]), relative_to="table", metres=0.01, radians=0.2),
+        ObjectAt("a", Pose(), relative_to="table", radians=None),
         ObjectIn("a", "table"),
         ArmAt({"x": 0.5}),
     ],

@@ -65,7 +65,7 @@ def test_defaults() -> None:
     assert semantics.useful_objects(scene, q) == {"a", "b", "camera"}
     assert list(semantics.equivalence_classes(scene)) == []
     assert list(semantics.infeasibilities([Fact.of("on", "a", "b")], scene)) == []
-    assert semantics.continuous_goal_facts(ObjectAt("a", "table", Pose()), scene, q) is None
+    assert semantics.continuous_goal_facts(ObjectAt("a", Pose(), relative_to="table"), scene, q) is None
     assert (semantics.probabilistic_predicates, semantics.is_incremental) == (frozenset(), False)
     assert semantics.explain_unmet(Fact.of("on", "a", "b"), scene, q) == "(on a b) is not probable enough"
 
