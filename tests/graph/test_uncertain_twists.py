@@ -478,7 +478,11 @@ def test_questions_that_have_no_answer() -> None:
 
 def test_documents_say_what_is_wrong_with_errors_of_twists() -> None:
     """A covariance in a file that is none is refused at its place; files from before have none, and are read."""
-    scene = SceneGraph().add_frame("cart", "world").set_twist("cart", np.ones(6), relative_to_body="world", covariance=np.eye(6))
+    scene = (
+        SceneGraph()
+        .add_frame("cart", "world")
+        .set_twist("cart", np.ones(6), relative_to_body="world", covariance=np.eye(6))
+    )
     document = scene_to_dict(scene)
     document["frames"][1]["twist"]["noise"]["covariance"][0] = 2.0
     with pytest.raises(tk.errors.FileFormatError, match=r"twist.*noise: the covariance is not the sum"):

@@ -147,7 +147,7 @@ def turns_nearest_first(context: ActionContext, object: str, support: str, *, co
         support: frame that the object is to stand on.
         count: number of turns; 4 for quarter turns.
     """
-    x_axis = context.scene.pose(object, support, q=context.q).rotate([1.0, 0.0, 0.0])
+    x_axis = context.scene.pose(object, relative_to=support, q=context.q).rotate([1.0, 0.0, 0.0])
     now = atan2(x_axis[1], x_axis[0])
     turns = (math.remainder(math.tau * k / count, math.tau) for k in range(count))
     return sorted(turns, key=lambda turn: (round(abs(math.remainder(turn - now, math.tau)), 9), turn))
@@ -165,8 +165,8 @@ def grasps_steepest_first(context: ActionContext, object: str, *, manipulator: M
         manipulator: the arm.
     """
     scene, q = context.scene, context.q
-    root_from_object = scene.pose(object, scene.root(object), q=q)
-    tool = scene.pose(manipulator.tool, scene.root(object), q=q)
+    root_from_object = scene.pose(object, relative_to=scene.root(object), q=q)
+    tool = scene.pose(manipulator.tool, relative_to=scene.root(object), q=q)
 
     def order(choice: tuple[Grasp, bool]) -> tuple[bool, float, float]:
         grasp, is_firm = choice
