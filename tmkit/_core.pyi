@@ -3454,12 +3454,13 @@ class SceneArrays:
             frame: the frame whose body moves.
             vector: (6,) twist of the frame's body relative to ``relative_to_body``, at the frame's origin and in its axes:
                 linear part in m/s, then angular part in rad/s.
+            relative_to_body: the body relative to which it moves.
             covariance: (6, 6) of the vector, symmetric positive semi-definite; None or zero: exact. Its error comes from a
                 source of its own and is the same for as long as the edge has this value.
 
         Raises:
             UnknownNameError: no such frame or body.
-            SceneError: the frame is on the reference body; it has a twist relative to another one; the twist is already
+            SceneError: the frame is on ``relative_to_body``; it has a twist relative to another one; the twist is already
                 given by a path of twists from that body to a frame joined to it by poses; a path of twists leads back; a
                 number is not finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.
             CapacityError: no room for another.
