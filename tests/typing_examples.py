@@ -81,7 +81,7 @@ def planning() -> None:
     result = tk.plan(scene, domain="blocks", goal="(on a b)", robot="panda", seed=0, time_limit=30.0)
     assert_type(result.status, tk.PlanStatus)
     assert_type(result.plan, tk.Plan | None)
-    problem = tk.PlanningProblem(scene, goal=[tk.plans.ObjectAt("a", "table", tk.Pose()), "(on a b)"])
+    problem = tk.PlanningProblem(scene, goal=[tk.plans.ObjectAt("a", tk.Pose(), relative_to="table"), "(on a b)"])
     assert_type(tk.plan(problem, tk.PlanningOptions(seed=1, improve=None)), tk.PlanResult)
     assert_type(tk.plan(scene, q=[0.0], goal=scene, workers=2), tk.PlanResult)
     tk.plan(scene)  # type: ignore[call-overload]  # a goal is needed

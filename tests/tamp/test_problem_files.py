@@ -70,8 +70,8 @@ def test_goals_of_all_kinds(tmp_path: Path) -> None:
     *plain, shown = problem.goals
     assert plain == [
         "(handempty)",
-        ObjectAt("a", "table", tk.Pose([0.1, 0.1, 0.05]), radians=None),
-        ObjectAt("b", "table", tk.Pose([0, 0, 0.05]), metres=0.001),
+        ObjectAt("a", tk.Pose([0.1, 0.1, 0.05]), relative_to="table", radians=None),
+        ObjectAt("b", tk.Pose([0, 0, 0.05]), relative_to="table", metres=0.001),
         ArmAt({"panda_joint1": 0.5}),
     ]
     assert isinstance(shown, GoalScene)
