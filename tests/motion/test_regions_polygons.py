@@ -128,6 +128,31 @@ def test_what_just_fits_has_a_line_or_a_point_of_positions() -> None:
     assert fitting(SQUARE, ConvexPolygon.rectangle([-0.5, -0.5], [0.51, 0.5])) is None
 
 
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e5, 1e9])
+def test_sizes_far_from_a_metre_are_no_matter(size: float) -> None:
+    """Millimetres and a million kilometres have the same common part and the same room, in their own measure."""
+    square = ConvexPolygon.rectangle([0.0, 0.0], [size, size]).turned(0.3)
+    other = square.moved([size / 2, size / 3])
+    common, room = square.clipped(other), fitting(square, ConvexPolygon.rectangle([-size / 8] * 2, [size / 8] * 2))
+    assert common is not None
+    assert room is not None
+    assert common.area == pytest.approx(0.35148428 * size * size, rel=1e-6)
+    assert room.area == pytest.approx(0.47236181 * size * size, rel=1e-6)
+    assert len(crossings(square, other)) == 2
+
+
+def test_thin_polygons_cross_and_fit() -> None:
+    """A segment and a point have crossings with a square's sides, and room where they fit."""
+    segment, point = ConvexPolygon.around([[0.0, 0.0], [1.0, 0.0]]), ConvexPolygon.around([0.5, 0.0])
+    np.testing.assert_allclose(crossings(SQUARE, segment.moved([0.5, 0.5])), [[1.0, 0.5]], atol=1e-9)
+    np.testing.assert_allclose(crossings(SQUARE, point), [[0.5, 0.0]], atol=1e-9)
+    assert SQUARE.clipped(segment) is None
+    room = fitting(segment, ConvexPolygon.around([[-0.25, 0.0], [0.25, 0.0]]))
+    assert room is not None
+    np.testing.assert_allclose(room.vertices, [[0.25, 0.0], [0.75, 0.0]], atol=1e-9)
+    np.testing.assert_allclose(segment.centroid, [0.5, 0.0])
+
+
 def test_circles_are_held_and_hold() -> None:
     """The outer polygon reaches exactly the radius along the axes; the inner one lies in the circle."""
     outer, inner = circle_around(2.0), circle_within(2.0)

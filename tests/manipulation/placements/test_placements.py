@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.gantry import GANTRY, gantry_scene, with_block
 from support.meshes import l_mesh
@@ -76,6 +76,8 @@ def test_placements_keep_the_spacing_and_carry_the_weight(shape: Shape, other: S
     scene = with_block(stove_scene(), "item", [-0.3, -0.3, 0.2], shape=shape)
     rng = np.random.default_rng(seed)
     corner = np.array([0.1, 0.05, 0.01]) + rng.uniform(-0.15, 0.15, size=3) * [1.0, 1.0, 0.2]
+    top = corner[2] + float(other.bounds[1][2])  # metres above the table
+    assume(not -0.002 < top <= 0.001)  # what ends there is part of the table, and in nobody's way
     scene = with_block(scene, "other", corner.tolist(), shape=other, turn=float(rng.uniform(-3, 3)))
     found = find(scene, seed=seed)
     centre = centre_of_mass(scene, "item")

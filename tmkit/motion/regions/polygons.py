@@ -8,19 +8,21 @@ turn (:func:`blocking`). The corners of these polygons, and the points where the
 could be moved any nearer: candidates of every good packing.
 
 Invariants: a :class:`ConvexPolygon` is immutable, counter-clockwise, has no corner twice and none on a straight edge;
-it may be a segment or a point. Everything here costs a sort of the corners at most.
+it may be a segment or a point. Hulls and intersections are computed by shapely (GEOS), which gives the same bits on
+every CPU; Minkowski sums, which it lacks, here.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._support.elementary import atan2, circle, cos, dot, norm, norms, product
+from tmkit._support.elementary import atan2, circle, cos, norm, norms, product
 from tmkit.errors import ShapeError
 from tmkit.spatial.plain import plain_numbers
 
@@ -29,6 +31,7 @@ __all__ = ["ConvexPolygon", "blocking", "circle_around", "circle_within", "cross
 _SIDES = 32  # of the polygons that stand for circles; a multiple of 8, so that some are along the axes and diagonals
 _FLAT = 1e-12  # square metres of a triangle that counts as flat
 _DIGITS = 10  # decimals of a metre, far above rounding: nearly equal points would have sides of any direction
+_GRID = 1e-10  # metres, for the same reason: of the corners of intersections
 
 Points = NDArray[np.float64]
 
@@ -53,10 +56,11 @@ class ConvexPolygon:
         given = plain_numbers(points, "points").reshape(-1, 2)
         if not len(given) or not np.all(np.isfinite(given)):
             raise ShapeError(f"a polygon needs points of finite numbers, not {np.asarray(points)!r}")
-        ordered = sorted(set(map(tuple, (np.round(given, _DIGITS) + 0.0).tolist())))
-        if len(ordered) > 2:
-            ordered = [*_half_hull(ordered)[:-1], *_half_hull(ordered[::-1])[:-1]]
-        return cls(_read_only(np.array(ordered)))
+        import shapely  # 14 ms, and many plans have no regions
+
+        hull = shapely.convex_hull(shapely.multipoints(np.round(given, _DIGITS) + 0.0)).normalize()
+        corners = _points(hull)  # a ring is clockwise, from the lowest corner in x and back to it
+        return cls(_read_only(corners[:0:-1] if hull.geom_type == "Polygon" else np.unique(corners, axis=0)))
 
     @classmethod
     def rectangle(cls, lower: ArrayLike, upper: ArrayLike) -> ConvexPolygon:
@@ -84,18 +88,25 @@ class ConvexPolygon:
     @property
     def area(self) -> float:
         """Square metres."""
-        x, y = self.vertices.T
-        return 0.5 * (dot(x, np.roll(y, -1)) - dot(y, np.roll(x, -1)))
+        return float(self._region.area)
 
     @property
     def centroid(self) -> NDArray[np.float64]:
         """The centre (2,) of its area; of a segment its middle."""
-        if self.area < _FLAT:
-            return np.asarray(self.vertices.mean(axis=0))
-        first = self.vertices - self.vertices[0]
-        second = np.roll(first, -1, axis=0)
-        crosses = first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0]
-        return np.asarray(self.vertices[0] + ((first + second) * crosses[:, None]).sum(axis=0) / (3.0 * crosses.sum()))
+        return np.asarray(_points(self._region.centroid)[0])
+
+    @cached_property
+    def _region(self) -> Any:
+        """It as a geometry of shapely: a polygon, a segment or a point."""
+        import shapely
+
+        kinds = (shapely.points, shapely.linestrings, shapely.polygons)
+        return kinds[min(len(self.vertices), 3) - 1](np.squeeze(self.vertices))
+
+    @property
+    def _outline(self) -> Any:
+        """Its boundary as a geometry of shapely; a segment or a point is its own."""
+        return self._region.boundary if len(self.vertices) > 2 else self._region
 
     def depth(self, points: ArrayLike) -> NDArray[np.float64]:
         """Return for points (n, 2) the metres (n,) to the nearest edge: positive inside, negative outside.
@@ -147,13 +158,8 @@ class ConvexPolygon:
 
     def clipped(self, other: ConvexPolygon) -> ConvexPolygon | None:
         """Return what the two have in common, or None when that is nothing or has no area."""
-        corners = self.vertices
-        for normal, offset in zip(*other.edges, strict=True):
-            corners = _cut(corners, normal, float(offset))
-            if len(corners) < 3:
-                return None
-        found = ConvexPolygon.around(corners)
-        return found if len(found.vertices) > 2 else None
+        common = _common(self._region, other._region)
+        return ConvexPolygon.around(_points(common)) if common.area > 0.0 else None
 
     def __repr__(self) -> str:
         return f"ConvexPolygon({len(self.vertices)} corners, {self.area:.6g} m^2)"
@@ -168,16 +174,8 @@ def fitting(area: ConvexPolygon, footprint: ConvexPolygon) -> ConvexPolygon | No
         area: the area.
         footprint: polygon relative to its origin.
     """
-    normals, offsets = area.edges
-    room = offsets - np.max(product(footprint.vertices, normals.T), axis=0)
-    low, high = area.vertices.min(axis=0) - 1.0, area.vertices.max(axis=0) + 1.0
-    reach = float(np.max(np.abs(footprint.vertices)))
-    corners: Points = ConvexPolygon.rectangle(low - reach, high + reach).vertices
-    for normal, offset in zip(normals, room, strict=True):
-        corners = _cut(corners, normal, float(offset) + 1e-12)
-        if not len(corners):
-            return None
-    return ConvexPolygon.around(corners)
+    common = reduce(_common, (area.moved(-corner)._region for corner in footprint.vertices))
+    return None if common.is_empty else ConvexPolygon.around(_points(common))
 
 
 def blocking(obstacle: ConvexPolygon, footprint: ConvexPolygon, *, spacing: float = 0.0) -> ConvexPolygon:
@@ -202,18 +200,7 @@ def crossings(first: ConvexPolygon, second: ConvexPolygon) -> Points:
         first: a polygon.
         second: a polygon.
     """
-    starts_a, starts_b = first.vertices, second.vertices
-    along_a, along_b = (np.roll(part, -1, axis=0) - part for part in (starts_a, starts_b))
-    between = starts_b[None, :, :] - starts_a[:, None, :]
-    cross = along_a[:, None, 0] * along_b[None, :, 1] - along_a[:, None, 1] * along_b[None, :, 0]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share_a = (between[..., 0] * along_b[None, :, 1] - between[..., 1] * along_b[None, :, 0]) / cross
-        share_b = (between[..., 0] * along_a[:, None, 1] - between[..., 1] * along_a[:, None, 0]) / cross
-    slack = 1e-9
-    is_met = (np.abs(cross) > _FLAT) & (share_a >= -slack) & (share_a <= 1 + slack)
-    is_met &= (share_b >= -slack) & (share_b <= 1 + slack)
-    i, j = np.nonzero(is_met)
-    return np.asarray(starts_a[i] + share_a[i, j][:, None] * along_a[i])
+    return _points(first._outline.intersection(second._outline, grid_size=_GRID))
 
 
 def circle_around(radius: float) -> ConvexPolygon:
@@ -232,20 +219,6 @@ def _regular(sides: int, radius: float) -> ConvexPolygon:
     return ConvexPolygon(_read_only(radius * circle(angles)))
 
 
-def _half_hull(ordered: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
-    """Return the lower hull of points in lexicographic order, from left to right (the upper one of reversed points)."""
-    hull: list[tuple[float, ...]] = []
-    for point in ordered:
-        while len(hull) > 1 and _turn(hull[-2], hull[-1], point) <= 0.0:
-            hull.pop()
-        hull.append(point)
-    return hull
-
-
-def _turn(a: tuple[float, ...], b: tuple[float, ...], c: tuple[float, ...]) -> float:
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
-
-
 def _edges_of_thin(vertices: Points) -> tuple[Points, NDArray[np.float64]]:
     along = vertices[-1] - vertices[0]
     length = norm(along)
@@ -260,17 +233,19 @@ def _from_lowest(vertices: Points) -> Points:
     return np.asarray(np.roll(vertices, -int(np.lexsort((vertices[:, 0], vertices[:, 1]))[0]), axis=0))
 
 
-def _cut(corners: Points, normal: NDArray[np.float64], offset: float) -> Points:
-    """Return what is left of an outline on the inner side of a line."""
-    inside = offset - product(corners, normal)
-    kept: list[NDArray[np.float64]] = []
-    for i in range(len(corners)):
-        here, after = inside[i], inside[(i + 1) % len(corners)]
-        if here >= 0.0:
-            kept.append(corners[i])
-        if (here > 0.0 > after) or (here < 0.0 < after):
-            kept.append(corners[i] + here / (here - after) * (corners[(i + 1) % len(corners)] - corners[i]))
-    return np.array(kept).reshape(-1, 2)
+def _common(first: Any, second: Any) -> Any:
+    """Return the intersection of two convex geometries, on a grid, where what touches but for rounding touches.
+
+    The grid may make it a polygon with a line, which shapely refuses to intersect further.
+    """
+    return first.intersection(second, grid_size=_GRID).convex_hull
+
+
+def _points(geometry: Any) -> Points:
+    """Return the points (n, 2) of a geometry."""
+    import shapely
+
+    return np.asarray(shapely.get_coordinates(geometry))
 
 
 def _read_only(values: NDArray[np.float64]) -> NDArray[np.float64]:
