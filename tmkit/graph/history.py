@@ -12,19 +12,18 @@ A history is a value like a scene: an edit of it gives another history, and the 
 nothing: edit the same history twice, and there are two, which share all that they have in common. What nobody holds is
 freed.
 
-Inside are two linked lists: the entries from the start to now, the newest first, and those that were undone, the
-nearest first. An edit or an undo makes one link. Links are tuples, which Python frees and counts without recursion
-however long the chain; pickling and comparing go along the chain in loops. A version costs about 300 bytes here
-beside what it costs the core.
+Inside are two persistent lists: the entries from the start to now, the newest first, and those that were undone, the
+nearest first. An edit or an undo makes one link.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, overload
 
 import numpy as np
+from pyrsistent import PList, plist
 
 from tmkit._core import SceneGraph
 from tmkit.errors import SceneError
@@ -32,7 +31,6 @@ from tmkit.errors import SceneError
 __all__ = ["HistoryEntry", "SceneHistory"]
 
 _Arguments = ParamSpec("_Arguments")
-_Link = tuple["HistoryEntry", "_Link | None"]  # an entry, and those behind it
 _TEXT_LENGTH = 100  # of one edit in words
 _ITEMS_SHOWN = 8  # of a sequence in an edit's words
 
@@ -117,8 +115,8 @@ class SceneHistory:
     __slots__ = ("_now", "_undone")
 
     def __init__(self, scene: SceneGraph) -> None:
-        self._now: _Link = (HistoryEntry(0, "start", (), (), scene), None)
-        self._undone: _Link | None = None
+        self._now = plist([HistoryEntry(0, "start", (), (), scene)])
+        self._undone: PList[HistoryEntry] = plist()
 
     # --- edits ----------------------------------------------------------------------------------------------------
 
@@ -174,10 +172,9 @@ class SceneHistory:
         Raises:
             SceneError: this is the start.
         """
-        entry, before = self._now
-        if before is None:
+        if not self._now.rest:
             raise SceneError("there is nothing to undo: the history is at its start")
-        return self._made(before, (entry, self._undone))
+        return self._made(self._now.rest, self._undone.cons(self._now.first))
 
     def redo(self) -> SceneHistory:
         """Return the history with the edit that was undone last done again. O(1).
@@ -185,14 +182,13 @@ class SceneHistory:
         Raises:
             SceneError: nothing was undone from here.
         """
-        if self._undone is None:
+        if not self._undone:
             raise SceneError("there is nothing to redo: no edit was undone from here")
-        entry, rest = self._undone
-        return self._made((entry, self._now), rest)
+        return self._made(self._now.cons(self._undone.first), self._undone.rest)
 
     def branch(self) -> SceneHistory:
         """Return the history up to here as a line of its own, with nothing to redo. O(1)."""
-        return self if self._undone is None else self._made(self._now, None)
+        return self._made(self._now, plist()) if self._undone else self
 
     def back_to(self, number: int) -> SceneHistory:
         """Return the history at a version of this line, before or after the present one. O(number of steps).
@@ -203,7 +199,7 @@ class SceneHistory:
         history = self
         while history.number > number >= 0:
             history = history.undo()
-        while history.number < number and history._undone is not None:
+        while history.number < number and history._undone:
             history = history.redo()
         if history.number != number:
             raise SceneError(f"this history has no version {number}: they are 0 to {history._last_number()}")
@@ -214,22 +210,22 @@ class SceneHistory:
     @property
     def scene(self) -> SceneGraph:
         """The present version."""
-        return self._now[0].scene
+        return self._now.first.scene
 
     @property
     def number(self) -> int:
         """How many edits lead from the start to the present version."""
-        return self._now[0].number
+        return self._now.first.number
 
     @property
     def entries(self) -> tuple[HistoryEntry, ...]:
         """The versions from the start to the present one. O(number)."""
-        return tuple(_along(self._now))[::-1]
+        return tuple(self._now)[::-1]
 
     @property
     def undone(self) -> tuple[HistoryEntry, ...]:
         """The versions that ``redo`` leads to, the next first. O(their number)."""
-        return tuple(_along(self._undone))
+        return tuple(self._undone)
 
     def text(self, *, count: int = 20) -> str:
         """Return the versions as lines of text, the present one marked with ``>``.
@@ -237,8 +233,8 @@ class SceneHistory:
         Args:
             count: how many of each, those up to now and those undone, are shown at most, the nearest to now.
         """
-        before = [entry for entry, _ in zip(_along(self._now), range(max(1, count)), strict=False)][::-1]
-        after = [entry for entry, _ in zip(_along(self._undone), range(count), strict=False)]
+        before = [entry for entry, _ in zip(self._now, range(max(1, count)), strict=False)][::-1]
+        after = [entry for entry, _ in zip(self._undone, range(count), strict=False)]
         last = self._last_number()
         width = len(str(last))
         lines = [f"  ... {before[0].number} earlier"] if before[0].number else []
@@ -255,7 +251,7 @@ class SceneHistory:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SceneHistory):
             return NotImplemented
-        return _same(self._now, other._now) and _same(self._undone, other._undone)
+        return self._now == other._now and self._undone == other._undone
 
     def __hash__(self) -> int:
         return hash((self.number, self.scene))
@@ -266,13 +262,10 @@ class SceneHistory:
     def __deepcopy__(self, memo: object) -> SceneHistory:
         return self
 
-    def __reduce__(self) -> tuple[object, ...]:  # as plain lists: a chain of links would be pickled by recursion
-        return _restored, (self.entries, self.undone)
-
     # --- inside ---------------------------------------------------------------------------------------------------
 
     @staticmethod
-    def _made(now: _Link, undone: _Link | None) -> SceneHistory:
+    def _made(now: PList[HistoryEntry], undone: PList[HistoryEntry]) -> SceneHistory:
         history = SceneHistory.__new__(SceneHistory)
         history._now, history._undone = now, undone
         return history
@@ -284,41 +277,10 @@ class SceneHistory:
             return self
         kept = tuple(_kept(value) for value in arguments)
         named = tuple((name, _kept(value)) for name, value in keywords)
-        return self._made((HistoryEntry(self.number + 1, edit, kept, named, scene), self._now), None)
+        return self._made(self._now.cons(HistoryEntry(self.number + 1, edit, kept, named, scene)), plist())
 
     def _last_number(self) -> int:
-        last = self.number
-        for entry in _along(self._undone):
-            last = entry.number
-        return last
-
-
-def _along(link: _Link | None) -> Iterator[HistoryEntry]:
-    """Yield the entries of a chain, from its head."""
-    while link is not None:
-        entry, link = link
-        yield entry
-
-
-def _same(a: _Link | None, b: _Link | None) -> bool:
-    """Tell whether two chains hold equal entries; what they share is not compared."""
-    while a is not b:
-        if a is None or b is None or a[0] != b[0]:
-            return False
-        a, b = a[1], b[1]
-    return True
-
-
-def _restored(entries: tuple[HistoryEntry, ...], undone: tuple[HistoryEntry, ...]) -> SceneHistory:
-    """Make a history again from its entries."""
-    now: _Link | None = None
-    for entry in entries:
-        now = (entry, now)
-    after: _Link | None = None
-    for entry in reversed(undone):
-        after = (entry, after)
-    assert now is not None  # there is always a start
-    return SceneHistory._made(now, after)
+        return self.number + len(self._undone)
 
 
 def _kept(value: object) -> object:
