@@ -18,6 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = ("domains/", "scenes/", "examples/cell/", "examples/trays/")
 BUILT = re.compile(r"tmkit/_core\.[^/]+\.so|tmkit/_libraries/libtmkit-[^/]+|[^/]+\.dist-info/.+")
 
+LICENCES = "LICENSES_OF_LIBRARIES.txt"
+LICENSED = ("assimp", "boost", "coal", "octoma", "qhull", "z.")  # how the names begin of the libraries in that file
+
 
 def tracked_files() -> set[str]:
     """Return the files that git tracks, and those that it would; without git, all."""
@@ -46,6 +49,10 @@ def problems(wheel: Path, sdist: Path) -> Iterator[str]:
     for part in ("tmkit/_core.", "tmkit/_libraries/libtmkit-coal."):
         if not any(name.startswith(part) for name in built):
             yield f"{wheel.name} lacks {part}*"
+    libraries = {name.partition("/libtmkit-")[2] for name in built if "/_libraries/" in name}
+    yield from (f"{LICENCES} lacks {name}" for name in sorted(libraries) if not name.startswith(LICENSED))
+    if not any(name.endswith(f".dist-info/licenses/{LICENCES}") for name in built):
+        yield f"{wheel.name} lacks {LICENCES}"
     if "manylinux" not in wheel.name:
         yield f"{wheel.name} is not tagged for several Linux distributions"
     with tarfile.open(sdist) as archive:
