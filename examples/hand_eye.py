@@ -173,7 +173,8 @@ def honesty(covariances: dict[str, Array], *, seed: int) -> str:
     places, errors = recorded(seed)
     claims = [scene_of(covariances, views[0]).gaussian_pose("seen", relative_to="marker") for views in places]
     found = nees_of_errors([(looks[0], claim.covariance) for looks, claim in zip(errors, claims, strict=True)])
-    return f"{found.mean:7.2f}, {'inside' if found.consistent else 'OUTSIDE'} of {found.lower:.2f} to {found.upper:.2f}"
+    where = "inside" if found.is_consistent else "OUTSIDE"
+    return f"{found.mean:7.2f}, {where} of {found.lower:.2f} to {found.upper:.2f}"
 
 
 def main() -> None:

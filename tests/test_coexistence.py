@@ -27,7 +27,7 @@ def tmkit_answers():
     scene = scene.add_frame("b", "world", joint=Prismatic([1, 0, 0]), shapes=[AttachedShape(Box([1, 1, 1]))])
     for level in ("hull", "exact"):
         world = CollisionWorld(scene, level=level)
-        assert [world.in_collision([x]) for x in (0.9, 1.1)] == [True, False], level
+        assert [world.is_in_collision([x]) for x in (0.9, 1.1)] == [True, False], level
         assert abs(world.distance([1.5]) - 0.5) < 1e-6
 """
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import MISSING
 from pathlib import Path
 
-REFERENCE = (Path(__file__).resolve().parents[1] / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
-PACKAGES = re.findall(r"^\.\. room:: (tmkit[\w.]*)$", REFERENCE, re.MULTILINE)
+ROOT = Path(__file__).resolve().parents[1]
+REFERENCE = "\n".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs" / "reference").rglob("*.md")))
+PACKAGES = re.findall(r"^\.\. package:: (tmkit[\w.]*)$", REFERENCE, re.MULTILINE)
 
 
 def public() -> Iterator[tuple[str, str, object]]:
@@ -51,3 +54,69 @@ def test_plain_values_are_dictionaries() -> None:
             document = list(inspect.signature(function).parameters.values())[int(isinstance(member, classmethod))]
             assert str(document.annotation) in ("Mapping[str, Any]", "Any", "Json"), function
     assert written >= 12
+
+
+VERBS = {
+    "contains": "as of sets and of shapely: takes what may be inside",
+    "touches": "as of shapely: takes what may be touched",
+    "holds": "as of logic and PDDL: a formula or relation holds",
+    "accepts": "a pattern's part accepts a frame",
+    "are_related": "is_ for two subjects",
+    "shares_with": "takes the other world",
+    "visual": "URDF's word: a shape is visual, for collision, or both",
+    "collision": "URDF's word: a shape is visual, for collision, or both",
+}
+"""Booleans without ``is_``, with the reason."""
+
+
+def booleans(value: type) -> Iterator[str]:
+    """Yield the public properties, methods and fields of a class that are boolean; its own and those of its bases.
+
+    Fields with defaults are options of a value, and named as the arguments that they are.
+    """
+    for base in value.__mro__:
+        if not str(base.__module__).startswith("tmkit"):
+            continue
+        for name, kind in inspect.get_annotations(base).items():
+            if kind in ("bool", bool) and (name not in vars(base) or inspect.ismemberdescriptor(vars(base)[name])):
+                fields = getattr(base, "__dataclass_fields__", {})
+                if name not in fields or fields[name].default is MISSING:
+                    yield name
+        for name, member in vars(base).items():
+            function = getattr(member, "fget", None) or getattr(member, "func", None) or member
+            function = getattr(function, "__func__", function)
+            if getattr(function, "__annotations__", {}).get("return") in ("bool", bool):
+                yield name
+
+
+def booleans_of_the_core() -> Iterator[tuple[str, str]]:
+    """Yield the classes of the compiled core with their boolean properties and methods, from the stub."""
+    for node in ast.parse((ROOT / "tmkit" / "_core.pyi").read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef):
+            for member in node.body:
+                if isinstance(member, ast.FunctionDef) and member.returns and ast.unparse(member.returns) == "bool":
+                    yield node.name, member.name
+
+
+def test_booleans_begin_with_is() -> None:
+    """But for verbs that take an argument, each with a reason, and fields that are options."""
+    found = [(value.__name__, name) for value in classes() for name in booleans(value)] + list(booleans_of_the_core())
+    public_names = [(owner, name) for owner, name in found if not name.startswith("_")]
+    assert [f"{owner}.{name}" for owner, name in public_names if not name.startswith("is_") and name not in VERBS] == []
+    assert len([name for _, name in public_names if name.startswith("is_")]) > 40
+    assert {name for _, name in public_names} >= set(VERBS)
+
+
+def test_the_most_iterations_are_max_iterations() -> None:
+    """A limit of iterations is called by one name in all public functions and constructors."""
+    callables = [value for _, _, value in public() if callable(value)]
+    members = [member for value in classes() for name, member in vars(value).items() if inspect.isfunction(member)]
+    for value in {id(value): value for value in (*callables, *members)}.values():
+        try:
+            parameters = inspect.signature(value).parameters
+        except (ValueError, TypeError):  # of the core
+            continue
+        wrong = {
+            name for name in parameters if re.fullmatch(r"max_iters?|n_iter\w*|most_iterations|rounds|max_rounds", name)
+        }
+        assert wrong == set(), value

@@ -89,9 +89,9 @@ def planning() -> None:
     tk.plan(scene, goal="(on a b)", sed=1)  # type: ignore[call-overload]  # no such option
     tk.plan(problem, seed=1)  # type: ignore[call-overload]  # options go with a problem
     if result.plan is not None:
-        assert_type(tk.validate_plan(result.plan).ok, bool)
+        assert_type(tk.validate_plan(result.plan).is_ok, bool)
         report = tk.simulate(result.plan)
-        assert_type(report.ok, bool)
+        assert_type(report.is_ok, bool)
 
 
 @dataclass(frozen=True)

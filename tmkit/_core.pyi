@@ -2657,7 +2657,7 @@ class SceneGraph:
             SceneError: a mimic joint, or a variance that is negative or not finite.
         """
 
-    def condition(self, measurement: Measurement, *, q: numpy.typing.ArrayLike | None = None, iterations: int | None = None) -> SceneGraph:
+    def condition(self, measurement: Measurement, *, q: numpy.typing.ArrayLike | None = None, max_iterations: int | None = None) -> SceneGraph:
         """
         Condition the scene on a measurement: update means, covariances and correlations.
 
@@ -2669,7 +2669,7 @@ class SceneGraph:
         Args:
             measurement: the measured pose, position, bearing or range.
             q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
-            iterations: steps to take, whether or not they converge; one is the extended Kalman filter. Until convergence if
+            max_iterations: steps to take, whether or not they converge; one is the extended Kalman filter. Until convergence if
                 omitted.
 
         Raises:
@@ -3191,7 +3191,7 @@ class SceneEdit:
             SceneError: a mimic joint, or a variance that is negative or not finite.
         """
 
-    def condition(self, measurement: Measurement, *, q: numpy.typing.ArrayLike | None = None, iterations: int | None = None) -> None:
+    def condition(self, measurement: Measurement, *, q: numpy.typing.ArrayLike | None = None, max_iterations: int | None = None) -> None:
         """
         Condition the scene on a measurement: update means, covariances and correlations.
 
@@ -3203,7 +3203,7 @@ class SceneEdit:
         Args:
             measurement: the measured pose, position, bearing or range.
             q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
-            iterations: steps to take, whether or not they converge; one is the extended Kalman filter. Until convergence if
+            max_iterations: steps to take, whether or not they converge; one is the extended Kalman filter. Until convergence if
                 omitted.
 
         Raises:
@@ -4291,7 +4291,7 @@ class CollisionWorld:
         Every checked pair as (frame_a, frame_b, margin), in frame order. O(frames^2).
         """
 
-    def in_collision(self, q: numpy.typing.ArrayLike) -> bool:
+    def is_in_collision(self, q: numpy.typing.ArrayLike) -> bool:
         """
         Return whether any checked pair is in contact at a configuration.
 
@@ -4411,7 +4411,7 @@ class CollisionWorld:
             ConfigurationError: the wrong length, or non-finite numbers.
         """
 
-    def edge_free(self, q0: numpy.typing.ArrayLike, q1: numpy.typing.ArrayLike, *, resolution: float = 0.01) -> bool:
+    def is_edge_free(self, q0: numpy.typing.ArrayLike, q1: numpy.typing.ArrayLike, *, resolution: float = 0.01) -> bool:
         """
         Return whether the straight joint motion from q0 to q1 is free, both ends included.
 
@@ -4510,14 +4510,14 @@ class InverseKinematicsSolutions:
         """
 
     @property
-    def target_collides(self) -> bool:
+    def is_target_in_collision(self) -> bool:
         """
         Proved: every solution collides, since one does in frames whose relative pose is the same in all.
         """
 
     def __repr__(self) -> str: ...
 
-def inverse_kinematics(scene: SceneGraph, frame: str, *, target_pose: Pose, joints: Sequence[str], q: numpy.typing.ArrayLike, relative_to: str | None = None, position_only: bool = False, seed: int = 0, restarts: int = 25, iterations: int = 100, position_tolerance: float = 1e-05, rotation_tolerance: float = 1e-05) -> InverseKinematicsResult:
+def inverse_kinematics(scene: SceneGraph, frame: str, *, target_pose: Pose, joints: Sequence[str], q: numpy.typing.ArrayLike, relative_to: str | None = None, position_only: bool = False, seed: int = 0, restarts: int = 25, max_iterations: int = 100, position_tolerance: float = 1e-05, rotation_tolerance: float = 1e-05) -> InverseKinematicsResult:
     """
     Find joint values that put a frame at a pose.
 
@@ -4536,7 +4536,7 @@ def inverse_kinematics(scene: SceneGraph, frame: str, *, target_pose: Pose, join
         position_only: place the origin of the frame and leave its orientation open.
         seed: of the random configurations; the same seed gives the same result.
         restarts: random configurations to try after ``q``.
-        iterations: steps of one try.
+        max_iterations: steps of one try.
         position_tolerance: metres.
         rotation_tolerance: radians.
 
@@ -4547,7 +4547,7 @@ def inverse_kinematics(scene: SceneGraph, frame: str, *, target_pose: Pose, join
             sense.
     """
 
-def inverse_kinematics_solutions(scene: SceneGraph, frame: str, *, target_pose: Pose, joints: Sequence[str], q: numpy.typing.ArrayLike, count: int, world: CollisionWorld | None = None, separation: float = 0.1, relative_to: str | None = None, position_only: bool = False, seed: int = 0, restarts: int = 100, iterations: int = 100, position_tolerance: float = 1e-05, rotation_tolerance: float = 1e-05) -> InverseKinematicsSolutions:
+def inverse_kinematics_solutions(scene: SceneGraph, frame: str, *, target_pose: Pose, joints: Sequence[str], q: numpy.typing.ArrayLike, count: int, world: CollisionWorld | None = None, separation: float = 0.1, relative_to: str | None = None, position_only: bool = False, seed: int = 0, restarts: int = 100, max_iterations: int = 100, position_tolerance: float = 1e-05, rotation_tolerance: float = 1e-05) -> InverseKinematicsSolutions:
     """
     Find several different joint values that put a frame at a pose.
 
@@ -4569,7 +4569,7 @@ def inverse_kinematics_solutions(scene: SceneGraph, frame: str, *, target_pose: 
         position_only: place the origin of the frame and leave its orientation free.
         seed: of the random configurations; the same seed gives the same result.
         restarts: random configurations to try after ``q``.
-        iterations: steps of one try.
+        max_iterations: steps of one try.
         position_tolerance: metres.
         rotation_tolerance: radians.
 
@@ -4720,7 +4720,7 @@ class RecheckResult:
         """What was found."""
 
     @property
-    def ok(self) -> bool:
+    def is_ok(self) -> bool:
         """Whether the path passed."""
 
     @property

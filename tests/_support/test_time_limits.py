@@ -86,13 +86,13 @@ def test_all_that_grows_looks_at_the_time() -> None:
     """Translating, searching and executing end at a limit that is over, each with its answer for that."""
     problem = load("places")
     task = FastDownward().translate(problem)
-    assert not FastDownward().translate(problem, time_limit=-1.0).complete
+    assert not FastDownward().translate(problem, time_limit=-1.0).is_complete
     assert FastDownward().search(task, time_limit=-1.0).status is TaskPlanStatus.LIMIT
     solved = FastDownward().solve(problem)
     for work in (
         lambda: validate_task_plan(problem, solved.steps),
         task.to_text,
-        task.goal_is_impossible,
+        task.is_goal_impossible,
         lambda: Exploration(task).look(10),
     ):
         with pytest.raises(TimeLimitError), time_limit(-1.0):

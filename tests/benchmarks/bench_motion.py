@@ -62,7 +62,7 @@ def process_time_of(run: Callable[[], object], repeat: int = 5) -> float:
 @pytest.mark.benchmark(group="state check")
 def test_check(benchmark: BenchmarkFixture, world: CollisionWorld, qs: NDArray[np.float64]) -> None:
     """One configuration at a time from Python."""
-    benchmark(lambda: [world.in_collision(q) for q in qs])
+    benchmark(lambda: [world.is_in_collision(q) for q in qs])
 
 
 @pytest.mark.benchmark(group="state check")
@@ -81,9 +81,9 @@ def test_check_beside_pinocchio(benchmark: BenchmarkFixture, world: CollisionWor
     other = process_time_of(
         lambda: [pinocchio.computeCollisions(oracle.model, oracle.data, manager, q, True) for q in theirs]
     )
-    own = process_time_of(lambda: [world.in_collision(q) for q in ours])
+    own = process_time_of(lambda: [world.is_in_collision(q) for q in ours])
     benchmark.extra_info["ratio_to_pinocchio"] = own / other
-    benchmark(lambda: [world.in_collision(q) for q in ours])
+    benchmark(lambda: [world.is_in_collision(q) for q in ours])
     print(f"\none check takes {own / other:.2f} of the time of pinocchio's broad phase")
 
 
@@ -109,11 +109,11 @@ def test_first_check_of_a_version(benchmark: BenchmarkFixture, scene: SceneGraph
     versions = [scene.reparent(f"block{i % 10}", "panda_hand", q=q) for i, q in enumerate(qs)]
     held = world.moved_to(versions[0])
     pairs = list(zip(versions, qs, strict=True))
-    plain = process_time_of(lambda: [world.in_collision(q) for q in qs], 15)
-    first = process_time_of(lambda: [world.moved_to(version).in_collision(q) for version, q in pairs], 15)
-    later = process_time_of(lambda: [held.in_collision(q) for q in qs], 15)
+    plain = process_time_of(lambda: [world.is_in_collision(q) for q in qs], 15)
+    first = process_time_of(lambda: [world.moved_to(version).is_in_collision(q) for version, q in pairs], 15)
+    later = process_time_of(lambda: [held.is_in_collision(q) for q in qs], 15)
     benchmark.extra_info |= {"first_to_plain": first / plain, "later_to_plain": later / plain}
-    benchmark(lambda: [world.moved_to(version).in_collision(q) for version, q in pairs])
+    benchmark(lambda: [world.moved_to(version).is_in_collision(q) for version, q in pairs])
     print(f"\nfirst check {first / plain:.2f}, later checks {later / plain:.2f} of the time of a plain check")
 
 
@@ -142,4 +142,4 @@ def test_query(benchmark: BenchmarkFixture, make_query: Callable[[], Query], cut
         ]
     )  # fmt: skip
     assert all(result.status is PathStatus.SOLVED for result in results)
-    assert all(recheck_path(plain, result.path, tool_frame=TIP).ok for result in results)
+    assert all(recheck_path(plain, result.path, tool_frame=TIP).is_ok for result in results)

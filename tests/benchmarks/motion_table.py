@@ -78,7 +78,7 @@ def collision_rows(effort: Effort) -> list[str]:
     oracle = PinocchioOracle("panda", BOXES, world)
     manager = oracle.broad_phase()
     theirs = [oracle.configuration(q) for q in qs]
-    agree = sum(world.in_collision(q) == oracle.collides(q) for q in qs)
+    agree = sum(world.is_in_collision(q) == oracle.collides(q) for q in qs)
     versions = [scene.reparent(f"block{i % 10}", "panda_hand", q=q) for i, q in enumerate(qs)]
     held = world.moved_to(versions[0])
     held_anew = CollisionWorld(versions[0], pair_margins=margins)
@@ -90,16 +90,16 @@ def collision_rows(effort: Effort) -> list[str]:
 
     plain, batch, broad, all_pairs, first, later, later_anew, moving, anew, rebuilt = best_times(
         [
-            lambda: [world.in_collision(q) for q in qs],
+            lambda: [world.is_in_collision(q) for q in qs],
             lambda: world.in_collision_batch(matrix),
             lambda: [pinocchio.computeCollisions(oracle.model, oracle.data, manager, q, True) for q in theirs],
             lambda: [
                 pinocchio.computeCollisions(oracle.model, oracle.data, oracle.geometry, oracle.geometry_data, q, True)
                 for q in theirs[:200]
             ],
-            lambda: [world.moved_to(version).in_collision(q) for version, q in zip(versions, qs, strict=True)],
-            lambda: [held.in_collision(q) for q in qs],
-            lambda: [held_anew.in_collision(q) for q in qs],
+            lambda: [world.moved_to(version).is_in_collision(q) for version, q in zip(versions, qs, strict=True)],
+            lambda: [held.is_in_collision(q) for q in qs],
+            lambda: [held_anew.is_in_collision(q) for q in qs],
             lambda: [world.moved_to(version) for version in versions],
             lambda: [CollisionWorld(scene, pair_margins=margins) for _ in range(100)],
             rebuild,
@@ -191,7 +191,7 @@ def run_query(query: Query, solve: Callable[[int], Any], effort: Effort, repeats
         if path is None:
             continue
         solved += 1
-        valid += recheck_path(plain, path, resolution=CHECK_RESOLUTION, tool_frame=TIP).ok
+        valid += recheck_path(plain, path, resolution=CHECK_RESOLUTION, tool_frame=TIP).is_ok
         lengths.append(float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum()))
     return Runs(seconds, solved, valid, lengths)
 

@@ -230,7 +230,7 @@ def estimation(clock: Clock) -> Rows:
     seen = GaussianPose(compose(links).mean @ Pose.exp(0.01 * random.normal(size=6)), 1e-4 * np.eye(6))
     measurement = PoseMeasurement(seen)
     clock.add("conditioned", lambda: condition(links, measurement))
-    clock.add("filtered", lambda: condition(links, measurement, iterations=1))
+    clock.add("filtered", lambda: condition(links, measurement, max_iterations=1))
     if importlib.util.find_spec("pytransform3d"):
         from pytransform3d.uncertainty import pose_fusion
 

@@ -245,7 +245,7 @@ def test_bad_measurements_are_refused() -> None:
     with pytest.raises(SceneError, match="frame 'a' stands where frame 'world' does: there is no direction"):
         scene.condition(Measurement.of_range("a", 1.0, relative_to="world", deviation=1.0), q=[0.0])
     with pytest.raises(SceneError, match="iterations must be at least 1, not 0"):
-        scene.condition(good, q=[0.0], iterations=0)
+        scene.condition(good, q=[0.0], max_iterations=0)
     with scene.edit() as edit:
         edit.condition(good, q=[0.2])
     assert edit.finish() == scene.condition(good, q=[0.2])

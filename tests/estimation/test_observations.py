@@ -148,7 +148,7 @@ def test_policies_look_at_whole_paths() -> None:
 
     def chosen(policy: object, collection: Observations = everything) -> Estimate:
         answer = resolve_observations(scene, collection, "cup", policy=policy, probability=None)  # type: ignore[arg-type]
-        (opinion,) = (verdict.opinion for verdict in answer.verdicts if verdict.used)
+        (opinion,) = (verdict.opinion for verdict in answer.verdicts if verdict.is_used)
         assert alike(answer.scene.pose("cup", relative_to="table"), opinion.pose.mean)
         return opinion
 
@@ -157,7 +157,7 @@ def test_policies_look_at_whole_paths() -> None:
     assert chosen(MinCovariance()).observations == (by_third,)
     moved = scene.add_stamped_pose("tripod", scene.local_pose("tripod"), stamp=1.0)
     newest = resolve_observations(moved, everything, "cup", policy=Latest(), probability=None)
-    assert [verdict.opinion.observations for verdict in newest.verdicts if verdict.used] == [(by_left,)]
+    assert [verdict.opinion.observations for verdict in newest.verdicts if verdict.is_used] == [(by_left,)]
 
 
 def test_one_observation_used_twice_is_one_error() -> None:

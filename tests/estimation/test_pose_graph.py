@@ -109,7 +109,7 @@ def test_written_back_is_what_was_solved(seed: int) -> None:
     """Poses, covariances and cross-covariances of the new version are those of the solution."""
     scene, looks, _ = survey(np.random.default_rng(seed), views=2)
     solution = solve_pose_graph(pose_graph(scene, looks))
-    assert solution.converged
+    assert solution.is_converged
     version = write_back(scene, solution)
     means, joint = version.joint_gaussian([(frame, "world") for frame in solution.graph.frames])
     for mean, solved in zip(means, solution.poses, strict=True):
@@ -215,5 +215,5 @@ def test_graphs_far_from_their_root_come_to_rest(reach: float) -> None:
         parent = name
     seen = GaussianPose(scene.pose("c", relative_to="world") @ Pose.exp(random.normal(size=6) * 0.01), 1e-4 * np.eye(6))
     solution = solve_pose_graph(pose_graph(scene, Observations().observe("c", relative_to="world", pose=seen)))
-    assert solution.converged
+    assert solution.is_converged
     assert solution.iterations < 30

@@ -24,7 +24,7 @@ def test_the_table() -> None:
     assert lower[0] > 0.1
     assert "surface" in scene.classes("table")
     assert scene.frames_of_class("surface") == ("table",)
-    assert not CollisionWorld(scene, margin=0.01).in_collision(
+    assert not CollisionWorld(scene, margin=0.01).is_in_collision(
         scene.configuration({**READY, "panda_finger_joint1": 0.04})
     )
 

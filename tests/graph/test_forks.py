@@ -54,7 +54,7 @@ for number in range(150):
         good &= np.array_equal(arrays.poses, poses[0])
         arrays.set_pose("f599", Pose([1, 2, 3]))
         if shared:
-            CollisionWorld(shared[-1]).in_collision([])
+            CollisionWorld(shared[-1]).is_in_collision([])
         os._exit(0 if good else 1)
     _, status = os.waitpid(child, 0)
     if status != 0:

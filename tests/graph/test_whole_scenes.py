@@ -246,7 +246,7 @@ def test_folding_changes_no_answer(data: st.DataObject) -> None:
         q = rng.uniform(-3, 3, len(scene.joint_names))
         for name in folded.frame_names:
             assert folded.at(q).pose(name).is_close(scene.at(q).pose(name))
-        assert before.in_collision(q) == after.in_collision(q)
+        assert before.is_in_collision(q) == after.is_in_collision(q)
         # One contact is told for a pair of frames, its deepest: of those that were folded together one is left.
         depths = [contact.distance for contact in before.contacts(q)]
         left = [contact.distance for contact in after.contacts(q)]

@@ -68,8 +68,8 @@ def test_a_closed_hand_is_no_collision() -> None:
     """Fingers that touch each other are a closed hand, with an object in reach or not."""
     scene = two_blocks()
     q = scene.configuration({"finger": 0.0}, base=GANTRY.ready_configuration(scene))
-    assert not RULES.world(scene, RULES.exemptions(scene), margin=0.001).in_collision(q)
-    assert RULES.world(scene, (), margin=0.001).in_collision(q)
+    assert not RULES.world(scene, RULES.exemptions(scene), margin=0.001).is_in_collision(q)
+    assert RULES.world(scene, (), margin=0.001).is_in_collision(q)
 
 
 def test_exemptions_are_sorted_and_repeatable() -> None:
@@ -102,8 +102,8 @@ def test_the_margin_is_kept_from_what_is_not_exempt(gap: float, collides: bool) 
     scene = with_block(scene, "green", [0.2, 0.25 + gap, 0.025])
     world = RULES.world(scene, RULES.exemptions(scene), margin=0.001)
     q = GANTRY.ready_configuration(scene)
-    assert world.in_collision(q) is collides
-    assert not RULES.world(scene, RULES.exemptions(scene), margin=0.0).in_collision(q)
+    assert world.is_in_collision(q) is collides
+    assert not RULES.world(scene, RULES.exemptions(scene), margin=0.0).is_in_collision(q)
 
 
 @pytest.mark.parametrize(("depth", "collides"), [(0.0008, False), (0.0012, True)])
@@ -112,7 +112,7 @@ def test_resting_may_go_a_millimetre_deep(depth: float, collides: bool) -> None:
     scene = with_block(gantry_scene(), "red", [0.2, 0.2, 0.025 - depth])
     for margin in (0.0, 0.001):
         world = RULES.world(scene, RULES.exemptions(scene), margin=margin)
-        assert world.in_collision(GANTRY.ready_configuration(scene)) is collides
+        assert world.is_in_collision(GANTRY.ready_configuration(scene)) is collides
 
 
 def test_exemptions_for_frames_that_are_not_there_are_of_no_effect() -> None:
@@ -120,4 +120,4 @@ def test_exemptions_for_frames_that_are_not_there_are_of_no_effect() -> None:
     scene = two_blocks()
     extra = Exemption.of("red", "nowhere", penetration=math.inf, reason="r")
     world = RULES.world(scene, [*RULES.exemptions(scene), extra], margin=0.0)
-    assert not world.in_collision(GANTRY.ready_configuration(scene))
+    assert not world.is_in_collision(GANTRY.ready_configuration(scene))

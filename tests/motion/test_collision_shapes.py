@@ -141,7 +141,7 @@ def test_cloud_against_primitives(kind: str, seed: int) -> None:
         world = pair_world(parts[one], parts[other], margin=margin)
         assert world.distance([]) == pytest.approx(expected, abs=2e-4 if expected < 0 else 2e-5)
         if abs(expected - margin) > 3e-4:
-            assert world.in_collision([]) == (expected < margin)
+            assert world.is_in_collision([]) == (expected < margin)
 
 
 @given(seed=SEEDS)
@@ -157,7 +157,7 @@ def test_cloud_against_meshes(seed: int) -> None:
         world = pair_world(mesh, cloud, level=level)
         singles = [pair_world(mesh, ball, level=level) for ball in balls]
         assert world.distance([]) == pytest.approx(min(single.distance([]) for single in singles), abs=1e-6)
-        assert world.in_collision([]) == any(single.in_collision([]) for single in singles)
+        assert world.is_in_collision([]) == any(single.is_in_collision([]) for single in singles)
 
 
 @given(seed=SEEDS)
@@ -171,7 +171,7 @@ def test_cloud_against_cloud(seed: int) -> None:
     world = pair_world(AttachedShape(PointCloud(a, radius=0.01)), AttachedShape(PointCloud(b, radius=0.005)))
     assert world.distance([]) == pytest.approx(expected, abs=1e-6)
     if abs(expected) > 1e-5:
-        assert world.in_collision([]) == (expected < 0)
+        assert world.is_in_collision([]) == (expected < 0)
 
 
 def test_contacts_with_a_cloud_are_in_the_root() -> None:
@@ -195,9 +195,9 @@ def test_a_cloud_may_move() -> None:
     cloud = PointCloud(np.random.default_rng(0).uniform(-0.3, 0.3, (500, 3)) * [1, 1, 0], radius=0.01)
     scene = scene.add_frame("slide", "world", joint=Prismatic([0, 0, 1], lower=-1, upper=1))
     world = CollisionWorld(scene.add_frame("cloud", "slide", shapes=[AttachedShape(cloud)]))
-    assert not world.in_collision([0.011])
-    assert world.in_collision([0.009])
-    assert world.edge_free([0.5], [0.02])
+    assert not world.is_in_collision([0.011])
+    assert world.is_in_collision([0.009])
+    assert world.is_edge_free([0.5], [0.02])
     collision = world.find_edge_collision([0.5], [-0.5], resolution=0.001)
     assert collision is not None
     assert collision.fraction == pytest.approx(0.49, abs=0.002)
@@ -214,7 +214,7 @@ def test_a_large_cloud_takes_the_same_answers_from_its_tree() -> None:
         world = pair_world(cloud, AttachedShape(shape, pose))
         assert world.distance([]) == pytest.approx(expected, abs=1e-4)
         if abs(expected) > 1e-4:
-            assert world.in_collision([]) == (expected < 0)
+            assert world.is_in_collision([]) == (expected < 0)
 
 
 # --- planes ------------------------------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ def test_plane_against_all(kind: str, seed: int) -> None:
         world = pair_world(plane, AttachedShape(shape, world_from_shape), level=level, margin=margin)
         assert world.distance([]) == pytest.approx(expected, abs=1e-6)
         if abs(expected - margin) > 1e-5:
-            assert world.in_collision([]) == (expected < margin)
+            assert world.is_in_collision([]) == (expected < margin)
         nearest = world.nearest([])
         assert nearest is not None
         assert nearest.normal == pytest.approx(normal, abs=1e-9)
@@ -259,14 +259,14 @@ def test_a_plane_under_a_moving_arm(turn: float) -> None:
     for q in np.linspace(-1.5, 1.5, 31):
         center = np.array([1, 0, 1]) * q / math.sqrt(2)
         expected = float(plane.pose.rotation[:, 2] @ (center - plane.pose.translation)) - 0.1
-        assert world.in_collision([q]) == (expected <= 0)
+        assert world.is_in_collision([q]) == (expected <= 0)
         assert world.distance([q]) == pytest.approx(expected, abs=1e-9)
 
 
 def test_planes_never_meet() -> None:
     """Two planes are never in contact, and have no distance."""
     world = pair_world(AttachedShape(Plane()), AttachedShape(Plane(), Pose([0, 0, 1])))
-    assert not world.in_collision([])
+    assert not world.is_in_collision([])
     assert world.contacts([]) == []
     assert world.nearest([]) is None
     assert world.distance([]) == math.inf
@@ -343,11 +343,11 @@ def test_field_against_its_mesh(kind: str, seed: int) -> None:
     inside = is_below(field, (world_from_field.inverse() @ world_from_shape).translation)
     if distance > 1e-5 and not inside:
         assert ground.distance([]) == pytest.approx(distance, abs=1e-5)
-        assert not ground.in_collision([])
+        assert not ground.is_in_collision([])
     else:
         assert ground.distance([]) < 2e-5
     if abs(distance) > 1e-5:
-        assert ground.in_collision([]) == (distance < 0 or inside)
+        assert ground.is_in_collision([]) == (distance < 0 or inside)
 
 
 @given(seed=SEEDS)
@@ -361,10 +361,10 @@ def test_field_against_clouds_and_fields(seed: int) -> None:
     balls = [pair_world(field, AttachedShape(Sphere(0.02), Pose(pose.apply(point)))) for point in points]
     world = pair_world(field, cloud)
     assert world.distance([]) == pytest.approx(min(ball.distance([]) for ball in balls), abs=1e-5)
-    assert world.in_collision([]) == any(ball.in_collision([]) for ball in balls)
+    assert world.is_in_collision([]) == any(ball.is_in_collision([]) for ball in balls)
     other = AttachedShape(HeightField(rng.uniform(0, 0.3, (3, 3)), size=[0.5, 0.5]), random_pose(rng, 0.8))
     there, back = pair_world(field, other), pair_world(other, field)
-    assert there.in_collision([]) == back.in_collision([]) == (there.distance([]) <= 1e-6)
+    assert there.is_in_collision([]) == back.is_in_collision([]) == (there.distance([]) <= 1e-6)
     assert there.distance([]) == pytest.approx(back.distance([]), abs=1e-4)
 
 
@@ -373,7 +373,7 @@ def test_rows_of_a_field_run_along_y() -> None:
     heights = np.zeros((3, 4))
     heights[0, 3] = 1.0
     field = AttachedShape(HeightField(heights, size=[3, 2]))
-    probe = lambda x, y: pair_world(field, AttachedShape(Sphere(0.05), Pose([x, y, 0.7]))).in_collision([])  # noqa: E731
+    probe = lambda x, y: pair_world(field, AttachedShape(Sphere(0.05), Pose([x, y, 0.7]))).is_in_collision([])  # noqa: E731
     assert probe(1.45, -0.95)
     assert [probe(-1.45, -0.95), probe(-1.45, 0.95), probe(1.45, 0.95)] == [False] * 3
 
@@ -383,9 +383,9 @@ def test_depth_in_a_field() -> None:
     field = AttachedShape(HeightField(np.full((20, 20), 0.1), size=[2, 2]))
     ball = AttachedShape(Sphere(0.05), Pose([0.02, 0.01, 0.149]))
     assert pair_world(field, ball).distance([]) == pytest.approx(-0.001, abs=1e-5)
-    assert pair_world(field, ball).in_collision([])
-    assert not pair_world(field, ball, margin=-0.002).in_collision([])
-    assert pair_world(field, ball, margin=-0.0005).in_collision([])
+    assert pair_world(field, ball).is_in_collision([])
+    assert not pair_world(field, ball, margin=-0.002).is_in_collision([])
+    assert pair_world(field, ball, margin=-0.0005).is_in_collision([])
 
 
 # --- levels ------------------------------------------------------------------------------------------------------
@@ -404,7 +404,7 @@ def test_what_is_free_at_a_coarse_level_is_free_at_finer_ones(seed: int) -> None
         Plane,
     )
     a, b = (AttachedShape(makers[k](), random_pose(rng, 0.5)) for k in (rng.integers(0, 3), rng.integers(0, 5)))
-    hits = [pair_world(a, b, level=level, margin=0.01).in_collision([]) for level in ("box", "hull", "exact")]
+    hits = [pair_world(a, b, level=level, margin=0.01).is_in_collision([]) for level in ("box", "hull", "exact")]
     assert hits == sorted(hits, reverse=True)
 
 
@@ -413,8 +413,8 @@ def test_the_box_of_a_mesh() -> None:
     corner = Mesh([[1, 0, 0], [3, 0, 0], [1, 1, 0], [1, 0, 0.5]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
     pose = Pose.from_rpy([0.2, 0.3, 0.4], [0.5, 0.6, 0.7])
     probe = AttachedShape(Sphere(0.01), pose @ Pose([2.9, 0.9, 0.4]))
-    assert pair_world(AttachedShape(corner, pose), probe, level="box").in_collision([])
-    assert not pair_world(AttachedShape(corner, pose), probe, level="hull").in_collision([])
+    assert pair_world(AttachedShape(corner, pose), probe, level="box").is_in_collision([])
+    assert not pair_world(AttachedShape(corner, pose), probe, level="hull").is_in_collision([])
     outside = AttachedShape(Sphere(0.01), pose @ Pose([3.1, 0.5, 0.25]))
     assert pair_world(AttachedShape(corner, pose), outside, level="box").distance([]) == pytest.approx(0.09, abs=1e-6)
 
@@ -435,8 +435,8 @@ def test_a_shape_may_have_a_level_of_its_own() -> None:
     expected = {"box": (True, True), "hull": (False, True), "exact": (False, False), None: (False, True)}
     for level, (hits_box, hits_hull) in expected.items():
         part = AttachedShape(corner, level=level)
-        assert pair_world(part, AttachedShape(Sphere(0.05), in_box)).in_collision([]) == hits_box
-        assert pair_world(part, AttachedShape(Sphere(0.05), in_hull)).in_collision([]) == hits_hull
+        assert pair_world(part, AttachedShape(Sphere(0.05), in_box)).is_in_collision([]) == hits_box
+        assert pair_world(part, AttachedShape(Sphere(0.05), in_hull)).is_in_collision([]) == hits_hull
     world = pair_world(AttachedShape(corner, level="exact"), AttachedShape(corner, Pose([5, 0, 0])), level="box")
     assert (world.level, repr(world)) == ("box", "CollisionWorld(1 pairs, margin=0, level='box')")
 
@@ -494,6 +494,6 @@ def test_worlds_move_with_new_shapes(seed: int) -> None:
         world, fresh = world.moved_to(scene), CollisionWorld(scene, movable=list(shapes))
         assert world.pairs == fresh.pairs
         for q in rng.uniform(-1, 1, (5, 1)):
-            assert world.in_collision(q) == fresh.in_collision(q)
+            assert world.is_in_collision(q) == fresh.is_in_collision(q)
             assert world.distance(q) == pytest.approx(fresh.distance(q), abs=1e-6)
             assert [c.frame_b for c in world.contacts(q)] == [c.frame_b for c in fresh.contacts(q)]

@@ -64,8 +64,8 @@ def test_distance_to_a_plate_is_the_gap(make_shape: Callable[[], Shape], half_he
     world = CollisionWorld(lift(make_shape()))
     assert world.distance([half_height + 0.1]) == pytest.approx(0.1, abs=1e-5)
     assert world.distance([half_height - 0.05]) == pytest.approx(-0.05, abs=1e-4)
-    assert not world.in_collision([half_height + 1e-4])
-    assert world.in_collision([half_height - 1e-4])
+    assert not world.is_in_collision([half_height + 1e-4])
+    assert world.is_in_collision([half_height - 1e-4])
 
 
 def test_contact_attributes_are_in_the_root() -> None:
@@ -127,7 +127,7 @@ def test_contact_means_distance_within_margin(gap: float, margin: float, pair_ma
         (CollisionWorld(scene, margin=margin, pair_margins={("plate", "lift"): pair_margin}), pair_margin),
     ):
         if abs(gap - limit) > 2e-6:
-            assert world.in_collision(q) == (gap < limit)
+            assert world.is_in_collision(q) == (gap < limit)
             assert len(world.contacts(q)) == int(gap < limit)
 
 
@@ -137,7 +137,7 @@ def test_rigidly_joined_pairs_are_checked_across_movable_edges_only() -> None:
     scene = scene.add_frame("block", "table", pose=Pose([0, 0, 0.06]), shapes=[AttachedShape(Box([0.1, 0.1, 0.1]))])
     same = scene.add_frame("grip", "block", body="block", shapes=[AttachedShape(Sphere(0.2))])
     assert CollisionWorld(scene).pairs == ()
-    assert CollisionWorld(scene, movable=["block"]).in_collision([])
+    assert CollisionWorld(scene, movable=["block"]).is_in_collision([])
     assert CollisionWorld(scene.allow_collision("block", "table"), movable=["block"]).pairs == ()
     assert CollisionWorld(same, movable=["block", "grip"]).pairs == (("table", "block", 0.0), ("table", "grip", 0.0))
 
@@ -175,7 +175,7 @@ def test_batch_single_contacts_and_distance_agree() -> None:
     batch = world.in_collision_batch(qs)
     assert batch.dtype == np.bool_
     for q, expected in zip(qs, batch, strict=True):
-        assert world.in_collision(q) == expected
+        assert world.is_in_collision(q) == expected
         assert bool(world.contacts(q)) == expected
         assert (world.find_collision(q) is not None) == expected
         assert (world.distance(q) <= 1e-6) == expected
@@ -200,12 +200,12 @@ def test_exact_level_sees_into_a_cup() -> None:
     joint = Prismatic([0, 0, 1], lower=0, upper=1)
     scene = scene.add_frame("ball", "world", joint=joint, shapes=[AttachedShape(Sphere(0.05))])
     exact, hull = CollisionWorld(scene, level="exact"), CollisionWorld(scene)
-    assert not exact.in_collision([0.1])
-    assert hull.in_collision([0.1])
+    assert not exact.is_in_collision([0.1])
+    assert hull.is_in_collision([0.1])
     assert exact.distance([0.1]) == pytest.approx(0.03, abs=2e-3)
-    assert exact.in_collision([0.05])
-    assert not exact.in_collision([0.3])
-    assert not hull.in_collision([0.3])
+    assert exact.is_in_collision([0.05])
+    assert not exact.is_in_collision([0.3])
+    assert not hull.is_in_collision([0.3])
 
 
 def cube_mesh(size: float) -> Shape:
@@ -226,8 +226,8 @@ def test_margins_hold_at_the_level_exact(margin: float, other: str) -> None:
     scene = scene.add_frame("lift", "world", joint=joint, shapes=[AttachedShape(cube_mesh(0.1))])
     world = CollisionWorld(scene, level="exact", pair_margins={("base", "lift"): margin})
     touching = 0.55
-    assert world.in_collision([touching + margin - 1e-4])
-    assert not world.in_collision([touching + margin + 1e-4])
+    assert world.is_in_collision([touching + margin - 1e-4])
+    assert not world.is_in_collision([touching + margin + 1e-4])
     assert len(world.contacts([touching + margin - 1e-4])) == 1
 
 
@@ -235,14 +235,14 @@ def test_edges() -> None:
     """An edge through an obstacle is not free, and its first collision lies where the obstacle begins."""
     scene = lift(Sphere(0.1))
     world = CollisionWorld(scene)
-    assert world.edge_free([0.9], [0.2])
+    assert world.is_edge_free([0.9], [0.2])
     assert world.find_edge_collision([0.9], [0.2]) is None
-    assert not world.edge_free([0.9], [-0.1])
+    assert not world.is_edge_free([0.9], [-0.1])
     collision = world.find_edge_collision([0.9], [-0.1], resolution=0.001)
     assert collision is not None
     assert (collision.frame_a, collision.frame_b) == ("plate", "lift")
     assert collision.fraction == pytest.approx(0.8, abs=0.002)
-    assert world.in_collision(collision.q)
+    assert world.is_in_collision(collision.q)
     assert repr(collision).startswith("EdgeCollision('plate', 'lift', fraction=0.8")
 
 
@@ -262,9 +262,9 @@ def test_old_versions_keep_their_worlds() -> None:
     scene = lift(Sphere(0.1))
     before = CollisionWorld(scene)
     after = CollisionWorld(scene.set_pose("plate", Pose([0, 0, -0.5])))
-    assert before.in_collision([0.05])
-    assert not after.in_collision([0.05])
-    assert before.in_collision([0.05])
+    assert before.is_in_collision([0.05])
+    assert not after.is_in_collision([0.05])
+    assert before.is_in_collision([0.05])
 
 
 def test_mimic_fingers_move_together() -> None:
@@ -305,13 +305,13 @@ def test_bad_options_are_refused(arguments: dict[str, object], error: type[Excep
 def test_bad_configurations_are_refused(q: object) -> None:
     """A configuration of the wrong shape or with NaN is an error, whatever is asked."""
     world = CollisionWorld(lift(Sphere(0.1)))
-    for ask in (world.in_collision, world.find_collision, world.contacts, world.nearest, world.distance):
+    for ask in (world.is_in_collision, world.find_collision, world.contacts, world.nearest, world.distance):
         with pytest.raises(ConfigurationError):
             ask(q)
     with pytest.raises(ConfigurationError):
-        world.edge_free(q, [0.0])
+        world.is_edge_free(q, [0.0])
     with pytest.raises(ConfigurationError, match="resolution must be positive"):
-        world.edge_free([0.0], [0.0], resolution=0.0)
+        world.is_edge_free([0.0], [0.0], resolution=0.0)
 
 
 def test_a_flat_mesh_has_no_hull() -> None:
@@ -323,8 +323,8 @@ def test_a_flat_mesh_has_no_hull() -> None:
     with pytest.raises(ShapeError, match=r"mesh 'sheet.obj' has no convex hull.*use a box instead"):
         CollisionWorld(scene)
     world = CollisionWorld(scene, level="exact")
-    assert not world.in_collision([0.1])
-    assert world.in_collision([0.0])
+    assert not world.is_in_collision([0.1])
+    assert world.is_in_collision([0.0])
 
 
 def test_a_fan_with_too_many_edges_is_refused() -> None:
@@ -343,5 +343,5 @@ def test_revolute_and_roots_share_one_space() -> None:
     joint = Revolute([0, 0, 1], lower=-3, upper=3)
     scene = scene.add_frame("arm", "map", joint=joint, shapes=[AttachedShape(Sphere(0.1), Pose([0.5, 0, 0]))])
     world = CollisionWorld(scene)
-    assert world.in_collision([0.0])
-    assert not world.in_collision([1.5])
+    assert world.is_in_collision([0.0])
+    assert not world.is_in_collision([1.5])

@@ -201,8 +201,8 @@ def test_a_target_at_which_the_hand_collides_is_given_up_at_once() -> None:
             for solution in every.configurations
         ]
         in_all = frozenset.intersection(*map(frozenset, contacts))
-        assert found.target_collides == (x >= 0.43)
-        if found.target_collides:
+        assert found.is_target_in_collision == (x >= 0.43)
+        if found.is_target_in_collision:
             ((frame_a, frame_b, count),) = found.blocking_pairs
             assert frozenset((frame_a, frame_b)) in in_all
             assert count == found.in_collision == 1
@@ -233,7 +233,7 @@ def test_misuse_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="restarts must not be negative"):
         solve(restarts=-1)
     with pytest.raises(ConfigurationError, match="iterations must be at least 1"):
-        solve(iterations=0)
+        solve(max_iterations=0)
     with pytest.raises(ConfigurationError, match="position_tolerance must be positive"):
         solve(position_tolerance=0.0)
     with pytest.raises(ConfigurationError, match="count must be at least 1"):

@@ -28,7 +28,7 @@ from tmkit.motion import (
 from tmkit.motion.ompl_planner import OMPL_PLANNERS, OmplPlanner
 
 
-def query(*, seed: int = 0, iterations: int = 2000, goal: float = 0.3, height: float = 0.3) -> PathQuery:
+def query(*, seed: int = 0, max_iterations: int = 2000, goal: float = 0.3, height: float = 0.3) -> PathQuery:
     """Return the way of the gantry's hand around a wall, from one side of the table to the other."""
     scene = with_box(blocks_scene({}), "wall", (-0.5, -0.02, 0.0), (0.5, 0.02, height))
     start = scene.configuration({"x": 0.0, "y": -0.3, "z": 0.6, "finger": 0.03})
@@ -36,7 +36,7 @@ def query(*, seed: int = 0, iterations: int = 2000, goal: float = 0.3, height: f
     never = {("wall", "table"): -1.0}
     check = PathCheck(CollisionWorld(scene, pair_margins=never), tool_frame="tool")
     world = CollisionWorld(scene, margin=0.001, pair_margins=never)
-    return PathQuery(world, JOINTS, start, end[None], seed=seed, iterations=iterations, check=check)
+    return PathQuery(world, JOINTS, start, end[None], seed=seed, max_iterations=max_iterations, check=check)
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def test_plans_are_made_with_the_planner_given() -> None:
     planner = Straight()
     result = tk.plan(scene, goal="(on a b)", robot=GANTRY, motion_planner=planner)
     assert result.plan is not None, result.explanation
-    assert tk.validate_plan(result.plan).ok
+    assert tk.validate_plan(result.plan).is_ok
     transits = [step.segments[0] for step in result.plan.steps]
     assert all(len(segment.path) == 2 for segment in transits)
     assert len(planner.asked) >= 2
@@ -176,11 +176,11 @@ def test_without_ompl_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_ompl_finds_a_way_and_finds_it_again(name: str) -> None:
     """Each planner that is offered finds the way around the wall, and the same one for the same seed."""
     pytest.importorskip("ompl")
-    asked = query(seed=5, iterations=1500)
+    asked = query(seed=5, max_iterations=1500)
     planner: MotionPlanner = OmplPlanner(name)
     found = search_verified(planner, asked)
     assert found.status is PathStatus.SOLVED
-    search_verified(planner, query(seed=6, iterations=1500))
+    search_verified(planner, query(seed=6, max_iterations=1500))
     np.testing.assert_array_equal(search_verified(planner, asked).path, found.path)
 
 
@@ -211,7 +211,7 @@ def test_ompl_says_which_end_is_wrong() -> None:
 def test_ompl_ends_after_the_iterations() -> None:
     """Where there is no way the search ends, and says so."""
     pytest.importorskip("ompl")
-    assert search_verified(OmplPlanner(), query(iterations=50, height=0.8)).status is PathStatus.NO_PATH
+    assert search_verified(OmplPlanner(), query(max_iterations=50, height=0.8)).status is PathStatus.NO_PATH
 
 
 def test_ompl_plans_for_a_panda() -> None:
@@ -221,7 +221,7 @@ def test_ompl_plans_for_a_panda() -> None:
     first, second = (tk.plan(scene, goal="(on a b)", motion_planner=OmplPlanner()) for _ in range(2))
     assert first.plan is not None
     assert second.plan is not None
-    assert tk.validate_plan(first.plan).ok
+    assert tk.validate_plan(first.plan).is_ok
     for one, two in zip(first.plan.steps, second.plan.steps, strict=True):
         for segment, other in zip(one.segments, two.segments, strict=True):
             np.testing.assert_array_equal(segment.path, other.path)

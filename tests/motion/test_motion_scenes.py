@@ -16,7 +16,7 @@ def test_queries_are_answered_by_valid_paths(make_query: Callable[[], Query]) ->
     """All seeds find a path that passes the fine check and needs a detour; a seed finds the same one, bit for bit."""
     query = make_query()
     world, plain = query.world(0.001), query.world(0.0)
-    assert not world.edge_free(query.start, query.goal)
+    assert not world.is_edge_free(query.start, query.goal)
     for seed in range(5):
         paths = [
             search_path(
@@ -26,5 +26,5 @@ def test_queries_are_answered_by_valid_paths(make_query: Callable[[], Query]) ->
         ]
         assert all(found.status is PathStatus.SOLVED for found in paths)
         assert len({found.path.tobytes() for found in paths}) == 1
-        assert recheck_path(plain, paths[0].path, resolution=0.003, tool_frame=TIP).ok
+        assert recheck_path(plain, paths[0].path, resolution=0.003, tool_frame=TIP).is_ok
         np.testing.assert_array_equal(paths[0].path[[0, -1]], [query.start, query.goal])

@@ -121,10 +121,10 @@ def answers(world: CollisionWorld, q: np.ndarray) -> tuple[object, ...]:
     nearest = world.nearest(q)
     rows = [*world.contacts(q), *([nearest] if nearest else [])]
     return (
-        world.in_collision(q),
+        world.is_in_collision(q),
         world.find_collision(q) is None,
         [(c.frame_a, c.frame_b, c.distance, c.margin, *c.point, *c.normal) for c in rows],
-        world.edge_free(q, q + 0.2, resolution=0.05),
+        world.is_edge_free(q, q + 0.2, resolution=0.05),
     )
 
 

@@ -117,11 +117,11 @@ def test_a_path_is_free_and_passes_the_recheck(
     counts = [count for _, _, count in result.blocking_pairs]
     assert counts == sorted(counts, reverse=True)
     check = recheck_path(plain, result.path, tool_frame=TIP)
-    assert check.ok
+    assert check.is_ok
     assert check.status is RecheckStatus.OK
     assert (check.segment, check.pair, check.joint, check.q) == (-1, None, None, None)
     for a, b in zip(result.path[:-1], result.path[1:], strict=True):
-        assert plain.edge_free(a, b, resolution=0.003)
+        assert plain.is_edge_free(a, b, resolution=0.003)
     with pytest.raises(ValueError, match="read-only"):
         result.path[0, 0] = 1.0
 
@@ -202,15 +202,15 @@ def test_recheck_reports_the_first_failure() -> None:
     world = room()
     path = [[-0.5, 0.8], [-0.5, 0.0], [0.5, 0.0], [0.5, 0.5]]
     check = recheck_path(world, path)
-    assert not check.ok
+    assert not check.is_ok
     assert (check.status, check.segment, check.pair) == (RecheckStatus.COLLISION, 1, ("ball", "wall"))
     assert check.fraction == pytest.approx(0.4, abs=0.005)
     assert check.q is not None
-    assert world.in_collision(check.q)
+    assert world.is_in_collision(check.q)
     assert repr(check).startswith("RecheckResult(COLLISION, segment=1, fraction=0.4")
     outside = recheck_path(world, [[-0.5, 0.8], [-0.5, 1.2]])
     assert (outside.status, outside.joint, outside.segment) == (RecheckStatus.OUT_OF_LIMITS, "ball", 0)
-    assert recheck_path(world, np.zeros((0, 2))).ok
+    assert recheck_path(world, np.zeros((0, 2))).is_ok
     fine = recheck_path(world, path[:2], tool_frame="ball", tool_travel=0.0005)
     assert fine.checks >= 1600
     assert recheck_path(world, path[:2]).checks < 300

@@ -27,7 +27,9 @@ def test_an_excess_is_what_inverse_kinematics_calls_out_of_reach(which: int) -> 
     seen = set()
     for _ in range(200):
         pose = Pose(rng.normal(size=3) * rng.uniform(0.3, 2.0), rng.normal(size=4))
-        found = inverse_kinematics(scene, arm.tool, target_pose=pose, joints=arm.joints, q=q, restarts=0, iterations=1)
+        found = inverse_kinematics(
+            scene, arm.tool, target_pose=pose, joints=arm.joints, q=q, restarts=0, max_iterations=1
+        )
         excess = reach_excess(scene, arm, root_from_tool=pose, q=q)
         seen.add(excess > 0.0)
         assert (excess > 1e-5) == (found.status is InverseKinematicsStatus.OUT_OF_REACH)

@@ -76,7 +76,7 @@ def test_goal_literals_that_fail_are_named() -> None:
 def test_steps_that_make_no_sense_fail(step: GroundAction, reason: str) -> None:
     """A step that the domain does not have is a failed step, not an exception."""
     validation = validate_task_plan(load("places"), [step])
-    assert (validation.valid, validation.failed_step) == (False, 0)
+    assert (validation.is_valid, validation.failed_step) == (False, 0)
     assert reason in validation.message
 
 
@@ -107,7 +107,7 @@ def test_validation_agrees_with_applying_steps(seed: int, name: str) -> None:
     validation = validate_task_plan(problem, steps)
     assert validation.states == tuple(states)
     assert validation.failed_step is None
-    assert validation.valid == problem.holds(states[-1], problem.goal)
+    assert validation.is_valid == problem.holds(states[-1], problem.goal)
     stuck = [step for step in ACTIONS[name] if problem.why_not(states[-1], step)]
     if stuck:
         failed = validate_task_plan(problem, [*steps, stuck[0]])

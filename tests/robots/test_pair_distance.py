@@ -104,7 +104,7 @@ def test_batches_say_what_single_queries_say(threads: int) -> None:
     qs = np.random.default_rng(8).uniform(limits[:, 0], limits[:, 1], (300, len(limits)))
     for world in (new, new.moved_to(scene.reparent("block", "panda_hand", q=qs[0]))):
         np.testing.assert_array_equal(
-            world.in_collision_batch(qs, threads=threads), [world.in_collision(q) for q in qs]
+            world.in_collision_batch(qs, threads=threads), [world.is_in_collision(q) for q in qs]
         )
         distances = world.distance_batch(qs[:100], threads=threads)
         np.testing.assert_array_equal(distances, [world.distance(q) for q in qs[:100]])

@@ -80,10 +80,10 @@ def test_a_gate_lets_through_as_many_as_it_says() -> None:
     accepted = 0
     for row in sample(pose, 2000, seed=3):
         seen = Pose.from_array(row).translation + rng.normal(size=3) * 1e-2
-        accepted += gate(pose, PositionMeasurement(seen, noise), probability=0.9).accepted
+        accepted += gate(pose, PositionMeasurement(seen, noise), probability=0.9).is_accepted
     assert accepted / 2000 == pytest.approx(0.9, abs=0.02)
     outlier = gate(pose, PositionMeasurement(pose.mean.translation + np.array([1.0, 0, 0]), noise))
-    assert not outlier.accepted
+    assert not outlier.is_accepted
     assert outlier.degrees == 3
     assert outlier.threshold == pytest.approx(float(chi2.ppf(0.997, 3)))
     assert outlier.squared_distance > outlier.threshold
@@ -92,8 +92,8 @@ def test_a_gate_lets_through_as_many_as_it_says() -> None:
 def test_gates_of_exact_things() -> None:
     """An exact measurement of an exact pose is accepted when it agrees, and rejected when it does not."""
     exact = GaussianPose(Pose([1, 0, 0]))
-    assert gate(exact, PositionMeasurement([1, 0, 0], np.zeros((3, 3)))).accepted
-    assert not gate(exact, PositionMeasurement([1, 0, 0.1], np.zeros((3, 3)))).accepted
+    assert gate(exact, PositionMeasurement([1, 0, 0], np.zeros((3, 3)))).is_accepted
+    assert not gate(exact, PositionMeasurement([1, 0, 0.1], np.zeros((3, 3)))).is_accepted
 
 
 # ------------------------------------------------------------------------------------------------------------- regions
@@ -152,7 +152,7 @@ def test_an_honest_estimator_is_in_its_band_and_a_boastful_one_is_not() -> None:
         assert (result.runs, result.degrees) == (500, 6)
         assert result.lower < 6.0 < result.upper
         assert int(result.mean > result.upper) - int(result.mean < result.lower) == where
-        assert result.consistent == (where == 0)
+        assert result.is_consistent == (where == 0)
 
 
 def test_nees_of_any_numbers() -> None:

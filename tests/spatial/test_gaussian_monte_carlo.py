@@ -156,7 +156,7 @@ def test_fused_estimates_are_honest() -> None:
         runs.append((fuse(estimates).pose, true))
     result = nees(runs, probability=0.999)
     assert result.degrees == 6
-    assert result.consistent, result
+    assert result.is_consistent, result
 
 
 def test_conditioned_chains_are_honest() -> None:
@@ -170,11 +170,11 @@ def test_conditioned_chains_are_honest() -> None:
         whole = links[0] @ links[1] @ links[2]
         seen = whole @ Pose.exp(rng.multivariate_normal(np.zeros(6), noise))
         found = condition(prior, PoseMeasurement(GaussianPose(seen, noise)))
-        assert found.converged
+        assert found.is_converged
         runs_path.append((found.pose, whole))
         runs_link.append((found.links.marginal(1), links[1]))
-    assert nees(runs_path, probability=0.999).consistent
-    assert nees(runs_link, probability=0.999).consistent
+    assert nees(runs_path, probability=0.999).is_consistent
+    assert nees(runs_link, probability=0.999).is_consistent
 
 
 def test_conditioning_is_the_moment_of_weighted_samples() -> None:
@@ -253,4 +253,4 @@ def test_samples_of_degenerate_poses() -> None:
         fit_gaussian(np.zeros((0, 7)))
     wide = sample(GaussianPose(Pose(), np.diag([0, 0, 0, 100.0, 100.0, 100.0])), 50)
     with pytest.raises(SceneError, match="too wide"):
-        fit_gaussian(wide, iterations=5)
+        fit_gaussian(wide, max_iterations=5)

@@ -74,7 +74,7 @@ def test_fusion_is_that_of_pytransform3d(count: int) -> None:
     means, covariances = zip(*map(to_pytransform3d, estimates), strict=True)
     mean, covariance, cost = uncertainty.pose_fusion(means, covariances)
     expected = from_pytransform3d(mean, 0.5 * (covariance + covariance.T))
-    assert found.converged
+    assert found.is_converged
     assert found.pose.mean.is_close(expected.mean, translation_tolerance=1e-10, rotation_tolerance=1e-10)
     assert relative_difference(found.pose.covariance, expected.covariance) < 1e-9
     assert found.cost == pytest.approx(cost, rel=1e-9)
@@ -146,7 +146,7 @@ def test_conditioning_ends_where_gtsam_does(kind: str) -> None:
     measurement = _measurements(compose(links).mean)[kind]
     found = condition(links, measurement)
     solved, marginals, cost = _solved(gtsam, links, measurement)
-    assert found.converged
+    assert found.is_converged
     expected = from_gtsam(solved.atPose3(4), marginals.marginalCovariance(4))
     assert found.pose.mean.is_close(expected.mean, translation_tolerance=1e-9, rotation_tolerance=1e-9)
     assert relative_difference(found.pose.covariance, expected.covariance) < 1e-9

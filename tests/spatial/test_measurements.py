@@ -95,7 +95,7 @@ def test_a_measurement_never_makes_less_sure(kind: str, seed: int) -> None:
     prior = compose(links)
     assume(np.linalg.norm(prior.mean.translation) > 0.3)
     found = condition(links, _measurement(kind, prior.mean, (0.0, 0.0, 0.0)))
-    assert found.converged
+    assert found.is_converged
     assert found.cost == pytest.approx(0.0, abs=1e-12)
     assert found.pose.mean.is_close(prior.mean, translation_tolerance=1e-10, rotation_tolerance=1e-10)
     values = np.linalg.eigvalsh(prior.covariance - found.pose.covariance)
@@ -131,9 +131,9 @@ def test_one_turn_is_the_extended_kalman_filter() -> None:
     seen = PoseMeasurement(
         GaussianPose(compose(links).mean @ Pose.exp([0.2, 0.1, -0.1, 0.3, -0.2, 0.1]), 1e-3 * np.eye(6))
     )
-    once, often = condition(links, seen, iterations=1), condition(links, seen)
-    assert (once.iterations, once.converged) == (1, False)
-    assert often.converged
+    once, often = condition(links, seen, max_iterations=1), condition(links, seen)
+    assert (once.iterations, once.is_converged) == (1, False)
+    assert often.is_converged
     assert often.cost < once.cost
 
 
@@ -142,7 +142,7 @@ def test_an_exact_measurement_is_met_exactly() -> None:
     links = random_chain(2, linear=0.05, angular=0.05, seed=4)
     seen = compose(links).mean @ Pose.exp([0.02, 0.01, -0.01, 0.03, -0.02, 0.01])
     found = condition(links, PoseMeasurement(GaussianPose(seen)))
-    assert found.converged
+    assert found.is_converged
     assert found.pose.mean.is_close(seen, translation_tolerance=1e-10, rotation_tolerance=1e-10)
     assert np.abs(found.pose.covariance).max() < 1e-14
     again = condition(found.links, PoseMeasurement(GaussianPose(seen)))  # a root of rounding is what it can be off by
@@ -202,7 +202,7 @@ def test_measurements_without_a_sense_are_refused() -> None:
     with pytest.raises(SceneError, match="at least one link"):
         condition([], RangeMeasurement(1.0, 1.0))
     with pytest.raises(SceneError, match="one turn, not 1 and 0"):
-        condition([GaussianPose()], RangeMeasurement(1.0, 1.0), iterations=0)
+        condition([GaussianPose()], RangeMeasurement(1.0, 1.0), max_iterations=0)
 
 
 # --------------------------------------------------------------------------------------------------------------- fusion
@@ -223,7 +223,7 @@ def test_fusion_does_not_depend_on_the_order(seed: int, ranks: tuple[int, ...], 
         root = rng.normal(size=(6, rank)) * 0.03
         estimates.append(GaussianPose(true @ Pose.exp(root @ rng.normal(size=rank) * 0.5).inverse(), root @ root.T))
     one, other = fuse(estimates), fuse([estimates[i] for i in order])
-    assume(one.converged and other.converged)
+    assume(one.is_converged and other.is_converged)
     assert one.pose.mean.is_close(other.pose.mean, translation_tolerance=1e-7, rotation_tolerance=1e-7)
     np.testing.assert_allclose(one.pose.covariance, other.pose.covariance, atol=1e-8)
 
@@ -235,7 +235,7 @@ def test_fusing_one_estimate_twice_halves_its_covariance() -> None:
     assert found.pose.mean.is_close(pose.mean, translation_tolerance=1e-14, rotation_tolerance=1e-14)
     np.testing.assert_allclose(found.pose.covariance, 0.5 * pose.covariance, atol=1e-15)
     assert found.cost == pytest.approx(0.0, abs=1e-20)
-    assert found.converged
+    assert found.is_converged
     alone = fuse([pose])
     assert (alone.pose, alone.iterations, alone.cost) == (pose, 0, 0.0)
 
@@ -267,4 +267,4 @@ def test_fusion_of_nothing_is_refused() -> None:
     with pytest.raises(SceneError, match="at least one estimate"):
         fuse([])
     with pytest.raises(SceneError, match="one step"):
-        fuse([GaussianPose()], iterations=0)
+        fuse([GaussianPose()], max_iterations=0)

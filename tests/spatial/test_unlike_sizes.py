@@ -38,10 +38,10 @@ def test_conditioning_and_fusion_come_to_rest(reach: float, deviation: float) ->
     rng = np.random.default_rng(2)
     seen = GaussianPose(compose(links).mean @ Pose.exp(rng.normal(size=6) * deviation), deviation**2 * np.eye(6))
     found = condition(links, PoseMeasurement(seen))
-    assert found.converged
+    assert found.is_converged
     assert found.iterations < 20
     fused = fuse([compose(links), seen])
-    assert fused.converged
+    assert fused.is_converged
     assert fused.iterations < 20
     off = np.array((fused.pose.mean.inverse() @ found.pose.mean).log())
     np.testing.assert_allclose(off, 0.0, atol=deviation * 0.5 * (1.0 + reach) * deviation + 1e-13 * reach)
@@ -51,8 +51,8 @@ def test_a_short_step_of_a_wide_error_is_not_the_last() -> None:
     """Only rounding ends the turns before the tolerance: with wide errors all of them are made."""
     links = _links(1.0, 0.3)
     seen = PoseMeasurement(GaussianPose(compose(links).mean @ Pose.exp([0.3, 0, 0, 0.5, 0, 0]), 0.01 * np.eye(6)))
-    short, exact = condition(links, seen), condition(links, seen, iterations=200, tolerance=1e-15)
-    assert short.converged
+    short, exact = condition(links, seen), condition(links, seen, max_iterations=200, tolerance=1e-15)
+    assert short.is_converged
     np.testing.assert_allclose(short.correction, exact.correction, atol=1e-11)
 
 

@@ -15,7 +15,7 @@ __all__ = ["OmplPlanner"]
 
 
 class OmplPlanner:
-    """One query made ready for OMPL: the arm's joints, edges checked by ``CollisionWorld.edge_free``.
+    """One query made ready for OMPL: the arm's joints, edges checked by ``CollisionWorld.is_edge_free``.
 
     The random numbers of OMPL are the process's: its runs are samples, not seeds.
     """
@@ -45,12 +45,12 @@ class OmplPlanner:
 
         class Edges(ob.MotionValidator):
             def checkMotion(self, first: ob.State, second: ob.State, *_: object) -> bool:  # noqa: N802 (its name in OMPL)
-                return planner._world.edge_free(
+                return planner._world.is_edge_free(
                     planner._full(first), planner._full(second), resolution=planner._resolution
                 )
 
         setup = og.SimpleSetup(self._space)
-        setup.setStateValidityChecker(lambda state: not self._world.in_collision(self._full(state)))
+        setup.setStateValidityChecker(lambda state: not self._world.is_in_collision(self._full(state)))
         information = setup.getSpaceInformation()
         information.setMotionValidator(Edges(information))
         ends = []

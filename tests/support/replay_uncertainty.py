@@ -313,7 +313,7 @@ def _conditioned(
     in_prior_tangent = any(np.shape(value) in vectors for key, value in case.items() if not is_sampled(key))
     final = None
     for words, turns in (("iterated posterior", 50), ("ekf posterior", 1)):
-        final = condition(poses, measurement, iterations=turns)
+        final = condition(poses, measurement, max_iterations=turns)
         links, n = final.links, len(poses)
         former, present = final.correction_covariance, links.covariance
         covariance = former if turns == 1 or in_prior_tangent else present

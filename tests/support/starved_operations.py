@@ -324,9 +324,9 @@ _SCENE_QUERIES: dict[str, Callable[[Any], object]] = {
 }
 _WORLD_QUERIES: dict[str, Callable[[Any], object]] = {
     **{name: (lambda w, name=name: getattr(w, name)) for name in ("scene", "level", "movable", "pairs")},
-    "moved_to": lambda w: w.moved_to(_moved, pair_margins={(CUP, HAND): 0.0}).in_collision(Q),
+    "moved_to": lambda w: w.moved_to(_moved, pair_margins={(CUP, HAND): 0.0}).is_in_collision(Q),
     "moved_everything": lambda w: (lambda m: (m.pairs, m.distance(Q), m.nearest(Q)))(w.moved_to(_moved)),
-    "in_collision": lambda w: w.in_collision(Q),
+    "is_in_collision": lambda w: w.is_in_collision(Q),
     "in_collision_batch": lambda w: w.in_collision_batch([Q] * 130, threads=2),
     "distance_batch": lambda w: w.distance_batch([Q] * 130, threads=2),
     "contacts_batch": lambda w: w.contacts_batch([Q] * 3),
@@ -335,7 +335,7 @@ _WORLD_QUERIES: dict[str, Callable[[Any], object]] = {
     "nearest": lambda w: w.nearest(Q),
     "distance": lambda w: w.distance(Q),
     "distance_between": lambda w: w.distance(CUP, HAND, Q),
-    "edge_free": lambda w: w.edge_free([0.0, 0.0], Q),
+    "is_edge_free": lambda w: w.is_edge_free([0.0, 0.0], Q),
     "find_edge_collision": lambda w: w.find_edge_collision([0.0, 0.0], Q),
     "search_path": lambda w: (lambda r: (r.path, repr(r), r.blocking_pairs))(
         core.search_path(

@@ -34,7 +34,7 @@ def solved(scene: SceneGraph, goal: str, **options: Any) -> Plan:
     result = solve(scene, goal, **options)
     assert result.plan is not None, result.explanation
     report = tk.validate_plan(result.plan)
-    assert report.ok, report.problems
+    assert report.is_ok, report.problems
     return result.plan
 
 
@@ -47,7 +47,7 @@ def test_a_plan_reaches_the_goal_and_leaves_the_scene_alone() -> None:
     copy = two()
     result = solve(scene, "(on a b)")
     assert result.status is PlanStatus.SOLVED
-    assert result.solved
+    assert result.is_solved
     assert repr(result) == "PlanResult(solved, 2 steps)"
     assert result.plan is not None
     assert result.plan.final_scene.parent("a") == "b"
@@ -55,7 +55,7 @@ def test_a_plan_reaches_the_goal_and_leaves_the_scene_alone() -> None:
     assert scene == copy
     assert result.explanation == "Found 2 actions with their motions for (on a b), after 1 task plan."
     assert [str(action) for action in result.plan.actions] == ["(pick-up a table__0__0)", "(stack a b)"]
-    assert tk.validate_plan(result.plan).ok
+    assert tk.validate_plan(result.plan).is_ok
 
 
 def test_the_steps_of_a_pick_and_a_place() -> None:
@@ -77,7 +77,7 @@ def test_a_goal_that_holds_already_needs_no_actions() -> None:
     assert result.plan is not None
     assert result.plan.steps == ()
     assert result.plan.final_scene is result.plan.scene
-    assert tk.validate_plan(result.plan).ok
+    assert tk.validate_plan(result.plan).is_ok
     assert "holds already, so the plan is empty" in result.explanation
 
 
@@ -103,7 +103,7 @@ def test_the_panda_takes_a_tower_apart() -> None:
     )  # fmt: skip
     result = tk.plan(scene, goal=SUSSMAN)
     assert result.plan is not None
-    assert tk.validate_plan(result.plan).ok
+    assert tk.validate_plan(result.plan).is_ok
     assert len(result.plan.steps) == 6
 
 
@@ -131,7 +131,7 @@ def test_another_action_is_found_where_the_first_cannot_be_done() -> None:
     scene = with_box(scene, "lid", (-0.25, -0.25, 0.16), (0.25, 0.04, 0.17))
     result = solve(scene, "(on b c)")
     assert result.plan is not None
-    assert tk.validate_plan(result.plan).ok
+    assert tk.validate_plan(result.plan).is_ok
     assert result.statistics.skeletons > 1
     assert any("lid" in cause for _, cause, _ in result.statistics.failures)
 
@@ -223,7 +223,7 @@ def test_an_allowed_pair_may_collide() -> None:
     with pytest.raises(CollisionError, match=r"'table' and 'sign'|'sign' and 'table'"):
         solve(scene.reparent("sign", "beam", pose=Pose([-0.15, -0.15, -0.8])), "(on a b)")
     fixed = with_box(two(), "sign", (-0.3, -0.3, -0.01), (-0.1, -0.1, 0.1)).allow_collision("sign", "table")
-    assert solve(fixed, "(on a b)").solved
+    assert solve(fixed, "(on a b)").is_solved
 
 
 def held(item: str = "a", *, robot: str = "hand") -> SceneGraph:
@@ -327,7 +327,7 @@ def test_a_problem_file_gives_the_goal(tmp_path: Path, init: str) -> None:
     result = from_file(tmp_path, PROBLEM.replace("(ontable a table__0__0) (handempty)", init))
     assert result.plan is not None
     assert result.plan.goal == "(on a b)"
-    assert tk.validate_plan(result.plan).ok
+    assert tk.validate_plan(result.plan).is_ok
 
 
 @pytest.mark.parametrize(
@@ -365,7 +365,7 @@ def test_a_goal_that_contradicts_itself_is_proved_unsolvable() -> None:
     result = solve(blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.2), "(and (on a b) (on b a))")
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert result.plan is None
-    assert not result.solved
+    assert not result.is_solved
     assert result.explanation.startswith("No sequence of the domain's actions leads from the state of the scene to")
     assert repr(result) == "PlanResult(proved unsolvable)"
 

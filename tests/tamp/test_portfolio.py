@@ -64,7 +64,7 @@ HOPELESS = PlanningOptions(seed=9, max_iterations=1, motion_planner=Lost())
 def bytes_of(result: PortfolioResult, path: Path) -> bytes:
     """Return the file of a plan that passes its check."""
     assert result.plan is not None, result.explanation
-    assert tk.validate_plan(result.plan).ok
+    assert tk.validate_plan(result.plan).is_ok
     tk.save_plan(result.plan, path)
     return path.read_bytes()
 
@@ -112,7 +112,7 @@ def test_a_proof_decides_as_well() -> None:
 def test_without_a_plan_all_entries_are_told() -> None:
     """When no entry decides, the explanation is that of the last, and says so."""
     result = portfolio([HOPELESS, HOPELESS], processes=2)
-    assert not result.solved
+    assert not result.is_solved
     assert result.entry is None
     assert result.explanation.startswith("None of 2 entries has a plan. Of the last: ")
     assert len(result.results) == 2
@@ -121,7 +121,7 @@ def test_without_a_plan_all_entries_are_told() -> None:
 def test_progress_says_which_entry_it_is_of() -> None:
     """Every entry tells; the words name it."""
     told: list[PortfolioProgress] = []
-    assert portfolio([HOPELESS, 0], processes=1, on_progress=told.append).solved
+    assert portfolio([HOPELESS, 0], processes=1, on_progress=told.append).is_solved
     assert {progress.entry for progress in told} == {0, 1}
     assert {progress.entries for progress in told} == {2}
     assert str(told[-1]).startswith("entry 2 of 2: planning, ")
@@ -146,7 +146,7 @@ def test_domains_built_in_python_travel_too() -> None:
     """The words and the class of the meaning reach the workers; the plan is that of one process."""
     domain = PythonDomain(load_domain(tk.data_path("domains/blocks") / "domain.pddl"), Meaning)
     plans = [portfolio([0, 1], processes=processes, domain=domain).plan for processes in (1, 2)]
-    assert all(plan is not None and tk.validate_plan(plan, domain=domain).ok for plan in plans)
+    assert all(plan is not None and tk.validate_plan(plan, domain=domain).is_ok for plan in plans)
     assert plan_to_dict(plans[0]) == plan_to_dict(plans[1])
 
 
@@ -159,7 +159,7 @@ def test_semantics_that_no_other_process_finds_are_refused(monkeypatch: pytest.M
     words = load_domain(tk.data_path("domains/blocks") / "domain.pddl")
     with pytest.raises(ConfigurationError, match=r"Inner' of domain 'blocks' are defined inside a function.*module"):
         portfolio([0, 1], processes=2, domain=PythonDomain(words, Inner))
-    assert portfolio([0], processes=2, domain=PythonDomain(words, Inner)).solved
+    assert portfolio([0], processes=2, domain=PythonDomain(words, Inner)).is_solved
     monkeypatch.setattr(Inner, "__module__", "__main__")
     with pytest.raises(ConfigurationError, match=r"in the script that was started.*or use one process"):
         portfolio([0, 1], processes=2, domain=PythonDomain(words, Inner))

@@ -36,7 +36,7 @@ def solve(scene: SceneGraph, goal: str, **options: Any) -> PlanResult:
 def test_an_obstacle_out_of_the_way() -> None:
     """A lid over the block is the one thing to take away, and the plan that there is then is told."""
     result = solve(lid(three(), "lid"), "(on a b)")
-    assert not result.solved
+    assert not result.is_solved
     actions = ("(pick-up a table__0__0)", "(stack a b)")
     assert result.diagnosis.remedies == (Suggestion(SuggestionKind.WITHOUT_BODIES, ("lid",), actions),)
     assert result.explanation.endswith("With 'lid' out of the way there is a plan of 2 actions.")

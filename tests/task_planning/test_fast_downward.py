@@ -108,7 +108,7 @@ def test_random_blocks_worlds_are_solved(seed: int, blocks: int, spare: int) -> 
     """A random blocks world with a place for every block is solved, and the plan is valid."""
     problem = blocks_world(PLACES, blocks=blocks, places=blocks + spare, seed=seed)
     result = PLANNER.solve(problem, time_limit=600.0)
-    assert result.solved
+    assert result.is_solved
     assert validate_task_plan(problem, result.steps).message == ""
 
 
@@ -126,7 +126,7 @@ def test_eight_blocks_on_many_places(seed: int) -> None:
     """Eight blocks with 49 interchangeable places are solved with at most four actions a block."""
     problem = blocks_world(PLACES, blocks=8, places=49, seed=seed)
     result = PLANNER.solve(problem, time_limit=600.0)
-    assert result.solved
+    assert result.is_solved
     assert len(result.steps) <= 4 * 8
 
 
@@ -151,7 +151,7 @@ def test_negative_and_quantified_goals_keep_their_meaning(goal: str) -> None:
     """Goals that hold already need no step, others the steps that bring them about."""
     problem = with_goal(load("places"), goal)
     result = PLANNER.solve(problem, time_limit=600.0)
-    assert result.solved
+    assert result.is_solved
     assert validate_task_plan(problem, result.steps)
     assert (result.steps == ()) == problem.holds(problem.init, problem.goal)
 
@@ -163,7 +163,7 @@ def test_time_is_limited() -> None:
         result = FastDownward(first_search="astar(blind())").solve(hard, time_limit=limit)
         assert result.status is TaskPlanStatus.LIMIT
     unfinished = FastDownward().translate(blocks_world(PLACES, blocks=40, places=45, seed=2), time_limit=0.0)
-    assert not unfinished.complete
+    assert not unfinished.is_complete
     assert (
         FastDownward().search(unfinished.forbid(GroundAction("lift", ("b0", "p0")), ())).status is TaskPlanStatus.LIMIT
     )
@@ -185,7 +185,7 @@ def test_the_same_task_gives_the_same_plan_beside_others() -> None:
     with ThreadPoolExecutor(3) as pool:
         results = list(pool.map(lambda _: PLANNER.solve(problem, time_limit=600.0), range(3)))
     alone = PLANNER.solve(problem, time_limit=600.0)
-    assert alone.solved
+    assert alone.is_solved
     assert {result.steps for result in results} == {alone.steps}
     assert all(result.statistics.expanded == alone.statistics.expanded for result in results)
 
@@ -245,7 +245,7 @@ def test_the_planner_is_never_imported() -> None:
     """Planning imports neither the planner's package nor the translator."""
     code = (
         "import sys; from support.task_problems import load; from tmkit.task_planning import FastDownward;"
-        "assert FastDownward().solve(load('places')).solved;"
+        "assert FastDownward().solve(load('places')).is_solved;"
         "print([name for name in sys.modules if 'downward' in name and not name.startswith('tmkit')])"
     )
     environment = {**os.environ, "PYTHONPATH": str(DATA.parent.parent)}
@@ -347,7 +347,7 @@ def test_samples_are_solved() -> None:
     for domain_path, problem_path in samples():
         problem = load_problem(problem_path, load_domain(domain_path))
         result = PLANNER.solve(problem, time_limit=600.0)
-        assert result.solved, problem_path
+        assert result.is_solved, problem_path
         assert validate_task_plan(problem, result.steps), problem_path
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.effort import scaled_examples
 
 from tmkit.pddl import Fact, Problem, parse_domain, parse_problem
-from tmkit.task_planning import FastDownward, TranslatedTask, find_conflict, goal_is_impossible
+from tmkit.task_planning import FastDownward, TranslatedTask, find_conflict, is_goal_impossible
 from tmkit.task_planning.sas import Pair, SasEffect, SasOperator, SasVariable
 
 State = tuple[int, ...]
@@ -43,7 +43,7 @@ def translated(goal: str) -> TranslatedTask:
 @pytest.mark.parametrize("goal", ["(and (on a b) (on b a))", "(and (on a a))", "(and (held a) (free))"])
 def test_contradictions_are_found(goal: str) -> None:
     """Two blocks on each other, a block on itself, a full hand that is free: no search is needed."""
-    assert goal_is_impossible(translated(goal))
+    assert is_goal_impossible(translated(goal))
 
 
 @pytest.mark.parametrize(
@@ -52,27 +52,27 @@ def test_contradictions_are_found(goal: str) -> None:
 )
 def test_goals_that_can_be_reached_are_not_called_impossible(goal: str) -> None:
     """What a plan reaches is possible; so is what holds already, and what only derived facts say."""
-    assert not goal_is_impossible(translated(goal))
+    assert not is_goal_impossible(translated(goal))
 
 
 def test_no_answer_is_no_proof() -> None:
     """Three blocks in a circle contradict themselves, but no two of them do."""
     task = translated("(and (on a b) (on b c) (on c a))")
-    assert not goal_is_impossible(task)
-    assert not FastDownward().search(task).solved
+    assert not is_goal_impossible(task)
+    assert not FastDownward().search(task).is_solved
 
 
 def test_what_was_learned_makes_nothing_impossible() -> None:
     """A patched task has derived variables, of which the proof believes nothing."""
     task = translated("(and (on a b) (on b c))")
     action = task.action_of("stack a b")
-    assert not goal_is_impossible(task.forbid(action, task.problem.init))
-    assert goal_is_impossible(task.forbid(action, ()))
+    assert not is_goal_impossible(task.forbid(action, task.problem.init))
+    assert is_goal_impossible(task.forbid(action, ()))
 
 
 def test_a_task_that_was_not_finished_proves_nothing() -> None:
     """Where the translator ran out of time, nothing is known."""
-    assert not goal_is_impossible(TranslatedTask.unfinished(cast(Problem, None)))
+    assert not is_goal_impossible(TranslatedTask.unfinished(cast(Problem, None)))
 
 
 def literal(text: str) -> tuple[Fact, bool]:
@@ -173,5 +173,5 @@ def test_what_is_called_impossible_is_in_no_state(moves: list[SasOperator], goal
     )
     task = TranslatedTask(cast(Problem, None), 0, variables, (), at, goal, tuple(moves), ())
     is_reached = any(all(state[v] == value for v, value in goal) for state in reachable(at, moves))
-    if goal_is_impossible(task):
+    if is_goal_impossible(task):
         assert not is_reached

@@ -48,7 +48,7 @@ def test_a_planner_of_ones_own_solves() -> None:
     """A planner with ``prepare`` and ``search`` gets ``solve`` from the protocol."""
     problem = load("places")
     result = BreadthFirst().solve(problem, time_limit=600.0)
-    assert result.solved
+    assert result.is_solved
     assert validate_task_plan(problem, result.steps)
     assert len(result.steps) == len(FastDownward().solve(problem, time_limit=600.0).steps)
 
@@ -71,6 +71,6 @@ def test_some_prepared_tasks_can_prove_without_a_search() -> None:
     problem = Problem("p", whole.domain, objects=whole.objects, init=whole.init, goal=goal)
     task = FastDownward().prepare(problem)
     assert isinstance(task, ProvingTask)
-    assert task.goal_is_impossible()
-    assert not FastDownward().prepare(whole).goal_is_impossible()
+    assert task.is_goal_impossible()
+    assert not FastDownward().prepare(whole).is_goal_impossible()
     assert not isinstance(Lessons(problem), ProvingTask)

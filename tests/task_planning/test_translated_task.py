@@ -122,11 +122,11 @@ def test_forbidding_is_exact(planner: FastDownward, name: str, seed: int) -> Non
         patched = patched.forbid(action, context)
     result = planner.search(patched, time_limit=600.0)
     expected = shortest_plan(problem, allowed=lambda state, action: not is_forbidden(state, action, lessons))
-    assert result.solved == (expected is not None)
+    assert result.is_solved == (expected is not None)
     assert name == "few rooms" or planner.encoding != "split" or len(result.steps) == (expected or 0)
     assert result.status in (TaskPlanStatus.SOLVED, TaskPlanStatus.UNSOLVABLE)
     validation = validate_task_plan(problem, result.steps)
-    assert validation.valid == result.solved
+    assert validation.is_valid == result.is_solved
     for state, action in zip(validation.states, result.steps, strict=False):
         assert not is_forbidden(state, action, lessons)
 
@@ -137,7 +137,7 @@ def test_learning_goes_on_until_there_is_no_plan() -> None:
     lessons: list[Lesson] = []
     for _ in range(60):
         result = PLANNER.search(task)
-        if not result.solved:
+        if not result.is_solved:
             break
         validation = validate_task_plan(task.problem, result.steps)
         index = len(lessons) % len(result.steps)
@@ -202,7 +202,7 @@ def test_contradictory_contexts_change_nothing() -> None:
     """A context that can never hold, because two of its facts exclude each other, forbids nothing."""
     task = translated("places")
     facts = [Fact.of("held", "a"), Fact.of("held", "b")]
-    assert PLANNER.search(task.forbid(GroundAction("unpile", ("c", "a")), facts)).solved
+    assert PLANNER.search(task.forbid(GroundAction("unpile", ("c", "a")), facts)).is_solved
 
 
 def test_actions_that_cannot_be_done_may_be_forbidden() -> None:
@@ -248,7 +248,7 @@ def test_optimal_plans_are_as_cheap_as_any(name: str) -> None:
     """The optimal planner solves every own problem, with axioms and conditional effects too, at its best cost."""
     problem = load(name)
     result = FastDownward.optimal().solve(problem, time_limit=600.0)
-    assert result.solved
+    assert result.is_solved
     assert validate_task_plan(problem, result.steps)
     assert result.cost <= FastDownward().solve(problem, time_limit=600.0).cost
 
@@ -261,7 +261,7 @@ def test_optimal_search_learns() -> None:
     for _ in range(8):
         result = FastDownward.optimal().search(task)
         expected = shortest_plan(task.problem, allowed=lambda state, action: not is_forbidden(state, action, lessons))
-        assert (result.cost if result.solved else None) == expected
+        assert (result.cost if result.is_solved else None) == expected
         if expected is None:
             break
         assert result.cost >= cost

@@ -41,7 +41,7 @@ def test_own_problems_are_solved_in_as_few_steps_as_possible(name: str) -> None:
     """Every own problem is solved with a valid plan that is not longer than that of Fast Downward."""
     problem = load(name)
     result = PLANNER.solve(problem, time_limit=600.0)
-    assert result.solved
+    assert result.is_solved
     assert validate_task_plan(problem, result.steps)
     assert len(result.steps) <= len(FastDownward().solve(problem, time_limit=600.0).steps)
 
@@ -93,7 +93,7 @@ def test_lessons_hold_at_longer_horizons_until_there_is_no_plan(problem: Problem
     length = 0
     for _ in range(20):
         result = PLANNER.search(task, time_limit=600.0)
-        if not result.solved:
+        if not result.is_solved:
             break
         assert len(result.steps) >= length
         length = len(result.steps)

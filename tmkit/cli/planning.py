@@ -84,7 +84,7 @@ def demo(
     write_json(folder / "report.json", report.to_dict())
     tell(f"Simulated: {report!r}")
     tell(f"Pictures: {folder / 'demo.png'} and {folder / 'demo.gif'}; plan: {folder / 'plan.json'}")
-    ok = checked.ok and report.ok
+    ok = checked.is_ok and report.is_ok
     if as_json:
         print_json(
             {
@@ -205,9 +205,9 @@ def plan(
             say(f"  {number}. {action}")
         if result.plan is not None and output is not None:
             say(f"Written to {output}")
-    if picture is not None and not result.solved:
+    if picture is not None and not result.is_solved:
         _draw(result, picture, say=_say_nothing if as_json else say)
-    if not result.solved:
+    if not result.is_solved:
         raise typer.Exit(ExitCode.NO)
 
 
@@ -246,7 +246,7 @@ def check(
         for assumption in report.assumptions:
             say(f"  not checked: {assumption}")
         say(f"{path}: {report.actions} actions, {report.configurations} configurations: {_verdict(report)}")
-    if not report.ok:
+    if not report.is_ok:
         raise typer.Exit(ExitCode.NO)
 
 
@@ -303,7 +303,7 @@ def simulate(
         for remark in result.remarks:
             say(f"  {remark}")
         say(repr(result))
-    if not result.ok:
+    if not result.is_ok:
         raise typer.Exit(ExitCode.NO)
 
 
@@ -378,6 +378,6 @@ def _simulate(plan: Plan, *, gui: bool, record: Path | None, picture: Path | Non
 
 
 def _verdict(report: ValidationReport) -> str:
-    if report.ok:
+    if report.is_ok:
         return "the plan holds"
     return f"{len(report.problems)} problem{'s' if len(report.problems) > 1 else ''}"

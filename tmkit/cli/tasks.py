@@ -48,19 +48,19 @@ def task(
     loaded = load_problem(problem, load_domain(domain))
     with progress("planning"):
         result = _planner(planner).solve(loaded, time_limit=time_limit)
-    text = _validated_text(loaded, result) if result.solved else ""
-    if output is not None and result.solved:
+    text = _validated_text(loaded, result) if result.is_solved else ""
+    if output is not None and result.is_solved:
         from tmkit._support.output import write_text
 
         write_text(output, text)
     if as_json:
         print_json(_document(result))
-    elif result.solved:
+    elif result.is_solved:
         typer.echo(printable(text) if output is None else f"Written to {output}", nl=output is not None)
     else:
         reason = f": {result.message}." if result.status.value == "limit" else ""
         say(f"{_WORDS[result.status.value]}{reason}")
-    if not result.solved:
+    if not result.is_solved:
         raise typer.Exit(ExitCode.NO)
 
 
@@ -93,7 +93,7 @@ def _document(result: TaskPlanResult) -> dict[str, Any]:
     return {
         "status": result.status.value,
         "steps": [str(step) for step in result.steps],
-        "cost": result.cost if result.solved else None,
+        "cost": result.cost if result.is_solved else None,
         "message": result.message,
         "expanded": numbers.expanded,
         "operators": numbers.operators,

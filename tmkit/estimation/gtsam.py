@@ -79,15 +79,15 @@ def solution_from_gtsam(graph: PoseGraph, factors: Any, values: Any, *, iteratio
     covariance = np.block([[swap_linear_angular(joint.at(a, b)) for b in keys] for a in keys])
     poses = tuple(Pose.from_matrix(values.atPose3(k).matrix()) for k in keys)
     even = 0.5 * (covariance + covariance.T)
-    return PoseGraphSolution(graph, poses, even, float(factors.error(values)), iterations, converged=True)
+    return PoseGraphSolution(graph, poses, even, float(factors.error(values)), iterations, is_converged=True)
 
 
-def solve_with_gtsam(graph: PoseGraph, *, iterations: int = 100) -> PoseGraphSolution:
+def solve_with_gtsam(graph: PoseGraph, *, max_iterations: int = 100) -> PoseGraphSolution:
     """Return the most probable poses of a graph, computed by gtsam's Levenberg-Marquardt optimizer.
 
     Args:
         graph: the pose graph.
-        iterations: maximal number of iterations.
+        max_iterations: maximal number of iterations.
 
     Raises:
         MissingExtraError: gtsam is not installed.
@@ -95,7 +95,7 @@ def solve_with_gtsam(graph: PoseGraph, *, iterations: int = 100) -> PoseGraphSol
     gtsam = _gtsam()
     factors, initial = to_gtsam_graph(graph)
     parameters = gtsam.LevenbergMarquardtParams()
-    parameters.setMaxIterations(iterations)
+    parameters.setMaxIterations(max_iterations)
     parameters.setRelativeErrorTol(1e-15)
     parameters.setAbsoluteErrorTol(1e-15)
     optimizer = gtsam.LevenbergMarquardtOptimizer(factors, initial, parameters)

@@ -91,7 +91,7 @@ class PoseGraphSolution:
         covariance: (6 n, 6 n) of the stacked errors of the variables, each in the axes of its frame.
         cost: half of the sum of the squared Mahalanobis distances of all factors.
         iterations: how many steps were made.
-        converged: whether the last step was shorter than the tolerance.
+        is_converged: whether the last step was shorter than the tolerance.
     """
 
     graph: PoseGraph
@@ -99,7 +99,7 @@ class PoseGraphSolution:
     covariance: Array
     cost: float
     iterations: int
-    converged: bool
+    is_converged: bool
 
     def pose(self, frame: str) -> GaussianPose:
         """Return root_from_frame of a variable with its marginal covariance.
@@ -191,12 +191,12 @@ def _factor(first: int, second: int, pose: GaussianPose, label: str) -> PoseFact
 # ------------------------------------------------------------------------------------------------------------- solving
 
 
-def solve_pose_graph(graph: PoseGraph, *, iterations: int = 100, tolerance: float = 1e-11) -> PoseGraphSolution:
+def solve_pose_graph(graph: PoseGraph, *, max_iterations: int = 100, tolerance: float = 1e-11) -> PoseGraphSolution:
     """Return the most probable poses of a graph, by Gauss and Newton's method from where the scene has them.
 
     Args:
         graph: the graph.
-        iterations: the most steps.
+        max_iterations: the most steps.
         tolerance: on the greatest component of the last step, metres or radians. Where poses are so far from the root
             that rounding alone makes longer steps, that is the tolerance.
 
@@ -207,7 +207,7 @@ def solve_pose_graph(graph: PoseGraph, *, iterations: int = 100, tolerance: floa
     weights = [inverse_covariance(np.asarray(factor.pose.covariance)) for factor in graph.factors]
     information, gradient, cost = _normal_equations(graph, weights, poses)
     steps, converged = 0, False
-    while steps < iterations and not converged:
+    while steps < max_iterations and not converged:
         step = -np.linalg.solve(information, gradient).reshape(-1, 6)
         steps, scale = steps + 1, 1.0
         reach = 1.0 + max(float(np.abs(pose.translation).max()) for pose in poses)

@@ -37,22 +37,22 @@ class GateResult:
 
     Attributes:
         opinion: the opinion.
-        accepted: whether it agrees with the others.
-        used: whether it is in the new version: the one that was chosen, or all that were fused.
+        is_accepted: whether it agrees with the others.
+        is_used: whether it is in the new version: the one that was chosen, or all that were fused.
         squared_distance: squared Mahalanobis distance to the accepted opinion that it contradicts most; zero when
             there is no other.
         threshold: of that distance: beyond it the two contradict each other.
     """
 
     opinion: Estimate
-    accepted: bool
-    used: bool
+    is_accepted: bool
+    is_used: bool
     squared_distance: float
     threshold: float
 
     def __str__(self) -> str:
-        if self.accepted:
-            return f"{self.opinion}: {'used' if self.used else 'not needed'}"
+        if self.is_accepted:
+            return f"{self.opinion}: {'used' if self.is_used else 'not needed'}"
         beyond = f"squared distance {self.squared_distance:.4g} beyond {self.threshold:.4g}"
         return f"{self.opinion}: rejected, {beyond}"
 
@@ -75,13 +75,13 @@ class Resolution:
     def used(self) -> tuple[Observation, ...]:
         """The observations in the new version; after fusing, take them out of the collection."""
         return tuple(
-            dict.fromkeys(o for verdict in self.verdicts if verdict.used for o in verdict.opinion.observations)
+            dict.fromkeys(o for verdict in self.verdicts if verdict.is_used for o in verdict.opinion.observations)
         )
 
     @property
     def rejected(self) -> tuple[GateResult, ...]:
         """The opinions that contradict the others."""
-        return tuple(verdict for verdict in self.verdicts if not verdict.accepted)
+        return tuple(verdict for verdict in self.verdicts if not verdict.is_accepted)
 
     def __str__(self) -> str:
         return "\n".join([f"'{self.frame}':", *(f"    {verdict}" for verdict in self.verdicts)])

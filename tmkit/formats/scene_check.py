@@ -44,14 +44,14 @@ class SceneReport:
     shapes: int
 
     @property
-    def ok(self) -> bool:
+    def is_ok(self) -> bool:
         """Whether there is no problem."""
         return not self.problems
 
     def to_dict(self) -> dict[str, object]:
         """Return the report as plain values."""
         counts = {"frames": self.frames, "joints": self.joints, "shapes": self.shapes}
-        return {"ok": self.ok, "problems": list(self.problems), "remarks": list(self.remarks), **counts}
+        return {"ok": self.is_ok, "problems": list(self.problems), "remarks": list(self.remarks), **counts}
 
 
 def check_scene(scene: SceneGraph) -> SceneReport:

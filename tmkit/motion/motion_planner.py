@@ -72,7 +72,7 @@ class PathQuery:
         start: (n_joints,) where the path begins.
         goals: (m, n_joints) where it may end; of each only the joints that move count.
         seed: seed of everything random.
-        iterations: how long to search, in units of the planner's own that grow with its work.
+        max_iterations: how long to search, in units of the planner's own that grow with its work.
         resolution: radians or metres of any joint between two configurations that are checked while searching.
         check: the fine check that the path must pass.
     """
@@ -82,7 +82,7 @@ class PathQuery:
     start: _Array
     goals: _Array
     seed: int = 0
-    iterations: int = 2000
+    max_iterations: int = 2000
     resolution: float = 0.01
     check: PathCheck | None = None
 
@@ -110,7 +110,7 @@ class PathQuery:
 
     def is_free(self, arm: ArrayLike) -> bool:
         """Tell whether a configuration (n,) of the arm is free of collisions; limits are not looked at."""
-        return not self.world.in_collision(self.to_full(arm))
+        return not self.world.is_in_collision(self.to_full(arm))
 
     def is_edge_free(self, first: ArrayLike, second: ArrayLike) -> bool:
         """Return whether the straight motion between two configurations is collision-free, both ends included.
@@ -119,7 +119,7 @@ class PathQuery:
             first: (n,) configuration of the moving joints.
             second: (n,) configuration of the moving joints.
         """
-        return self.world.edge_free(self.to_full(first), self.to_full(second), resolution=self.resolution)
+        return self.world.is_edge_free(self.to_full(first), self.to_full(second), resolution=self.resolution)
 
     def solved(self, path: ArrayLike) -> FoundPath:
         """Return the answer that a path was found, given in arm coordinates (k, n)."""
@@ -191,7 +191,7 @@ class RrtConnect:
             start=query.start,
             goals=query.goals,
             seed=query.seed,
-            max_iterations=query.iterations,
+            max_iterations=query.max_iterations,
             step=self.step,
             resolution=query.resolution,
             shortcut_iterations=self.shortcut_iterations,
@@ -225,7 +225,7 @@ def search_verified(planner: MotionPlanner, query: PathQuery) -> PathAnswer:
         if query.check is None:
             return found
         result = query.check.of(found.path)
-        if result.ok:
+        if result.is_ok:
             return found
     return FoundPath(PathStatus.RECHECK_FAILED, query.unsolved().path, pair=result.pair, joint=result.joint)
 

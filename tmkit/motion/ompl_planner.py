@@ -129,7 +129,7 @@ class _Search:
             search.setRange(planner.step)
         search.setProblemDefinition(definition)
         search.setup()
-        asked = iter(range(self.query.iterations))
+        asked = iter(range(self.query.max_iterations))
         search.solve(base.PlannerTerminationCondition(lambda: next(asked, None) is None))
         if not definition.hasExactSolution():
             return None

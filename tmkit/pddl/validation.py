@@ -25,7 +25,7 @@ class TaskPlanValidation:
     """What came of executing a plan.
 
     Attributes:
-        valid: every step was applicable and the goal holds at the end.
+        is_valid: every step was applicable and the goal holds at the end.
         steps: the plan.
         states: the initial state and the state after each step that could be executed.
         failed_step: the index of the first step that could not be executed, ``None`` when all could.
@@ -36,7 +36,7 @@ class TaskPlanValidation:
         costs: the same of each.
     """
 
-    valid: bool
+    is_valid: bool
     steps: tuple[GroundAction, ...]
     states: tuple[State, ...]
     failed_step: int | None
@@ -46,7 +46,7 @@ class TaskPlanValidation:
     costs: tuple[float, ...] = ()
 
     def __bool__(self) -> bool:
-        return self.valid
+        return self.is_valid
 
     @property
     def final_state(self) -> State:

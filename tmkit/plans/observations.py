@@ -181,7 +181,7 @@ class PlannedObservation:
         if not (model.position_deviation > 0.0 and model.turn_deviation > 0.0):
             what = f"camera '{self.camera}' has a deviation of zero, so what it measures could not be weighed"
             raise SceneError(what, frame=self.camera)
-        return scene.condition(self.measurement(scene, q=q), q=q, iterations=1)
+        return scene.condition(self.measurement(scene, q=q), q=q, max_iterations=1)
 
 
 def with_observations(

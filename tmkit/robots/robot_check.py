@@ -86,12 +86,12 @@ class RobotReport:
     reach: Reach | None
 
     @property
-    def ok(self) -> bool:
+    def is_ok(self) -> bool:
         """Whether nothing keeps the robot from planning."""
         return not self.problems
 
     def __repr__(self) -> str:
-        verdict = "ok" if self.ok else f"{len(self.problems)} problems"
+        verdict = "ok" if self.is_ok else f"{len(self.problems)} problems"
         reached = f", {self.reach.solved} of {self.reach.poses} poses reached" if self.reach else ""
         return f"RobotReport({verdict}, {self.colliding} of {self.samples} configurations collide{reached})"
 
@@ -100,7 +100,7 @@ class RobotReport:
         values = asdict(self)
         for row in values["joints"]:
             row.update({key: row[key] if math.isfinite(row[key]) else None for key in ("lower", "upper", "velocity")})
-        return {"ok": self.ok, **values}
+        return {"ok": self.is_ok, **values}
 
 
 def check_robot(

@@ -419,7 +419,7 @@ def _joint_errors(plan: Plan, q: NDArray[np.float64]) -> dict[str, JointError]:
     for joint in _operated_joints(plan):
         entry = names.index(joint)
         slides = plan.scene.joint(plan.scene.joint_frame(joint)).type == "prismatic"
-        errors[joint] = JointError(float(plan.final_q[entry]), float(q[entry]), slides=slides)
+        errors[joint] = JointError(float(plan.final_q[entry]), float(q[entry]), is_prismatic=slides)
     return errors
 
 

@@ -2,7 +2,7 @@
 
 Holding a :class:`SimulationReport` means that a plan was played to its end under physics. Every number compares what
 happened with what the plan says; every remark says in words where and why they differ. A plan that fails in physics is
-an expected outcome, not an error, so it is a report whose ``ok`` is false.
+an expected outcome, not an error, so it is a report whose ``is_ok`` is false.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class JointError:
     Attributes:
         planned: where the plan leaves it, metres or radians.
         reached: where it was at the end.
-        slides: whether it is measured in metres, else in radians.
+        is_prismatic: whether it is measured in metres, else in radians.
     """
 
     planned: float
     reached: float
-    slides: bool
+    is_prismatic: bool
 
     @property
     def error(self) -> float:
@@ -51,7 +51,7 @@ class JointError:
         return abs(self.reached - self.planned)
 
     def __str__(self) -> str:
-        return f"{1000.0 * self.error:.1f} mm" if self.slides else f"{math.degrees(self.error):.1f} deg"
+        return f"{1000.0 * self.error:.1f} mm" if self.is_prismatic else f"{math.degrees(self.error):.1f} deg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class SimulationReport:
     rotation_tolerance: float
 
     @property
-    def ok(self) -> bool:
+    def is_ok(self) -> bool:
         """Whether every object, drawer and door ended where the plan puts it, within the tolerances."""
         return not self.missed
 
@@ -134,7 +134,7 @@ class SimulationReport:
         joints = (
             name
             for name, error in self.joints.items()
-            if not error.error <= (self.position_tolerance if error.slides else self.rotation_tolerance)
+            if not error.error <= (self.position_tolerance if error.is_prismatic else self.rotation_tolerance)
         )
         return (*objects, *joints)
 
@@ -149,7 +149,7 @@ class SimulationReport:
         return max((error.rotation for error in self.errors.values()), default=0.0)
 
     def __repr__(self) -> str:
-        outcome = "ok" if self.ok else f"missed: {', '.join(self.missed)}"
+        outcome = "ok" if self.is_ok else f"missed: {', '.join(self.missed)}"
         worst = ObjectError(self.worst_position, self.worst_rotation)
         return (
             f"SimulationReport({outcome}; {self.steps} steps, {len(self.errors)} objects, worst {worst}, "
@@ -159,7 +159,7 @@ class SimulationReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values in SI units, which :func:`json.dumps` takes."""
         return {
-            "ok": self.ok,
+            "ok": self.is_ok,
             "errors": {
                 name: {"position": error.position, "rotation": error.rotation} for name, error in self.errors.items()
             },

@@ -51,7 +51,7 @@ class ConditionedChain:
         correction: (6 n,) the most probable errors of the links about their *former* means, one after the other.
         correction_covariance: (6 n, 6 n) of these errors, in the tangent spaces at the former means.
         iterations: how many turns were made.
-        converged: whether the last one moved w by less than the tolerance.
+        is_converged: whether the last one moved w by less than the tolerance.
         cost: half of the squared sizes of w and of the measurement's error, each by its covariance; twice the cost is
             chi-square distributed, with as many degrees of freedom as numbers were measured.
     """
@@ -60,7 +60,7 @@ class ConditionedChain:
     correction: Array
     correction_covariance: Array
     iterations: int
-    converged: bool
+    is_converged: bool
     cost: float
 
     @property
@@ -69,7 +69,7 @@ class ConditionedChain:
         return self.links.composed()
 
     def __repr__(self) -> str:
-        said = "converged" if self.converged else "not converged"
+        said = "converged" if self.is_converged else "not converged"
         return f"ConditionedChain({len(self.links)} links, {said} after {self.iterations}, cost {self.cost:.4g})"
 
 
@@ -77,7 +77,7 @@ def condition(
     links: JointGaussianPose | Sequence[GaussianPose],
     measurement: MeasurementModel,
     *,
-    iterations: int = 50,
+    max_iterations: int = 50,
     tolerance: float = 1e-12,
 ) -> ConditionedChain:
     """Return a chain as it is known after a measurement of its whole pose.
@@ -86,7 +86,7 @@ def condition(
         links: the links from the reference to the target: independent poses, or poses with a joint covariance, as an
             earlier answer's ``links``.
         measurement: what was measured of the product of the links.
-        iterations: the most turns; 1 is the extended Kalman filter, without iteration.
+        max_iterations: the most turns; 1 is the extended Kalman filter, without iteration.
         tolerance: on the length of the last step, in standard deviations. A step that is no longer than what rounding
             of the poses makes of it is the last as well.
 
@@ -101,13 +101,13 @@ def condition(
         prior, root = links, covariance_root(links.covariance)
     else:
         prior, root = JointGaussianPose.independent(links), _independent_root(links)
-    if not len(prior) or iterations < 1:
-        raise SceneError(f"conditioning takes at least one link and one turn, not {len(prior)} and {iterations}")
+    if not len(prior) or max_iterations < 1:
+        raise SceneError(f"conditioning takes at least one link and one turn, not {len(prior)} and {max_iterations}")
     noise, turn = np.linalg.eigh(measurement.noise)
     noise = np.maximum(noise, 0.0)  # checked to be a covariance: what is negative is rounding
     w, turns, converged, step = np.zeros(root.shape[1]), 0, False, 0.0
     sensitivity, seen = np.zeros((len(noise), root.shape[1])), np.zeros(len(noise))
-    while turns < iterations and not converged:
+    while turns < max_iterations and not converged:
         xi = root @ w
         means = _moved(prior.means, xi)
         whole, maps = chain_maps(means)
@@ -150,7 +150,7 @@ def _answer(
         correction=xi,
         correction_covariance=covariance,
         iterations=turns,
-        converged=converged,
+        is_converged=converged,
         cost=0.5 * float(w @ w + error @ inverse @ error),
     )
 

@@ -113,13 +113,13 @@ class Gate:
     """Whether a measurement is believable.
 
     Attributes:
-        accepted: whether the squared distance is at most the threshold.
+        is_accepted: whether the squared distance is at most the threshold.
         squared_distance: of the innovation from zero.
         threshold: the quantile of the chi-square distribution.
         degrees: its degrees of freedom.
     """
 
-    accepted: bool
+    is_accepted: bool
     squared_distance: float
     threshold: float
     degrees: int
@@ -250,7 +250,7 @@ class Nees:
     degrees: int
 
     @property
-    def consistent(self) -> bool:
+    def is_consistent(self) -> bool:
         """Whether the mean lies in the band."""
         return self.lower <= self.mean <= self.upper
 

@@ -41,23 +41,23 @@ class Fusion:
     Attributes:
         pose: the most probable pose, and its covariance.
         iterations: how many steps were made.
-        converged: whether the last step was shorter than the tolerance.
+        is_converged: whether the last step was shorter than the tolerance.
         cost: half of the sum of the squared Mahalanobis distances of the estimates; twice the cost is chi-square
             distributed with 6 (k - 1) degrees of freedom when the k estimates and their covariances are right.
     """
 
     pose: GaussianPose
     iterations: int
-    converged: bool
+    is_converged: bool
     cost: float
 
 
-def fuse(estimates: Sequence[GaussianPose], *, iterations: int = 50, tolerance: float = 1e-12) -> Fusion:
+def fuse(estimates: Sequence[GaussianPose], *, max_iterations: int = 50, tolerance: float = 1e-12) -> Fusion:
     """Return what independent estimates of one pose say together.
 
     Args:
         estimates: at least one; all parent_from_child of the same two frames. Rank-deficient covariances are ordinary.
-        iterations: the most steps.
+        max_iterations: the most steps.
         tolerance: on the length of the last step [rho, theta], metres and radians. A step that is no longer than what
             rounding of the poses makes of it is the last as well.
 
@@ -67,16 +67,16 @@ def fuse(estimates: Sequence[GaussianPose], *, iterations: int = 50, tolerance: 
     Raises:
         SceneError: no estimates, no steps, or estimates that contradict each other in what they know exactly.
     """
-    if not estimates or iterations < 1:
-        raise SceneError(f"fusion takes at least one estimate and one step, not {len(estimates)} and {iterations}")
+    if not estimates or max_iterations < 1:
+        raise SceneError(f"fusion takes at least one estimate and one step, not {len(estimates)} and {max_iterations}")
     if len(estimates) == 1:
-        return Fusion(estimates[0], 0, converged=True, cost=0.0)
+        return Fusion(estimates[0], 0, is_converged=True, cost=0.0)
     if any(is_singular(estimate.covariance) for estimate in estimates):
-        return _fused_with_exact(estimates, iterations, tolerance)
+        return _fused_with_exact(estimates, max_iterations, tolerance)
     weights = [inverse_covariance(estimate.covariance) for estimate in estimates]
     mean, steps, converged = estimates[0].mean, 0, False
     information = np.zeros((6, 6))
-    while steps < iterations and not converged:
+    while steps < max_iterations and not converged:
         information, gradient = np.zeros((6, 6)), np.zeros(6)
         for estimate, weight in zip(estimates, weights, strict=True):
             error = (estimate.mean.inverse() @ mean).log()
@@ -99,12 +99,12 @@ def _is_rounding(step: Array, information: Array, estimates: Sequence[GaussianPo
     return float(np.sqrt(step @ information @ step)) <= rounding
 
 
-def _fused_with_exact(estimates: Sequence[GaussianPose], iterations: int, tolerance: float) -> Fusion:
+def _fused_with_exact(estimates: Sequence[GaussianPose], max_iterations: int, tolerance: float) -> Fusion:
     """Fuse by conditioning the surest estimate on the others, one after the other, until none moves it."""
     order = sorted(range(len(estimates)), key=lambda k: covariance_root(estimates[k].covariance).shape[1])
     surest, others = estimates[order[0]], [estimates[k] for k in order[1:]]
-    chain = condition([surest], _Together(others), iterations=iterations, tolerance=tolerance)
-    return Fusion(chain.pose, chain.iterations, chain.converged, chain.cost)
+    chain = condition([surest], _Together(others), max_iterations=max_iterations, tolerance=tolerance)
+    return Fusion(chain.pose, chain.iterations, chain.is_converged, chain.cost)
 
 
 class _Together:

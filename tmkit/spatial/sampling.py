@@ -97,7 +97,7 @@ def sample_chain(
 
 
 def fit_gaussian(
-    samples: ArrayLike, *, mean: Pose | None = None, iterations: int = 50, tolerance: float = 1e-12
+    samples: ArrayLike, *, mean: Pose | None = None, max_iterations: int = 50, tolerance: float = 1e-12
 ) -> GaussianPose:
     """Return the uncertain pose that fits samples.
 
@@ -105,7 +105,7 @@ def fit_gaussian(
         samples: (n, 7), at least one; within half a turn of their mean.
         mean: the mean, when it is known: the covariance is then the mean square of the errors about it. Otherwise the
             mean is the pose about which the errors average to zero, and their sum of squares is divided by n - 1.
-        iterations: the most steps to the mean.
+        max_iterations: the most steps to the mean.
         tolerance: on the length of the last step [rho, theta], metres and radians.
 
     Raises:
@@ -117,7 +117,7 @@ def fit_gaussian(
     known = mean is not None
     centre = mean if mean is not None else Pose.from_array(poses[0])
     errors = _errors(centre, poses)
-    for _ in range(0 if known else iterations):
+    for _ in range(0 if known else max_iterations):
         step = errors.mean(axis=0)
         centre = centre @ Pose.exp(step)
         errors = _errors(centre, poses)
@@ -125,7 +125,7 @@ def fit_gaussian(
             break
     else:
         if not known:
-            raise SceneError(f"no mean of the samples was found in {iterations} steps: they are too wide for one")
+            raise SceneError(f"no mean of the samples was found in {max_iterations} steps: they are too wide for one")
     divisor = len(poses) if known else max(len(poses) - 1, 1)
     return GaussianPose(centre, errors.T @ errors / divisor)
 

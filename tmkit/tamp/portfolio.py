@@ -74,9 +74,9 @@ class PortfolioResult:
         return self.result.statistics
 
     @property
-    def solved(self) -> bool:
+    def is_solved(self) -> bool:
         """Whether there is a plan."""
-        return self.result.solved
+        return self.result.is_solved
 
     @property
     def explanation(self) -> str:

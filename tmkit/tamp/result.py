@@ -65,7 +65,7 @@ class PlanResult:
     diagnosis: Diagnosis = field(default_factory=Diagnosis)
 
     @property
-    def solved(self) -> bool:
+    def is_solved(self) -> bool:
         """Whether there is a plan."""
         return self.status is PlanStatus.SOLVED
 

@@ -54,7 +54,7 @@ def run_search(context: PlanningContext) -> PlanResult:
     except TimeLimitError:
         status, steps = PlanStatus.NO_PLAN_WITHIN_LIMITS, None
     result = _answer(context, log, status, steps)
-    return result if result.solved or not context.options.suggest else _with_remedies(context, log, result)
+    return result if result.is_solved or not context.options.suggest else _with_remedies(context, log, result)
 
 
 def _with_remedies(context: PlanningContext, log: SearchLog, result: PlanResult) -> PlanResult:

@@ -133,7 +133,7 @@ class SearchTrack:
         """Carry out the next iteration."""
         context, log, number = self.context, self.log, self.number
         task = self._prepared()
-        if isinstance(task, ProvingTask) and number == 0 and task.goal_is_impossible():
+        if isinstance(task, ProvingTask) and number == 0 and task.is_goal_impossible():
             return RoundEnd(task, status=PlanStatus.PROVED_UNSOLVABLE)
         if self._tree is None:
             self._tree = context.tree(log, self.problem, self.domain, seed=context.options.seed)
@@ -158,7 +158,7 @@ class SearchTrack:
             return False
         with log.clock.phase(PlanningPhase.TASK):
             task = self._prepared()
-            if isinstance(task, ProvingTask) and task.goal_is_impossible():
+            if isinstance(task, ProvingTask) and task.is_goal_impossible():
                 return False
             for action, contexts in log.lessons.items():
                 for facts in contexts:

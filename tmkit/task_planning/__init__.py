@@ -13,7 +13,7 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit.task_planning.fast_downward import FastDownward
-    from tmkit.task_planning.mutexes import find_conflict, goal_is_impossible
+    from tmkit.task_planning.mutexes import find_conflict, is_goal_impossible
     from tmkit.task_planning.protocol import (
         PreparedTask,
         ProvingTask,
@@ -39,5 +39,5 @@ __all__ = [
     "TranslatedTask",
     "Z3Planner",
     "find_conflict",
-    "goal_is_impossible",
+    "is_goal_impossible",
 ]

@@ -119,7 +119,8 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             time_limit: seconds after which to give up.
 
         Returns:
-            The translated task; when the time was not enough, one that is not ``complete``, which no search can solve.
+            The translated task; when the time was not enough, one whose ``is_complete`` is False, which no search can
+            solve.
 
         Raises:
             TaskPlannerError: the translator could not be run or broke, or the problem is beyond Fast Downward.
@@ -161,7 +162,7 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         Raises:
             TaskPlannerError: the search could not be run or broke, or its plan does not reach the goal.
         """
-        if not task.complete:
+        if not task.is_complete:
             return TaskPlanResult(TaskPlanStatus.LIMIT, message="the translation ran out of time or memory")
         deadline = time.monotonic() + time_limit
         try:
@@ -205,7 +206,7 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         A chain of searches ends with one that finds nothing; those that were to come after it are run now.
         """
         best, statistics = outcome.first_result(), outcome.statistics
-        if not best.solved or not best.steps:
+        if not best.is_solved or not best.steps:
             return replace(best, statistics=statistics)
         with contextlib.suppress(TimeLimitError):  # then the plans so far are what there is
             for found in outcome.later_results(self.improvement_work):

@@ -31,7 +31,7 @@ from tmkit._support.time_limits import check_time
 from tmkit.pddl.formulas import Fact
 from tmkit.task_planning.sas import Pair, SasOperator, SasTask
 
-__all__ = ["find_conflict", "goal_is_impossible"]
+__all__ = ["find_conflict", "is_goal_impossible"]
 
 Literal = tuple[Fact, bool]
 """A ground fact, and whether it is to hold or not to hold."""
@@ -46,7 +46,7 @@ class _Rule:
     touched: list[int]
 
 
-def goal_is_impossible(task: SasTask) -> bool:
+def is_goal_impossible(task: SasTask) -> bool:
     """Tell whether some two of the goal's facts can be proved never to hold together; False proves nothing.
 
     Args:
@@ -74,7 +74,7 @@ def find_conflict(task: SasTask, literals: Iterable[Literal]) -> tuple[Literal, 
         task: the translated task, whatever its goal; one whose goal is empty has all facts that can come up.
         literals: what is wanted, in order: the first that is impossible is returned. Derived facts are passed over.
     """
-    if not task.complete:
+    if not task.is_complete:
         return ()
     facts = _Facts(task)
     grown, rules = facts.start(), facts.all_rules()

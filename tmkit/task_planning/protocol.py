@@ -84,7 +84,7 @@ class TaskPlanResult:
     statistics: TaskPlanStatistics = TaskPlanStatistics()
 
     @property
-    def solved(self) -> bool:
+    def is_solved(self) -> bool:
         """Whether there is a plan."""
         return self.status is TaskPlanStatus.SOLVED
 
@@ -109,7 +109,7 @@ class PreparedTask(Protocol):
 class ProvingTask(Protocol):
     """A prepared task that can sometimes tell without a search that there is no plan. Not every one can."""
 
-    def goal_is_impossible(self) -> bool:
+    def is_goal_impossible(self) -> bool:
         """Tell whether it is proved that the goal holds in no reachable state; False proves nothing."""
         ...
 

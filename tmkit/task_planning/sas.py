@@ -84,8 +84,8 @@ class SasTask:
         operators: the ground actions.
         axioms: the rules for derived variables.
         names: for each object renamed in translation, its real name.
-        complete: whether the translator came to its end. A task that is not complete is empty, and searching it ends at
-            the limit at once.
+        is_complete: whether the translator came to its end. A task that is not complete is empty, and searching it ends
+            at the limit at once.
     """
 
     problem: Problem = field(repr=False)
@@ -97,7 +97,7 @@ class SasTask:
     operators: tuple[SasOperator, ...] = field(repr=False)
     axioms: tuple[SasAxiom, ...] = field(repr=False)
     names: FrozenMapping[str, str] = field(default_factory=FrozenMapping, repr=False)
-    complete: bool = True
+    is_complete: bool = True
 
     # ------------------------------------------------------------------------------------------------------ meaning
 
@@ -166,7 +166,7 @@ class SasTask:
     @classmethod
     def unfinished(cls, problem: Problem) -> Self:
         """Return what there is when the translator ran out of time or memory: nothing."""
-        return cls(problem, 0, (), (), (), (), (), (), complete=False)
+        return cls(problem, 0, (), (), (), (), (), (), is_complete=False)
 
     @classmethod
     def from_text(cls, text: str, problem: Problem, *, names: Mapping[str, str] | None = None) -> Self:

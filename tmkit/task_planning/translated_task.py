@@ -23,7 +23,7 @@ from tmkit.pddl.formulas import Fact
 from tmkit.pddl.model import FrozenMapping
 from tmkit.pddl.schemas import GroundAction
 from tmkit.pddl.vocabulary import derived_fault
-from tmkit.task_planning.mutexes import goal_is_impossible
+from tmkit.task_planning.mutexes import is_goal_impossible
 from tmkit.task_planning.sas import Pair, SasAxiom, SasTask, SasVariable
 from tmkit.task_planning.splitting import split
 
@@ -45,9 +45,9 @@ class TranslatedTask(SasTask):
     blocked: FrozenMapping[frozenset[Pair], int] = field(default_factory=FrozenMapping, repr=False)
     encoding: Literal["auto", "axioms", "split"] = "auto"
 
-    def goal_is_impossible(self) -> bool:
+    def is_goal_impossible(self) -> bool:
         """Tell whether some two of the goal's facts can be proved never to hold together; False proves nothing."""
-        return goal_is_impossible(self)
+        return is_goal_impossible(self)
 
     # --------------------------------------------------------------------------------------------------- forbidding
 

@@ -94,9 +94,9 @@ class SmtTask:
         translation = self.translation.forbid(action, sorted(facts))
         return SmtTask(translation, (*self.lessons, (action, facts)), _Proved(self._proved))
 
-    def goal_is_impossible(self) -> bool:
+    def is_goal_impossible(self) -> bool:
         """Tell whether some two of the goal's facts can be proved never to hold together; False proves nothing."""
-        return self.translation.goal_is_impossible()
+        return self.translation.is_goal_impossible()
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Z3Planner(TaskPlanner[SmtTask]):
             MissingExtraError: Z3 is not installed.
             TaskPlannerError: the plan does not reach the goal, which would be an error of a program.
         """
-        if not task.translation.complete:
+        if not task.translation.is_complete:
             return TaskPlanResult(TaskPlanStatus.LIMIT, message="the translation ran out of time or memory")
         search = _Search(self, task, time_limit)
         try:
@@ -163,7 +163,7 @@ class _Search:
     def result(self) -> TaskPlanResult:
         translation, planner = self._task.translation, self._planner
         least = least_steps(translation)
-        if least is None or self._task.goal_is_impossible():
+        if least is None or self._task.is_goal_impossible():
             return self._answer(TaskPlanStatus.UNSOLVABLE, "there is no plan: the goal is out of reach")
         groups = interchangeable_objects(translation.problem, self._task.lessons)
         clauses = StepClauses(translation, interchangeable=groups)

@@ -331,7 +331,7 @@ def test_a_flat_collision_mesh_gets_a_thickness(read: Loader, tmp_path: Path) ->
     assert np.ptp(drawn.shape.vertices[:, 2]) == 0.0
     assert np.ptp(solid.shape.vertices[:, 2]) == pytest.approx(1e-4)
     scene = scene.add_frame("ball", "world", pose=Pose((0.5, 0.5, 1.0)), shapes=[AttachedShape(Sphere(0.01))])
-    assert CollisionWorld(scene).in_collision([0.0])
+    assert CollisionWorld(scene).is_in_collision([0.0])
     assert line.shape.bounds[1] == pytest.approx([3, 3, 0], abs=1e-4)
     assert [remark.text for remark in remarks] == [
         f"the mesh {name}.obj is flat; in collisions it has a thickness of 0.1 mm" for name in ("flat", "line")

@@ -70,11 +70,11 @@ def test_an_l_has_five() -> None:
 
 def test_round_things_stand_or_lie() -> None:
     """A cylinder stands on two caps and lies in eight turns; balls and capsules roll; a cone has its base."""
-    standing = [face for face in faces(Cylinder(0.03, 0.1)) if not face.rolls]
+    standing = [face for face in faces(Cylinder(0.03, 0.1)) if not face.is_rolling]
     assert [(face.height, face.margin) for face in standing] == [(0.05, pytest.approx(0.03))] * 2
     assert len(faces(Cylinder(0.03, 0.1))) == 10
-    assert all(face.height == pytest.approx(0.03) for face in faces(Capsule(0.03, 0.1)) if face.rolls)
-    assert all(face.rolls for face in (*faces(Sphere(0.1)), *faces(Capsule(0.03, 0.1))))
+    assert all(face.height == pytest.approx(0.03) for face in faces(Capsule(0.03, 0.1)) if face.is_rolling)
+    assert all(face.is_rolling for face in (*faces(Sphere(0.1)), *faces(Capsule(0.03, 0.1))))
     (base,) = faces(Cone(0.03, 0.1))
     assert base.is_upright
     assert base.height == pytest.approx(0.05)
@@ -159,7 +159,7 @@ def test_physics_agrees(shape: Shape) -> None:
     """Put down on each face that does not roll, an object has tilted by less than two degrees a second later."""
     base = with_block(gantry_scene(), "item", [0.0, 0.0, 0.3], shape=shape)
     base = base.set_inertia("item", Inertia(0.2, centre_of_mass(base, "item"), matrix=2e-4 * np.eye(3)))
-    tested = [face for face in stable_faces(base, "item") if not face.rolls]
+    tested = [face for face in stable_faces(base, "item") if not face.is_rolling]
     assert tested
     for face in tested:
         table_from_item = Pose([0.1, 0.1, 0.05 + face.height + 1e-4]) @ face.rotation

@@ -173,7 +173,7 @@ def test_a_plan_has_a_diagnosis_too() -> None:
     scene = blocks_scene({"b": (1, 1), "a": "b", "c": (2, 1)}, table=0.4)
     scene = with_box(scene, "lid", (-0.25, -0.25, 0.16), (0.25, 0.04, 0.17))
     result = solve(scene, "(on b c)")
-    assert result.solved
+    assert result.is_solved
     assert "lid" in [body.frame for body in result.diagnosis.in_the_way]
     assert result.diagnosis.iterations == 1
     assert solve(two(), "(on a b)").diagnosis == Diagnosis(iterations=1, skeletons=1, attempts=2)

@@ -34,7 +34,7 @@ def enclosed(scene: SceneGraph) -> str | None:
     """Return that the arm does not get away from its start."""
     q = GANTRY.ready_configuration(scene)
     rules = CollisionRules.from_start(GANTRY, scene, q=q)
-    return enclosed_arm(scene, q, rules=rules, motion_planner=RrtConnect(), iterations=1000, seed=3)
+    return enclosed_arm(scene, q, rules=rules, motion_planner=RrtConnect(), max_iterations=1000, seed=3)
 
 
 def test_a_hand_without_room_is_told_what_stands_there() -> None:

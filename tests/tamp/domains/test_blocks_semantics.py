@@ -76,9 +76,9 @@ def test_names_are_made_fit_for_pddl(domain: PlanningDomain) -> None:
 def test_words_of_pddl_may_be_names(name: str) -> None:
     """A block may be called like a word of PDDL."""
     result = tk.plan(blocks_scene({name: (0, 0), "b": (1, 1)}, table=0.4), goal=f"(on {name} b)", robot=GANTRY)
-    assert result.solved
+    assert result.is_solved
     assert result.plan is not None
-    assert tk.validate_plan(result.plan).ok
+    assert tk.validate_plan(result.plan).is_ok
 
 
 def test_two_blocks_of_one_name_are_refused(domain: PlanningDomain) -> None:

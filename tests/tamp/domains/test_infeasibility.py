@@ -68,7 +68,7 @@ def test_two_blocks_on_a_shelf_for_two_are_planned() -> None:
     """The argument lets pass what just fits."""
     result = plan_in(shelf([(0.1, 0.1)] * 2, (0.21, 0.105)), on_shelf(2))
     assert result.plan is not None, result.explanation
-    assert tk.validate_plan(result.plan).ok
+    assert tk.validate_plan(result.plan).is_ok
 
 
 def test_what_is_longer_than_its_region_is_refused() -> None:
@@ -85,7 +85,7 @@ def test_what_the_hand_cannot_hold_is_refused_only_when_it_has_to_move() -> None
     result = plan_in(scene, on_shelf(1))
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert "'box0' has to be moved, and nothing of it fits the cup 'vacuum_pad'" in result.explanation
-    assert plan_in(scene, "(on box0 floor)").solved
+    assert plan_in(scene, "(on box0 floor)").is_solved
     fact = Fact.of("on", "box0", "shelf")
     refuted = ungraspable(scene, "box0", fact=fact, manipulator=ARM)
     assert refuted is not None
@@ -113,7 +113,7 @@ def test_cooking_needs_a_stove_that_is_large_enough() -> None:
     result = plan_in(scene, "(cooked box0)")
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert "'box0' does not fit on 'stove'" in result.explanation
-    assert plan_in(scene.set_classes("box0", ["movable", "cooked"]), "(cooked box0)").solved
+    assert plan_in(scene.set_classes("box0", ["movable", "cooked"]), "(cooked box0)").is_solved
 
 
 def test_full_stoves_are_possible() -> None:
@@ -130,7 +130,7 @@ def test_full_stoves_are_possible() -> None:
     refuted = crowded(scene, "stove", items=facts, overhang=1e-3)
     assert refuted is not None
     assert set(refuted.facts) == set(facts.values())
-    assert plan_in(kitchen(1), stove_goal(1)).solved
+    assert plan_in(kitchen(1), stove_goal(1)).is_solved
 
 
 def test_round_things_need_less_and_unknown_shapes_nothing() -> None:
@@ -213,7 +213,7 @@ def test_towers_are_refuted_only_when_the_hand_does_not_get_so_high(height: floa
     found = list(domain.semantics.infeasibilities(facts, scene))
     assert len(found) == (height > 0.24)
     if height <= 0.2:
-        assert tk.plan(scene, goal=goal, robot=GANTRY).solved
+        assert tk.plan(scene, goal=goal, robot=GANTRY).is_solved
     if found:
         assert "'a' would stand at least" in found[0].cause
         assert found[0].frames == ("a", "hand")

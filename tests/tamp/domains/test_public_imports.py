@@ -11,8 +11,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 FILES = sorted([*(ROOT / "domains").glob("*/*.py"), *(ROOT / "examples").rglob("*.py")])
-REFERENCE = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
-DOCUMENTED = re.findall(r"^\.\. room:: (tmkit[\w.]*)$", REFERENCE, re.MULTILINE)
+REFERENCE = "\n".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs" / "reference").rglob("*.md")))
+DOCUMENTED = re.findall(r"^\.\. package:: (tmkit[\w.]*)$", REFERENCE, re.MULTILINE)
 
 
 def undocumented(source: str) -> list[str]:

@@ -284,7 +284,7 @@ Args:
 }
 
 void bind_collision_queries(nb::class_<CollisionWorld>& cls) {
-    cls.def("in_collision",
+    cls.def("is_in_collision",
             [](const CollisionWorld& w, const ArrayArgument& argument) {
         const std::vector<double> q = configuration(w, argument);
         return without_gil([&](const auto&) { return w.in_collision(q.data()); });
@@ -387,7 +387,7 @@ Raises:
 }
 
 void bind_edge_queries(nb::class_<CollisionWorld>& cls) {
-    cls.def("edge_free", &edge_free, nb::arg("q0"), nb::arg("q1"), nb::kw_only(), nb::arg("resolution") = 0.01,
+    cls.def("is_edge_free", &edge_free, nb::arg("q0"), nb::arg("q1"), nb::kw_only(), nb::arg("resolution") = 0.01,
             R"(Return whether the straight joint motion from q0 to q1 is free, both ends included.
 
 Args:

@@ -28,7 +28,7 @@ InverseKinematicsOptions make_options(std::uint64_t seed, int restarts, int iter
     if (restarts < 0)
         throw Error(ErrorKind::configuration, "restarts must not be negative, got " + std::to_string(restarts));
     if (iterations < 1)
-        throw Error(ErrorKind::configuration, "iterations must be at least 1, got " + std::to_string(iterations));
+        throw Error(ErrorKind::configuration, "max_iterations must be at least 1, got " + std::to_string(iterations));
     return {seed, restarts, iterations, position_tolerance, rotation_tolerance, position_only};
 }
 
@@ -114,7 +114,7 @@ void bind_results(nb::module_& m) {
         .def_prop_ro("blocking_pairs", [](const NamedSolutions& s) { return s.blocking; },
                      "(frame_a, frame_b, count) of what those collided with, most frequent first.")
         .def_prop_ro(
-            "target_collides", [](const NamedSolutions& s) { return s.solutions.target_collides; },
+            "is_target_in_collision", [](const NamedSolutions& s) { return s.solutions.target_collides; },
             R"(Proved: every solution collides, since one does in frames whose relative pose is the same in all.)")
         .def("__repr__", [](const NamedSolutions& s) {
         return std::string("InverseKinematicsSolutions(") + status_text(s.solutions.status) + ", " +
@@ -126,8 +126,8 @@ void bind_results(nb::module_& m) {
 void bind_one_solution(nb::module_& m) {
     m.def("inverse_kinematics", &inverse_kinematics, nb::arg("scene"), nb::arg("frame"), nb::kw_only(),
           nb::arg("target_pose"), nb::arg("joints"), nb::arg("q"), nb::arg("relative_to") = nb::none(),
-          nb::arg("position_only") = false, nb::arg("seed") = 0, nb::arg("restarts") = 25, nb::arg("iterations") = 100,
-          nb::arg("position_tolerance") = 1e-5, nb::arg("rotation_tolerance") = 1e-5,
+          nb::arg("position_only") = false, nb::arg("seed") = 0, nb::arg("restarts") = 25,
+          nb::arg("max_iterations") = 100, nb::arg("position_tolerance") = 1e-5, nb::arg("rotation_tolerance") = 1e-5,
           R"(Find joint values that put a frame at a pose.
 
 The first try starts at ``q``, the others at random configurations within the limits (unlimited angles: -pi to pi).
@@ -145,7 +145,7 @@ Args:
     position_only: place the origin of the frame and leave its orientation open.
     seed: of the random configurations; the same seed gives the same result.
     restarts: random configurations to try after ``q``.
-    iterations: steps of one try.
+    max_iterations: steps of one try.
     position_tolerance: metres.
     rotation_tolerance: radians.
 
@@ -160,8 +160,8 @@ void bind_several_solutions(nb::module_& m) {
     m.def("inverse_kinematics_solutions", &inverse_kinematics_solutions, nb::arg("scene"), nb::arg("frame"),
           nb::kw_only(), nb::arg("target_pose"), nb::arg("joints"), nb::arg("q"), nb::arg("count"),
           nb::arg("world") = nb::none(), nb::arg("separation") = 0.1, nb::arg("relative_to") = nb::none(),
-          nb::arg("position_only") = false, nb::arg("seed") = 0, nb::arg("restarts") = 100, nb::arg("iterations") = 100,
-          nb::arg("position_tolerance") = 1e-5, nb::arg("rotation_tolerance") = 1e-5,
+          nb::arg("position_only") = false, nb::arg("seed") = 0, nb::arg("restarts") = 100,
+          nb::arg("max_iterations") = 100, nb::arg("position_tolerance") = 1e-5, nb::arg("rotation_tolerance") = 1e-5,
           R"(Find several different joint values that put a frame at a pose.
 
 Tries ``q`` and then random configurations until ``count`` solutions are found or the restarts are used up. When the
@@ -182,7 +182,7 @@ Args:
     position_only: place the origin of the frame and leave its orientation free.
     seed: of the random configurations; the same seed gives the same result.
     restarts: random configurations to try after ``q``.
-    iterations: steps of one try.
+    max_iterations: steps of one try.
     position_tolerance: metres.
     rotation_tolerance: radians.
 

@@ -251,7 +251,7 @@ void bind_recheck_result(nb::module_& m) {
         .value("OUT_OF_LIMITS", RecheckStatus::out_of_limits, "``joint`` is outside its limits");
     nb::class_<NamedRecheck>(m, "RecheckResult", nb::is_weak_referenceable(), "What ``recheck_path`` found first.")
         .def_prop_ro("status", [](const NamedRecheck& r) { return r.result.status; }, "What was found.")
-        .def_prop_ro("ok", [](const NamedRecheck& r) { return r.result.status == RecheckStatus::ok; },
+        .def_prop_ro("is_ok", [](const NamedRecheck& r) { return r.result.status == RecheckStatus::ok; },
                      "Whether the path passed.")
         .def_prop_ro("segment", [](const NamedRecheck& r) { return r.result.segment; },
                      "The failure lies on the motion from row ``segment`` to the next; -1 when there is none.")

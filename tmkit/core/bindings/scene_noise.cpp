@@ -13,7 +13,7 @@ ConditionOptions options_of(const std::optional<int>& iterations) {
     ConditionOptions options;
     if (!iterations) return options;
     if (*iterations < 1)
-        throw Error(ErrorKind::scene, "iterations must be at least 1, not " + std::to_string(*iterations));
+        throw Error(ErrorKind::scene, "max_iterations must be at least 1, not " + std::to_string(*iterations));
     options.most_iterations = *iterations;
     return options;
 }
@@ -27,7 +27,7 @@ void condition(SceneEdit& edit, const Measurement& measurement, const double* q,
                         (measurement.reference ? "'" + *measurement.reference + "'" : "its root") +
                         " did not come to rest in " + std::to_string(report.iterations) +
                         " iterations: it lies too far from what is expected for the errors that are known; look at "
-                        "scene.innovation, and give iterations= to take what was reached");
+                        "scene.innovation, and give max_iterations= to take what was reached");
     edit = std::move(attempt);
 }
 
@@ -164,7 +164,7 @@ void bind_condition_edit(auto& cls) {
         const ConfigurationArgument configuration(q, scene_before(self));
         return apply_edit(self, [&](SceneEdit& s) { condition(s, measurement, configuration.get(), iterations); });
     },
-            nb::arg("measurement"), nb::kw_only(), nb::arg("q") = nb::none(), nb::arg("iterations") = nb::none(),
+            nb::arg("measurement"), nb::kw_only(), nb::arg("q") = nb::none(), nb::arg("max_iterations") = nb::none(),
             R"(Condition the scene on a measurement: update means, covariances and correlations.
 
 Every edge that shares a source of error with the path between the two frames is corrected, also off the path, and
@@ -175,7 +175,7 @@ behind a joint is corrected for the configuration ``q``. O(noisy frames + source
 Args:
     measurement: the measured pose, position, bearing or range.
     q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
-    iterations: steps to take, whether or not they converge; one is the extended Kalman filter. Until convergence if
+    max_iterations: steps to take, whether or not they converge; one is the extended Kalman filter. Until convergence if
         omitted.
 
 Raises:

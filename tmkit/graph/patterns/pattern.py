@@ -153,7 +153,7 @@ class Relation(ABC):
         return False
 
     @property
-    def needs_poses(self) -> bool:
+    def is_geometric(self) -> bool:
         """Whether the answer depends on where frames are: then a scene with joints needs a configuration."""
         return True
 

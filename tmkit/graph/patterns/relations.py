@@ -206,7 +206,7 @@ class EqualDimensions(Relation):
         return True
 
     @property
-    def needs_poses(self) -> bool:
+    def is_geometric(self) -> bool:
         """It does not."""
         return False
 
@@ -230,7 +230,7 @@ class ChildOf(Relation):
     """Frame ``b`` is the parent of frame ``a``."""
 
     @property
-    def needs_poses(self) -> bool:
+    def is_geometric(self) -> bool:
         """It does not."""
         return False
 
@@ -250,7 +250,7 @@ class AncestorOf(Relation):
     """Frame ``b`` hangs below frame ``a``, however far."""
 
     @property
-    def needs_poses(self) -> bool:
+    def is_geometric(self) -> bool:
         """It does not."""
         return False
 

@@ -54,7 +54,7 @@ def find_structure(
         SceneError: an ``up`` without a direction.
     """
     placed = PlacedScene(scene, q=q, up=up)
-    if any(relation.needs_poses for relation in pattern.relations):
+    if any(relation.is_geometric for relation in pattern.relations):
         placed.kinematics  # noqa: B018  # a missing configuration is refused before the search
     names = scene.frame_names
     by_part = {part.name: [i for i, name in enumerate(names) if part.accepts(scene, name)] for part in pattern.parts}

@@ -176,7 +176,7 @@ class _Operation:
         path: Configuration = np.array(rows)
         for world, resolution in ((phase.world, PLANNING_RESOLUTION), (phase.check_world, CHECK_RESOLUTION)):
             found = recheck_path(world, path, resolution=resolution, tool_frame=tool, tool_travel=CHECK_TRAVEL)
-            if not found.ok:
+            if not found.is_ok:
                 pairs = (found.pair,) if found.pair is not None else ()
                 cause = f"'{pairs[0][0]}' and '{pairs[0][1]}' collide" if pairs else f"limit of joint '{found.joint}'"
                 kind = FailureKind.COLLISION if pairs else FailureKind.JOINT_LIMIT

@@ -277,7 +277,7 @@ class MotionPieces:
         goal = self.with_gripper_of(goal, start, phase.scene)
         wide = self._wide_world(phase, start, goal)
         with self.clock.phase(PlanningPhase.PATH_SEARCH):
-            found = self._path(phase, wide, start, goal, seed=seed, iterations=_WIDE_ITERATIONS)
+            found = self._path(phase, wide, start, goal, seed=seed, max_iterations=_WIDE_ITERATIONS)
             if found.status is not PathStatus.SOLVED:
                 found = self._path(phase, phase.world, start, goal, seed=seed)
         if found.status is PathStatus.SOLVED:
@@ -319,7 +319,7 @@ class MotionPieces:
         goal: Configuration,
         *,
         seed: int,
-        iterations: int | None = None,
+        max_iterations: int | None = None,
     ) -> PathAnswer:
         """Search for a path in a world, within the budget's iterations or fewer."""
         limit = self.budget.path_iterations
@@ -329,7 +329,7 @@ class MotionPieces:
             start,
             goal[None],
             seed=seed,
-            iterations=limit if iterations is None else min(iterations, limit),
+            max_iterations=limit if max_iterations is None else min(max_iterations, limit),
             resolution=PLANNING_RESOLUTION,
             check=PathCheck(phase.check_world, CHECK_RESOLUTION, self.manipulator.tool, CHECK_TRAVEL),
         )
@@ -349,7 +349,7 @@ class MotionPieces:
             PieceFailedError: something is in the way of the fingers.
         """
         result = recheck_path(phase.world, np.stack([start, end]), resolution=0.001)
-        if not result.ok:
+        if not result.is_ok:
             pairs = (result.pair,) if result.pair is not None else ()
             cause = f"the fingers cannot move: {_named(pairs[0]) if pairs else 'limits'}"
             kind = FailureKind.COLLISION if pairs else FailureKind.GRIP
@@ -411,7 +411,7 @@ class MotionPieces:
         result = recheck_path(
             phase.check_world, line.path, resolution=CHECK_RESOLUTION, tool_frame=arm.tool, tool_travel=CHECK_TRAVEL
         )
-        if not result.ok:
+        if not result.is_ok:
             pairs = (result.pair,) if result.pair is not None else ()
             cause = "the straight line did not pass the fine check"
             raise PieceFailedError(what, cause, pairs, kind=FailureKind.COLLISION, q=result.q)

@@ -149,7 +149,7 @@ def _turns(area: ConvexPolygon, footprint: ConvexPolygon, wanted: Pose) -> list[
 
 def _balanced(surface: SupportSurface, face: StableFace, angle: float) -> ConvexPolygon | None:
     """Return where an object too large for a surface lies with its weight over the middle; None if it would fall."""
-    if face.rolls:
+    if face.is_rolling:
         return None
     middle = surface.polygon.centroid
     turn = Pose([0.0, 0.0, 0.0], [0.0, 0.0, sin(angle / 2), cos(angle / 2)])

@@ -53,7 +53,7 @@ class StableFace:
         centre: (2,) the point below the centre of mass, in the same coordinates.
         height: metres of the object's origin above the surface.
         margin: metres of that point from the edge of the face; 0 where the object rolls.
-        rolls: whether it is round there.
+        is_rolling: whether it is round there.
         name: in words: the object's direction that points up.
     """
 
@@ -62,7 +62,7 @@ class StableFace:
     centre: Vector
     height: float
     margin: float
-    rolls: bool
+    is_rolling: bool
     name: str
 
     @property
@@ -91,8 +91,8 @@ def stable_faces(
         what = "has no collision shape" if not solids else "has a plane"
         raise SceneError(f"object '{item}' {what}, so it cannot rest on anything", frame=item)
     centre = centre_of_mass(scene, item, q=q)
-    faces = [face for face in _faces(solids, centre) if face.rolls or face.margin >= least_margin]
-    return tuple(sorted(faces, key=lambda face: (face.rolls, -round(_steadiness(face, centre), 9))))
+    faces = [face for face in _faces(solids, centre) if face.is_rolling or face.margin >= least_margin]
+    return tuple(sorted(faces, key=lambda face: (face.is_rolling, -round(_steadiness(face, centre), 9))))
 
 
 def centre_of_mass(scene: SceneGraph, item: str, *, q: ArrayLike | None = None) -> Vector:
@@ -160,14 +160,14 @@ def _faces(solids: tuple[AttachedShape, ...], centre: Vector) -> Iterator[Stable
             yield _face(solids, centre, sign * axes[:, 2])
     if kind == "sphere":
         for normal in (sign * axis for axis in axes.T[::-1] for sign in (-1.0, 1.0)):
-            yield _face(solids, centre, normal, rolls=True)
+            yield _face(solids, centre, normal, is_rolling=True)
     elif kind != "cone":
         for k in range(_ROLLS):
             angle = k * math.tau / _ROLLS
-            yield _face(solids, centre, cos(angle) * axes[:, 0] + sin(angle) * axes[:, 1], rolls=True)
+            yield _face(solids, centre, cos(angle) * axes[:, 0] + sin(angle) * axes[:, 1], is_rolling=True)
 
 
-def _face(solids: tuple[AttachedShape, ...], centre: Vector, down: Vector, *, rolls: bool = False) -> StableFace:
+def _face(solids: tuple[AttachedShape, ...], centre: Vector, down: Vector, *, is_rolling: bool = False) -> StableFace:
     """Return the face on which an object rests when a direction of its frame points down."""
     rotation = _turned_down(down)
     height = reach(solids, down)
@@ -176,8 +176,8 @@ def _face(solids: tuple[AttachedShape, ...], centre: Vector, down: Vector, *, ro
     lowest = points[depths >= float(np.max(depths)) - _SAME_HEIGHT]
     outline = ConvexPolygon.around(rotation.apply(lowest)[:, :2])
     below = rotation.apply(centre)[:2]
-    margin = 0.0 if rolls else float(outline.depth(below)[0])
-    return StableFace(rotation, outline, below, height, margin, rolls, f"{_direction(-down)} up")
+    margin = 0.0 if is_rolling else float(outline.depth(below)[0])
+    return StableFace(rotation, outline, below, height, margin, is_rolling, f"{_direction(-down)} up")
 
 
 def _facet_normals(solids: Sequence[AttachedShape]) -> list[Vector]:

@@ -85,7 +85,7 @@ def find_reasons(
                 found.append(
                     enclosed_arm(
                         scene, q, rules=pieces.rules, motion_planner=pieces.motion_planner,
-                        iterations=pieces.budget.path_iterations, seed=seed,
+                        max_iterations=pieces.budget.path_iterations, seed=seed,
                     )
                 )  # fmt: skip
     return tuple(reason for reason in found if reason is not None)
@@ -209,7 +209,7 @@ def enclosed_arm(
     *,
     rules: CollisionRules,
     motion_planner: MotionPlanner,
-    iterations: int,
+    max_iterations: int,
     seed: int,
 ) -> str | None:
     """Return that an arm does not get away from where it starts; None when it does.
@@ -219,7 +219,7 @@ def enclosed_arm(
         q: (n_joints,) configuration at the start.
         rules: the rules of contact, of the arm that is asked about.
         motion_planner: finds paths.
-        iterations: of one search.
+        max_iterations: of one search.
         seed: makes it repeatable.
     """
     arm = rules.manipulator
@@ -230,7 +230,7 @@ def enclosed_arm(
     reached, met = 0, Counter[str]()
     own = moved_frames(scene, arm) | ({*scene.subtree(str(held))} if (held := rules.held(scene)) else set())
     for target in targets:
-        query = PathQuery(world, arm.joints, q, target[None], seed=seed, iterations=iterations)
+        query = PathQuery(world, arm.joints, q, target[None], seed=seed, max_iterations=max_iterations)
         if motion_planner.search(query).status is PathStatus.SOLVED:
             reached += 1
             if reached >= _FEW * len(targets):

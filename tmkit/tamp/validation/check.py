@@ -10,7 +10,7 @@ Contact is exempt only where it is part of handling an object: along the straigh
 lift that follows one, the lowering that ends in a release, and the retreat that follows one (:mod:`segment_rules`
 proves that it is so).
 
-Invariants: :attr:`ValidationReport.ok` is true only when no problem was found; all problems are listed, not just the
+Invariants: :attr:`ValidationReport.is_ok` is true only when no problem was found; all problems are listed, not just the
 first, up to one after which the rest has no meaning.
 """
 
@@ -79,21 +79,21 @@ class ValidationReport:
     assumptions: tuple[str, ...] = ()
 
     @property
-    def ok(self) -> bool:
+    def is_ok(self) -> bool:
         """Whether the plan holds."""
         return not self.problems
 
     def __bool__(self) -> bool:
-        return self.ok
+        return self.is_ok
 
     def __repr__(self) -> str:
-        found = "ok" if self.ok else f"{len(self.problems)} problem{'s' if len(self.problems) > 1 else ''}"
+        found = "ok" if self.is_ok else f"{len(self.problems)} problem{'s' if len(self.problems) > 1 else ''}"
         return f"ValidationReport({found}, {self.actions} actions, {self.configurations} configurations)"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values."""
         return {
-            "ok": self.ok,
+            "ok": self.is_ok,
             "problems": list(self.problems),
             "actions": self.actions,
             "segments": self.segments,
@@ -289,7 +289,7 @@ class _Check:
         self.configurations += result.checks
         if result.status is RecheckStatus.COLLISION and result.pair is not None:
             self.problems.append(f"{where}: '{result.pair[0]}' and '{result.pair[1]}' collide")
-        elif not result.ok:
+        elif not result.is_ok:
             self.problems.append(f"{where}: joint '{result.joint}' is outside its limits")
         if segment.kind in LOADED and segment.held is not None and segment.held == rules.held(scene):
             too_heavy = hold_fault(scene, path, rules.manipulator, item=segment.held)
