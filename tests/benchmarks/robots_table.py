@@ -120,7 +120,7 @@ def grid_of(pictures: list[Path], out: Path) -> None:
         with Image.open(path) as picture:
             small = picture.convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
         grid.paste(small, (width * (number % columns), height * (number // columns)))
-    tk.save_plan(grid, out, quality=85)
+    grid.save(out, quality=85)
 
 
 def main() -> int:
