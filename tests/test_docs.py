@@ -106,7 +106,7 @@ def test_every_mark_stands_before_a_block(page: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES],
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES],
     ids=lambda page: page.name,
 )
 def test_lines_of_pages_fit_the_width(page: Path) -> None:

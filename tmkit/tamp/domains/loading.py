@@ -4,7 +4,7 @@ A domain of one's own is a folder with ``domain.pddl`` and ``semantics.py``. A P
 it is, with the semantics of any domain that has the same words: ``load_planning_domain("tm-blocks.pddl",
 semantics="blocks")``. A domain that is built in Python is a :class:`PythonDomain`, and needs no file at all.
 
-Semantics are Python that is run, so a domain must come from somebody whom one trusts; see docs/security.md.
+Semantics are Python that is run, so a domain must come from a trusted source; see docs/concepts/security.md.
 
 Invariants: what is run and what the digest speaks of are the same bytes; nothing is written beside the files; two files
 of one name do not meet.
