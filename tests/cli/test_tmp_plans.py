@@ -82,9 +82,9 @@ def test_joints_that_the_plan_does_not_name_are_where_start_says(folder: Path) -
     [
         (("check", "plan.tmp"), ["--scene", "'plan.tmp' is a .tmp plan", "--scene panda_table"]),
         (("simulate", "plan.tmp", "--robot", "panda"), ["--scene", "'plan.tmp' is a .tmp plan"]),
-        (("check", "plan.json", "--allow", "."), ["--allow", "'plan.json' says this itself"]),
-        (("check", "plan.json", "--goal", GOAL), ["--goal", "'plan.json' says this itself"]),
-        (("simulate", "plan.json", "--robot", "panda"), ["--robot", "'plan.json' says this itself"]),
+        (("check", "plan.json", "--allow", "."), ["--allow", "'plan.json' contains this"]),
+        (("check", "plan.json", "--goal", GOAL), ["--goal", "'plan.json' contains this"]),
+        (("simulate", "plan.json", "--robot", "panda"), ["--robot", "'plan.json' contains this"]),
         (("simulate", "plan.json", "--domain", "sorting"), ["plan.json: its domain 'blocks'", "is not the one"]),
         (("check", "none.tmp", *FOR), ["none.tmp"]),
         (("check", "plan.tmp", "--scene", "panda_table"), ["plan.tmp:", "the scene has no object 'a'"]),

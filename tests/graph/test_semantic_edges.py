@@ -302,7 +302,7 @@ def test_names_have_to_be_those_of_the_scene() -> None:
         relate(scene, PoseCoord("{cup}|Cup", "{base}|Base", "[base]"))
     with pytest.raises(SemanticError, match="a path of twists leads from body 'Base' to body 'Cup'"):
         relate(scene, TwistCoord("cup|Cup", "Base", "[cup]"))
-    with pytest.raises(SemanticError, match="a scene knows positions"):
+    with pytest.raises(SemanticError, match="a scene relates positions"):
         relate(scene, WrenchCoord("cup|Cup", "Base", "[cup]"))
 
 

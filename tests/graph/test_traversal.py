@@ -95,7 +95,7 @@ def test_ways_between_frames(parents: Parents, data: st.DataObject) -> None:
     if common[0] == a:
         assert chain(scene, a, b) == way
     else:
-        with pytest.raises(SceneError, match=f"frame '{b}' does not hang below '{a}'"):
+        with pytest.raises(SceneError, match=f"frame '{b}' is not a descendant of '{a}'"):
             chain(scene, a, b)
 
 

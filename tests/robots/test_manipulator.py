@@ -107,7 +107,7 @@ def test_a_description_cannot_be_changed() -> None:
         ('joints = ["x", "y", "z", "turn"]\n\n[ready]', "joints = []\n\n[ready]", "at least one joint"),
         ('joints = ["x", "y", "z", "turn"]', 'joints = ["x", "y", "z", "turn", "x"]', "joint 'x' is named twice"),
         ('joints = ["finger"]', 'joints = ["finger", "turn"]', "joint 'turn' is named twice"),
-        ("turn = 0.0\n", "", "ready says nothing of joint 'turn'"),
+        ("turn = 0.0\n", "", "ready has no value for joint 'turn'"),
         ("turn = 0.0\n", "trun = 0.0\n", "ready names joint 'trun', .* did you mean 'turn'"),
         ("y = -0.3", 'y = "far"', "ready must give finite numbers by joint name"),
         ("y = -0.3", "y = nan", "ready must give finite numbers by joint name"),
@@ -120,7 +120,7 @@ def test_a_description_cannot_be_changed() -> None:
         ('kind = "parallel"', "opened = 1", "unknown key 'opened' in table 'gripper'; did you mean 'open'"),
         ('kind = "parallel"', 'name = "x"', "unknown key 'name' in table 'gripper'"),
         ("[velocity]", "[gripper_open]\nfinger = 0.04\n\n[velocity]", "'open' is given in table 'gripper' and outside"),
-        ("open = { finger = 0.04 }", "open = { }", "gripper_open says nothing of joint 'finger'"),
+        ("open = { finger = 0.04 }", "open = { }", "gripper_open has no value for joint 'finger'"),
         ("closed = { finger = 0.0 }", "closed = { thumb = 0.0 }", "gripper_closed names joint 'thumb'"),
         (
             'joints = ["finger"]\nopen = { finger = 0.04 }\nclosed = { finger = 0.0 }\n',
@@ -182,7 +182,7 @@ def test_a_missing_file_is_named(name: str, message: str, tmp_path: Path, monkey
 def test_a_description_made_directly_is_checked_too() -> None:
     """The constructor makes no description that a file could not."""
     values = GANTRY.to_dict()
-    with pytest.raises(RobotError, match="robot 'gantry': ready says nothing of joint 'x'"):
+    with pytest.raises(RobotError, match="robot 'gantry': ready has no value for joint 'x'"):
         Manipulator(**{**values, "ready": {}})
     with pytest.raises(RobotError, match="robot 'gantry': width_open must be a finite number, not 'wide'"):
         Manipulator(**{**values, "width_open": "wide"})
@@ -199,7 +199,7 @@ def test_a_description_made_directly_is_checked_too() -> None:
         ({"joints": ["x", "y", "z", "other"]}, "joints names joint 'other', which the scene does not have"),
         ({"tip": "beam", "tool": "tool"}, "joint 'y' is not on the way from the root to the tip 'beam'"),
         ({"base": "tool"}, "base 'tool' is not above the tip 'hand'"),
-        ({"tool": "rail"}, "tool 'rail' does not hang off the tip 'hand'"),
+        ({"tool": "rail"}, "tool 'rail' is not a descendant of the tip 'hand'"),
         ({"ready": [9.0, 0.0, 0.0, 0.0]}, "ready puts joint 'x' at 9, .* outside its limits from -0.5 to 0.5"),
         ({"gripper_open": {"finger": 0.05}}, "gripper_open puts joint 'finger' at 0.05, .* from 0 to 0.04"),
         ({"gripper_closed": {"finger": -0.1}}, "gripper_closed puts joint 'finger' at -0.1"),

@@ -92,7 +92,7 @@ def test_a_hand_without_states_opens_to_its_limits(tmp_path: Path, scene: SceneG
     [
         ("panda_link8", "panda_linc8", r"srdf:2: .*'panda_linc8', which the scene does not have; did you mean"),
         ('value="-2.2"', 'value="2.2"', "state 'ready' puts joint 'panda_joint4' at 2.2, outside its limits"),
-        ('"panda_joint3"', '"panda_jonit3"', "state 'ready' says nothing of joint 'panda_joint3'; it names"),
+        ('"panda_joint3"', '"panda_jonit3"', "state 'ready' has no value for joint 'panda_joint3'; it names"),
         ('group="hand" parent', 'group="hnad" parent', "unknown group 'hnad'; did you mean 'hand'"),
     ],
 )

@@ -262,12 +262,12 @@ def read_xml(path: Path, *, root: str, note: Note = unheard, limits: ReadingLimi
     data = _ODD_VERSION.sub(rb"\g<1>1.0", data, count=1)
     file = XmlFile(path, data.decode("utf-8", errors="replace").splitlines(), note)
     if data.endswith(b"\0"):
-        note(SourceLocation(str(path), len(file.lines)), "there are zero bytes at the end, which are left out")
+        note(SourceLocation(str(path), len(file.lines)), "zero bytes at the end are ignored")
         data = data.rstrip(b"\0")
     if late := _LATE_DECLARATION.match(data):
         note(
             SourceLocation(str(path), late[1].count(b"\n") + 1),
-            "there are blanks before the XML declaration, which is left out",
+            "the XML declaration follows blanks and is ignored",
         )
         data = late[1] + data[late.end() :]
     try:
@@ -318,7 +318,7 @@ def _parsed(data: bytes, file: XmlFile) -> _Element:
             raise etree.XMLSyntaxError(first.message, first.type, first.line, first.column) from None  # type: ignore[call-arg]
     for first in {problem.message.split()[2]: problem for problem in reversed(problems)}.values():
         place = SourceLocation(str(file.path), first.line)
-        file.note(place, f"the prefix '{first.message.split()[2]}' stands for no namespace; what has it is left out")
+        file.note(place, f"the prefix '{first.message.split()[2]}' has no namespace; elements with it are ignored")
     return root
 
 

@@ -114,7 +114,7 @@ def _refuse_beside_json(path: Path, option: str, value: object) -> None:
         typer.BadParameter: it is given, and the plan is no ``.tmp`` file.
     """
     if path.suffix != ".tmp" and value:
-        raise typer.BadParameter(f"'{path}' says this itself; only a .tmp plan needs it", param_hint=option)
+        raise typer.BadParameter(f"'{path}' contains this; only a .tmp plan needs it", param_hint=option)
 
 
 def refuse_beside_problem(path: Path, option: str, value: object) -> None:

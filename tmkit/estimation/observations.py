@@ -1,13 +1,13 @@
-"""Several opinions about one pose, in a scene where every frame has one parent.
+"""Several estimates about one pose, in a scene where every frame has one parent.
 
 A tracker, a camera and the last plan may each say where a cup is. A tree holds one edge for the cup; the others stand
 beside it as *observations*: from which frame, which pose, how sure, when, and of what kind. :class:`Observations` is an
 immutable collection of them, keyed by the frame that is observed. It is a value of its own, so that the scene stays
 what it is, and names the scene's frames.
 
-``resolve_observations`` makes one edge of them by whole paths. An opinion about a frame is a path from a base to it:
+``resolve_observations`` makes one edge of them by whole paths. An estimate about a frame is a path from a base to it:
 along the tree to an observer, over its observation, perhaps from there to another observer that was itself observed,
-and so on (:mod:`tmkit.estimation.resolution`). What the edge says now is an opinion too when it has an error; an exact
+and so on (:mod:`tmkit.estimation.resolution`). What the edge says now is an estimate too when it has an error; an exact
 edge is a placeholder that yields to any observation. A *policy* says what becomes of them:
 
 * :class:`Latest`: the path whose oldest part is the newest;
@@ -15,10 +15,10 @@ edge is a placeholder that yields to any observation. A *policy* says what becom
 * :class:`MinCovariance`: the path with the smallest covariance;
 * :class:`Fused`: all of them, each conditioning the scene as ``scene.condition`` does.
 
-Before that, opinions that contradict the others are taken out. Two opinions agree when the squared Mahalanobis distance
-between them, under all their correlations, is below a chi-square quantile; the one that contradicts most others goes,
+Before that, estimates that contradict the others are rejected. Two estimates agree if the squared Mahalanobis distance
+of them, under all their correlations, is below a chi-square quantile; the one that contradicts most others goes,
 until those left agree pairwise. So a majority outvotes an outlier, also when that is what the scene said so far. Of
-two that contradict only each other what the scene says stays, then the newer.
+two that contradict only each other the pose in the scene stays, then the newer.
 
 Resolving is an ordinary edit: the frame keeps its parent and gets pose and errors, source by source, such that it
 stands as the chosen path says. Every observation is a noise source: used for two frames, its error is the same in both.
@@ -26,7 +26,7 @@ stands as the chosen path says. Every observation is a noise source: used for tw
 Invariants: the answer does not depend on the order in which observations were added; the scene that was given is
     untouched.
 
-The idea of several opinions and a policy on paths is that of the Robot Scene Graph: Blumenthal, Bruyninckx, Nowak and
+The idea of several estimates and a policy on paths is that of the Robot Scene Graph: Blumenthal, Bruyninckx, Nowak and
 Prassler, "A scene graph based shared 3D world model for robotic applications", 2013.
 """
 

@@ -111,7 +111,7 @@ def resolve_observations(
         base: the frame relative to which paths are compared; the parent of the frame if omitted. Paths begin on the
             way from it to the root.
         probability: with which an opinion that is right agrees with another; None: no opinion is rejected.
-        q: configuration (n_joints,) of the observations; may be left out when no joint is on a path.
+        q: configuration (n_joints,) of the observations; may be omitted if no joint is on a path.
 
     Returns:
         The new version, with the verdict on each opinion.

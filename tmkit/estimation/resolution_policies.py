@@ -1,7 +1,7 @@
-"""What becomes of several opinions about one pose: the newest, one of a kind, the surest, or all of them together.
+"""Policies for several estimates of one pose: the latest, by tag, the one of least covariance, or all of them fused.
 
-A policy sees the opinions that agree, each a whole path with its pose relative to the base, and names those that count.
-:mod:`tmkit.estimation.observations` says where opinions come from, :mod:`tmkit.estimation.resolution` what is made of
+A policy receives the estimates that agree, each a path with its pose relative to the base, and selects some of them.
+:mod:`tmkit.estimation.observations` collects the estimates, :mod:`tmkit.estimation.resolution` what is made of
 the answer.
 """
 
@@ -25,7 +25,7 @@ class Estimate:
     """A whole path from the base to the frame in question.
 
     Attributes:
-        observations: those on the path, from the base to the frame; none for what the scene says so far.
+        observations: those on the path, from the base to the frame; none for the pose in the scene so far.
         pose: base_from_target.
         stamp: of the oldest part, in seconds; None when a part has none.
     """
@@ -35,18 +35,18 @@ class Estimate:
     stamp: float | None
 
     def __str__(self) -> str:
-        return ", ".join(map(str, self.observations)) or "what the scene says"
+        return ", ".join(map(str, self.observations)) or "the pose in the scene"
 
 
 @runtime_checkable
 class ResolutionPolicy(Protocol):
-    """Chooses which opinions count. Whoever wants another rule writes a class with this method."""
+    """Selects estimates. Your own policy is a class with this method."""
 
-    def choose(self, opinions: Sequence[Estimate]) -> Sequence[Estimate]:
+    def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
         """Return those that count: none, one, or several, which are fused.
 
         Args:
-            opinions: those that agree, at least one; in an order that does not depend on that of addition.
+            estimates: those that agree, at least one; in an order that does not depend on that of addition.
         """
         ...
 
@@ -55,9 +55,9 @@ class ResolutionPolicy(Protocol):
 class Latest:
     """The path whose oldest part is the newest. A path with a part without a time is older than all."""
 
-    def choose(self, opinions: Sequence[Estimate]) -> Sequence[Estimate]:
+    def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
         """Return the newest."""
-        return [max(opinions, key=_age)]
+        return [max(estimates, key=_age)]
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,10 @@ class ByTag:
     def __init__(self, *tags: str) -> None:
         object.__setattr__(self, "tags", tags)
 
-    def choose(self, opinions: Sequence[Estimate]) -> Sequence[Estimate]:
+    def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
         """Return the newest with the first tag that has one; nothing when none has any."""
         for tag in self.tags:
-            found = [each for each in opinions if each.observations and all(tag in o.tags for o in each.observations)]
+            found = [each for each in estimates if each.observations and all(tag in o.tags for o in each.observations)]
             if found:
                 return [max(found, key=_age)]
         return []
@@ -92,13 +92,13 @@ class MinCovariance:
 
     lever: float = field(default=0.1)
 
-    def choose(self, opinions: Sequence[Estimate]) -> Sequence[Estimate]:
-        """Return the surest."""
-        return [min(opinions, key=self.spread)]
+    def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
+        """Return the one of least covariance."""
+        return [min(estimates, key=self.spread)]
 
-    def spread(self, opinion: Estimate) -> float:
+    def spread(self, estimate: Estimate) -> float:
         """Return the sum of the variances, m^2."""
-        variances = np.diag(opinion.pose.covariance)
+        variances = np.diag(estimate.pose.covariance)
         return float(variances[:3].sum() + self.lever**2 * variances[3:].sum())
 
 
@@ -106,10 +106,10 @@ class MinCovariance:
 class Fused:
     """All of them together: the most probable pose, and what that says of every frame that shares an error."""
 
-    def choose(self, opinions: Sequence[Estimate]) -> Sequence[Estimate]:
+    def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
         """Return all."""
-        return opinions
+        return estimates
 
 
-def _age(opinion: Estimate) -> float:
-    return -math.inf if opinion.stamp is None else opinion.stamp
+def _age(estimate: Estimate) -> float:
+    return -math.inf if estimate.stamp is None else estimate.stamp

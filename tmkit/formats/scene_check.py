@@ -115,5 +115,5 @@ def _frames(scene: SceneGraph) -> list[str]:
             remarks.append(f"frame '{name}' is movable, and has no collision shape by which it could be held")
         is_mere_place = not (shapes or classes or scene.children(name) or scene.inertia(name))
         if is_mere_place and scene.parent(name) is not None and not scene.joint(name).is_actuated:
-            remarks.append(f"frame '{name}' is a mere place: no shape, class, mass, joint or child")
+            remarks.append(f"frame '{name}' has no effect: no shape, class, mass, joint or child")
     return remarks

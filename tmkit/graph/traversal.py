@@ -76,10 +76,10 @@ def chain(scene: SceneGraph, base: str, tip: str) -> tuple[str, ...]:
 
     Raises:
         UnknownNameError: no such frame.
-        SceneError: ``tip`` does not hang below ``base``.
+        SceneError: ``tip`` is not a descendant of ``base``.
     """
     frames = (tip, *scene.ancestors(tip))
     if base not in frames:
         scene.parent(base)  # an unknown name is refused as such
-        raise SceneError(f"frame '{tip}' does not hang below '{base}'", base=base, tip=tip)
+        raise SceneError(f"frame '{tip}' is not a descendant of '{base}'", base=base, tip=tip)
     return frames[frames.index(base) :: -1]

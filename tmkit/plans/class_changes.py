@@ -60,7 +60,7 @@ def with_class_changes(scene: SceneGraph, changes: Iterable[ClassChange]) -> Sce
             raise SceneError(f"a change of classes of '{change.frame}' names none, or one twice", frame=change.frame)
         for name in named:
             if name in MOVABLE_CLASSES:
-                what = f"class '{name}' of '{change.frame}' says that it may be carried, which no action changes"
+                what = f"class '{name}' of '{change.frame}' marks a movable object, which no action changes"
                 raise SceneError(what, frame=change.frame)
         for name in change.added:
             if name in has:

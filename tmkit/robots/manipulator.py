@@ -198,7 +198,7 @@ class Manipulator:
         if self.base not in above_tip:
             raise RobotError.at(source, f"base '{self.base}' is not above the tip '{self.tip}'")
         if self.tip not in (self.tool, *scene.ancestors(self.tool)):
-            raise RobotError.at(source, f"tool '{self.tool}' does not hang off the tip '{self.tip}'")
+            raise RobotError.at(source, f"tool '{self.tool}' is not a descendant of the tip '{self.tip}'")
         limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
         for key in ("ready", "gripper_open", "gripper_closed"):
             for joint, value in getattr(self, key).items():
@@ -293,7 +293,7 @@ def _same_keys(source: str, key: str, values: Mapping[str, float], joints: tuple
             raise RobotError.at(source, f"{key} names joint '{joint}', which is not one of its joints{hint}")
     missing = [joint for joint in joints if joint not in values]
     if complete and missing:
-        raise RobotError.at(source, f"{key} says nothing of joint '{missing[0]}'")
+        raise RobotError.at(source, f"{key} has no value for joint '{missing[0]}'")
 
 
 def _checked(key: str, value: Any, source: str) -> Any:

@@ -162,7 +162,7 @@ def _only_arm(semantics: RobotSemantics, scene: SceneGraph, end_effector: str | 
     if len(armed) == 1:
         return armed.pop()
     if not semantics.groups:
-        raise RobotError.at(semantics.source, "there is no group, so nothing says which joints make an arm")
+        raise RobotError.at(semantics.source, "there is no group, so the joints of the arm are not defined")
     listed = ", ".join(arms or semantics.group_names)
     what = f"groups that may be arms: {listed}" if arms else f"none of its groups ({listed}) is an arm in this scene"
     raise RobotError.at(semantics.source, f"say which group is the arm; {what}")
@@ -186,7 +186,7 @@ def _path(semantics: RobotSemantics, scene: SceneGraph, group: str, members: Gro
         if not members.unnamed:
             raise refused(place, source, f"the group '{group}' has no joint that moves")
         hint = did_you_mean(members.unnamed[0], scene.joint_names)
-        reason = f"the group '{group}' has no joint that moves in this scene, which knows no '{members.unnamed[0]}'"
+        reason = f"the group '{group}' has no movable joint in this scene, which has no '{members.unnamed[0]}'"
         raise refused(place, source, reason + hint)
     stray = _strays(scene, members.joints)
     if stray is not None:
@@ -237,7 +237,7 @@ def _tip(
         else:
             hint = did_you_mean(effector.parent_link, scene.frame_names)
             reason = f"'{effector.parent_link}', which the scene does not have{hint}"
-        where = f"the end effector '{effector.name}' hangs off {reason}"
+        where = f"the end effector '{effector.name}' is on {reason}"
         raise refused(effector.place, semantics.source, where)
     ends = [chain.tip for chain in semantics.group(group).chains if chain.tip in rigid]
     return ends[-1] if ends else last

@@ -80,7 +80,7 @@ def state_misfit(scene: SceneGraph, state: GroupState, *, joints: Sequence[str])
         if joint not in values:
             near = nearest_name(joint, values)
             hint = f"; it names '{near}'" if near else ""
-            return f"the state '{state.name}' says nothing of joint '{joint}'{hint}"
+            return f"the state '{state.name}' has no value for joint '{joint}'{hint}"
         lower, upper = limits[joint]
         if not lower - _TOLERANCE <= values[joint] <= upper + _TOLERANCE:
             outside = f"outside its limits from {lower:.6g} to {upper:.6g}"

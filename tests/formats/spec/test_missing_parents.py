@@ -37,7 +37,7 @@ def test_a_part_is_shown_with_what_it_hangs_off_as_a_root(tmp_path: Path) -> Non
     assert scene.allowed_pairs == ()
     assert [(remark.line, remark.text) for remark in remarks] == [
         (1, "'right_endpoint', the parent of 'grasp', is declared by no file and shown as a root"),
-        (2, "'left_w1' is declared by no file, so the pair is left out"),
+        (2, "'left_w1' is declared by no file, so the pair is ignored"),
     ]
 
 

@@ -147,8 +147,8 @@ def test_what_other_programs_write_is_left_out_with_a_remark(tmp_path: Path) -> 
     path = written(tmp_path, '<gripper name="g"/>', '<gripper name="h"/>', '<disable_collision link1="a" link2="b"/>')
     remarks = [str(remark) for remark in read_srdf(path).remarks]
     assert remarks == [
-        f"{path}:2: <gripper> (2 times) in <robot> is left out",
-        f"{path}:4: <disable_collision> in <robot> is left out; did you mean 'disable_collisions'?",
+        f"{path}:2: <gripper> (2 times) in <robot> is ignored",
+        f"{path}:4: <disable_collision> in <robot> is ignored; did you mean 'disable_collisions'?",
     ]
 
 

@@ -51,7 +51,7 @@ def test_joints_without_limits_are_unlimited(kind: str, limit: str, reason: str,
 @pytest.mark.parametrize(
     ("link", "joint", "reason"),
     [
-        (SPHERE.format(0), "", "<sphere> has a size of 0; this collision shape is left out"),
+        (SPHERE.format(0), "", "<sphere> has a size of 0; this collision shape is ignored"),
         ("", '<mimic joint="k"/>', "the joint to mimic, 'k', is not a joint that moves; 'j' moves by itself"),
         ("", '<mimic joint="j"/>', "the joint 'j' mimics itself; it moves by itself"),
         ("", '<axis xyz="1 0 0"/><axis xyz="0 1 0"/>', "<joint> has several <axis>; only the first counts"),
@@ -132,7 +132,7 @@ def test_zero_bytes_late_declarations_and_namespaces_are_forgiven(tmp_path: Path
     remarks: list[ImportNote] = []
     assert "a" in load_scene(path, on_remark=remarks.append)
     assert [remark.text.split(",")[0] for remark in remarks] == [
-        "there are zero bytes at the end",
+        "zero bytes at the end",
         "there are blanks before the XML declaration",
     ]
 

@@ -277,7 +277,7 @@ def test_a_visual_mesh_that_cannot_be_read_is_left_out(read: Loader, tmp_path: P
         (remark,) = remarks
         assert remark.line == 4
         assert reason in remark.text
-        assert remark.text.endswith("this visual shape is left out")
+        assert remark.text.endswith("this visual shape is ignored")
 
 
 def test_meshes_may_be_skipped_or_be_those_that_are_available(read: Loader, tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_meshes_may_be_skipped_or_be_those_that_are_available(read: Loader, tmp_
     remarks: list[ImportNote] = []
     available = read(*elements, options={"meshes": "available", "on_remark": remarks.append})
     assert [part.shape.kind for part in available.shapes("tip")] == ["mesh", "sphere"]
-    assert [remark.text.endswith("this collision shape is left out") for remark in remarks] == [True]
+    assert [remark.text.endswith("this collision shape is ignored") for remark in remarks] == [True]
     skipped = read(*elements, options={"meshes": "skip", "on_remark": remarks.append})
     assert [part.shape.kind for part in skipped.shapes("tip")] == ["sphere"]
     assert len(remarks) == 1
@@ -345,7 +345,7 @@ def test_prefixes_without_a_namespace_are_overlooked(read: Loader) -> None:
     scene = read(link(), joint(kind="fixed"), extra, options={"on_remark": remarks.append})
     assert scene.frame_names == ("world", "base", "tip")
     assert [remark.text for remark in remarks] == [
-        f"the prefix '{name}' stands for no namespace; what has it is left out" for name in ("drake", "sensor")
+        f"the prefix '{name}' has no namespace; elements with it are ignored" for name in ("drake", "sensor")
     ]
     with pytest.raises(FileFormatError, match="no well-formed XML: Opening and ending tag mismatch"):
         read(link(), joint(kind="fixed"), "<drake:a></drake:b>")

@@ -171,7 +171,7 @@ def test_the_checker_refuses_other_changes(plan: Plan, domain: Path) -> None:
     ("change", "message"),
     [
         ({"frame": "c", "added": ["clean"], "removed": []}, "'c'"),
-        ({"frame": "a", "added": [], "removed": ["movable"]}, "may be carried"),
+        ({"frame": "a", "added": [], "removed": ["movable"]}, "marks a movable object"),
         ({"frame": "a", "added": [], "removed": ["clena"]}, "no class 'clena' to lose"),
         ({"frame": "a", "added": [], "removed": []}, "names none"),
         ({"frame": "a", "added": ["clean", "clean"], "removed": []}, "one twice"),

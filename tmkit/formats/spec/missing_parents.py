@@ -45,7 +45,7 @@ def _known_pairs(draft: SceneSpecification, known: set[str], note: Note) -> tupl
     for pair in draft.allowed:
         unknown = [name for name in (pair.first, pair.second) if name not in known and whole_name(name) not in known]
         if unknown:
-            note(pair.place, f"'{unknown[0]}' is declared by no file, so the pair is left out")
+            note(pair.place, f"'{unknown[0]}' is declared by no file, so the pair is ignored")
         else:
             kept.append(pair)
     return tuple(kept)

@@ -94,7 +94,7 @@ def _remark_on_others(parent: XmlElement, known: tuple[str, ...]) -> None:
         count = len(parent.children(child.tag))
         what = f"<{child.tag}>" + (f" ({count} times)" if count > 1 else "")
         hint = "" if child.tag in FOREIGN else did_you_mean(child.tag, known)
-        parent.around(child).remark(f"{what} in <{parent.tag}> is left out{hint}")
+        parent.around(child).remark(f"{what} in <{parent.tag}> is ignored{hint}")
 
 
 def _group(element: XmlElement) -> SrdfGroup:

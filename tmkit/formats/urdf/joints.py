@@ -124,7 +124,7 @@ def _several(element: XmlElement, kind: str) -> JointSpec:
     for tag in ("limit", "mimic"):
         child = element.child(tag)
         if child is not None and (tag == "mimic" or child.get("lower") is not None or child.get("upper") is not None):
-            child.remark(f"<{tag}> of the {element.text('type')} joint '{element.text('name')}' is left out")
+            child.remark(f"<{tag}> of the {element.text('type')} joint '{element.text('name')}' is ignored")
     return _with_dynamics(JointSpec(type=kind, place=element.place), element)
 
 

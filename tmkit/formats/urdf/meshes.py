@@ -52,7 +52,7 @@ def _readable(part: GeometrySpec, loader: MeshLoader, note: Note) -> Iterator[Ge
         if part.collision and loader.packages.meshes == "load":
             raise with_advice(error, part.place) from error
         kind = " and ".join(word for word, there in (("visual", part.visual), ("collision", part.collision)) if there)
-        note(part.place, f"{error.data['reason']}; this {kind} shape is left out")
+        note(part.place, f"{error.data['reason']}; this {kind} shape is ignored")
         return
     solid = thickened(mesh) if part.collision else None
     if solid is None:

@@ -119,7 +119,7 @@ def _root(links: Mapping[str, XmlElement], edges: list[_Edge]) -> str:
     roots = [name for name in links if name not in above]
     if len(roots) > 1:
         names = ", ".join(f"'{name}'" for name in roots[:6]) + (", ..." if len(roots) > 6 else "")
-        reason = f"the robot has {len(roots)} root links ({names}), expected one that all others hang off"
+        reason = f"the robot has {len(roots)} root links ({names}), expected one that is the ancestor of all others"
         raise links[roots[1]].place.error(reason)
     reached = set(roots)
     for name in links:

@@ -120,7 +120,7 @@ def _readable(purpose: XmlElement, packages: PackageResolver) -> GeometrySpec | 
         mesh = next(iter(purpose.all("mesh")), purpose)
         if purpose.tag == "collision" and packages.meshes == "load":
             raise with_advice(error, mesh.place) from None
-        mesh.remark(f"{error.data['reason']}; this {purpose.tag} shape is left out")
+        mesh.remark(f"{error.data['reason']}; this {purpose.tag} shape is ignored")
         return None
 
 
@@ -155,11 +155,11 @@ def _shape(purpose: XmlElement, packages: PackageResolver) -> GeometrySpec | Non
     if element.tag == "mesh" and packages.meshes == "skip":
         return None
     if element.tag == "cdf":
-        element.remark(f"<cdf> is not URDF; this {purpose.tag} shape is left out")
+        element.remark(f"<cdf> is not URDF; this {purpose.tag} shape is ignored")
         return None
     shape = _mesh(element, packages) if element.tag == "mesh" else readers[element.tag](element)
     if shape is None:
-        element.remark(f"<{element.tag}> has a size of 0; this {purpose.tag} shape is left out")
+        element.remark(f"<{element.tag}> has a size of 0; this {purpose.tag} shape is ignored")
         return None
     return GeometrySpec(shape, element.place, origin)
 

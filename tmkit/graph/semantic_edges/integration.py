@@ -181,7 +181,7 @@ def _require_same_edge(earlier: SceneGraph, later: SceneGraph, frame: str) -> No
     if parent is None:
         raise SceneError(f"frame '{frame}' is a root: it moves relative to nothing that is known", frame=frame)
     if earlier.parent(frame) != parent:
-        message = f"frame '{frame}' hangs off '{parent}', and hung off '{earlier.parent(frame)}' before"
+        message = f"frame '{frame}' has parent '{parent}', and had parent '{earlier.parent(frame)}' before"
         raise SceneError(f"{message}: there is no one twist between", frame=frame)
     joint = later.joint(frame)
     if joint.type not in ("fixed", "free"):

@@ -97,7 +97,7 @@ def relate(
             repair = "such as PoseCoord('{g}|C', '{h}|D', '[h]')"
             raise SemanticError.of("relate", [Violation("it is asked by coordinates", what, repair=repair)])
         check_names(scene, coord)
-        rule = "a scene knows positions, orientations, poses and velocities"
+        rule = "a scene relates positions, orientations, poses and velocities"
         raise SemanticError.of(f"relate({coord!r})", [Violation(rule, f"a {coord.relation}")])
     made, usual, elsewhere, from_numbers = answer
     try:

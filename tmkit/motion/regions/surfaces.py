@@ -106,11 +106,11 @@ def region_surface(scene: SceneGraph, region: str, *, q: ArrayLike | None) -> Su
     up = scene.pose(region, relative_to=scene.root(region), q=q).inverse().rotate([0.0, 0.0, 1.0])
     marks = [mark for attached in scene.shapes(region) for mark in _tops(attached, region, up)]
     if not marks:
-        raise SceneError(f"region '{region}' has no level box that says how large it is", frame=region)
+        raise SceneError(f"region '{region}' has no level box, which would define its size", frame=region)
     below = next((frame for frame in scene.ancestors(region) if solids_of(scene, frame)), None)
     if below is None:
         raise SceneError(
-            f"region '{region}' takes part in no collision and hangs off nothing that does, so nothing can rest on it",
+            f"region '{region}' has no collision shape and no ancestor with one, so nothing can rest on it",
             frame=region,
         )
     for surface in support_surfaces(scene, below, q=q):
@@ -121,7 +121,7 @@ def region_surface(scene: SceneGraph, region: str, *, q: ArrayLike | None) -> Su
             found = surface.clipped(ConvexPolygon.around(marked[:, :2]))
             if found is not None:
                 return found
-    raise SceneError(f"region '{region}' does not lie on a level top of '{below}', which it hangs off", frame=region)
+    raise SceneError(f"region '{region}' does not lie on a level top of its parent '{below}'", frame=region)
 
 
 def lies_in_region(

@@ -253,7 +253,7 @@ def change_coord(x: _Coord, by: OrientationCoord, *, is_matrix: bool | None = No
     fits = by.ori == c.coord and by.coord == by.ref_ori and (is_matrix is False or not isinstance(x, MATRIX_LIKE))
     if checks_are_on() and not fits:
         check = Check("change_coordinate_frame", x, by)
-        what = ("it speaks of", "the coordinate frame is")
+        what = ("it refers to", "the coordinate frame is")
         repair = "give the orientation of the old coordinate frame relative to the new one"
         check.same(by.ori, c.coord, "the change begins at the coordinate frame", what, repair)
         require_own_reference(check, by, "the change")
