@@ -8,7 +8,7 @@ parse the message. Every class derives from :class:`TmkitError` and from the bui
 Invariants: errors survive pickling (planners run in processes), whatever their attributes; ``str(error)`` is the plain
 message. An expected failure (no plan, unreachable pose, time-out) is never an error but a result value.
 
-This is the lowest room of the house: it imports nothing of tmkit.
+This is the lowest room of the package: it imports nothing of tmkit.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class Semantics(DomainSemantics):
 
         Raises:
             SceneError: a block that stands on nothing the domain knows, two at one place, two in the hand, or one that
-                lies, floats, or stands beside what it hangs off.
+                lies, floats, or stands beside its parent.
         """
         del q
         facts: list[Fact] = []
@@ -103,10 +103,10 @@ class Semantics(DomainSemantics):
     def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterator[Fact]:
         """Yield what each stated block is to stand on, or that the hand is to hold it.
 
-        What it hangs off counts; where exactly it stands on another block, and whether it does so well, does not.
+        Its parent counts; where exactly it stands on another block, and whether it does so well, does not.
 
         Raises:
-            SceneError: a block that hangs off nothing the domain knows.
+            SceneError: a block that has no support in the domain.
         """
         names = {frame: name for name, frame in self._blocks(scene).items()}
         for frame in stated:
@@ -189,7 +189,7 @@ class Semantics(DomainSemantics):
             yield Pose([0.0, 0.0, height], quat_xyzw_about_z(turn))
 
     def _reaches(self, scene: SceneGraph, root_from_point: Pose, q: NDArray[np.float64]) -> bool:
-        """Tell whether the arm brings its tool to a point, pointing down, in any of four directions."""
+        """Return whether the arm brings its tool to a point, pointing down, in any of four directions."""
         for turn in range(4):
             down = Pose([0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0])
             target = Pose(root_from_point.translation, quat_xyzw_about_z(turn * math.pi / 2)) @ down

@@ -49,7 +49,7 @@ class Semantics(TabletopSemantics):
 
         Raises:
             SceneError: a disc that lies on nothing the domain knows, two on one thing, two in the hand, or one that
-                leans, floats, or lies beside what it hangs off.
+                leans, floats, or lies beside its parent.
         """
         del objects, q
         frames = self.frames(scene)
@@ -99,7 +99,7 @@ class Semantics(TabletopSemantics):
         return max(lifts)
 
     def is_support(self, scene: SceneGraph, frame: str) -> bool:
-        """Tell whether discs may lie on a frame: on a place or on a disc."""
+        """Return whether discs may lie on a frame: on a place or on a disc."""
         return super().is_support(scene, frame) or frame in movable_frames(scene)
 
 
@@ -115,7 +115,7 @@ def _fits(scene: SceneGraph, disc: str, semantics: Semantics) -> tuple[Fact, ...
 
 
 def _is_over_middle(context: ActionContext, disc: str, grasp: Grasp) -> bool:
-    """Tell whether the hand comes from above to where the rod is."""
+    """Return whether the hand comes from above to where the rod is."""
     scene = context.scene
     root_from_disc = scene.pose(disc, relative_to=scene.root(disc), q=context.q)
     is_steep = root_from_disc.rotate(grasp.object_from_tool.rotate([0.0, 0.0, 1.0]))[2] < _STEEP

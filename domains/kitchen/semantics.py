@@ -1,7 +1,7 @@
 """What the words of the kitchen domain mean in a scene.
 
 An *item* is a frame of class ``movable``; a *region* is a frame of class ``region`` or ``surface``, on whose top things
-stand: the floor, a stove, a sink. A region that takes part in no collision only marks an area of what it hangs off. An
+stand: the floor, a stove, a sink. A region that takes part in no collision only marks an area of its parent. An
 item is ``on`` the smallest region that holds all of its footprint, on the frame that is its parent; one that leans,
 floats, or stands over the edge is refused. What stands on a region of class ``sink`` can be cleaned, and what stands on
 one of class ``stove`` can be cooked; the item then has the class ``clean`` or ``cooked``. The arm is at home in its
@@ -186,7 +186,7 @@ class _Region:
         return float(np.prod((self.upper - self.lower)[:2]))
 
     def pose_of(self, scene: SceneGraph, item: str) -> Pose:
-        """Return the pose of an item that hangs off the support, in the region's frame."""
+        """Return the pose of an item that is a child of the support, in the region's frame."""
         return scene.local_pose(item) if self.support == self.frame else scene.pose(item, relative_to=self.frame)
 
     def overhang(self, scene: SceneGraph, item: str) -> float:

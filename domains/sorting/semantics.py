@@ -126,7 +126,7 @@ def _kinds(scene: SceneGraph, frame: str) -> set[str]:
 
 
 def _has_room(scene: SceneGraph, item: str, area: str) -> bool:
-    """Tell whether an item fits into an empty area."""
+    """Return whether an item fits into an empty area."""
     lower, upper = shape_bounds(scene, area)
     return bool(np.all((upper - lower)[:2] >= 2.0 * _half_width(scene, item)))
 

@@ -317,7 +317,7 @@ def test_bad_input_says_what_is_wrong() -> None:
         resolve_observations(scene, Observations(), "cupp", policy=Latest())
     with pytest.raises(SceneError, match="frame 'world' is a root, of which there are no opinions"):
         resolve_observations(scene, Observations(), "world", policy=Latest())
-    with pytest.raises(SceneError, match="frame 'table' is above 'cup' or is that itself"):
+    with pytest.raises(SceneError, match="frame 'table' is an ancestor of 'cup'"):
         resolve_observations(scene, Observations(), "table", policy=Latest(), base="cup")
     with pytest.raises(DisconnectedError):
         resolve_observations(

@@ -82,7 +82,7 @@ def test_a_goal_that_holds_needs_no_step(name: str) -> None:
 
 
 def test_free_places_are_interchangeable() -> None:
-    """Places that nothing stands on are as good as each other, until a lesson tells them apart."""
+    """Places that nothing stands on are as good as each other, until a constraint tells them apart."""
     problem = load("places")
     objects = {**problem.objects, "p1": "place", "p2": "place", "p3": "place"}
     init = problem.init.change(add=[Fact.of("clear", name) for name in ("p1", "p2", "p3")])

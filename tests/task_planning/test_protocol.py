@@ -20,11 +20,11 @@ class Lessons:
     forbidden: tuple[tuple[GroundAction, frozenset[Fact]], ...] = ()
 
     def forbid(self, action: GroundAction, context: Iterable[Fact]) -> Lessons:
-        """Return the task with one more lesson."""
+        """Return the task with one more learned constraint."""
         return replace(self, forbidden=(*self.forbidden, (action, frozenset(context))))
 
     def allows(self, state: State, action: GroundAction) -> bool:
-        """Tell whether no lesson forbids an action in a state."""
+        """Return whether no learned constraint forbids an action in a state."""
         return not any(action == known and context <= state.facts for known, context in self.forbidden)
 
 
@@ -32,7 +32,7 @@ class BreadthFirst(TaskPlanner[Lessons]):
     """The plainest planner."""
 
     def prepare(self, problem: Problem, *, time_limit: float = 60.0) -> Lessons:
-        """Return the problem, without lessons."""
+        """Return the problem, without learned constraints."""
         del time_limit
         return Lessons(problem)
 

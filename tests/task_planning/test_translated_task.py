@@ -85,12 +85,12 @@ Lesson = tuple[GroundAction, frozenset[Fact]]
 
 
 def is_forbidden(state: State, action: GroundAction, lessons: list[Lesson]) -> bool:
-    """Tell whether a lesson forbids the action in the state."""
+    """Return whether a learned constraint forbids the action in the state."""
     return any(action == forbidden and context <= state.facts for forbidden, context in lessons)
 
 
 def some_lessons(problem: Problem, random: Random, count: int) -> list[Lesson]:
-    """Return lessons about actions on random walks, in contexts of random parts of the states where they were done."""
+    """Return learned constraints about actions on random walks, in contexts of random parts of the states where they were done."""
     lessons: list[Lesson] = []
     steps = list(ground_actions(problem))
     while len(lessons) < count:
@@ -113,7 +113,7 @@ def some_lessons(problem: Problem, random: Random, count: int) -> list[Lesson]:
 @settings(max_examples=scaled_examples(0.1))
 @given(seed=st.integers(0, 10**6))
 def test_forbidding_is_exact(planner: FastDownward, name: str, seed: int) -> None:
-    """With random lessons there is a plan exactly if breadth-first search finds one, and the plan breaks no lesson."""
+    """With random learned constraints there is a plan exactly if breadth-first search finds one, and the plan breaks no learned constraint."""
     task, random = replace(translated(name), encoding=planner.encoding), Random(seed)
     problem = task.problem
     lessons = some_lessons(problem, random, random.choice([1, 3, 10, 30]))
@@ -163,7 +163,7 @@ def test_patching_leaves_the_old_task_alone() -> None:
 
 
 def test_one_context_has_one_variable() -> None:
-    """Two actions forbidden in the same context share its variable, and doubling a lesson changes nothing."""
+    """Two actions forbidden in the same context share its variable, and doubling a learned constraint changes nothing."""
     task, context = replace(translated("places"), encoding="axioms"), [Fact.of("clear", "c"), Fact.of("clear", "b")]
     once = task.forbid(GroundAction("unpile", ("c", "a")), context)
     twice = once.forbid(GroundAction("lift", ("b", "middle")), reversed(context))

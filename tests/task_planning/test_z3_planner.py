@@ -1,4 +1,4 @@
-"""Z3 as a task planner: shortest plans, proofs that are proofs, and lessons that hold at every horizon."""
+"""Z3 as a task planner: shortest plans, proofs that are proofs, and constraints that hold at every horizon."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_answers_are_those_of_fast_downward(problem: Problem, seed: int) -> None
     """On random problems both planners say the same, round after round of forbidding a step of the plan."""
     random = Random(seed)
     task, other = PLANNER.prepare(problem), BLIND.prepare(problem)
-    lessons: list[tuple[GroundAction, frozenset[Fact]]] = []
+    constraints: list[tuple[GroundAction, frozenset[Fact]]] = []
     for _ in range(4):
         result, expected = PLANNER.search(task, time_limit=600.0), BLIND.search(other, time_limit=600.0)
         assert result.status is expected.status
@@ -74,13 +74,13 @@ def test_answers_are_those_of_fast_downward(problem: Problem, seed: int) -> None
         assert not any(
             step == action and context <= state.facts
             for step, state in zip(result.steps, validation.states, strict=False)
-            for action, context in lessons
+            for action, context in constraints
         )
         index = random.randrange(len(result.steps))
         state = validation.states[index]
         context = random.sample(sorted(state), random.randint(0, len(state)))
-        lessons.append((result.steps[index], frozenset(context)))
-        task, other = task.forbid(*lessons[-1]), other.forbid(*lessons[-1])
+        constraints.append((result.steps[index], frozenset(context)))
+        task, other = task.forbid(*constraints[-1]), other.forbid(*constraints[-1])
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_forbidding_asks_for_known_words() -> None:
     with pytest.raises(TaskError, match=r"context \(over a\): unknown predicate 'over'"):
         task.forbid(GroundAction("lift", ("a", "left")), [Fact.of("over", "a")])
     assert isinstance(task, SmtTask)
-    assert task.lessons == ()
+    assert task.constraints == ()
     assert task.problem == load("places")
 
 

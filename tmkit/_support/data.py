@@ -6,7 +6,7 @@ checkout first, so that an edit of a scene takes effect at once, and then in eve
 modules of this package, which an editable install may make two.
 
 A user names a thing in one of two ways, and :func:`resolve_name` is the one place that tells them apart: a bare name
-(``"blocks"``) means ours; anything with a separator or a suffix (``"./blocks"``, ``"blocks.robray"``), and any
+(``"blocks"``) is a built-in one; anything with a separator or a suffix (``"./blocks"``, ``"blocks.robray"``), and any
 ``pathlib.Path``, is a path of the user's own.
 
 Invariants: nothing here depends on the working directory except a user's own relative path; a returned path exists.
@@ -64,7 +64,8 @@ def resolve_name(name: str | os.PathLike[str], kind_folder: str, *, suffixes: Se
     """Return the path that a user's name of a domain, scene or robot stands for.
 
     Args:
-        name: a bare name, which means ours, or a path: anything with a separator or suffix, or a ``pathlib.Path``.
+        name: a bare name, which is a built-in one, or a path: anything with a separator or suffix, or a
+            ``pathlib.Path``.
         kind_folder: the folder of ours to look in for a bare name, as ``"scenes"``.
         suffixes: what to append to a bare name, the first that exists wins; empty means a folder of that very name.
 

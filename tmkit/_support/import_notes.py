@@ -1,4 +1,4 @@
-"""Remarks: what a reader mended or left out, instead of refusing the file.
+"""Remarks: what a reader mended or omitted, instead of refusing the file.
 
 Descriptions of robots in the wild are full of small slips that every tool forgives: a joint without limits, a sphere
 of radius 0, a material that is defined nowhere. Refusing them would help nobody, and mending them in silence would
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ImportNote:
-    """Something in a file that was mended or left out.
+    """Something in a file that was mended or omitted.
 
     Attributes:
         path: the file.

@@ -1,4 +1,4 @@
-"""Reading a file that somebody else chose: only a regular file, and only so much of it.
+"""Reading a file that an untrusted source chose: only a regular file, and only so much of it.
 
 A name in a scene file may lead to a folder, a pipe that nobody writes to, a device without an end, or a file larger
 than the memory. :func:`read_bytes` refuses all of these before the first byte is read, and names the limit.

@@ -36,7 +36,7 @@ def time_limit(seconds: float, *, clock: Callable[[], float] | None = None) -> I
 
     Args:
         seconds: the time; none is left when it is not positive.
-        clock: what tells the seconds; when left out, that of the block around, or else the monotonic clock.
+        clock: what tells the seconds; by default that of the block around, or else the monotonic clock.
     """
     around = _limit.get()
     clock = clock or (time.monotonic if around is None else around.clock)

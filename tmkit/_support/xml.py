@@ -193,7 +193,7 @@ class XmlElement:
 
         Args:
             name: of the attribute.
-            otherwise: stands for an attribute that is left out; ``None`` means that it may not be.
+            otherwise: stands for an attribute that is omitted; ``None`` means that it may not be.
             infinite: whether infinity is accepted.
         """
         if otherwise is not None and self.get(name) is None:

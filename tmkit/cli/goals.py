@@ -6,7 +6,7 @@ Short forms for what is asked most, and a file for all of it:
   three angles more (roll, pitch, yaw), turned like that too;
 * ``--goal-in cup@tray``: ``cup`` at rest in the region ``tray``;
 * ``--goal-arm joint=value,...``: joints where they are to be in the end;
-* ``--goal-file FILE.json``: a list of goals as plan files hold them, in which tolerances may be said or left out, and
+* ``--goal-file FILE.json``: a list of goals as plan files hold them, in which tolerances may be said or omitted, and
   of texts in PDDL.
 
 All of them are wanted together, and together with ``--goal``.

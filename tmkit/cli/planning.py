@@ -1,4 +1,4 @@
-"""The commands that go from a goal to a plan played in physics: demo, plan, check and simulate."""
+"""The commands that go from a goal to a plan executed in physics: demo, plan, check and simulate."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class EndingSignals:
 
 
 def _is_importing(frame: FrameType | None) -> bool:
-    """Say whether a module is being imported where a signal came."""
+    """Set whether a module is being imported where a signal came."""
     while frame is not None:
         if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
             return True

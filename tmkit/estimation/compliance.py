@@ -91,7 +91,7 @@ def apply_compliance(
     Args:
         scene: the nominal scene; errors that its edges have already stay.
         model: how it gives way.
-        q: configuration (n_joints,) at which the new version is right; may be left out when there are no joints.
+        q: configuration (n_joints,) at which the new version is right; may be omitted if there are no joints.
         iterations: how often loads are looked at; from the second time on, at the arm as it was bent before.
 
     Returns:
@@ -138,7 +138,7 @@ class LinearCompliance:
             axes, for a wrench [force, torque] on it at its origin; m/N, rad/N, m/(N m), rad/(N m).
         gravity: (3,) m/s^2, in the axes of the root.
         fraction: standard deviation of the deflection relative to its size.
-        floor: (6, 6) covariance that each frame has also without a load, or by frame; zero when left out.
+        floor: (6, 6) covariance that each frame has also without a load, or by frame; zero by default.
 
     Raises:
         SceneError: a matrix that is not symmetric positive semi-definite, a fraction that is negative or not finite,
@@ -287,8 +287,8 @@ def beam_compliance(
         length: metres.
         bending: stiffness E I against bending, N m^2: one number, or one about each of the two axes across, in
             cyclic order (for a beam along x: about y, about z).
-        axial: E A, N; rigid when left out.
-        torsion: G J, N m^2; rigid when left out.
+        axial: E A, N; rigid by default.
+        torsion: G J, N m^2; rigid by default.
         axis: along which the beam comes to its end: ``x``, ``y`` or ``z``.
 
     Raises:

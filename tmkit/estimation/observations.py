@@ -52,7 +52,7 @@ class Observation:
         frame: the frame that was seen.
         pose: relative_to_from_frame and its covariance, in the axes of the frame.
         relative_to: the frame from which it was seen.
-        stamp: when, in seconds; None when nobody knows.
+        stamp: when, in seconds; None when it is unknown.
         tags: what kind of observation it is.
         noise: its error, from a source that belongs to this observation alone; None when it is exact. Copies by pickle
             have sources of their own.

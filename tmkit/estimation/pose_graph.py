@@ -117,7 +117,7 @@ def pose_graph(scene: SceneGraph, observations: Observations, *, q: ArrayLike | 
     Args:
         scene: with independent errors of full rank on its uncertain edges.
         observations: of frames in one tree of the scene.
-        q: configuration (n_joints,); may be left out when there are no joints.
+        q: configuration (n_joints,); may be omitted if there are no joints.
 
     Raises:
         UnknownNameError: an observed frame that the scene does not have.

@@ -79,7 +79,7 @@ def _texts(scene: SceneGraph, suffix: str, name: str) -> tuple[str, Mapping[str,
 
 
 def _root_link(scene: SceneGraph) -> str:
-    """Return the frame that a reader of URDF hangs off the world: the one child of a bare world, else the root."""
+    """Return the frame that is the root link of a URDF: the one child of a bare world, else the root."""
     root = scene.root_names[0]
     bare = not scene.shapes(root) and not scene.classes(root) and scene.inertia(root) is None
     children = scene.children(root)

@@ -64,7 +64,7 @@ def load_scene(
     """Load scene files and merge them, in order, into one scene.
 
     Args:
-        *files: each a bare name of a scene of ours (``"panda_table"``), or a path or ``package://`` URI of a
+        *files: each a bare name of a built-in scene (``"panda_table"``), or a path or ``package://`` URI of a
             ``.robray``, ``.urdf``, ``.json`` or ``.srdf`` file; the last lets pairs of links touch that the others
             declare.
         package_path: folders in which packages of ``package://`` URIs are looked for first.
@@ -74,7 +74,7 @@ def load_scene(
         allow_folders: folders that the files may name meshes and includes in, besides those around the files
             themselves, packages, and what is installed; see :mod:`tmkit.formats.mesh.sandbox`.
         limits: how large files may be, and how deep includes.
-        on_remark: called with everything that a reader mended or left out instead of refusing the file, such as a
+        on_remark: called with everything that a reader mended or omitted instead of refusing the file, such as a
             joint without limits; the same is logged as a warning. ``remarks.append`` collects them in a list.
         complete: whether the files are to make a whole scene. When not, a parent that none of them declares becomes a
             root, with a remark: for looking at a file by itself.

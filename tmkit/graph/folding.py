@@ -14,7 +14,7 @@ class or an attribute, or are in a group); the frames to ``keep``; frames whose 
 frame they would be folded into, since a pair is said of whole frames; and frames with an error of their own or from
 folded frames above, where it cannot be carried further: they have shapes, or a child whose edge moves (by a joint,
 freely, in time or by a twist), in whose axes the error would change with the motion. Of an uncertain chain of fixed
-frames that a joint hangs off, one frame therefore stays.
+frames that are parents of joints, one frame therefore stays.
 
 Shapes of a folded frame hang off the frame above, where they stood. Its body goes when all frames of it went; then
 its mass joins that of the body above.
@@ -154,7 +154,7 @@ def _stays(
 
 
 def _must_hold_error(scene: SceneGraph, frame: FrameSpecification) -> bool:
-    """Tell whether an error of a frame's pose cannot be carried down to the frames below it.
+    """Return whether an error of a frame's pose cannot be carried down to the frames below it.
 
     Shapes would have an exact pose in the frame above. A child whose edge moves has an error that is constant in its
     own axes, and this one would not be.
@@ -166,7 +166,7 @@ def _must_hold_error(scene: SceneGraph, frame: FrameSpecification) -> bool:
 
 
 def _moves_by_itself(frame: FrameSpecification) -> bool:
-    """Tell whether the pose of a frame's edge changes in time."""
+    """Return whether the pose of a frame's edge changes in time."""
     return frame.twist is not None or frame.stamps is not None
 
 
@@ -255,7 +255,7 @@ def _allowed(
 
 
 def _speaks(scene: SceneGraph, name: str, kept: dict[str, _Kept]) -> bool:
-    """Tell whether a pair that names a frame may be said of the frame that holds it now.
+    """Return whether a pair that names a frame may be said of the frame that holds it now.
 
     A frame without shapes may have touched anything; once the shapes of others were folded into it, it may not.
     """

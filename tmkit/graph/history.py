@@ -284,7 +284,7 @@ class SceneHistory:
 
 
 def _kept(value: object) -> object:
-    """Return an argument as a value that nobody can change: arrays and lists as tuples, mappings as tuples of pairs."""
+    """Return an argument as a value that is immutable: arrays and lists as tuples, mappings as tuples of pairs."""
     if isinstance(value, np.ndarray):
         return _kept(value.tolist())
     if isinstance(value, Mapping):

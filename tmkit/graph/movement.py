@@ -33,7 +33,7 @@ def moved_frames(
     Args:
         a: the one version.
         b: the other, made from ``a`` or from the same scene as ``a``.
-        q: configuration (n_joints,) of both; may be left out when they have no joints.
+        q: configuration (n_joints,) of both; may be omitted if they have no joints.
         metres: a frame whose origin is no farther off has not moved, ...
         radians: ... when it is not turned by more than this, either.
 

@@ -1,4 +1,4 @@
-"""Samplers: who proposes grasps and placements, and how to put one's own in their place.
+"""Samplers: samplers of grasps and placements, and how to put one's own in their place.
 
 A *sampler* is anything that can be called with a request and gives values: a :class:`GraspSampler` gives grasps for a
 :class:`GraspRequest`, a :class:`PlacementSampler` placements for a :class:`PlacementRequest`, best first. A plain
@@ -161,8 +161,8 @@ class Samplers:
 
         Args:
             sampler: the sampler.
-            of_class: the class that the object's frame must have; left out, any.
-            of_kind: the kind (``"box"``, ``"mesh"``, ...) that one of its collision shapes must have; left out, any.
+            of_class: the class that the object's frame must have; by default any.
+            of_kind: the kind (``"box"``, ``"mesh"``, ...) that one of its collision shapes must have; by default any.
 
         Raises:
             ConfigurationError: the sampler cannot be called.
@@ -181,9 +181,9 @@ class Samplers:
 
         Args:
             sampler: the sampler.
-            of_class: the class that the object's frame must have; left out, any.
-            of_kind: the kind that one of its collision shapes must have; left out, any.
-            on_class: the class that the support must have; left out, any.
+            of_class: the class that the object's frame must have; by default any.
+            of_kind: the kind that one of its collision shapes must have; by default any.
+            on_class: the class that the support must have; by default any.
 
         Raises:
             ConfigurationError: the sampler cannot be called.

@@ -1,6 +1,6 @@
 """The space that a plan sweeps: cubes of a grid through which the arms pass, and what they carry, push and pull.
 
-Who walks into a cell while a plan is played, wants to put a camera there, or asks whether two plans get into each
+Who walks into a cell while a plan is executed, wants to put a camera there, or asks whether two plans get into each
 other's way, wants to know the space and not the path. It is found by sampling: along each segment at configurations so
 close that nothing moves by more than half a cell between two of them, and inside and on each collision shape that moves
 (its convex hull) at points so close that no cell inside a shape is missed. A cell is swept when a point was in it.
@@ -99,7 +99,7 @@ class SweptVolume:
         Args:
             scene: a scene with the same root.
             frame: the frame.
-            q: (n_joints,) configuration; all zeros when left out.
+            q: (n_joints,) configuration; all zeros by default.
 
         Returns:
             The distance; infinite when nothing is swept, or the frame has no collision shape.
@@ -171,7 +171,7 @@ def _motions(plan: Plan) -> Iterator[tuple[SceneGraph, NDArray[np.float64]]]:
 
 
 def _moving(scene: SceneGraph, rows: NDArray[np.float64]) -> list[str]:
-    """Return the frames that hang off a joint which moves along a path, in the order of the scene."""
+    """Return the frames that are children of a joint which moves along a path, in the order of the scene."""
     names = {scene.joint_names[column] for column in np.flatnonzero(np.ptp(rows, axis=0)).tolist()}
     movers = {scene.joint_frame(name) for name in names}
     for frame in scene.frame_names:

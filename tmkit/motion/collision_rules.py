@@ -144,7 +144,7 @@ class CollisionRules:
         raise UnknownNameError.of("arm", name, [arm.name for arm in self.arms])
 
     def held(self, scene: SceneGraph) -> str | None:
-        """Return the object that hangs off the hand of the arm that acts, or None."""
+        """Return the object that is a child of the hand of the arm that acts, or None."""
         return held_by(scene, self.manipulator)
 
     def exemptions(

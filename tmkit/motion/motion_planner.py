@@ -109,7 +109,7 @@ class PathQuery:
         return full
 
     def is_free(self, arm: ArrayLike) -> bool:
-        """Tell whether a configuration (n,) of the arm is free of collisions; limits are not looked at."""
+        """Return whether a configuration (n,) of the arm is free of collisions; limits are not looked at."""
         return not self.world.is_in_collision(self.to_full(arm))
 
     def is_edge_free(self, first: ArrayLike, second: ArrayLike) -> bool:

@@ -48,7 +48,7 @@ __all__ = [
 
 
 def is_variable(term: str) -> bool:
-    """Tell whether ``term`` is a variable rather than the name of an object."""
+    """Return whether ``term`` is a variable rather than the name of an object."""
     return term.startswith("?")
 
 

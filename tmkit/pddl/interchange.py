@@ -6,7 +6,7 @@ of them is where something failed. A planner that may choose among them need not
 used yet does.
 
 Invariants: objects in one group can be permuted at will, since being exchangeable is an equivalence. Objects that the
-goal mentions are left out, which is more than needed. O(facts + lessons * objects).
+goal mentions are omitted, which is more than needed. O(facts + learned constraints * objects).
 """
 
 from __future__ import annotations
@@ -19,20 +19,22 @@ from tmkit.pddl.formulas import Fact
 from tmkit.pddl.model import Problem
 from tmkit.pddl.schemas import GroundAction
 
-__all__ = ["Lesson", "interchangeable_objects"]
+__all__ = ["ForbiddenAction", "interchangeable_objects"]
 
-Lesson = tuple[GroundAction, frozenset[Fact]]
+ForbiddenAction = tuple[GroundAction, frozenset[Fact]]
 """An action, and the facts in whose presence it is forbidden."""
 
 _SELF = "?"  # stands for the object itself where its facts are compared with another's
 
 
-def interchangeable_objects(problem: Problem, lessons: Collection[Lesson] = ()) -> tuple[tuple[str, ...], ...]:
+def interchangeable_objects(
+    problem: Problem, constraints: Collection[ForbiddenAction] = ()
+) -> tuple[tuple[str, ...], ...]:
     """Return the groups of two and more interchangeable objects, each in the order of the problem.
 
     Args:
         problem: the task.
-        lessons: what is forbidden in it.
+        constraints: what is forbidden in it.
     """
     mentioned = set(re.findall(r"[^\s()]+", str(problem.goal)))
     about: dict[str, set[tuple[str, ...]]] = {name: set() for name in problem.objects if name not in mentioned}
@@ -43,7 +45,7 @@ def interchangeable_objects(problem: Problem, lessons: Collection[Lesson] = ()) 
     alike: dict[tuple[object, ...], list[str]] = {}
     for name, facts in about.items():
         alike.setdefault((problem.objects[name], frozenset(facts)), []).append(name)
-    known = frozenset(lessons)
+    known = frozenset(constraints)
     groups = (group for names in alike.values() for group in _parted(names, known))
     return tuple(group for group in groups if len(group) > 1)
 
@@ -54,13 +56,13 @@ def _tell(about: dict[str, set[tuple[str, ...]]], what: str, arguments: tuple[st
             about[name].add((what, *(_SELF if argument == name else argument for argument in arguments)))
 
 
-def _parted(names: Iterable[str], lessons: frozenset[Lesson]) -> list[tuple[str, ...]]:
-    """Return the objects in groups within which the lessons make no difference."""
+def _parted(names: Iterable[str], constraints: frozenset[ForbiddenAction]) -> list[tuple[str, ...]]:
+    """Return the objects in groups within which the learned constraints make no difference."""
     groups: list[list[str]] = []
     for name in names:
         check_time()
         for group in groups:
-            if all(_exchanged(lesson, group[0], name) in lessons for lesson in lessons):
+            if all(_exchanged(constraint, group[0], name) in constraints for constraint in constraints):
                 group.append(name)
                 break
         else:
@@ -68,9 +70,9 @@ def _parted(names: Iterable[str], lessons: frozenset[Lesson]) -> list[tuple[str,
     return [tuple(group) for group in groups]
 
 
-def _exchanged(lesson: Lesson, first: str, second: str) -> Lesson:
+def _exchanged(constraint: ForbiddenAction, first: str, second: str) -> ForbiddenAction:
     other = {first: second, second: first}
-    action, context = lesson
+    action, context = constraint
 
     def names(arguments: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(other.get(argument, argument) for argument in arguments)

@@ -23,7 +23,7 @@ _WRITABLE = re.compile(r"(?!(?:[=*/+-]|[<>]=?)\Z)(?!-[^\W\d_])[^\s();?:][^\s();?
 
 
 def is_writable(name: str) -> bool:
-    """Tell whether ``name`` can be written as a PDDL name."""
+    """Return whether ``name`` can be written as a PDDL name."""
     return _WRITABLE.match(name) is not None
 
 

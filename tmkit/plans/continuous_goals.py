@@ -103,7 +103,7 @@ class ObjectIn:
 
     Args:
         frame: frame of the object, a movable one.
-        region: frame with a flat box, a solid one or one that marks an area of what it hangs off.
+        region: frame with a flat box, a solid one or one that marks an area of its parent.
     """
 
     frame: str

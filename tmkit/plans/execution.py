@@ -1,4 +1,4 @@
-"""Executors: what a plan is played on, and how to put one's own in the place of the simulator.
+"""Executors: what a plan is executed on, and how to put one's own in the place of the simulator.
 
 An *executor* is anything with the methods of :class:`Executor`: a robot, a simulator, a file. :func:`execute` walks
 through a plan, times each motion within the limits of its arm, and tells the executor what to do, one thing after the
@@ -48,7 +48,7 @@ class TimedMotion:
 
 @runtime_checkable
 class Executor(Protocol):
-    """What a plan is played on; each method returns when what it is told is done."""
+    """Executes a plan; each method returns when its command is completed."""
 
     def begin(self, plan: Plan) -> None:
         """Get ready: the plan's arms are where its configuration ``q`` says."""
@@ -104,7 +104,7 @@ def execute(plan: Plan, executor: Executor, *, rate: float = 100.0) -> None:
 
     Args:
         plan: the plan; it is not checked, see :func:`tmkit.tamp.validate_plan`.
-        executor: what it is played on.
+        executor: executes the motions, e.g. a simulator or a robot driver.
         rate: samples of each motion per second.
 
     Raises:

@@ -91,7 +91,7 @@ def no_room(scene: SceneGraph, item: str, support: str) -> MotionFailure:
     others = [other for other in movable_frames(scene) if other != item]
     below = {other: scene.parent(other) for other in others}
     beside = [other for other in others if below[other] == support]
-    if not beside:  # a marked area: what stands there hangs off what it is marked on
+    if not beside:  # a marked area: what stands there is a child of what it is marked on
         beside = [other for other in others if below[other] == scene.parent(support)]
     cause = f"no room was found for '{item}' on '{support}'"
     return MotionFailure("choosing", cause, tuple((item, other) for other in beside), kind=FailureKind.NO_ROOM)

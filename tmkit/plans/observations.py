@@ -10,7 +10,7 @@ frame, so the scene has it and not the plan:
 ``nearest``, ``farthest``  metres between which it sees
 =========================  ==========================================================================================
 
-An :class:`PlannedObservation` is one look: the pose of a frame is measured from a camera. While planning nobody knows
+An :class:`PlannedObservation` is one look: the pose of a frame is measured from a camera. While planning it is unknown
 what will be measured, so a plan takes what is expected: means stay where they are, and covariances shrink as they would
 whatever is measured, to first order. So the scene after a look is a function of the scene before it and nothing else.
 
@@ -140,7 +140,7 @@ class PlannedObservation:
         Args:
             scene: the scene in which it looks.
             q: (n_joints,) configuration.
-            seen: camera_from_frame as it was measured; what is expected when left out.
+            seen: camera_from_frame as it was measured; what is expected by default.
 
         Raises:
             SceneError: no such camera, or none that says how well it sees.

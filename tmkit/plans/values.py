@@ -1,7 +1,7 @@
 """What a plan is: segments of motion, steps and the worlds that they lead to.
 
 Holding a :class:`Plan` means that every step has a motion and the scene version it leads to. A plan is self-contained:
-it carries its first scene, the arm's description and the domain's text, so that it can be checked, played and stored
+it carries its first scene, the arm's description and the domain's text, so that it can be checked, executed and stored
 anywhere. All values are immutable.
 
 A step's motion is a sequence of :class:`Segment`: the arm moves along a polyline of configurations while the hand stays
@@ -79,7 +79,7 @@ class Reparenting:
         frame: the object.
         parent: its new parent.
         pose: parent_from_frame.
-        slip: the covariance that handling adds, [rho, theta] in the axes of the object; none when left out.
+        slip: the covariance that handling adds, [rho, theta] in the axes of the object; none by default.
     """
 
     frame: str

@@ -33,7 +33,7 @@ def declares(
     """Return a decorator that checks the semantics of a function's arguments and result.
 
     Args:
-        returns: what the result is; not checked when left out.
+        returns: what the result is; not checked by default.
         arguments: what the arguments are, by name; others are not checked.
 
     Raises:

@@ -91,7 +91,7 @@ def array_of(values: ArrayLike, shape: tuple[int, ...], what: str, *, unit: str 
         values: the numbers in SI units, or a quantity of :mod:`pint`, which is converted.
         shape: the shape that they must have.
         what: what they are, for the message.
-        unit: the unit into which a quantity is converted; dimensionless when left out.
+        unit: the unit into which a quantity is converted; dimensionless by default.
 
     Raises:
         SemanticError: another shape, a number that is not finite, or a quantity of another dimension.
@@ -155,7 +155,7 @@ def rotations() -> type[Rotation]:
 
 
 def rotation_defect(matrix: Vector) -> str | None:
-    """Return in words why a matrix (3, 3) is no rotation matrix, or None."""
+    """Return why a matrix (3, 3) is no rotation matrix, or None."""
     defect = float(np.abs(matrix @ matrix.T - np.eye(3)).max())
     if defect > ROTATION_TOLERANCE:
         return f"R R^T differs from the identity by {defect:.3g}"

@@ -61,8 +61,8 @@ def chain_between(scene: SceneGraph, base: str | None = None, tip: str | None = 
 
     Args:
         scene: the robot.
-        base: the frame that the arm stands on; left out, the one that carries the first joint.
-        tip: the frame of its hand; left out, the end of the longest chain below ``base``.
+        base: the frame that the arm stands on; by default the one that carries the first joint.
+        tip: the frame of its hand; by default the end of the longest chain below ``base``.
 
     Raises:
         UnknownNameError: no such frame.

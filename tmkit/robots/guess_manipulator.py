@@ -42,8 +42,8 @@ def guess_manipulator(
 
     Args:
         scene: the robot, best without anything else that moves.
-        base: the frame that the arm stands on; left out, the one that carries the first joint.
-        tip: the frame of its hand; left out, the end of the longest chain, without its fingers.
+        base: the frame that the arm stands on; by default the one that carries the first joint.
+        tip: the frame of its hand; by default the end of the longest chain, without its fingers.
         name: of the description.
         seed: of the random configurations, which matter only when the middle of the limits collides.
 

@@ -67,8 +67,8 @@ def infer_arm(
 
     Args:
         scene: the robot, best without anything else that moves.
-        base: the frame that the arm stands on; left out, the one that carries its first joint.
-        tip: the frame of its hand; left out, that of the best arm.
+        base: the frame that the arm stands on; by default the one that carries its first joint.
+        tip: the frame of its hand; by default that of the best arm.
         name: of the description.
         seed: of the random configurations, which matter only when the middle of the limits collides.
 

@@ -47,8 +47,8 @@ def mechanism_joint(scene: SceneGraph, handle: str, *, arms: Sequence[Manipulato
         arms: the arms of the plan, whose own joints move by themselves.
 
     Returns:
-        The name of the joint, an entry of the configuration; None when the frame is, or hangs off, an object that may
-        be carried, or no joint but those of arms carries it.
+        The name of the joint, an entry of the configuration; None when the frame is, or is a child of, an object that
+        may be carried, or no joint but those of arms carries it.
     """
     movable, own = {*movable_frames(scene)}, {joint for arm in arms for joint in (*arm.joints, *arm.gripper_joints)}
     frame: str | None = handle

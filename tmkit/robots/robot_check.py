@@ -115,7 +115,7 @@ def check_robot(
 
     Args:
         scene: the robot, alone or in its cell.
-        manipulator: its arm; left out, the longest chain of moving joints is taken, without collisions of a hand.
+        manipulator: its arm; by default the longest chain of moving joints is taken, without collisions of a hand.
         samples: random configurations, uniform within the limits.
         seed: makes the answer repeatable.
         remarks: what loading has said already, to stand before the report's own.

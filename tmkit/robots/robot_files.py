@@ -1,7 +1,7 @@
 """Robot descriptions out of files, and whatever else names an arm.
 
-Where an API takes a robot, it takes a :class:`~tmkit.robots.Manipulator`, the name of one of ours, a TOML file, or an
-SRDF file with the group that is the arm: ``FILE.srdf:ARM`` or ``FILE.srdf:ARM:HAND``. :func:`find_manipulator` reads
+Where an API takes a robot, it takes a :class:`~tmkit.robots.Manipulator`, the name of a built-in one, a TOML file, or
+an SRDF file with the group that is the arm: ``FILE.srdf:ARM`` or ``FILE.srdf:ARM:HAND``. :func:`find_manipulator` reads
 them all, and proves that what it found fits the scene.
 
 A TOML file has the keys of :class:`~tmkit.robots.Manipulator`; what concerns the hand stands in a table ``[gripper]``
@@ -45,7 +45,7 @@ def load_manipulator(name: str | Path) -> Manipulator:
     """Load a robot description.
 
     Args:
-        name: a bare name means ours, in ``scenes/robots/``; anything with a separator or suffix is a path.
+        name: a bare name is a built-in one, in ``scenes/robots/``; anything with a separator or suffix is a path.
 
     Raises:
         MissingFileError: no such description; the nearest name is given.

@@ -1,6 +1,6 @@
 """Several arms in one scene: found by name, proved to be different, ready together.
 
-Where one arm can be given, a sequence of arms can be too. The first is the one that acts when nobody says which.
+Where one arm can be given, a sequence of arms can be too. The first is the one that acts by default.
 
 Invariants: the arms have different names and no joint in common, so a segment's arm and a joint's mover are
 unambiguous.
@@ -23,7 +23,7 @@ from tmkit.robots.robot_files import find_manipulator
 __all__ = ["Robots", "as_sequence", "check_different", "find_manipulators", "home_configuration"]
 
 Robots: TypeAlias = str | Path | Manipulator | Sequence[str | Path | Manipulator]
-"""An arm or several: names of ours, files, or descriptions."""
+"""An arm or several: built-in names, files, or descriptions."""
 
 
 def as_sequence(robots: Robots) -> tuple[str | Path | Manipulator, ...]:
@@ -48,7 +48,7 @@ def find_manipulators(robots: Robots, scene: SceneGraph) -> tuple[Manipulator, .
 
 
 def check_different(manipulators: Sequence[Manipulator]) -> None:
-    """Prove that arms can be told apart.
+    """Check that arms can be told apart.
 
     Raises:
         RobotError: no arm at all, two of one name, or two that move one joint.

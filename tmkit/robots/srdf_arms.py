@@ -62,24 +62,24 @@ def manipulator_from_srdf(
 ) -> Manipulator:
     """Make the description of an arm that an SRDF file speaks of.
 
-    What is left out is found in the file, as far as it says it; the beginning of this module tells how.
+    What is omitted is found in the file, as far as it says it; the beginning of this module tells how.
 
     Args:
         srdf: the file, or what :func:`tmkit.formats.srdf.read_srdf` has read.
         scene: a scene with the robot.
-        group: the group that is the arm; may be left out when only one can be.
-        end_effector: the end effector that it carries; may be left out when it carries only one.
+        group: the group that is the arm; may be omitted if only one can be.
+        end_effector: the end effector that it carries; may be omitted if it carries only one.
         hand: the group that is its hand, where the end effector does not say so; without states it opens and
             closes to its joints' limits.
-        tool: the grasp frame, rigidly joined to the frame that carries the end effector; may be left out when only
+        tool: the grasp frame, rigidly joined to the frame that carries the end effector; may be omitted if only
             one such frame has ``tcp``, ``grasp`` or ``tool`` in its name, and for a suction cup.
-        ready: the state in which plans start; left out, the first called ``ready``, ``home``, ``default``, ...
+        ready: the state in which plans start; by default the first called ``ready``, ``home``, ``default``, ...
             that fits, else the middle of the joints' limits.
         gripper: ``"parallel"``: a hand without states opens and closes to its joints' limits. ``"suction"``: the
             tool is a suction cup, whatever the hand. Left out: a parallel hand with states.
-        opened: the state in which the hand is open; left out, the first with ``open`` in its name.
-        closed: the state in which it is closed; left out, the first with ``clos`` in its name.
-        name: of the description; left out, the robot's and the group's.
+        opened: the state in which the hand is open; by default the first with ``open`` in its name.
+        closed: the state in which it is closed; by default the first with ``clos`` in its name.
+        name: of the description; by default the robot's and the group's.
 
     Raises:
         RobotError: the file does not say enough, or names what the scene does not have; with the line and the names
@@ -180,7 +180,7 @@ def _strays(scene: SceneGraph, joints: Sequence[str]) -> str | None:
 
 
 def _path(semantics: RobotSemantics, scene: SceneGraph, group: str, members: GroupMembers) -> tuple[str, ...]:
-    """Return the moving joints of a group from base to tip, none of them left out."""
+    """Return the moving joints of a group from base to tip, none of them omitted."""
     place, source = semantics.group(group).place, semantics.source
     if not members.joints:
         if not members.unnamed:

@@ -133,8 +133,8 @@ def hand_of(
         group: the group.
         arm: joints that are not the hand's, though the group may name them.
         from_limits: whether joint limits will do where no states say how it opens and closes.
-        opened: the state in which it is open; left out, the first with ``open`` in its name.
-        closed: the state in which it is closed; left out, the first with ``clos`` in its name.
+        opened: the state in which it is open; by default the first with ``open`` in its name.
+        closed: the state in which it is closed; by default the first with ``clos`` in its name.
 
     Raises:
         RobotError: the group has no joints of its own, nothing says how it opens and closes, or its fingers do not.

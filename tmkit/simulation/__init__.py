@@ -1,8 +1,8 @@
-"""Simulation: a scene under physics, a plan played in it, pictures of it.
+"""Simulation: a scene under physics, a plan executed in it, pictures of it.
 
-:func:`simulate` plays a plan with real fingers on real contacts and says how far each object ended from where the plan
-puts it. :class:`Simulation` is the world that this happens in, for experiments of one's own. pybullet does the physics;
-it is imported when the first simulation is made.
+:func:`simulate` executes a plan with real fingers on real contacts and says how far each object ended from where the
+plan puts it. :class:`Simulation` is the world that this happens in, for experiments of one's own. pybullet does the
+physics; it is imported when the first simulation is made.
 """
 
 from __future__ import annotations

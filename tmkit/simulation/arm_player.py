@@ -1,4 +1,4 @@
-"""One arm of a plan that is being played: what it is told, what its hand holds, how well it follows.
+"""One arm of a plan that is being executed: what it is told, what its hand holds, how well it follows.
 
 Several arms share one simulation and one commanded configuration; each reads and writes its own entries of it. The
 hand closes all the way on what it grasps, with the robot's grip force; a suction cup switches its vacuum on. An arm

@@ -57,7 +57,7 @@ class Contacts:
         return tuple(sorted(found))
 
     def allow(self, body: Body, frame: str, *, others: Iterable[tuple[Body, str]], enabled: bool) -> None:
-        """Say whether an object, or the frame of a mechanism, collides with frames of other bodies.
+        """Set whether an object, or the frame of a mechanism, collides with frames of other bodies.
 
         Args:
             body: the object's or mechanism's body.

@@ -63,7 +63,7 @@ _WATCHES_PER_SECOND = 60.0
 _TOLD_EVERY = 0.25  # seconds of simulated time between two reports of progress
 _FINGER_TIME_LIMIT = 3.0  # seconds after which fingers that still move are taken as they are
 _FINGER_REST = 0.0005  # metres or radians a second below which fingers stand still
-_PAUSE = 0.1  # seconds for a hand and what it holds to come to rest
+_PAUSE = 0.1  # seconds for a hand and what it holds to settle
 _AT_REST = 0.002  # metres a second below which an object lies still
 
 
@@ -88,14 +88,14 @@ def simulate(
         gui: open pybullet's window and play in real time.
         record: where to write a film (``.gif``; ``.mp4`` with the extra ``video``), at twice the simulated speed.
         picture: where to write a picture of the end (``.png`` or ``.jpg``).
-        camera: the view of film and picture; left out, a good one is found.
+        camera: the view of film and picture; by default a good one is found.
         grasp: ``contact`` holds objects by friction between the fingers; ``constraint`` fixes them to the hand.
             What ``contact`` is for fingers, the vacuum is for a suction cup.
         position_tolerance: metres within which each object has to end.
         rotation_tolerance: radians within which each object has to end.
         settings: the numbers of the physics.
         world: the scene as it truly is at the start, with the same frames, such as one that was drawn from an uncertain
-            scene; the plan's first scene when left out. What is compared is still where the plan puts things.
+            scene; the plan's first scene by default. What is compared is still where the plan puts things.
         on_progress: called at the start of each phase and step, and every quarter of a simulated second.
 
     Returns:
@@ -182,7 +182,7 @@ class _Progress:
 
 
 class _Execution:
-    """One plan being played in one simulation: an executor for :func:`tmkit.plans.execute`."""
+    """One plan being executed in one simulation: an executor for :func:`tmkit.plans.execute`."""
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ class _Execution:
     # --- the plan -------------------------------------------------------------------------------------------------
 
     def begin(self, plan: Plan) -> None:
-        """Take over what the arms hold, and let everything come to rest."""
+        """Take over what the arms hold, and let everything settle."""
         del plan
         self._take_over_held_objects()
         self._stand(_PAUSE)
@@ -319,7 +319,7 @@ class _Execution:
             before = now
 
     def _settle(self) -> None:
-        """Let everything come to rest after the last step."""
+        """Let everything settle after the last step."""
         settings = self._simulation.settings
         self._watch.leave_plan()
         self._stand(settings.settle_time)

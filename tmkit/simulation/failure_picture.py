@@ -53,7 +53,7 @@ def draw_failure(
     Args:
         result: the answer of the planner.
         path: a ``.png`` or ``.jpg``.
-        action: the action whose failure to draw, as in the diagnosis; the one that failed most when left out.
+        action: the action whose failure to draw, as in the diagnosis; the one that failed most by default.
         width: pixels.
         height: pixels of the picture above its caption.
 
@@ -61,7 +61,7 @@ def draw_failure(
         The path of the file.
 
     Raises:
-        SimulationError: nothing failed for want of a motion, so there is nothing to draw.
+        SimulationError: nothing failed without a motion, so there is nothing to draw.
         UnknownNameError: no such action failed.
         OutputError: the file cannot be written.
     """

@@ -1,6 +1,6 @@
 """What a simulation of a plan found.
 
-Holding a :class:`SimulationReport` means that a plan was played to its end under physics. Every number compares what
+Holding a :class:`SimulationReport` means that a plan was executed to its end under physics. Every number compares what
 happened with what the plan says; every remark says in words where and why they differ. A plan that fails in physics is
 an expected outcome, not an error, so it is a report whose ``is_ok`` is false.
 """

@@ -36,8 +36,8 @@ class PhysicsSettings:
         hinge_friction: newton metres against which a door turns.
         position_gain: part of a joint's position error that its motor removes in one step.
         gripper_speed: m/s at which each finger opens and closes.
-        settle_time: seconds that everything is given to come to rest after the plan, at least.
-        settle_limit: seconds that everything is given to come to rest after the plan, at most.
+        settle_time: seconds that everything is given to settle after the plan, at least.
+        settle_limit: seconds that everything is given to settle after the plan, at most.
     """
 
     time_step: float = 1.0 / 960.0

@@ -1,6 +1,6 @@
-"""Watching a plan being played: what slipped, what was touched, what went astray, and in which step.
+"""Watching a plan being executed: what slipped, what was touched, what went astray, and in which step.
 
-A missed goal is easy to see and hard to explain afterwards. So the watch looks on while the plan is played and keeps
+A missed goal is easy to see and hard to explain afterwards. So the watch looks on while the plan is executed and keeps
 what an explanation needs: how far a carried object is from its planned place in the hand, the moment at which it is
 lost, what the arm or its load touched on the way, and, after each step, which objects are no longer where the plan has
 them.
@@ -44,10 +44,10 @@ class _Carried:
 
 
 class Watch:
-    """What is noticed while a plan is played.
+    """What is noticed while a plan is executed.
 
     Args:
-        simulation: where it is played.
+        simulation: where it is executed.
         plan: the plan.
         position_tolerance: metres an object may be from its planned place without a remark.
         rotation_tolerance: radians an object may be turned from its planned place without a remark.
@@ -96,7 +96,7 @@ class Watch:
     # --- moments --------------------------------------------------------------------------------------------------
 
     def note_start(self) -> None:
-        """Compare the world with the plan's first scene, after it has come to rest and before the arm moves."""
+        """Compare the world with the plan's first scene, after it has settle and before the arm moves."""
         for name in self._simulation.objects:
             error = self._error(name)
             if error.position > _MOVED_AT_START or error.rotation > self._rotation_tolerance:

@@ -124,7 +124,7 @@ class Simulation:
 
         Args:
             scene: the scene.
-            q: (n_joints,) configuration; all zeros when left out.
+            q: (n_joints,) configuration; all zeros by default.
             robot: the arm, or the arms, whose hands press with a force; without one every joint is held at its
                 position.
             passive: joints that no motor holds, such as that of a drawer; they have friction.
@@ -328,7 +328,7 @@ class Simulation:
 
         Args:
             q: (n_joints,) wanted positions at this instant, radians or metres.
-            velocity: (n_joints,) wanted velocities until the next command; zeros when left out.
+            velocity: (n_joints,) wanted velocities until the next command; zeros by default.
         """
         self.client  # noqa: B018  raises when closed
         values = plain_numbers(q, "q")
@@ -340,7 +340,7 @@ class Simulation:
         Args:
             q: (n_joints,) a whole configuration.
             force: newtons.
-            robot: name of the arm; all arms when left out.
+            robot: name of the arm; all arms by default.
         """
         self.client  # noqa: B018  raises when closed
         values = plain_numbers(q, "q")

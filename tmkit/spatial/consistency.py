@@ -187,7 +187,7 @@ def position_covariance(pose: GaussianPose, *, point: ArrayLike = (0.0, 0.0, 0.0
 
     Args:
         pose: parent_from_child.
-        point: (3,) metres, in the child; its origin when left out. Far from the origin small turns move it far.
+        point: (3,) metres, in the child; its origin by default. Far from the origin small turns move it far.
     """
     x, y, z = plain_numbers(point, "point")
     moved = pose.mean.rotation @ np.hstack([np.eye(3), [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]])
@@ -203,7 +203,7 @@ def position_ellipsoid(
     Args:
         pose: parent_from_child.
         probability: of lying inside.
-        point: (3,) metres, in the child; its origin when left out.
+        point: (3,) metres, in the child; its origin by default.
 
     Raises:
         SceneError: a probability that is not between 0 and 1.

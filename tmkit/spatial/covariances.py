@@ -76,7 +76,7 @@ def covariance_root(covariance: Array) -> Array:
     """Return L (n, rank) with ``L @ L.T`` the covariance: eigenvectors times roots of eigenvalues, the greatest first.
 
     Eigenvalues below 1e-14 of the greatest are taken for zero; of a zero covariance L has no columns. Variances that
-    lie more than ten orders apart (a position that nobody knows, 1e9 m^2, beside an angle that is well known) are
+    lie more than ten orders apart (a position that it is unknown, 1e9 m^2, beside an angle that is well known) are
     scaled to ones before, so that the small do not vanish beside the great; what is below 1e-24 of the greatest is
     rounding.
     """

@@ -93,7 +93,7 @@ class PositionMeasurement:
     Attributes:
         position: (3,) metres, in the reference.
         covariance: (3, 3), m^2, in the reference's axes.
-        point: (3,) metres, in the target; its origin when left out.
+        point: (3,) metres, in the target; its origin by default.
     """
 
     position: Array
@@ -131,7 +131,7 @@ class BearingMeasurement:
     Attributes:
         direction: (3,) unit vector, in the reference.
         covariance: (2, 2), rad^2, of the angles along :attr:`axes`.
-        point: (3,) metres, in the target; its origin when left out.
+        point: (3,) metres, in the target; its origin by default.
     """
 
     direction: Array
@@ -211,7 +211,7 @@ class RangeMeasurement:
     Attributes:
         distance: metres, not negative.
         variance: m^2, not negative.
-        point: (3,) metres, in the target; its origin when left out.
+        point: (3,) metres, in the target; its origin by default.
     """
 
     distance: float

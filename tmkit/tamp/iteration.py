@@ -152,20 +152,20 @@ class PlanningRound:
 
     def _forbidden(self, cause: Cause, context: tuple[Fact, ...]) -> PreparedTask:
         """Return the task with a constraint, or with a narrower one where that would change nothing."""
-        lessons = [(cause.action, context), *with_equivalent(cause.action, context, cause, self.tree.domain)]
-        task = self.task.forbid(*lessons[0])
+        forbidden = [(cause.action, context), *with_equivalent(cause.action, context, cause, self.tree.domain)]
+        task = self.task.forbid(*forbidden[0])
         if task is self.task:
-            lessons = [(cause.action, tuple(cause.node.state))]
-            task = self.task.forbid(*lessons[0])
-        for action, facts in lessons[1:]:
+            forbidden = [(cause.action, tuple(cause.node.state))]
+            task = self.task.forbid(*forbidden[0])
+        for action, facts in forbidden[1:]:
             task = task.forbid(action, facts)
-        for action, facts in lessons:
+        for action, facts in forbidden:
             self.forbidden.setdefault(action, []).append(frozenset(facts))
         return task
 
 
 def _is_blocked(cause: Cause) -> bool:
-    """Tell whether a movable object was in the way of an action that does not name it."""
+    """Return whether a movable object was in the way of an action that does not name it."""
     scene = cause.node.scene
     blocking = (cause.frames or frozenset()).intersection(movable_frames(scene))
     return any(pddl_name(frame) not in cause.action.arguments for frame in blocking)

@@ -214,7 +214,7 @@ class _Descent:
         return [*sorted(expansion.children[:width], key=_step_length), *expansion.children[width:]]
 
     def _can_end(self, child: RefinementNode) -> bool:
-        """Tell whether a child of the last action leads to the end, and keep its step as it ends."""
+        """Return whether a child of the last action leads to the end, and keep its step as it ends."""
         if self.finish is None or len(self.levels) < len(self.skeleton):
             return True
         self.last_step = self.finish(child)

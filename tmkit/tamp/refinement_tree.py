@@ -107,7 +107,7 @@ class RefinementNode:
         q: (n_joints,) configuration.
         state: what holds there by the words of the domain.
         step: the action that led here with its motion; None at the root.
-        changed: frames whose edge this step changed, or that hang off a joint which it moved.
+        changed: frames whose edge this step changed, or that are children of a joint which it moved.
         key: 16 bytes that say how it was reached.
         scene_key: 16 bytes that are the same where the same actions with the same grasps and places led here: such
             nodes have one scene, but for rounding, and differ in where the arm is.
@@ -222,7 +222,7 @@ class RefinementTree:
         seed: seed of everything sampled.
         log: where failures are counted.
         clock: where time is counted.
-        sampling: who proposes grasps and placements; those of this package when left out.
+        sampling: samplers of grasps and placements; those of this package by default.
     """
 
     def __init__(

@@ -96,7 +96,7 @@ def _infeasibilities(context: PlanningContext) -> tuple[Infeasibility, ...]:
 
 
 def _may_be_held(context: PlanningContext, item: str | None) -> bool:
-    """Tell whether a sampler of the user's proposes the grasps of an object, of which a proof knows nothing."""
+    """Return whether a sampler of the user's proposes the grasps of an object, of which a proof knows nothing."""
     if item is None:
         return False
     return context.sampling.samplers.grasp_sampler(context.scene, item) is not sample_grasps

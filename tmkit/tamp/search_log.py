@@ -28,7 +28,7 @@ class SearchLog:
         iterations: iterations that were carried out.
         constraints: what was learned from failed skeletons.
         infeasibilities: why the goal is impossible, where the domain proved it.
-        lessons: what the last iteration forbade: by action, the facts under which.
+        forbidden: what the last iteration forbade: by action, the facts under which.
     """
 
     seconds_to_search: float
@@ -40,7 +40,7 @@ class SearchLog:
     iterations: int = 0
     constraints: list[LearnedConstraint] = field(default_factory=list)
     infeasibilities: tuple[Infeasibility, ...] = ()
-    lessons: dict[GroundAction, list[frozenset[Fact]]] = field(default_factory=dict)
+    forbidden: dict[GroundAction, list[frozenset[Fact]]] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:

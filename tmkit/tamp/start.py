@@ -1,7 +1,7 @@
 """Where a plan starts: a configuration within limits, free of collisions, with the hand closed on what it holds.
 
-A scene may begin with objects in the hands: movable frames that hang off the arms' tips. Then the fingers must be at
-the object; where the caller gives no configuration, they are closed on it here.
+A scene may begin with objects in the hands: movable frames that are children of the arms' tips. Then the fingers must
+be at the object; where the caller gives no configuration, they are closed on it here.
 
 Limits bind the joints of arms and hands. Where the other joints are, they stay; beyond their limits they get a warning.
 
@@ -37,7 +37,7 @@ def check_start(scene: SceneGraph, q: ArrayLike | None, *manipulators: Manipulat
 
     Args:
         scene: the scene at the start.
-        q: (n_joints,) configuration; when left out, all arms ready with open hands, or closed on what they hold.
+        q: (n_joints,) configuration; by default all arms ready with open hands, or closed on what they hold.
         manipulators: the arms.
 
     Raises:

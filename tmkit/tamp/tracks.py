@@ -143,7 +143,7 @@ class SearchTrack:
         round_ = PlanningRound(context, log, self._tree, task=task, number=number)
         ended = round_.run()
         if not self._has_relocations or ended.steps is not None:
-            log.lessons = round_.forbidden
+            log.forbidden = round_.forbidden
         if log.skeletons > before or ended.status is None:
             log.iterations += 1
         self._task = ended.kept
@@ -154,13 +154,13 @@ class SearchTrack:
     def repeats_what_failed(self) -> bool:
         """Whether all objects would bring nothing, since the constraints learned with fewer leave no task plan."""
         context, log = self.context, self.log
-        if not (self.is_whole and self.number == 0 and log.lessons):
+        if not (self.is_whole and self.number == 0 and log.forbidden):
             return False
         with log.clock.phase(PlanningPhase.TASK):
             task = self._prepared()
             if isinstance(task, ProvingTask) and task.is_goal_impossible():
                 return False
-            for action, contexts in log.lessons.items():
+            for action, contexts in log.forbidden.items():
                 for facts in contexts:
                     task = task.forbid(action, sorted(facts))
             return context.task_planner.search(task, time_limit=log.seconds_left()).status is TaskPlanStatus.UNSOLVABLE

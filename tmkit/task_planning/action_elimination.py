@@ -1,12 +1,12 @@
 """Plans without actions that serve nothing.
 
-Greedy searches return plans with steps that could be left out: a way home in the middle, something put down and taken
-up again. Each step costs a motion, so they are worth removing. Step by step from the front, an action is left out with
+Greedy searches return plans with steps that could be omitted: a way home in the middle, something put down and taken
+up again. Each step costs a motion, so they are worth removing. Step by step from the front, an action is omitted with
 all that can no longer be done without it; where the goal is still reached, they stay out (*action elimination*: Nakhost
 and Müller, "Action elimination and plan neighborhood graph search", ICAPS 2010).
 
 Invariants: what is returned is a subsequence of the plan, executable and reaching the goal; it is the plan itself when
-nothing can be left out. No action of it can be left out with all that can no longer be done without it. O(n^2)
+nothing can be omitted. No action of it can be omitted with all that can no longer be done without it. O(n^2)
 executions of actions a pass; passes go on until one removes nothing, mostly the second.
 """
 
@@ -33,7 +33,7 @@ def without_redundant_steps(
         problem: the task.
         steps: a plan for it.
         is_allowed: tells whether an action may be done in a state, for constraints that the problem does not have; all
-            may when left out.
+            may by default.
     """
     kept, left = tuple(steps), None
     while kept != left:
@@ -44,7 +44,7 @@ def without_redundant_steps(
 def _pass(
     problem: Problem, kept: tuple[GroundAction, ...], is_allowed: Callable[[GroundAction, State], bool] | None
 ) -> tuple[GroundAction, ...]:
-    """Return a plan without the actions that can be left out, each tried once from the front."""
+    """Return a plan without the actions that can be omitted, each tried once from the front."""
     state, index = problem.init, 0
     while index < len(kept):
         shorter = _executed(problem, state, kept[index + 1 :], is_allowed)

@@ -10,7 +10,7 @@ one array of integers, and moved along by adding a block's width. What they say:
   Domain-Specific Frame Axioms, 1987];
 * a derived variable differs from its initial value exactly if an axiom says so; those that depend on each other in
   circles are computed in as many rounds as there are of them;
-* a forbidden operator does not happen while the facts of the lesson hold: one clause, at every step;
+* a forbidden operator does not happen while the facts of the learned constraint hold: one clause, at every step;
 * of objects that are as good as each other, none is used before those that come first.
 
 "At most one operator" arranges the operators in a square, of which at most one row and one column is chosen [Chen, A

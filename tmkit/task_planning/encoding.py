@@ -312,7 +312,7 @@ def _levelled(action: Action) -> Effect:
 
 
 def _is_nested(effect: Effect, *, inside: bool = False) -> bool:
-    """Tell whether there is a universal effect inside a conditional or universal one."""
+    """Return whether there is a universal effect inside a conditional or universal one."""
     match effect:
         case EffectAnd(parts):
             return any(_is_nested(part, inside=inside) for part in parts)

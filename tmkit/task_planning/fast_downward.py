@@ -105,7 +105,8 @@ class FastDownward(TaskPlanner[TranslatedTask]):
     def optimal(cls) -> FastDownward:
         """Return a planner whose plans are as short as possible or, by the problem's metric, as cheap.
 
-        It proves that, which takes long: it is for a dozen steps or so. With lessons too a plan is the best there is.
+        It proves that, which takes long: it is for a dozen steps or so. With learned constraints too a plan is the best
+            there is.
         """
         return cls(first_search=OPTIMAL_SEARCH, follow_up_searches=(), general_search=_PROVING_SEARCH, encoding="split")
 

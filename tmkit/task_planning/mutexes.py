@@ -47,7 +47,7 @@ class _Rule:
 
 
 def is_goal_impossible(task: SasTask) -> bool:
-    """Tell whether some two of the goal's facts can be proved never to hold together; False proves nothing.
+    """Return whether some two of the goal's facts can be proved never to hold together; False proves nothing.
 
     Args:
         task: the translated task, patched or not.

@@ -110,7 +110,7 @@ class ProvingTask(Protocol):
     """A prepared task that can sometimes tell without a search that there is no plan. Not every one can."""
 
     def is_goal_impossible(self) -> bool:
-        """Tell whether it is proved that the goal holds in no reachable state; False proves nothing."""
+        """Return whether it is proved that the goal holds in no reachable state; False proves nothing."""
         ...
 
 

@@ -72,7 +72,7 @@ def _cases(
 
 
 def _excluded(pair: Pair, needs: Mapping[int, int], excluding: Mapping[Pair, frozenset[int]]) -> bool:
-    """Tell whether a value cannot hold together with what is needed."""
+    """Return whether a value cannot hold together with what is needed."""
     groups = excluding.get(pair, _NONE)
     return any(need != pair and groups & excluding.get(need, _NONE) for need in needs.items())
 

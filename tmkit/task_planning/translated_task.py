@@ -2,11 +2,11 @@
 
 The idea: translating PDDL costs more than searching, and what the motion planner learns ("this placement cannot be
 reached while that block stands there") is about ground actions and facts. So the task is translated once
-(:mod:`tmkit.task_planning.sas`), and each lesson patches the result.
+(:mod:`tmkit.task_planning.sas`), and each learned constraint patches the result.
 
 :meth:`TranslatedTask.forbid` says that an action must not be done while certain facts hold. It adds one two-valued
 derived variable per context, with one axiom ``context -> blocked``, and the precondition *not blocked* to the
-action's operators. No operator is split and nothing else changes, so many lessons stay cheap; but the search must be
+action's operators. No operator is split and nothing else changes, so many learned constraints stay cheap; but the search must be
 one that takes axioms. For those that do not, such as optimal search with landmarks, a task may have its operators taken
 apart instead (:mod:`tmkit.task_planning.splitting`).
 """
@@ -46,7 +46,7 @@ class TranslatedTask(SasTask):
     encoding: Literal["auto", "axioms", "split"] = "auto"
 
     def is_goal_impossible(self) -> bool:
-        """Tell whether some two of the goal's facts can be proved never to hold together; False proves nothing."""
+        """Return whether some two of the goal's facts can be proved never to hold together; False proves nothing."""
         return is_goal_impossible(self)
 
     # --------------------------------------------------------------------------------------------------- forbidding

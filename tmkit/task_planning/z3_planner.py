@@ -3,7 +3,7 @@
 The idea: "there is a plan of h steps" is a formula (:mod:`tmkit.task_planning.clauses`), and a solver says whether it
 can be satisfied. The horizon h grows until it can. It begins where no shorter plan can be, by a bound that needs no
 search (:mod:`tmkit.task_planning.landmark_bounds`); what was proved about short horizons is remembered along with the
-task, and stays true when more is forbidden. A lesson is a clause at every step, so it holds whatever the horizon.
+task, and stays true when more is forbidden. A learned constraint is a clause at every step, so it holds whatever the horizon.
 
 No horizon proves that there is *no* plan. That is said only when the goal is beyond reach even in a relaxed task, when
 two of its facts can never meet, or when all reachable states have been looked at, some of which is done after each
@@ -67,8 +67,8 @@ class SmtTask:
     """A translated task and what has been forbidden in it: what :class:`Z3Planner` searches.
 
     Attributes:
-        translation: the task, with the lessons in it.
-        lessons: the actions that are forbidden, each with the facts in whose presence it is.
+        translation: the task, with the learned constraints in it.
+        learned constraints: the actions that are forbidden, each with the facts in whose presence it is.
     """
 
     translation: TranslatedTask
@@ -95,7 +95,7 @@ class SmtTask:
         return SmtTask(translation, (*self.lessons, (action, facts)), _Proved(self._proved))
 
     def is_goal_impossible(self) -> bool:
-        """Tell whether some two of the goal's facts can be proved never to hold together; False proves nothing."""
+        """Return whether some two of the goal's facts can be proved never to hold together; False proves nothing."""
         return self.translation.is_goal_impossible()
 
 
@@ -131,7 +131,7 @@ class Z3Planner(TaskPlanner[SmtTask]):
         """Search for a shortest plan.
 
         Args:
-            task: the task, from :meth:`prepare`, with lessons or without.
+            task: the task, from :meth:`prepare`, with learned constraints or without.
             time_limit: seconds after which to give up.
 
         Returns:
@@ -242,7 +242,7 @@ class _Beside:
         self._contexts: list[Any] = []
 
     def check(self, text: str, *, work: int, seconds: float) -> _Answer:
-        """Say whether clauses in DIMACS format can be satisfied."""
+        """Set whether clauses in DIMACS format can be satisfied."""
         with ThreadPoolExecutor(1) as pool:
             done = pool.submit(self._check, text, work, max(1, int(min(1000 * seconds, 2**31))))
             try:

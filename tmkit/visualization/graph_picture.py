@@ -70,7 +70,7 @@ def try_edge(
         kind: ``pose`` or ``twist``.
         tail: the reference.
         head: what stands, or moves, relative to it.
-        value: of the edge; none of a pose or of a twist when left out.
+        value: of the edge; none of a pose or of a twist by default.
         rule: the name of the rule, where the scene's error does not have it.
 
     Raises:

@@ -32,7 +32,7 @@ _DIRECTIONS = 6
 
 
 def require_plots(path: str | Path) -> Path:
-    """Prove that a plot can be drawn into a file of this name, without drawing it.
+    """Check that a plot can be drawn into a file of this name, without drawing it.
 
     Raises:
         OutputError: the name does not end in ``.png``.

@@ -111,10 +111,10 @@ def relation_drawing(
         azimuth: of the direction from which one looks, radians about z from x.
         elevation: of that direction above the plane of x and y, radians; pi / 2 looks from above, x to the right when
             the azimuth is -pi / 2.
-        size: metres to which triads, outlines and arrows are in proportion; the extent of the frames when left out.
+        size: metres to which triads, outlines and arrows are in proportion; the extent of the frames by default.
         frames: others that are drawn in grey, to tell where one is.
         title: above the drawing.
-        caption: lines below it; the relations in the papers' notation when left out.
+        caption: lines below it; the relations in the papers' notation by default.
 
     Raises:
         UnknownNameError: a frame that is not in the scene.

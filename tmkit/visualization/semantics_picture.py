@@ -37,7 +37,7 @@ def semantics_drawing(coord: Coord, *, title: str | None = None) -> Drawing:
 
     Args:
         coord: the coordinates, of any relation.
-        title: above the drawing; the coordinates in the papers' notation when left out.
+        title: above the drawing; the coordinates in the papers' notation by default.
 
     Returns:
         A drawing whose caption says what each word is.

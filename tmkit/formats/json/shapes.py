@@ -6,7 +6,7 @@ is not checked.
 
 * A mesh is written by the ``package://`` URI it came from when that still leads to the same content, else with its
   arrays.
-* A point cloud has a ``radius`` and ``points``, a height field a ``size``, a ``floor`` (null or left out: the default
+* A point cloud has a ``radius`` and ``points``, a height field a ``size``, a ``floor`` (null or omitted: the default
   of :func:`~tmkit.graph.HeightField`) and ``heights``, with the number of ``columns``.
 * Arrays are base64 of little-endian 64-bit floats and 32-bit integers. Points and heights may also be lists of rows,
   or be replaced by a ``file`` beside the scene (see :mod:`tmkit.formats.mesh.array_files`); for a picture of heights,

@@ -230,7 +230,7 @@ def _unprocessed(data: bytes, kind: str) -> dict[str, Any]:
     """Return what trimesh's reader of a format makes, marked to be left as it is.
 
     ``trimesh.load_scene(..., process=False)`` does not hand the wish on to files of several parts: their vertices would
-    be merged, and those that are not finite left out, before anybody sees them.
+    be merged, and those that are not finite omitted, before anybody sees them.
     """
     from trimesh.exchange.load import mesh_loaders
 
@@ -269,7 +269,7 @@ def _moved(
 def _plain_collada(path: Path, data: bytes) -> tuple[bytes, float]:
     """Return a COLLADA file without everything but its geometry, and the metres in one of its units.
 
-    Looks are left out because a broken reference to a texture would otherwise take the geometry with it.
+    Looks are omitted because a broken reference to a texture would otherwise take the geometry with it.
     """
     from lxml import etree
 

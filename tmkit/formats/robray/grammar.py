@@ -238,7 +238,7 @@ class SourceText:
         Args:
             path: the file.
             folders: where else meshes are looked for.
-            limit: bytes that it may have, with those read ``before``; left out, the default of robray files.
+            limit: bytes that it may have, with those read ``before``; by default the default of robray files.
             before: bytes of the files that were read before it for the same scene.
 
         Raises:

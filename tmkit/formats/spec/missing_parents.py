@@ -24,7 +24,7 @@ def with_missing_parents(drafts: Sequence[SceneSpecification], *, note: Note) ->
 
     Args:
         drafts: what the files say.
-        note: is told of every root added and every pair left out.
+        note: is told of every root added and every pair omitted.
     """
     frames = [frame for draft in drafts for frame in draft.frames]
     known = {WORLD, *(frame.name for frame in frames), *(alias for frame in frames for alias in frame.aliases)}

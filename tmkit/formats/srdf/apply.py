@@ -5,7 +5,7 @@ for the reason that the file gives, and for each link of ``<disable_default_coll
 frames of the load (reason ``unchecked``), but for those of ``<enable_collisions>``. A pair that is allowed already,
 since a joint joins the two, keeps its first reason.
 
-Public SRDF files name links that their robot lacks. Such pairs are left out, with one remark for each kind of name.
+Public SRDF files name links that their robot lacks. Such pairs are omitted, with one remark for each kind of name.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Read are ``<group>`` (of joints, links, chains and groups), ``<group_state>``, ``<end_effector>``, ``<virtual_joint>``,
 ``<passive_joint>``, ``<disable_collisions>``, ``<disable_default_collisions>`` and ``<enable_collisions>``. What other
 programs put into these files (grippers of HPP, rotors of pinocchio, feet of humanoids, sphere approximations) is left
-out with a remark, and so is an element that nobody knows, with the nearest known name: it may be a slip of the pen.
+out with a remark, and so is an element that it is unknown, with the nearest known name: it may be a slip of the pen.
 
 An attribute that is missing or no number is refused with file and line, and so are two groups of one name. Names of
 links and joints are not looked up here; see :mod:`tmkit.formats.srdf.values`.
@@ -49,10 +49,10 @@ def read_srdf(path: str | os.PathLike[str], *, note: Note | None = None) -> Robo
 
     Args:
         path: the file.
-        note: takes the remarks on what is left out; without it, they are logged as warnings.
+        note: takes the remarks on what is omitted; without it, they are logged as warnings.
 
     Returns:
-        What the file says; its ``remarks`` list what was left out.
+        What the file says; its ``remarks`` list what was omitted.
 
     Raises:
         MissingFileError: there is no such file; the nearest name is given.

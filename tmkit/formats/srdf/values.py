@@ -130,7 +130,7 @@ class RobotSemantics:
         unchecked_links: links that are checked against no other, but for the pairs in ``enabled``.
         enabled: pairs that are checked although one of the two is in ``unchecked_links``.
         source: the file, or what else to call the origin in errors.
-        remarks: what the reader left out, each with its place.
+        remarks: what the reader omitted, each with its place.
 
     Raises:
         SceneError: two groups, two end effectors or two states of a group have one name.

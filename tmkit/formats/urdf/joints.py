@@ -11,7 +11,7 @@ one, with frames between them, all named after it; so a configuration has one nu
 * ``spherical`` ``J``, an extension of Bullet: ``J/x``, ``J/y`` and ``J/z`` turn about those axes, in this order.
 
 What other tools overlook is mended with a remark: a revolute or prismatic joint without limits, or with the lower
-above the upper (Bullet's way of saying so), is unlimited; of two limits, the one left out is 0, as the format has it; a
+above the upper (Bullet's way of saying so), is unlimited; of two limits, the one omitted is 0, as the format has it; a
 joint that mimics one that is not there moves by itself.
 """
 

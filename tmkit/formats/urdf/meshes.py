@@ -1,7 +1,7 @@
 """Meshes of robot descriptions, looked at before the robot is built.
 
-What cannot be read is reported where it is named: a visual mesh is left out, with a remark; a collision mesh is
-refused, or left out as well when the user wants only those that are available. A collision mesh without any thickness
+What cannot be read is reported where it is named: a visual mesh is omitted, with a remark; a collision mesh is
+refused, or omitted as well when the user wants only those that are available. A collision mesh without any thickness
 has no hull, so it gets one (:func:`tmkit.formats.mesh.frustum.thickened`), with a remark; its picture stays as it is.
 """
 

@@ -1,7 +1,7 @@
 """Robot descriptions in URDF.
 
 A link becomes a frame of the same name on a body of the same name; a joint becomes the edge between two such frames,
-see :mod:`tmkit.formats.urdf.joints`. The one root link hangs off ``world`` without moving, unless it is called
+see :mod:`tmkit.formats.urdf.joints`. The one root link is a child of ``world`` without moving, unless it is called
 ``world`` itself. Joints are in the order of the file. Shapes and looks are in :mod:`tmkit.formats.urdf.shapes`.
 
 A link of mass 0 has no inertia at all: such numbers stand for "no mass given". An ``<inertial>`` without a mass is left
@@ -55,7 +55,7 @@ def read_urdf(path: Path, *, packages: PackageResolver, note: Note = unheard) ->
     Args:
         path: the file.
         packages: where ``package://`` URIs lead.
-        note: takes the remarks about what is mended or left out.
+        note: takes the remarks about what is mended or omitted.
 
     Raises:
         FileFormatError: the description is wrong.
@@ -181,7 +181,7 @@ def _inertia(inertial: XmlElement) -> InertiaSpec | None:
 
 
 def _moments(matrix: XmlElement) -> Moments:
-    """Return the six numbers of an inertia matrix; those off its diagonal may be left out."""
+    """Return the six numbers of an inertia matrix; those off its diagonal may be omitted."""
     ixx, ixy, ixz = matrix.number("ixx"), matrix.number("ixy", 0.0), matrix.number("ixz", 0.0)
     return ixx, ixy, ixz, matrix.number("iyy"), matrix.number("iyz", 0.0), matrix.number("izz")
 

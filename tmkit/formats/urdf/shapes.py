@@ -2,9 +2,9 @@
 
 Shapes keep their origins; a visual and a collision shape that are the same thing in the same place become one shape
 with both purposes. Two extensions of Bullet are read: a ``capsule``, and a ``plane``, the half space below it. A
-shape of size 0 is no shape and is left out with a remark, like Bullet's ``cdf`` (a field of distances, for
+shape of size 0 is no shape and is omitted with a remark, like Bullet's ``cdf`` (a field of distances, for
 collision only). Looks never keep a robot from loading: a material that is defined nowhere, or whose colour is none,
-leaves the colour open, with a remark too; a visual mesh that is missing or broken is left out, with a remark. Textures
+leaves the colour open, with a remark too; a visual mesh that is missing or broken is omitted, with a remark. Textures
 are not looked at. A collision mesh that is missing or broken is refused, unless the user wants only those that are
 available, or none.
 """
@@ -136,7 +136,7 @@ def with_advice(error: MeshError, place: SourceLocation) -> MeshError:
 
 
 def _shape(purpose: XmlElement, packages: PackageResolver) -> GeometrySpec | None:
-    """Return the shape of a ``<visual>`` or ``<collision>`` in its place, ``None`` for one that is left out."""
+    """Return the shape of a ``<visual>`` or ``<collision>`` in its place, ``None`` for one that is omitted."""
     geometry = purpose.needed("geometry")
     readers: dict[str, Callable[[XmlElement], PrimitiveSpec | None]]
     readers = {"box": _box, "cylinder": _round, "capsule": _round, "sphere": _sphere}

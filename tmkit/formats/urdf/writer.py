@@ -6,7 +6,7 @@ lacks, are written as OBJ files beside the description, one file for each conten
 point clouds by a cube around each ball. Capsules and planes are written in Bullet's words.
 
 URDF says less than a scene: frames of one body become links that fixed joints join (the mass is on the first of them),
-a revolute joint without any limit becomes continuous, and classes and allowed pairs are left out.
+a revolute joint without any limit becomes continuous, and classes and allowed pairs are omitted.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def urdf_from_scene(scene: SceneGraph, root: str, *, name: str = "robot", exclud
         scene: the scene.
         root: the frame that becomes the root link.
         name: of the robot.
-        exclude: frames that are left out, each with its whole subtree.
+        exclude: frames that are omitted, each with its whole subtree.
 
     Raises:
         UnknownNameError: no such frame.
@@ -108,7 +108,7 @@ def write_urdf(
         root: the frame that becomes the root link.
         folder: where to write; it is made when it is not there.
         name: of the robot and of the file.
-        exclude: frames that are left out, each with its whole subtree.
+        exclude: frames that are omitted, each with its whole subtree.
 
     Returns:
         The path of the URDF file.

@@ -2,7 +2,7 @@
 
 :func:`tree_text` is for terminals, logs and error reports, :func:`tree_html` is what a notebook shows for a scene, and
 :func:`tree_svg` draws the tree with its joints. All three show the same outline of a scene: the top of the tree first,
-no more frames than stay readable, and a count of what is left out; so a scene of a hundred thousand frames is shown as
+no more frames than stay readable, and a count of what is omitted; so a scene of a hundred thousand frames is shown as
 quickly and as briefly as one of a hundred. Nothing recurses, and names are shown as what they are, never as markup.
 """
 

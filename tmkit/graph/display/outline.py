@@ -30,7 +30,7 @@ _CLASSES_SHOWN = 6
 
 @dataclass(frozen=True)
 class Row:
-    """One line of an outline: a frame, or in its place the number of those left out.
+    """One line of an outline: a frame, or in its place the number of those omitted.
 
     ``parent`` is the frame above; ``continues`` tells of each level, from the first below the top, whether more
     siblings follow there.
@@ -59,7 +59,7 @@ class Outline:
     more: dict[str | None, int]
 
     def rows(self) -> Iterator[Row]:
-        """Yield the lines from top to bottom; what was left out below a frame comes last of its children."""
+        """Yield the lines from top to bottom; what was omitted below a frame comes last of its children."""
         waiting = self._rows_below(None, self.tops, ())
         while waiting:
             row = waiting.pop()

@@ -75,12 +75,12 @@ def tree_svg(
 ) -> str:
     """Return a drawing of the tree of a scene, as the text of an SVG file.
 
-    Lines are coloured by the type of joint; movable frames and surfaces are marked; what is left out is counted. O(n).
+    Lines are coloured by the type of joint; movable frames and surfaces are marked; what is omitted is counted. O(n).
 
     Args:
         scene: the version that is drawn.
-        frame: the frame on the left; all roots when left out.
-        depth: levels beside it that are drawn; 32 when left out.
+        frame: the frame on the left; all roots by default.
+        depth: levels beside it that are drawn; 32 by default.
         max_frames: how many frames are drawn at most, those near the roots first.
         max_children: how many children of one frame are drawn at most.
 

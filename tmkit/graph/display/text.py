@@ -32,8 +32,8 @@ def tree_text(
 
     Args:
         scene: the version that is shown.
-        frame: the frame at the top; all roots when left out.
-        depth: levels below the top that are shown; 32 when left out, and what lies deeper is counted.
+        frame: the frame at the top; all roots by default.
+        depth: levels below the top that are shown; 32 by default, and what lies deeper is counted.
         q: configuration (n_joints,): joints are shown with their values and frames with their place, in metres, in
             the axes of their root.
         max_frames: how many frames are shown at most, the upper levels first.

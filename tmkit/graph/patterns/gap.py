@@ -8,7 +8,7 @@ asks for the farthest point the other way, and goes on until that brings the hul
 
 The nearest point of a simplex of at most four points is found by trying every subset: that of the subset's plane, when
 it lies inside. Fifteen small systems are more than cleverness would need, and have no special cases; degenerate subsets
-are left out. Source: Gilbert, Johnson, Keerthi, "A fast procedure for computing the distance between complex objects in
+are omitted. Source: Gilbert, Johnson, Keerthi, "A fast procedure for computing the distance between complex objects in
 three-dimensional space", IEEE J. Robotics and Automation 4(2), 1988.
 """
 

@@ -53,7 +53,7 @@ class Part:
     Args:
         name: what matches and relations call it.
         classes: all classes that the frame must have.
-        shape: the kind of shape that must be on the frame, such as ``box``; any, or none at all, when left out.
+        shape: the kind of shape that must be on the frame, such as ``box``; any, or none at all, by default.
         dimensions: smallest and largest value of each dimension of that shape in metres, in the shape's own order (a
             box has x, y, z; what is round a radius, and a length unless it is a sphere; a mesh has none). A box fits in
             any order of its axes. One shape on the frame that fits is enough.
@@ -290,7 +290,7 @@ def _order_conditions(pattern: Pattern) -> Iterable[tuple[int, int]]:
 
 
 def _has_symmetry(conditions: Sequence[Condition], looks: Sequence[object], *, fixed: int, image: int) -> bool:
-    """Tell whether a symmetry keeps the first ``fixed`` roles in place and takes the next to ``image``."""
+    """Return whether a symmetry keeps the first ``fixed`` roles in place and takes the next to ``image``."""
     count = len(looks)
     said = {condition.renamed(range(count)) for condition in conditions}
     complete_at: list[list[Condition]] = [[] for _ in range(count)]  # conditions by the later of their roles

@@ -53,7 +53,7 @@ class PlacedScene:
 
     Args:
         scene: the version.
-        q: configuration (n_joints,); may be left out when the scene has no joints, or nothing asks for a place.
+        q: configuration (n_joints,); may be omitted if the scene has no joints, or nothing asks for a place.
         up: (3,) direction against gravity, in the axes of the root.
 
     Raises:

@@ -48,7 +48,7 @@ class _Placed(Relation):
                 raise SceneError(f"{type(self).__name__}: {entry.name} is a finite number from 0, not {value}")
 
     def holds(self, placed: PlacedScene, a: str, b: str) -> bool:
-        """Tell whether the relation holds between two frames."""
+        """Return whether the relation holds between two frames."""
         return placed.are_related(a, b) and self._holds(placed, a, b)
 
     @abstractmethod

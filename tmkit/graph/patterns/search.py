@@ -45,7 +45,7 @@ def find_structure(
     Args:
         scene: where to look.
         pattern: what to look for.
-        q: configuration (n_joints,) at which places are taken; may be left out when the scene has no joints, or no
+        q: configuration (n_joints,) at which places are taken; may be omitted if the scene has no joints, or no
             relation of the pattern asks for places.
         up: (3,) direction against gravity, in the axes of the root, for relations such as ``Above``.
 
@@ -117,7 +117,7 @@ class _Search:
         return narrowed
 
     def _question(self, role: int, other: int) -> Hashable:
-        """Return what is asked of frames for another role once a role is played: equal where it is the same."""
+        """Return what is asked of frames for another role once a role is filled: equal where it is the same."""
         order = ((role, other) in self._order) - ((other, role) in self._order)
         asked = self._between.get((role, other), ())
         return order, tuple((condition.relation.meaning, condition.a == role) for condition in asked)

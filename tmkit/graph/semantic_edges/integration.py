@@ -39,7 +39,7 @@ def integrate(scene: SceneGraph, dt: float) -> SceneGraph:
     """Return the scene after a time in which every body moves by its twist, constantly.
 
     Each edge of poses between two bodies moves by the twist of the one relative to the other, where twist edges tell
-    it. What has no twist relative to what it hangs off goes along with that. O(n) where there are twists.
+    it. What has no twist relative to its parent goes along with that. O(n) where there are twists.
 
     The covariances of the poses grow by those of the twists, and all correlations stay: of edges that one twist moves,
     and of the twist with what it has moved. ``integrate(a).integrate(b)`` knows as much as ``integrate(a + b)``.
@@ -133,7 +133,7 @@ def finite_difference(
         earlier: the scene as it was.
         later: the scene ``dt`` seconds later. No frame turned by half a turn or more.
         dt: seconds, not zero.
-        frames: the frames whose twists relative to the bodies that they hang off are wanted. When left out, those that
+        frames: the frames whose twists relative to the bodies that they hang off are wanted. By default those that
             have such a twist, and those that moved.
 
     Returns:
@@ -143,8 +143,9 @@ def finite_difference(
 
     Raises:
         UnknownNameError: a frame is not in both versions.
-        SceneError: a frame hangs off something else than before, is a root, sits on the body that it hangs off, or has
-            a joint; or the rules of twist edges forbid the edge, as where it has a twist relative to another body.
+        SceneError: a frame is a child of something else than before, is a root, sits on the body that it is a child of,
+            or has a joint; or the rules of twist edges forbid the edge, as where it has a twist relative to another
+            body.
         SemanticError: no time went by.
     """
     dt = elapsed(dt)

@@ -32,7 +32,8 @@ def add_pose(
 ) -> SceneGraph:
     """Return the scene with the pose of one frame relative to another as an edge.
 
-    The frame must be the root of its tree; where it hangs off the same reference frame already, its pose is changed.
+    The frame must be the root of its tree; where it is a child of the same reference frame already, its pose is
+    changed.
 
     Args:
         scene: the scene, which has both frames on the bodies that the pose names.
@@ -46,7 +47,7 @@ def add_pose(
         SemanticError: a frame is not on the body that the pose names; or the conversion is not possible.
         SceneError: the frame has another parent; a body would have two paths; or the pose would move inside a body.
             The attribute ``rule`` has the name of the rule, such as ``PE3``.
-        CycleError: the reference frame hangs off the frame.
+        CycleError: the reference frame is a child of the frame.
     """
     require_conflict_answer(on_conflict)
     check_names(scene, coord_of(pose, SemanticPose, "add_pose"))

@@ -75,7 +75,7 @@ def relate(
         coord: what is asked for: coordinates of a position, orientation, pose, linear velocity, angular velocity or
             twist, whose names are frames and bodies of the scene. The point of a velocity is a frame of the body, or
             of the reference body: the point that is there for the instant.
-        representation: the form of the numbers; when left out a position vector, a rotation matrix, vector and matrix
+        representation: the form of the numbers; by default a position vector, a rotation matrix, vector and matrix
             (a rotation vector instead of the matrix where the axes are not those of the reference frame), or a
             six-vector.
         q: (n_joints,) configuration; needed where a joint is on the way.
@@ -303,7 +303,7 @@ def transport(
         scene: the scene, whose poses join the frames.
         wrench: the wrench.
         point: frame about whose origin the moment is wanted, on the body that the wrench acts on.
-        axes: frame of expression; that of the wrench when left out.
+        axes: frame of expression; that of the wrench by default.
         q: (n_joints,) configuration, where a joint is on the way to the axes.
 
     Raises:

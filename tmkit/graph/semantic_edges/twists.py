@@ -48,7 +48,7 @@ def add_twist(
             frame of the body, or of the reference body: the point that is there for the instant.
         covariance: (6, 6) of the linear velocity of that point and the angular velocity, in those axes, m/s and rad/s,
             symmetric positive semi-definite; it is brought to the frame like the twist. None or zero: exact.
-        frame: the frame that the edge leads to; that of the twist's point when left out.
+        frame: the frame that the edge leads to; that of the twist's point by default.
         q: (n_joints,) configuration for the conversion, where a joint is on the way.
         on_conflict: whether a twist that is refused is to be tried the other way round: as that of a frame of the
             reference body.
@@ -103,7 +103,7 @@ def set_twist(
         scene: the scene.
         twist: the twist, as for :func:`add_twist`.
         covariance: as for :func:`add_twist`; what was known of the error of the old value is gone.
-        frame: the frame that the edge leads to; that of the twist's point when left out.
+        frame: the frame that the edge leads to; that of the twist's point by default.
         q: (n_joints,) configuration for the conversion, where a joint is on the way.
 
     Raises:

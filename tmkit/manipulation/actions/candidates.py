@@ -41,7 +41,7 @@ class ActionContext:
         q: (n_joints,) configuration before the action.
         rng: random generator for sampled choices, seeded for this visit.
         sampling: the samplers of the planning run; None outside one.
-        arms: works out the motions of each arm, by name; the first is the one that acts when nobody says which.
+        arms: works out the motions of each arm, by name; the first is the one that acts by default.
         asked: objects and supports for which placements were asked for so far, in this visit.
     """
 
@@ -116,8 +116,8 @@ class Pick:
     Attributes:
         item: frame of the object.
         grasp: how to hold it.
-        robot: name of the arm; the first when left out.
-        lift: metres by which it is lifted straight up before it goes elsewhere; 6 cm when left out.
+        robot: name of the arm; the first by default.
+        lift: metres by which it is lifted straight up before it goes elsewhere; 6 cm by default.
         slip: the covariance that the closing hand adds, as :func:`tmkit.plans.covariance_rows` gives it.
     """
 
@@ -147,10 +147,10 @@ class Place:
 
     Attributes:
         item: frame of the object.
-        support: frame that it comes to rest on.
+        support: frame that it settles on.
         pose: support_from_item.
-        robot: name of the arm; the first when left out.
-        lift: metres from above by which it is lowered straight down; 6 cm when left out.
+        robot: name of the arm; the first by default.
+        lift: metres from above by which it is lowered straight down; 6 cm by default.
         slip: the covariance that the opening hand adds, as :func:`tmkit.plans.covariance_rows` gives it.
     """
 
@@ -200,7 +200,7 @@ class MoveTo:
     Attributes:
         joints: where to go, radians or metres by joint of the arm; joints that are not named stay.
         name: what to call the place, for the plan and for failures.
-        robot: name of the arm; the first when left out.
+        robot: name of the arm; the first by default.
     """
 
     joints: Mapping[str, float]

@@ -41,7 +41,7 @@ class Handover:
     """Give a held object to another arm.
 
     Attributes:
-        item: frame of the object, which hangs off the giver's hand.
+        item: frame of the object, which is a child of the giver's hand.
         giver: name of the arm that holds it.
         taker: name of the arm that takes it.
         grasp: how the taker holds it.

@@ -36,7 +36,7 @@ class Look:
     Attributes:
         item: frame of the object.
         camera: frame of class ``camera``.
-        robot: name of the arm that carries the camera, should one do so; the first when left out.
+        robot: name of the arm that carries the camera, should one do so; the first by default.
     """
 
     item: str

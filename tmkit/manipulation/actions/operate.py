@@ -5,7 +5,7 @@ its value to the wanted one while the tool keeps its pose relative to the handle
 small steps of the joint, each from the configuration of the last one, and where the straight line in joint space
 between two steps strays, a step is put between. At the end the hand opens and leaves straight backwards.
 
-Nothing changes its parent: what lies in a drawer hangs off it and comes along. The joint's value is in the
+Nothing changes its parent: the objects in a drawer are its children and move along. The joint's value is in the
 configuration, where planner, checker and plan files find it.
 
 Invariants: as for :class:`tmkit.manipulation.ArmMotion`; along the path the tool strays from its place at the handle by
@@ -49,8 +49,8 @@ class Operate:
         handle: frame of the handle, rigidly joined to the frame on the joint.
         to: where the joint is to go, metres or radians.
         grasp: how to hold the handle.
-        joint: the joint; when left out, the one that carries the handle.
-        robot: name of the arm; the first when left out.
+        joint: the joint; by default the one that carries the handle.
+        robot: name of the arm; the first by default.
     """
 
     handle: str

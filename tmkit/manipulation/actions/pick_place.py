@@ -69,9 +69,9 @@ class ArmMotion:
     Args:
         manipulator: the arm.
         budget: how hard to try.
-        rules: what may touch while this arm acts; when left out, those that hold wherever a plan starts.
+        rules: what may touch while this arm acts; by default those that hold wherever a plan starts.
         clock: where time is counted.
-        motion_planner: what finds paths between configurations; the core's RRT-Connect when left out.
+        motion_planner: what finds paths between configurations; the core's RRT-Connect by default.
     """
 
     def __init__(
@@ -105,8 +105,8 @@ class ArmMotion:
             item: frame of the object.
             grasp: how to hold it.
             seed: seed of all searches.
-            lift: metres by which it is lifted straight up; those of the budget when left out.
-            slip: the covariance that the closing hand adds; none when left out.
+            lift: metres by which it is lifted straight up; those of the budget by default.
+            slip: the covariance that the closing hand adds; none by default.
 
         Yields:
             Refinements, and failures in between.
@@ -140,14 +140,14 @@ class ArmMotion:
         """Yield motions that place the held object, one for each way to reach the place.
 
         Args:
-            scene: the scene before, in which the object hangs off the hand.
+            scene: the scene before, in which the object is a child of the hand.
             q: (n_joints,) configuration before.
             item: frame of the object.
-            support: frame that it comes to rest on.
+            support: frame that it settles on.
             pose: support_from_item, at rest.
             seed: seed of all searches.
-            lift: metres by which it is lowered straight down; those of the budget's lift when left out.
-            slip: the covariance that the opening hand adds; none when left out.
+            lift: metres by which it is lowered straight down; those of the budget's lift by default.
+            slip: the covariance that the opening hand adds; none by default.
 
         Yields:
             Refinements, and failures in between.
@@ -328,9 +328,9 @@ def arm_motions(
     Args:
         manipulators: the arms.
         budget: how hard to try.
-        rules: what may touch, whichever of them acts; when left out, what holds wherever a plan starts.
+        rules: what may touch, whichever of them acts; by default what holds wherever a plan starts.
         clock: where time is counted.
-        motion_planner: what finds paths between configurations; the core's RRT-Connect when left out.
+        motion_planner: what finds paths between configurations; the core's RRT-Connect by default.
     """
     if rules is None:
         rules = CollisionRules(manipulators[0], others=tuple(manipulators[1:]))

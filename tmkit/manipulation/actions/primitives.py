@@ -116,7 +116,7 @@ class MotionPieces:
     Args:
         manipulator: the arm.
         budget: how hard to try.
-        rules: what may touch; when left out, those that hold wherever a plan starts.
+        rules: what may touch; by default those that hold wherever a plan starts.
         clock: where time is counted.
         motion_planner: what finds paths between configurations.
     """
@@ -254,7 +254,7 @@ class MotionPieces:
             phase: where it happens.
             start: (n_joints,) configuration at the bottom.
             what: what is being tried, for failures.
-            height: metres; those of the budget when left out.
+            height: metres; those of the budget by default.
         """
         root_from_tool = self._tool(phase, start)
         rise = np.array([0.0, 0.0, self.budget.lift if height is None else height])

@@ -119,7 +119,7 @@ class Load:
 
     @classmethod
     def of(cls, scene: SceneGraph, item: str, *, manipulator: Manipulator, tool_from_item: Pose, rim: float) -> Load:
-        """Return an object of a scene, with all that hangs off it, as a load.
+        """Return an object of a scene, with its descendants, as a load.
 
         Args:
             scene: the scene.

@@ -64,7 +64,7 @@ def grasps_of(
         scene: the scene with the object.
         item: frame of the object.
         manipulator: the arm whose hand grasps.
-        rng: for what is sampled; seeded by 0 when left out.
+        rng: for what is sampled; seeded by 0 by default.
 
     Returns:
         Grasps; none when nothing of the object fits the hand.
@@ -125,7 +125,7 @@ def grip_faults(scene: SceneGraph, q: NDArray[np.float64], manipulator: Manipula
 
 
 def hold_fault(scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipulator, *, item: str) -> str | None:
-    """Return in words why a hand cannot hold an object along a path; None when it can.
+    """Return why a hand cannot hold an object along a path; None when it can.
 
     Args:
         scene: the scene, with the object in the hand.

@@ -217,7 +217,7 @@ def _obstacles(
 
 
 def _is_near(attached: AttachedShape, surface_from_frame: Pose, polygon: ConvexPolygon, distance: float) -> bool:
-    """Tell whether a ball around a shape, seen from above, comes so near to the rectangle around a polygon."""
+    """Return whether a ball around a shape, seen from above, comes so near to the rectangle around a polygon."""
     middle, radius = _ball(attached)
     x, y, _ = surface_from_frame.apply(middle).tolist()
     (first_x, first_y), (last_x, last_y) = polygon.vertices.min(axis=0), polygon.vertices.max(axis=0)

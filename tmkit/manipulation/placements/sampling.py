@@ -49,7 +49,7 @@ class Placement:
     """A place for an object.
 
     Attributes:
-        support: frame that it comes to rest on, off which it will hang.
+        support: frame that it settles on, off which it will hang.
         support_from_item: pose of the object at rest.
         name: the place in words.
     """
@@ -72,7 +72,7 @@ def placements_in_region(
     """Yield places for an object in a region, packing it beside what is there.
 
     Args:
-        scene: the scene; what the object hangs off does not matter.
+        scene: the scene; the object's parent does not matter.
         item: frame of the object.
         region: frame with a flat box, or part of a surface; see :func:`region_surface`.
         q: (n_joints,) configuration; None where no joint is between the frames asked about.

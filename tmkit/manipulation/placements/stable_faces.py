@@ -74,7 +74,7 @@ class StableFace:
 def stable_faces(
     scene: SceneGraph, item: str, *, q: ArrayLike | None = None, least_margin: float = LEAST_MARGIN
 ) -> tuple[StableFace, ...]:
-    """Return the ways in which an object can rest, with all that hangs off it, the most stable first.
+    """Return the ways in which an object can rest, with its descendants, the most stable first.
 
     Args:
         scene: the scene.
@@ -181,7 +181,7 @@ def _face(solids: tuple[AttachedShape, ...], centre: Vector, down: Vector, *, is
 
 
 def _facet_normals(solids: Sequence[AttachedShape]) -> list[Vector]:
-    """Return the outward normals of the facets of the hull, those that touch round solids left out."""
+    """Return the outward normals of the facets of the hull, those that touch round solids omitted."""
     from scipy.spatial import ConvexHull, QhullError
 
     clouds = [solid_points(attached) for attached in solids]

@@ -127,7 +127,7 @@ def region_surface(scene: SceneGraph, region: str, *, q: ArrayLike | None) -> Su
 def lies_in_region(
     scene: SceneGraph, item: str, region: str | SupportSurface, *, q: ArrayLike | None, tolerance: float = 0.001
 ) -> bool:
-    """Tell whether an object hangs off what a region belongs to, with its outline in the region.
+    """Return whether an object is a child of what a region belongs to, with its outline in the region.
 
     Args:
         scene: the scene.

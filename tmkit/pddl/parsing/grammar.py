@@ -59,17 +59,17 @@ _LONGEST_REMEMBERED = 100  # words of a shape
 
 
 def is_name(word: str) -> bool:
-    """Tell whether a word that is not at the head of a list is a name; what looks like a number is one, too."""
+    """Return whether a word that is not at the head of a list is a name; what looks like a number is one, too."""
     return word[0] not in "?:" and word not in _SIGNS
 
 
 def is_term(word: str) -> bool:
-    """Tell whether a word that is not at the head of a list is a name or a variable."""
+    """Return whether a word that is not at the head of a list is a name or a variable."""
     return word[0] != ":" and word not in _NO_TERMS
 
 
 def is_number(word: str) -> bool:
-    """Tell whether a word is a number where one may stand."""
+    """Return whether a word is a number where one may stand."""
     return _NUMBER.match(word) is not None
 
 
@@ -174,7 +174,7 @@ class Spelling:
                 start, previous = len(self._words), entry
 
     def calculates(self, group: Group) -> bool:
-        """Tell whether numbers directly in the list are meant as such."""
+        """Return whether numbers directly in the list are meant as such."""
         if group.head == "=":
             return any(isinstance(part, Group) or part.text in self._functions for part in group.parts[1:])
         return group.head in _CALCULATING or (group.head in ASSIGNMENTS and group.head in self._keywords)
@@ -245,7 +245,7 @@ _KIND_NAMES = {"NAME": "a name", "VARIABLE": "a variable", "NUMBER": "a number",
 
 
 def _expected(parser: Any) -> list[str]:
-    """Return what the parser could read next, in words; names that are also keywords are left out."""
+    """Return what the parser could read next, in words; names that are also keywords are omitted."""
     words: list[str] = []
     for interval in parser.getExpectedTokens().intervals or ():
         for kind in interval:

@@ -121,7 +121,7 @@ def parse_problem(
         domain: the domain that the problem must name.
         source: what to call the text in messages.
         objects: objects that there are anyway, as those of a scene, with their types. Then the problem need not declare
-            them, and need not have an ``:init``, which is empty if left out.
+            them, and need not have an ``:init``, which is empty if omitted.
 
     Raises:
         TaskError: the text is not a problem of that domain; says where and why.
@@ -163,7 +163,7 @@ def parse_goal(text: str, domain: Domain, *, objects: Mapping[str, str | Types],
 
 
 def read_pddl(path: str | Path) -> str:
-    """Return the text of a file that may be anything; a byte order mark is left out.
+    """Return the text of a file that may be anything; a byte order mark is omitted.
 
     Raises:
         MissingFileError: the file is not there.
@@ -238,7 +238,7 @@ class _Frame:
         return self.sections[name][0]
 
     def _optional(self, name: str, read: Callable[[Group], Any]) -> Any:
-        """Return what ``read`` makes of the section, or an empty tuple when it is left out or empty."""
+        """Return what ``read`` makes of the section, or an empty tuple when it is omitted or empty."""
         return read(self.sections[name][0]) if self.sections[name] and len(self.sections[name][0].parts) > 1 else ()
 
     def _requirements(self) -> tuple[str, ...]:

@@ -243,5 +243,5 @@ class Source:
 
 
 def _is_plain(head: str) -> bool:
-    """Tell whether a list that begins with a word is an atom or the like, which holds no lists."""
+    """Return whether a list that begins with a word is an atom or the like, which holds no lists."""
     return head not in _HOLDERS and head[0] not in ":?"

@@ -2,7 +2,7 @@
 
 Drake's spatial vectors have the rotational part first, and give their parts by name. Its monogram notation puts the
 reference before the target and the axes last: ``X_HG`` is the pose of g relative to h; ``V_DCg_R`` the spatial velocity
-of body C at point g, measured in D, expressed in r. Axes that are left out are those of the reference.
+of body C at point g, measured in D, expressed in r. Axes that are omitted are those of the reference.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def to_ros(relation: SemanticRelation, message: Any = None) -> Any:
     Args:
         relation: the relation.
         message: the message to fill, such as ``TwistStamped()``, or a dictionary that has its fields; frame ids that it
-            has are set, a time stamp and a covariance are left alone. When left out, a new dictionary is made, in the
+            has are set, a time stamp and a covariance are left alone. By default a new dictionary is made, in the
             form of the message with a header. A ``VelocityStamped`` has to name its ``reference_frame_id`` already.
 
     Raises:

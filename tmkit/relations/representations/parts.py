@@ -78,7 +78,7 @@ class Vector3(Plain):
 
     vector: Vector
     unit: ClassVar[str]
-    called: ClassVar[str] = ""  # in messages; the relation when left out
+    called: ClassVar[str] = ""  # in messages; the relation by default
 
     def __init__(self, vector: ArrayLike) -> None:
         object.__setattr__(self, "vector", array_of(vector, (3,), self.called or self.relation, unit=self.unit))

@@ -241,7 +241,7 @@ def change_coord(x: _Coord, by: OrientationCoord, *, is_matrix: bool | None = No
     Args:
         x: the relation.
         by: the orientation of the frame in which it is expressed, relative to the new one, expressed in the new one.
-        is_matrix: whether its numbers are a matrix of orientation; when left out, whether they may be.
+        is_matrix: whether its numbers are a matrix of orientation; by default whether they may be.
 
     Raises:
         SemanticError: ``by`` does not begin at the frame in which ``x`` is expressed; or ``x`` is a matrix, which can

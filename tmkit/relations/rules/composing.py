@@ -58,7 +58,7 @@ def inverse(x: _Coord, *, is_matrix: bool | None = None) -> _Coord:
 
     Args:
         x: the relation.
-        is_matrix: whether its numbers are a matrix, which must stay one; when left out, whether they may be.
+        is_matrix: whether its numbers are a matrix, which must stay one; by default whether they may be.
 
     Raises:
         SemanticError: the relation is a matrix, which would not be expressed in its reference orientation frame.

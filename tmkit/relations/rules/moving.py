@@ -59,7 +59,7 @@ def differentiate(x: Coord, y: Coord | None = None, *, screw: bool = False) -> C
 
     Args:
         x: the relation; a pose or orientation is expressed in its reference orientation frame.
-        y: the same relation later; for the coordinates alone it may be left out.
+        y: the same relation later; for the coordinates alone it may be omitted.
         screw: for a pose, whether the velocity is that of the point and in the axes of the reference frame, instead of
             the frame itself.
 

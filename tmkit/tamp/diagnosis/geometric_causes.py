@@ -173,7 +173,7 @@ _AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 1), (0, 1, 0), (1, 0, 0))
 
 
 def _is_still(scene: SceneGraph, frame: str) -> bool:
-    """Tell whether no joint moves a frame."""
+    """Return whether no joint moves a frame."""
     return all(scene.joint(above).type in ("fixed", "free") for above in (frame, *scene.ancestors(frame)))
 
 

@@ -37,7 +37,7 @@ from tmkit.spatial import Pose
 
 __all__ = ["Infeasibility", "crowded", "necessary_facts", "oversized", "too_high", "ungraspable"]
 
-_EROSION = 1e-4  # metres on every side in which neighbours may overlap without anybody minding
+_EROSION = 1e-4  # metres on every side in which neighbours may overlap without effect
 _UPRIGHT = 1e-3  # radians that a shape may lean and count as upright
 _LEAN = 0.2  # radians that an upright object may lean, and more
 _ARM_ERROR = 1e-3  # metres by which inverse kinematics may be off, and more
@@ -216,7 +216,7 @@ def ungraspable(scene: SceneGraph, item: str, *, fact: Fact, manipulator: Manipu
 
 
 def _fits(short: float, long: float, room_short: float, room_long: float, *, is_round: bool) -> bool:
-    """Tell whether a rectangle, or an ellipse in it when its sides are equal, fits into another at some turn."""
+    """Return whether a rectangle, or an ellipse in it when its sides are equal, fits into another at some turn."""
     if short <= room_short and long <= room_long:
         return True
     if is_round or long <= room_long or short > room_short:

@@ -84,7 +84,7 @@ class PlanningDomain:
             view: the scene with values kept from other versions, for a semantics that can be traced.
 
         Raises:
-            SceneError: the scene cannot be told in the words of the domain.
+            SceneError: the scene cannot be told in the domain's predicates.
             TaskError: the semantics raises an error that is none of tmkit's; the message names its file and line.
         """
         # Without a view nothing is known from elsewhere: each kept function is called once for its arguments.
@@ -187,11 +187,11 @@ def load_planning_domain(
     """Load a domain.
 
     Args:
-        domain: a bare name means ours, in ``domains/``; anything with a separator or suffix is a folder, or a file that
-            ends in ``.pddl``; or a domain that was built in Python.
+        domain: a bare name is a built-in one, in ``domains/``; anything with a separator or suffix is a folder, or a
+            file that ends in ``.pddl``; or a domain that was built in Python.
         manipulator: the arm that carries out the actions, or several.
-        semantics: whose meaning the words have: a bare name means that of a domain of ours, else a folder with a
-            ``semantics.py`` or a Python file. When left out, the ``semantics.py`` beside the PDDL.
+        semantics: domain semantics: a bare name means that of a built-in domain, else a folder with a
+            ``semantics.py`` or a Python file. By default the ``semantics.py`` beside the PDDL.
         pddl: the text of the PDDL, when it need not be read because it is known, as from a plan.
 
     Raises:

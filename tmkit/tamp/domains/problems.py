@@ -35,10 +35,10 @@ def derive_problem(
     Args:
         scene: the world.
         domain: the domain.
-        q: (n_joints,) configuration at the start; zero when left out.
+        q: (n_joints,) configuration at the start; zero by default.
         goal: the goal, in PDDL or parsed.
         problem: a PDDL problem file instead; it may leave out ``:init``, and objects that the scene has.
-        metric: what plans should have little of, beside a goal; what the domain says when left out.
+        metric: what plans should have little of, beside a goal; what the domain says by default.
         values: the values of numeric functions, beside a goal.
 
     Raises:

@@ -19,7 +19,7 @@ Nothing is declared: what is read is recorded. ``state`` itself runs for each ve
 derived anew, and both ways run the same code. A semantics without ``is_incremental = True`` is derived in full.
 
 Rules: a kept function depends on its arguments and the scene alone (a configuration, which is no argument, may be read
-outside), and what it returns is not changed by anybody. ``state`` and what it calls use methods of the scene, and pass
+outside), and what it returns is not modified. ``state`` and what it calls use methods of the scene, and pass
 it to functions of Python only: it may be a :class:`~tmkit.tamp.domains.traced_scene.TracedScene`.
 
 Costs: the difference of the versions, O(changes log n); a look at each kept value; and the functions called again.

@@ -44,7 +44,7 @@ def incremental(function: Callable[Concatenate[SceneGraph, _P], _T]) -> Callable
     """Mark a function of a scene and hashable arguments whose values :class:`StateDeriver` may keep.
 
     Args:
-        function: depends on its arguments and the scene alone; what it returns is not changed by anybody.
+        function: depends on its arguments and the scene alone; what it returns is not modified.
     """
 
     @functools.wraps(function)

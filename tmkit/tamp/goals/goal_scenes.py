@@ -1,4 +1,4 @@
-"""Goals shown by a scene: what is wanted is said in the words of the domain, by the same semantics as the state.
+"""Goals shown by a scene: what is wanted is said in the domain's predicates, by the same semantics as the state.
 
 A goal scene shows some objects where they should be; it says nothing of the others. So the goal is not the whole state
 of that scene, but the facts that the domain's semantics derives of the objects that it *states*
@@ -30,7 +30,7 @@ def goal_of_scene(goal: SceneGraph | GoalScene, scene: SceneGraph, *, domain: Pl
         A conjunction of facts, in the order in which the goal states its objects.
 
     Raises:
-        SceneError: the goal cannot be told in the words of the domain, or states nothing.
+        SceneError: the goal cannot be told in the domain's predicates, or states nothing.
     """
     if isinstance(goal, SceneGraph):
         goal = GoalScene(goal, tuple(frame for frame in movable_frames(goal) if frame in scene))

@@ -315,7 +315,7 @@ class _Builder:
         return _mapped(plain, self._relocating)
 
     def meets_goals(self, effect: Effect) -> bool:
-        """Tell whether an effect may meet a goal."""
+        """Return whether an effect may meet a goal."""
         met = {goal.met.predicate for goal in self.goals}
         return any(leaf.atom.predicate in met for leaf in _adds(effect))
 

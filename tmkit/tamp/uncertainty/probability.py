@@ -92,7 +92,7 @@ class Probability:
     standard_error: float = 0.0
 
     def is_at_least(self, asked: float) -> bool:
-        """Tell whether the value is at least ``asked``; the error is not counted in anybody's favour."""
+        """Return whether the value is at least ``asked``; the error is not counted in anybody's favour."""
         return self.value >= asked
 
     def __float__(self) -> float:

@@ -66,7 +66,7 @@ def point_distribution(
         scene: the scene.
         frame: the frame whose point it is.
         relative_to: the frame in whose axes the answer is; the root of its tree if omitted.
-        q: (n_joints,) configuration; may be left out when no joint is on the path.
+        q: (n_joints,) configuration; may be omitted if no joint is on the path.
         point: (3,) metres, in the frame.
     """
     known = scene.gaussian_pose(frame, relative_to=relative_to, q=q)
@@ -96,7 +96,7 @@ def point_inside(
         relative_to: the frame of the box; the root of its tree if omitted.
         lower: (3,) metres, lower corner; minus infinity for none.
         upper: (3,) metres, upper corner; infinity for none.
-        q: (n_joints,) configuration; may be left out when no joint is on the path.
+        q: (n_joints,) configuration; may be omitted if no joint is on the path.
         point: (3,) metres, in the frame.
     """
     mean, covariance = point_distribution(scene, frame, relative_to=relative_to, q=q, point=point)
@@ -113,7 +113,7 @@ def stands_on(scene: SceneGraph, item: str, support: str, *, q: Configuration | 
         scene: the scene.
         item: frame of the object.
         support: frame of what it stands on.
-        q: (n_joints,) configuration; may be left out when no joint is on the path.
+        q: (n_joints,) configuration; may be omitted if no joint is on the path.
 
     Raises:
         SceneError: the support has no collision shape.
@@ -145,7 +145,7 @@ def footprint_inside(
         relative_to: the frame of the rectangle; the root of its tree if omitted.
         lower: (2,) metres, lower corner in x and y of ``relative_to``.
         upper: (2,) metres, upper corner.
-        q: (n_joints,) configuration; may be left out when no joint is on the path.
+        q: (n_joints,) configuration; may be omitted if no joint is on the path.
         seed: of the samples.
         count: of the samples.
 
@@ -197,7 +197,7 @@ def near_expected(
         directions: (m, 6) rows that take the error [rho, theta], in metres and radians in the axes of the frame, to a
             number.
         tolerances: (m,) greatest absolute value of each number, metres or radians.
-        q: (n_joints,) configuration; may be left out when no joint is on the path.
+        q: (n_joints,) configuration; may be omitted if no joint is on the path.
         seed: of the samples, should they be needed.
     """
     limits = plain_numbers(tolerances, "tolerances")
@@ -221,8 +221,8 @@ def turned_within(
         frame: the frame whose pose it is.
         relative_to: the frame that it is relative to; the root of its tree if omitted.
         limit: radians.
-        axis: (3,) in the frame: the turn about this axis alone counts; the whole turn when left out.
-        q: (n_joints,) configuration; may be left out when no joint is on the path.
+        axis: (3,) in the frame: the turn about this axis alone counts; the whole turn by default.
+        q: (n_joints,) configuration; may be omitted if no joint is on the path.
     """
     turn = scene.gaussian_pose(frame, relative_to=relative_to, q=q).covariance[3:, 3:]
     if axis is None:

@@ -26,7 +26,7 @@ _SHOWN = 3  # pairs of a robot's own links that are named
 
 
 def scene_differences(plan: Plan, scene: SceneGraph | None, robot: Robots | None) -> Iterator[str]:
-    """Yield in words what differs between a plan's scene and arms and the caller's.
+    """Yield what differs between a plan's scene and arms and the caller's.
 
     Args:
         plan: the plan.
@@ -69,7 +69,7 @@ def _frame_differences(plan: SceneGraph, own: SceneGraph) -> Iterator[str]:
 
 
 def _parts(name: str, plan: SceneGraph, own: SceneGraph) -> str:
-    """Return in words which parts of a frame differ."""
+    """Return which parts of a frame differ."""
     one, other = plan.specification(name), own.specification(name)
     metres, radians = one.pose.distance(other.pose)
     parts = {
@@ -89,9 +89,9 @@ def _different_keys(one: Manipulator, other: Manipulator) -> list[str]:
 
 
 def allowed_overlaps(plan: Plan) -> Iterator[str]:
-    """Yield in words which pairs overlap at the start or along the paths, because the plan's scene allows them.
+    """Yield which pairs overlap at the start or along the paths, because the plan's scene allows them.
 
-    Pairs of links next to each other are left out. The paths are looked at every 0.05 radians or metres.
+    Pairs of links next to each other are omitted. The paths are looked at every 0.05 radians or metres.
     """
     pairs = {
         (first, second): reason

@@ -55,7 +55,7 @@ __all__ = ["ValidationReport", "validate_plan"]
 _JOIN_TOLERANCE = 1e-9  # radians: consecutive segments share an end
 _LONGEST_PATH = 1000.0  # radians or metres of one segment
 _GRASP_TOLERANCE = 1e-5  # metres and radians: what the hand takes does not move
-_SUPPORT_TOLERANCE = 0.002  # metres between what is let go and what it comes to rest on
+_SUPPORT_TOLERANCE = 0.002  # metres between what is let go and what it settles on
 _RELEASE_TOLERANCE = 1e-4  # metres and radians: inverse kinematics brings it so near to its place
 
 
@@ -115,7 +115,7 @@ def validate_plan(
 
     Args:
         plan: the plan.
-        domain: name, folder or PDDL file of the domain, or a domain built in Python, when it is not the one of ours
+        domain: name, folder or PDDL file of the domain, or a domain built in Python, when it is not the a built-in one
             that the plan names.
         semantics: name, folder or file of the semantics, when the plan was made with some of their own that are not
             ours.
@@ -128,8 +128,8 @@ def validate_plan(
 
     Raises:
         MissingFileError: the domain is not there.
-        TaskError: the plan's goal is none in the words of the domain, or the values of functions are none.
-        SceneError: the plan's first scene cannot be told in the words of the domain.
+        TaskError: the plan's goal is none in the domain's predicates, or the values of functions are none.
+        SceneError: the plan's first scene cannot be told in the domain's predicates.
     """
     check = _Check(plan, load_plan_domain(plan, domain, semantics), on_progress)
     check.problems.extend(scene_differences(plan, scene, robot))

@@ -1,8 +1,9 @@
 """The domain of a plan: built in, or the caller's own.
 
-A plan file may come from anybody, and semantics are Python that is run. So a plan gives the name of its domain and a
-digest over words and meaning: the name is looked up among the built-in domains only, and whatever else it says is no
-path. The caller gives any other domain, and the digest tells whether it is the one that the plan was made with.
+A plan file may come from an untrusted source, and semantics are Python that is run. So a plan gives the name of its
+domain and a digest over words and meaning: the name is looked up among the built-in domains only, and whatever else it
+says is no path. The caller gives any other domain, and the digest tells whether it is the one that the plan was made
+with.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ def load_plan_domain(
 ) -> PlanningDomain:
     """Load the domain of a plan.
 
-    Semantics are Python that is run, and a plan may come from anybody. So what the plan itself names counts only if it
-    is built in; any other domain is the caller's.
+    Semantics are Python that is run, and a plan may come from an untrusted source. So what the plan itself names counts
+    only if it is built in; any other domain is the caller's.
 
     Args:
         plan: the plan.

@@ -2,14 +2,14 @@
 
 The task planner sees only what actions promise. It looks at two blocks where a look at one tells of both, and looks
 again at what is known well enough still. How probable things are the scenes say, once there are motions; and since an
-expected look moves no mean, motions stay what they are when a look is left out. So each step without a motion is left
+expected look moves no mean, motions stay what they are when a look is omitted. So each step without a motion is left
 out on trial: the rest is followed from the start, its scenes made anew, and if every action finds what it needs, brings
 about what it promises, and the goal holds at the end, the step was not needed. What becomes inapplicable and moves
-nothing is left out with it. (Action elimination of Nakhost and Mueller, "Action elimination and plan neighborhood graph
+nothing is omitted with it. (Action elimination of Nakhost and Mueller, "Action elimination and plan neighborhood graph
 search", 2010, on scenes instead of facts.)
 
 Invariants: motions do not change; what comes back passes the same check as what went in. A look for which the arm moves
-is not left out, because the motion after it begins where it ends. Quadratic in the number of steps.
+is not omitted, because the motion after it begins where it ends. Quadratic in the number of steps.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def without_needless_looks(
 def broken_promises(
     before: State, step: PlanStep, after: State, *, problem: Problem, domain: PlanningDomain
 ) -> list[str]:
-    """Return in words what the scene after a step lacks of what the words of the domain promise, or has beyond them.
+    """Return what the scene after a step lacks of what the words of the domain promise, or has beyond them.
 
     What is a matter of probability may be there beyond them, and may cease to hold unless the action promises it.
 

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 LOADED = frozenset({SegmentKind.LIFT, SegmentKind.TRANSFER, SegmentKind.LOWER, SegmentKind.RELEASE})
-"""Kinds during which the object hangs off the hand."""
+"""Kinds of segments during which the object is a child of the hand."""
 
 _NEXT = {SegmentKind.APPROACH: SegmentKind.GRASP, SegmentKind.LOWER: SegmentKind.RELEASE}
 _PREVIOUS = {SegmentKind.LIFT: SegmentKind.GRASP, SegmentKind.RETREAT: SegmentKind.RELEASE}
@@ -51,7 +51,7 @@ def segment_faults(
     before: Segment | None,
     after: Segment | None,
 ) -> Iterator[str]:
-    """Yield in words what is wrong with a segment as one of its kind.
+    """Yield what is wrong with a segment as one of its kind.
 
     Args:
         segment: the segment.
@@ -120,7 +120,7 @@ def handling_supports(segments: Sequence[Segment], scene: SceneGraph, tips: Coll
         scene: the version in which the first of them happens.
         tips: frames of the hands.
     """
-    parents: list[str | None] = []  # for grasp and release: what the object hangs off before, or after
+    parents: list[str | None] = []  # for grasp and release: parent of the object before, or after
     for segment in segments:
         change = segment.reparenting
         parent = None

@@ -6,15 +6,15 @@ read *for* a scene, a domain and an arm, and what is missing is worked out:
 * the configuration at the start is the first waypoint of the motion before the first action; joints that it does not
   name are where the caller says, else where the arm is ready;
 * an action's motions and changes of parent follow it, up to the next action;
-* a change of parent keeps the pose in the world, and makes the next version of the scene; a frame that hangs off the
-  hand, such as the original's frame of the grasp, stands for the hand;
+* a change of parent keeps the pose in the world, and makes the next version of the scene; a frame that is a child of
+  the hand, such as the original's frame of the grasp, stands for the hand;
 * what a motion is for follows from where it stands: before an object changes hands, the last motion is the straight
   approach or lowering, after it the first is the straight lift or retreat, and all others are transits and transfers.
   A motion in which only fingers move, just before a change of parent, is the hand that closes or opens;
 * what may touch follows from the rules of contact;
 * what an action changes that moves nothing (:class:`tmkit.manipulation.Change`), the domain's semantics says.
 
-Times are in no plan: a motion is timed when it is played. How such files are written,
+Times are in no plan: a motion is timed when it is executed. How such files are written,
 :mod:`tmkit.plans.tmp_writer` tells.
 
 Invariants: reading proves form and names, with file, line and column, not that the motions hold; that is for the
@@ -144,7 +144,7 @@ def read_tmp_header(path: str | Path) -> TmpHeader:
 
 
 def _require_goal(claimed: str, words: PlanningDomain, objects: Mapping[str, str], path: str | Path) -> None:
-    """Refuse the goal in a file's header that is none in the words of the domain."""
+    """Refuse the goal in a file's header that is none in the domain's predicates."""
     try:
         parse_goal(claimed, words.domain, objects=objects)
     except TaskError as error:
@@ -291,7 +291,7 @@ class _PlanReader:
         return GroundAction(name, tuple(arguments))
 
     def change(self, entry: TmpReparent) -> tuple[str, str]:
-        """Return object and new parent of a change, proved to be there; what hangs off the hand is the hand."""
+        """Return object and new parent of a change, proved to be there; what is a child of the hand is the hand."""
         movable = movable_frames(self.scene)
         if entry.frame not in movable:
             what = "is no movable frame of the scene" if entry.frame in self.scene else "is no frame of the scene"
