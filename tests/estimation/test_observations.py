@@ -292,7 +292,7 @@ def test_collections_are_values() -> None:
     assert looks.without([first]) == Observations([second])
     assert looks.since(1.5) == looks.without([first])
     assert looks.since(0.0).add(seen(scene, "left")).since(3.0) == Observations([seen(scene, "left")])
-    assert looks.targets == ("cup",)
+    assert looks.frames == ("cup",)
     assert looks.of("nobody") == ()
     assert first in looks
     assert pickle.loads(pickle.dumps(list(looks))) == list(looks)
