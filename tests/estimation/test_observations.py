@@ -1,4 +1,4 @@
-"""Several opinions about one pose: policies, gates, and that resolving is an edit like others."""
+"""Several estimates about one pose: policies, gates, and that resolving is an edit like others."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def seen(
     stamp: float | None = None,
     tags: tuple[str, ...] = (),
 ) -> Observation:
-    """Return an observation that is off from what the scene says by a tangent vector."""
+    """Return an observation that is off from the pose in the scene by a tangent vector."""
     pose = scene.pose(target, relative_to=reference) @ Pose.exp(np.asarray(off, dtype=float))
     return Observation(
         target, GaussianPose(pose, np.asarray(covariance)), relative_to=reference, stamp=stamp, tags=frozenset(tags)
@@ -57,17 +57,17 @@ def seen(
 
 
 def alike(a: Pose, b: Pose, tolerance: float = 1e-10) -> bool:
-    """Return whether two poses agree."""
+    """Tell whether two poses agree."""
     return a.is_close(b, translation_tolerance=tolerance, rotation_tolerance=tolerance)
 
 
 def close(a: np.ndarray, b: np.ndarray, tolerance: float = 1e-9) -> bool:
-    """Return whether two arrays agree relative to the greatest entry."""
+    """Tell whether two arrays agree relative to the greatest entry."""
     return bool(np.abs(a - b).max() <= tolerance * max(np.abs(a).max(), np.abs(b).max(), 1e-12))
 
 
 def same(a: GaussianPose, b: GaussianPose, tolerance: float = 1e-9) -> bool:
-    """Return whether two uncertain poses agree."""
+    """Tell whether two uncertain poses agree."""
     return alike(a.mean, b.mean) and close(a.covariance, b.covariance, tolerance)
 
 
@@ -110,13 +110,13 @@ def test_the_order_of_addition_means_nothing(seed: int, order: list[int]) -> Non
         second = resolve_observations(scene, Observations(every[k] for k in order), "cup", policy=policy)
         assert first.scene == second.scene
         assert first.scene.digest == second.scene.digest
-        assert [str(verdict) for verdict in first.verdicts] == [str(verdict) for verdict in second.verdicts]
+        assert [str(result) for result in first.gate_results] == [str(result) for result in second.gate_results]
 
 
 @settings(max_examples=25)
 @given(SEEDS)
 def test_choosing_a_path_is_hanging_the_frame_there_and_back(seed: int) -> None:
-    """The chosen opinion gives the edge what two reparents give it, with its correlation to the camera."""
+    """The chosen estimate gives the edge what two reparents give it, with its correlation to the camera."""
     random = np.random.default_rng(seed)
     scene = room()
     draw = seen(scene, "left", 3e-3 * random.normal(size=6), stamp=1.0)
@@ -131,33 +131,33 @@ def test_choosing_a_path_is_hanging_the_frame_there_and_back(seed: int) -> None:
 
 
 def test_policies_look_at_whole_paths() -> None:
-    """A new look by a camera that was itself seen long ago is as old; the surest counts the camera's error too."""
+    """A new look by a camera that was seen long ago is as old; the minimal covariance includes the camera's error."""
     scene = room().add_frame("tripod", "world").add_frame("third", "tripod", pose=Pose([0, 0, 1]))
     camera = seen(scene, "world", target="tripod", covariance=1e-8 * np.eye(6), stamp=2.0, tags=("survey",))
     by_third = seen(scene, "third", (2e-3, 0, 0, 0, 0, 0), stamp=9.0, tags=("survey",))
     by_left = seen(scene, "left", (1e-3, 0, 0, 0, 0, 0), covariance=1e-10 * np.eye(6), stamp=5.0, tags=("marker",))
     everything = Observations([camera, by_third, by_left])
-    opinions = {
-        str(verdict.opinion): verdict.opinion
-        for verdict in resolve_observations(scene, everything, "cup", policy=Latest(), probability=None).verdicts
+    estimates = {
+        str(result.estimate): result.estimate
+        for result in resolve_observations(scene, everything, "cup", policy=Latest(), probability=None).gate_results
     }
-    assert {opinion.stamp for opinion in opinions.values()} == {None, 2.0, 9.0, 5.0}
-    chain = next(opinion for opinion in opinions.values() if len(opinion.observations) == 2)
+    assert {estimate.stamp for estimate in estimates.values()} == {None, 2.0, 9.0, 5.0}
+    chain = next(estimate for estimate in estimates.values() if len(estimate.observations) == 2)
     assert chain.observations == (camera, by_third)
     assert chain.stamp == 2.0
 
     def chosen(policy: object, collection: Observations = everything) -> Estimate:
         answer = resolve_observations(scene, collection, "cup", policy=policy, probability=None)  # type: ignore[arg-type]
-        (opinion,) = (verdict.opinion for verdict in answer.verdicts if verdict.is_used)
-        assert alike(answer.scene.pose("cup", relative_to="table"), opinion.pose.mean)
-        return opinion
+        (estimate,) = (result.estimate for result in answer.gate_results if result.is_used)
+        assert alike(answer.scene.pose("cup", relative_to="table"), estimate.pose.mean)
+        return estimate
 
     assert chosen(Latest()).stamp == 9.0  # the tripod where the scene has it, exactly
     assert chosen(ByTag("nothing", "marker")).observations == (by_left,)
     assert chosen(MinCovariance()).observations == (by_third,)
     moved = scene.add_stamped_pose("tripod", scene.local_pose("tripod"), stamp=1.0)
     newest = resolve_observations(moved, everything, "cup", policy=Latest(), probability=None)
-    assert [verdict.opinion.observations for verdict in newest.verdicts if verdict.is_used] == [(by_left,)]
+    assert [result.estimate.observations for result in newest.gate_results if result.is_used] == [(by_left,)]
 
 
 def test_one_observation_used_twice_is_one_error() -> None:
@@ -180,8 +180,8 @@ def test_one_observation_used_twice_is_one_error() -> None:
 class _Chains:
     """A policy of one's own: the longest path."""
 
-    def choose(self, opinions: list[Estimate]) -> list[Estimate]:
-        return [max(opinions, key=lambda opinion: len(opinion.observations))]
+    def choose(self, estimates: list[Estimate]) -> list[Estimate]:
+        return [max(estimates, key=lambda estimate: len(estimate.observations))]
 
 
 def test_an_outlier_is_rejected_and_named() -> None:
@@ -190,9 +190,9 @@ def test_an_outlier_is_rejected_and_named() -> None:
     good = [seen(scene, camera, (k * 1e-3, 0, 0, 0, 0, 0)) for k, camera in enumerate(("left", "right"))]
     bad = seen(scene, "right", (0.2, 0, 0, 0, 0, 0), stamp=7.5, tags=("reflection",))
     answer = resolve_observations(scene, Observations([bad, *good]), "cup", policy=Fused())
-    (verdict,) = answer.rejected
-    assert verdict.opinion.observations == (bad,)
-    assert verdict.squared_distance > 100 * verdict.threshold > 0
+    (result,) = answer.rejected
+    assert result.estimate.observations == (bad,)
+    assert result.squared_distance > 100 * result.threshold > 0
     assert "'cup' seen from 'right' at 7.5 s (reflection): rejected, squared distance" in str(answer)
     assert bad not in answer.used
     assert answer.scene == resolve_observations(scene, Observations(good), "cup", policy=Fused()).scene
@@ -209,7 +209,7 @@ def test_a_majority_outvotes_what_the_scene_said() -> None:
         seen(scene, camera, (0.2 + k * 1e-3, 0, 0, 0, 0, 0)) for k, camera in enumerate(("left", "right", "left"))
     )
     answer = resolve_observations(scene, looks, "cup", policy=Fused())
-    assert [str(verdict.opinion) for verdict in answer.rejected] == ["what the scene says"]
+    assert [str(result.estimate) for result in answer.rejected] == ["the pose in the scene"]
     assert answer.scene.pose("cup", relative_to="table").translation[0] == pytest.approx(0.201, abs=2e-3)
 
 
@@ -226,7 +226,7 @@ def test_an_exact_edge_is_a_placeholder() -> None:
     assert resolve_observations(scene, Observations(), "cup", policy=Fused()).scene == scene
 
 
-def test_opinions_that_know_directions_exactly_agree_in_them() -> None:
+def test_estimates_that_know_directions_exactly_agree_in_them() -> None:
     """Exact directions that differ by rounding are the same; where they really differ, the distance is infinite."""
     scene = room().set_covariance("cup", None).set_covariance("left", None).set_covariance("right", None)
     scene = scene.set_pose("left", Pose.from_rpy([1, 0.2, 0.3], [2, 0.2, 0.3]))
@@ -234,13 +234,13 @@ def test_opinions_that_know_directions_exactly_agree_in_them() -> None:
     ends = [seen(scene, "table", (0.01, 0, 0, 0, 0, 0), covariance=along), seen(scene, "left", covariance=along)]
     answer = resolve_observations(scene, Observations(ends), "cup", policy=Fused())
     assert not answer.rejected
-    assert answer.verdicts[0].squared_distance == pytest.approx(0.5)
+    assert answer.gate_results[0].squared_distance == pytest.approx(0.5)
     assert answer.scene.pose("cup", relative_to="table").translation[0] == pytest.approx(0.005)
     exact = [seen(scene, camera, covariance=np.zeros((6, 6))) for camera in ("left", "right")]
     assert not resolve_observations(scene, Observations(exact), "cup", policy=Fused()).rejected
     moved = seen(scene, "right", (0.01, 0, 0, 0, 0, 0), covariance=np.zeros((6, 6)))
     answer = resolve_observations(scene, Observations([exact[0], moved]), "cup", policy=Fused())
-    assert [verdict.squared_distance for verdict in answer.rejected] == [np.inf]
+    assert [result.squared_distance for result in answer.rejected] == [np.inf]
     with pytest.raises(SceneError, match="contradicts what is known exactly"):
         resolve_observations(scene, Observations([exact[0], moved]), "cup", policy=Fused(), probability=None)
 
@@ -315,7 +315,7 @@ def test_bad_input_says_what_is_wrong() -> None:
         )
     with pytest.raises(UnknownNameError, match="unknown frame 'cupp'"):
         resolve_observations(scene, Observations(), "cupp", policy=Latest())
-    with pytest.raises(SceneError, match="frame 'world' is a root, of which there are no opinions"):
+    with pytest.raises(SceneError, match="frame 'world' is a root, of which there are no estimates"):
         resolve_observations(scene, Observations(), "world", policy=Latest())
     with pytest.raises(SceneError, match="frame 'table' is an ancestor of 'cup'"):
         resolve_observations(scene, Observations(), "table", policy=Latest(), base="cup")
@@ -341,4 +341,4 @@ def test_observers_that_hang_on_the_target_say_nothing() -> None:
         scene, Observations([Observation("cup", GaussianPose(Pose(), SMALL), relative_to="eye")]), "cup", policy=Fused()
     )
     assert answer.scene == scene
-    assert len(answer.verdicts) == 1
+    assert len(answer.gate_results) == 1

@@ -13,30 +13,30 @@ from tmkit.task_planning import FastDownward, PreparedTask, ProvingTask, TaskPla
 
 
 @dataclass(frozen=True)
-class Lessons:
+class ConstrainedTask:
     """A prepared task that is the problem itself and what is forbidden."""
 
     problem: Problem
     forbidden: tuple[tuple[GroundAction, frozenset[Fact]], ...] = ()
 
-    def forbid(self, action: GroundAction, context: Iterable[Fact]) -> Lessons:
-        """Return the task with one more learned constraint."""
+    def forbid(self, action: GroundAction, context: Iterable[Fact]) -> ConstrainedTask:
+        """Return the task with one more constraint."""
         return replace(self, forbidden=(*self.forbidden, (action, frozenset(context))))
 
     def allows(self, state: State, action: GroundAction) -> bool:
-        """Return whether no learned constraint forbids an action in a state."""
+        """Tell whether no constraint forbids an action in a state."""
         return not any(action == known and context <= state.facts for known, context in self.forbidden)
 
 
-class BreadthFirst(TaskPlanner[Lessons]):
+class BreadthFirst(TaskPlanner[ConstrainedTask]):
     """The plainest planner."""
 
-    def prepare(self, problem: Problem, *, time_limit: float = 60.0) -> Lessons:
-        """Return the problem, without learned constraints."""
+    def prepare(self, problem: Problem, *, time_limit: float = 60.0) -> ConstrainedTask:
+        """Return the problem, without constraints."""
         del time_limit
-        return Lessons(problem)
+        return ConstrainedTask(problem)
 
-    def search(self, task: Lessons, *, time_limit: float = 60.0) -> TaskPlanResult:
+    def search(self, task: ConstrainedTask, *, time_limit: float = 60.0) -> TaskPlanResult:
         """Look at all states, nearest first."""
         del time_limit
         steps = shortest_steps(task.problem, allowed=task.allows)
@@ -73,4 +73,4 @@ def test_some_prepared_tasks_can_prove_without_a_search() -> None:
     assert isinstance(task, ProvingTask)
     assert task.is_goal_impossible()
     assert not FastDownward().prepare(whole).is_goal_impossible()
-    assert not isinstance(Lessons(problem), ProvingTask)
+    assert not isinstance(ConstrainedTask(problem), ProvingTask)

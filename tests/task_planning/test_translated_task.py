@@ -81,19 +81,19 @@ def test_text_in_another_format_is_refused(text: str, reason: str) -> None:
         TranslatedTask.from_text(text, load("places"))
 
 
-Lesson = tuple[GroundAction, frozenset[Fact]]
+ForbiddenAction = tuple[GroundAction, frozenset[Fact]]
 
 
-def is_forbidden(state: State, action: GroundAction, lessons: list[Lesson]) -> bool:
-    """Return whether a learned constraint forbids the action in the state."""
-    return any(action == forbidden and context <= state.facts for forbidden, context in lessons)
+def is_forbidden(state: State, action: GroundAction, constraints: list[ForbiddenAction]) -> bool:
+    """Tell whether a constraint forbids the action in the state."""
+    return any(action == forbidden and context <= state.facts for forbidden, context in constraints)
 
 
-def some_lessons(problem: Problem, random: Random, count: int) -> list[Lesson]:
-    """Return learned constraints about actions on random walks, in contexts of random parts of the states where they were done."""
-    lessons: list[Lesson] = []
+def some_constraints(problem: Problem, random: Random, count: int) -> list[ForbiddenAction]:
+    """Return constraints on actions of random walks, in contexts of random parts of their states."""
+    constraints: list[ForbiddenAction] = []
     steps = list(ground_actions(problem))
-    while len(lessons) < count:
+    while len(constraints) < count:
         state = problem.init
         for _ in range(random.randrange(4)):
             state = problem.apply(state, random.choice([s for s in steps if not problem.why_not(state, s)]))
@@ -102,8 +102,8 @@ def some_lessons(problem: Problem, random: Random, count: int) -> list[Lesson]:
         context = set(random.sample(sorted(state), min(size, len(state))))
         if random.random() < 0.1:
             context.add(random.choice(all_facts(problem)))
-        lessons.append((action, frozenset(context)))
-    return lessons
+        constraints.append((action, frozenset(context)))
+    return constraints
 
 
 @pytest.mark.parametrize(
@@ -113,37 +113,37 @@ def some_lessons(problem: Problem, random: Random, count: int) -> list[Lesson]:
 @settings(max_examples=scaled_examples(0.1))
 @given(seed=st.integers(0, 10**6))
 def test_forbidding_is_exact(planner: FastDownward, name: str, seed: int) -> None:
-    """With random learned constraints there is a plan exactly if breadth-first search finds one, and the plan breaks no learned constraint."""
+    """With random constraints there is a plan exactly if breadth-first search finds one, and it breaks none."""
     task, random = replace(translated(name), encoding=planner.encoding), Random(seed)
     problem = task.problem
-    lessons = some_lessons(problem, random, random.choice([1, 3, 10, 30]))
+    constraints = some_constraints(problem, random, random.choice([1, 3, 10, 30]))
     patched = task
-    for action, context in lessons:
+    for action, context in constraints:
         patched = patched.forbid(action, context)
     result = planner.search(patched, time_limit=600.0)
-    expected = shortest_plan(problem, allowed=lambda state, action: not is_forbidden(state, action, lessons))
+    expected = shortest_plan(problem, allowed=lambda state, action: not is_forbidden(state, action, constraints))
     assert result.is_solved == (expected is not None)
     assert name == "few rooms" or planner.encoding != "split" or len(result.steps) == (expected or 0)
     assert result.status in (TaskPlanStatus.SOLVED, TaskPlanStatus.UNSOLVABLE)
     validation = validate_task_plan(problem, result.steps)
     assert validation.is_valid == result.is_solved
     for state, action in zip(validation.states, result.steps, strict=False):
-        assert not is_forbidden(state, action, lessons)
+        assert not is_forbidden(state, action, constraints)
 
 
 def test_learning_goes_on_until_there_is_no_plan() -> None:
     """Forbidding the first step of every plan in its state leads to other plans and at last to a proof."""
     task = translated("blocks")
-    lessons: list[Lesson] = []
+    constraints: list[ForbiddenAction] = []
     for _ in range(60):
         result = PLANNER.search(task)
         if not result.is_solved:
             break
         validation = validate_task_plan(task.problem, result.steps)
-        index = len(lessons) % len(result.steps)
+        index = len(constraints) % len(result.steps)
         state, action = validation.states[index], result.steps[index]
-        assert not is_forbidden(state, action, lessons)
-        lessons.append((action, frozenset(state)))
+        assert not is_forbidden(state, action, constraints)
+        constraints.append((action, frozenset(state)))
         task = task.forbid(action, state)
     for step in ground_actions(task.problem):
         task = task.forbid(step, ())
@@ -163,7 +163,7 @@ def test_patching_leaves_the_old_task_alone() -> None:
 
 
 def test_one_context_has_one_variable() -> None:
-    """Two actions forbidden in the same context share its variable, and doubling a learned constraint changes nothing."""
+    """Two actions forbidden in the same context share its variable, and doubling a constraint changes nothing."""
     task, context = replace(translated("places"), encoding="axioms"), [Fact.of("clear", "c"), Fact.of("clear", "b")]
     once = task.forbid(GroundAction("unpile", ("c", "a")), context)
     twice = once.forbid(GroundAction("lift", ("b", "middle")), reversed(context))
@@ -256,17 +256,19 @@ def test_optimal_plans_are_as_cheap_as_any(name: str) -> None:
 def test_optimal_search_learns() -> None:
     """Forbidding steps in their states leads to best plans that get no cheaper, until there is none."""
     task = FastDownward.optimal().prepare(translated("blocks").problem)
-    lessons: list[Lesson] = []
+    constraints: list[ForbiddenAction] = []
     cost = 0.0
     for _ in range(8):
         result = FastDownward.optimal().search(task)
-        expected = shortest_plan(task.problem, allowed=lambda state, action: not is_forbidden(state, action, lessons))
+        expected = shortest_plan(
+            task.problem, allowed=lambda state, action: not is_forbidden(state, action, constraints)
+        )
         assert (result.cost if result.is_solved else None) == expected
         if expected is None:
             break
         assert result.cost >= cost
         cost = result.cost
         states = validate_task_plan(task.problem, result.steps).states
-        index = len(lessons) % len(result.steps)
-        lessons.append((result.steps[index], frozenset(states[index])))
-        task = task.forbid(*lessons[-1])
+        index = len(constraints) % len(result.steps)
+        constraints.append((result.steps[index], frozenset(states[index])))
+        task = task.forbid(*constraints[-1])

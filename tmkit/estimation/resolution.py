@@ -1,9 +1,9 @@
-"""One pose out of several opinions: the paths of observations, which of them agree, and what a policy makes of them.
+"""One pose out of several estimates: the paths of observations, which of them agree, and what a policy makes of them.
 
-The idea: every opinion is hung into a scratch copy of the scene as a frame of its own, a *ghost* of the observed
+The idea: every estimate is hung into a scratch copy of the scene as a frame of its own, a *ghost* of the observed
 frame: under its observer, with the observation's pose and noise source; of a chain of observations, under the ghost of
 the observer. Then the scene's own queries answer everything, with all correlations: the pose of a ghost relative to
-the base is what that path says, the pose of one ghost relative to another is by how much two opinions differ, and
+the base is what that path says, the pose of one ghost relative to another is by how much two estimates differ, and
 fusing them is conditioning on the fact that ghost and frame are at one place.
 
 Complexity: O(paths^2) pose queries to compare, O(paths) conditionings to fuse. :mod:`tmkit.estimation.observations` has
@@ -33,18 +33,18 @@ _DIGITS = 9  # of squared distances that are compared: what differs by rounding 
 
 @dataclass(frozen=True)
 class GateResult:
-    """What became of an opinion.
+    """The gate result of an estimate.
 
     Attributes:
-        opinion: the opinion.
+        estimate: the estimate.
         is_accepted: whether it agrees with the others.
         is_used: whether it is in the new version: the one that was chosen, or all that were fused.
-        squared_distance: squared Mahalanobis distance to the accepted opinion that it contradicts most; zero when
+        squared_distance: squared Mahalanobis distance to the accepted estimate that it contradicts most; zero when
             there is no other.
         threshold: of that distance: beyond it the two contradict each other.
     """
 
-    opinion: Estimate
+    estimate: Estimate
     is_accepted: bool
     is_used: bool
     squared_distance: float
@@ -52,9 +52,9 @@ class GateResult:
 
     def __str__(self) -> str:
         if self.is_accepted:
-            return f"{self.opinion}: {'used' if self.is_used else 'not needed'}"
+            return f"{self.estimate}: {'used' if self.is_used else 'not needed'}"
         beyond = f"squared distance {self.squared_distance:.4g} beyond {self.threshold:.4g}"
-        return f"{self.opinion}: rejected, {beyond}"
+        return f"{self.estimate}: rejected, {beyond}"
 
 
 @dataclass(frozen=True)
@@ -62,29 +62,29 @@ class Resolution:
     """A new version of the scene, and why it is that.
 
     Attributes:
-        scene: where the frame stands as the policy says; the scene that was given when no observation was used.
+        scene: where the frame stands as the policy decides; the scene that was given when no observation was used.
         frame: the frame.
-        verdicts: of every opinion: what the scene said first, when it is uncertain, then the paths of observations.
+        gate_results: of every estimate: first the pose in the scene, if uncertain, then the paths of observations.
     """
 
     scene: SceneGraph
     frame: str
-    verdicts: tuple[GateResult, ...]
+    gate_results: tuple[GateResult, ...]
 
     @property
     def used(self) -> tuple[Observation, ...]:
         """The observations in the new version; after fusing, take them out of the collection."""
         return tuple(
-            dict.fromkeys(o for verdict in self.verdicts if verdict.is_used for o in verdict.opinion.observations)
+            dict.fromkeys(o for result in self.gate_results if result.is_used for o in result.estimate.observations)
         )
 
     @property
     def rejected(self) -> tuple[GateResult, ...]:
-        """The opinions that contradict the others."""
-        return tuple(verdict for verdict in self.verdicts if not verdict.is_accepted)
+        """The estimates that contradict the others."""
+        return tuple(result for result in self.gate_results if not result.is_accepted)
 
     def __str__(self) -> str:
-        return "\n".join([f"'{self.frame}':", *(f"    {verdict}" for verdict in self.verdicts)])
+        return "\n".join([f"'{self.frame}':", *(f"    {result}" for result in self.gate_results)])
 
 
 # ----------------------------------------------------------------------------------------------------------- resolving
@@ -110,35 +110,36 @@ def resolve_observations(
             :class:`Fused`, or one of your own.
         base: the frame relative to which paths are compared; the parent of the frame if omitted. Paths begin on the
             way from it to the root.
-        probability: with which an opinion that is right agrees with another; None: no opinion is rejected.
+        probability: with which an estimate that is right agrees with another; None: no estimate is rejected.
         q: configuration (n_joints,) of the observations; may be omitted if no joint is on a path.
 
     Returns:
-        The new version, with the verdict on each opinion.
+        The new version, with the gate result of each estimate.
 
     Raises:
         UnknownNameError: a frame on a path that the scene does not have.
         SceneError: the frame is a root or above the base, is on a joint (then only fusing into an uncertain edge can
-            be said), has more than 500 paths; opinions that contradict
+            be said), has more than 500 paths; estimates that contradict
             each other in what they know exactly are fused.
         DisconnectedError: an observer in another tree.
         ConfigurationError: a joint is on a path and q is missing.
     """
     parent = scene.parent(frame)
     if parent is None:
-        raise SceneError(f"frame '{frame}' is a root, of which there are no opinions")
+        raise SceneError(f"frame '{frame}' is a root, of which there are no estimates")
     table = _Table(scene, observations, frame, base=parent if base is None else base, q=q)
     chosen_from, distances = _agreeing(table, probability)
-    chosen = list(policy.choose([table.opinions[k] for k in chosen_from])) if chosen_from else []
-    members = [k for k in chosen_from if table.opinions[k] in chosen]
-    verdicts = tuple(
-        GateResult(opinion, k in chosen_from, k in members, *distances[k]) for k, opinion in enumerate(table.opinions)
+    chosen = list(policy.choose([table.estimates[k] for k in chosen_from])) if chosen_from else []
+    members = [k for k in chosen_from if table.estimates[k] in chosen]
+    gate_results = tuple(
+        GateResult(estimate, k in chosen_from, k in members, *distances[k])
+        for k, estimate in enumerate(table.estimates)
     )
-    return Resolution(_resolved(table, members, parent), frame, verdicts)
+    return Resolution(_resolved(table, members, parent), frame, gate_results)
 
 
 class _Table:
-    """All opinions, hung into a scratch copy of the scene: ``frames[k]`` stands as ``opinions[k]`` says."""
+    """All estimates, hung into a scratch copy of the scene: ``frames[k]`` stands as ``estimates[k]`` says."""
 
     def __init__(
         self, scene: SceneGraph, observations: Observations, target: str, *, base: str, q: ArrayLike | None
@@ -147,7 +148,9 @@ class _Table:
         self.ghosts: dict[tuple[Observation, ...], str] = {}
         chain = {base, *scene.ancestors(base)}
         if target in chain:
-            raise SceneError(f"frame '{target}' is above '{base}' or is that itself: it has no opinions relative to it")
+            raise SceneError(
+                f"frame '{target}' is an ancestor of '{base}' or the same frame: it has no estimates relative to it"
+            )
         paths = list(_paths(scene, observations, target, chain))
         paths.sort(key=lambda path: [_order(observation) for observation in path])
         entries: list[tuple[tuple[Observation, ...], str]] = [(path, self._ghost(path)) for path in paths]
@@ -155,7 +158,7 @@ class _Table:
         if self.present:
             entries.insert(0, ((), target))
         self.frames = [frame for _, frame in entries]
-        self.opinions = [
+        self.estimates = [
             Estimate(path, self.scratch.gaussian_pose(frame, relative_to=base, q=q), self._stamp(path, base))
             for path, frame in entries
         ]
@@ -208,7 +211,7 @@ class _Table:
         return min(known) if len(known) == len(found) else None
 
     def difference(self, a: int, b: int) -> tuple[float, int]:
-        """Return the squared Mahalanobis distance between two opinions and its degrees of freedom."""
+        """Return the squared Mahalanobis distance between two estimates and its degrees of freedom."""
         apart = self.scratch.gaussian_pose(self.frames[a], relative_to=self.frames[b], q=self.q)
         return mahalanobis_distance(apart.mean.log(), apart.covariance)
 
@@ -254,8 +257,8 @@ def _order(observation: Observation) -> tuple[object, ...]:
 
 
 def _agreeing(table: _Table, probability: float | None) -> tuple[list[int], list[tuple[float, float]]]:
-    """Return which opinions agree pairwise, and of each the distance to the one it contradicts most."""
-    count = len(table.opinions)
+    """Return which estimates agree pairwise, and of each the distance to the one it contradicts most."""
+    count = len(table.estimates)
     if probability is None:
         return list(range(count)), [(0.0, math.inf)] * count
     squared, threshold = np.zeros((count, count)), np.zeros((count, count))
@@ -270,7 +273,7 @@ def _agreeing(table: _Table, probability: float | None) -> tuple[list[int], list
         against = {k: [m for m in kept if m != k and squared[k, m] > threshold[k, m]] for k in kept}
         if not any(against.values()):
             break
-        # The one that contradicts most others, then by most; in doubt the older, and last what the scene says.
+        # The one that contradicts most others, then by most; in doubt the older, and last the pose in the scene.
         kept.remove(max(kept, key=lambda k: (len(against[k]), _rounded(sum(squared[k, m] for m in against[k])), k)))
     distances = []
     for k in range(count):
@@ -285,14 +288,14 @@ def _rounded(value: float) -> float:
 
 
 def _resolved(table: _Table, members: Sequence[int], parent: str) -> SceneGraph:
-    """Return the scene with what some opinions say together."""
-    if all(not table.opinions[k].observations for k in members):
+    """Return the scene with the combination of some estimates."""
+    if all(not table.estimates[k].observations for k in members):
         return table.scene
     keeps_edge = table.present and members[0] == 0
     joint = table.scene.joint(table.frame).type
     if not keeps_edge and joint not in ("fixed", "free"):
         raise SceneError(
-            f"frame '{table.frame}' is on a {joint} joint, whose value says where it is: an observation can only be "
+            f"frame '{table.frame}' is on a {joint} joint, whose value determines its pose: an observation can only be "
             "fused into an uncertain edge there"
         )
     anchor, q = table.frames[members[0]], table.q

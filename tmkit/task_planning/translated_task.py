@@ -6,9 +6,9 @@ reached while that block stands there") is about ground actions and facts. So th
 
 :meth:`TranslatedTask.forbid` says that an action must not be done while certain facts hold. It adds one two-valued
 derived variable per context, with one axiom ``context -> blocked``, and the precondition *not blocked* to the
-action's operators. No operator is split and nothing else changes, so many learned constraints stay cheap; but the search must be
-one that takes axioms. For those that do not, such as optimal search with landmarks, a task may have its operators taken
-apart instead (:mod:`tmkit.task_planning.splitting`).
+action's operators. No operator is split and nothing else changes, so many learned constraints stay cheap; but the
+search must be one that takes axioms. For those that do not, such as optimal search with landmarks, a task may have its
+operators taken apart instead (:mod:`tmkit.task_planning.splitting`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 The idea: "there is a plan of h steps" is a formula (:mod:`tmkit.task_planning.clauses`), and a solver says whether it
 can be satisfied. The horizon h grows until it can. It begins where no shorter plan can be, by a bound that needs no
 search (:mod:`tmkit.task_planning.landmark_bounds`); what was proved about short horizons is remembered along with the
-task, and stays true when more is forbidden. A learned constraint is a clause at every step, so it holds whatever the horizon.
+task, and stays true when more is forbidden. A learned constraint is a clause at every step, so it holds whatever the
+horizon.
 
 No horizon proves that there is *no* plan. That is said only when the goal is beyond reach even in a relaxed task, when
 two of its facts can never meet, or when all reachable states have been looked at, some of which is done after each
@@ -28,7 +29,7 @@ from typing import Any
 from tmkit._support import time_limits
 from tmkit.errors import MissingExtraError, TaskPlannerError, TimeLimitError
 from tmkit.pddl.formulas import Fact
-from tmkit.pddl.interchange import Lesson, interchangeable_objects
+from tmkit.pddl.interchange import ForbiddenAction, interchangeable_objects
 from tmkit.pddl.model import Problem
 from tmkit.pddl.schemas import GroundAction
 from tmkit.pddl.validation import validate_task_plan
@@ -68,11 +69,11 @@ class SmtTask:
 
     Attributes:
         translation: the task, with the learned constraints in it.
-        learned constraints: the actions that are forbidden, each with the facts in whose presence it is.
+        constraints: the actions that are forbidden, each with the facts in whose presence it is.
     """
 
     translation: TranslatedTask
-    lessons: tuple[Lesson, ...] = ()
+    constraints: tuple[ForbiddenAction, ...] = ()
     _proved: _Proved = field(default_factory=_Proved, compare=False, repr=False)
 
     @property
@@ -92,7 +93,7 @@ class SmtTask:
         """
         facts = frozenset(context)
         translation = self.translation.forbid(action, sorted(facts))
-        return SmtTask(translation, (*self.lessons, (action, facts)), _Proved(self._proved))
+        return SmtTask(translation, (*self.constraints, (action, facts)), _Proved(self._proved))
 
     def is_goal_impossible(self) -> bool:
         """Return whether some two of the goal's facts can be proved never to hold together; False proves nothing."""
@@ -165,7 +166,7 @@ class _Search:
         least = least_steps(translation)
         if least is None or self._task.is_goal_impossible():
             return self._answer(TaskPlanStatus.UNSOLVABLE, "there is no plan: the goal is out of reach")
-        groups = interchangeable_objects(translation.problem, self._task.lessons)
+        groups = interchangeable_objects(translation.problem, self._task.constraints)
         clauses = StepClauses(translation, interchangeable=groups)
         exploration = Exploration(translation)
         looked = 0
