@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -82,7 +83,8 @@ class Observation:
         object.__setattr__(self, "noise", noise)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Observation, (self.frame, self.relative_to, self.pose, self.stamp, self.tags)
+        make = partial(Observation, relative_to=self.relative_to, stamp=self.stamp, tags=self.tags)
+        return make, (self.frame, self.pose)
 
     def measurement(self) -> Measurement:
         """Return it as ``scene.condition`` takes it."""
