@@ -123,8 +123,8 @@ def table_of(outcomes: list[Outcome], *, time_limit: float) -> str:
         "end, *in the hand* how far a carried object was, at worst, from where the plan has it in the hand. A problem",
         "that is not in the table was not run, one without entry under *played* was not played. Made by",
         "`python tests/benchmarks/domains_table.py`. Times are medians over the plans found, on two cores shared with",
-        "much else: they are for comparison within the table. What the problems are, [](classic_problems.md),",
-        "[](arms_and_drawers.md) and [](kitchen.md) tell.",
+        "much else: they are for comparison within the table. The problems: [](../tutorials/classic_problems.md),",
+        "[](../tutorials/arms_and_drawers.md), [](../tutorials/kitchen.md).",
         "",
         "| domain | problem | arm | actions | task plans | planned | checked | played | worst error | in the hand "
         "| median planning time |",

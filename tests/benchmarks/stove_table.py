@@ -82,7 +82,7 @@ TASKS = (
 INTRODUCTION = """# Stove and sink: planning times
 
 An iiwa with suction at its flange puts N blocks from the floor on a stove and goes home (*stove N*), or washes N blocks
-on a sink, cooks them on the stove, and goes home (*cook N*); see [](kitchen.md). Made by
+on a sink, cooks them on the stove, and goes home (*cook N*); see [](../tutorials/kitchen.md). Made by
 `python tests/benchmarks/stove_table.py`. *plan* is `tk.plan` without imports, *FD* Fast Downward's translator and first
 search alone on the same task in the same run; medians in seconds. The machine was busy with other work, {load:.1f}
 processes wanting its two processors, so *processor* time, of all processes together, says more than *wall* time. *Aim

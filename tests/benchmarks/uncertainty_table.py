@@ -58,7 +58,13 @@ REPEAT = 200  # how often one call into the core does its work
 # --- scenes ----------------------------------------------------------------------------------------------------------
 
 
-_CORE_SOURCES = ("linalg/pose.cpp", "linalg/lie.cpp", "uncertainty/covariance.cpp", "error.cpp")
+_CORE_SOURCES = (
+    "linalg/elementary.cpp",
+    "linalg/pose.cpp",
+    "linalg/lie.cpp",
+    "uncertainty/covariance.cpp",
+    "error.cpp",
+)
 
 
 def tree(frames: int = 31) -> SceneGraph:
@@ -370,7 +376,7 @@ def evaluation(queries: int) -> tuple[dict[str, Array], dict[int, float]]:
     """Time queries between random leaves one by one; return microseconds, and how far samples' covariances are off."""
     scene, random = tree(), np.random.default_rng(7)
     ends = [(f"n{16 + a}", f"n{16 + b}") for a, b in random.integers(0, 16, size=(queries, 2)) if a != b]
-    ways: dict[str, tuple[Callable[[str, str], object], int]] = {
+    ways: dict[str, tuple[Callable[..., object], int]] = {
         "pose alone": (scene.pose, len(ends)),
         "pose and covariance": (scene.gaussian_pose, len(ends)),
     }
@@ -390,19 +396,19 @@ def evaluation(queries: int) -> tuple[dict[str, Array], dict[int, float]]:
     return times, off
 
 
-def _sampler(scene: SceneGraph, count: int) -> Callable[[str, str], object]:
-    return lambda target, reference: scene.sample_poses(target, relative_to=reference, count=count, seed=0)
+def _sampler(scene: SceneGraph, count: int) -> Callable[..., object]:
+    return lambda target, relative_to: scene.sample_poses(target, relative_to=relative_to, count=count, seed=0)
 
 
-def _each(work: Callable[[str, str], object], ends: list[tuple[str, str]]) -> Array:
+def _each(work: Callable[..., object], ends: list[tuple[str, str]]) -> Array:
     """Return microseconds of each call, less what the clock itself takes."""
     clock = time.perf_counter_ns
     for target, reference in ends[:100]:
-        work(target, reference)
+        work(target, relative_to=reference)
     taken = np.empty(len(ends))
     for i, (target, reference) in enumerate(ends):
         began = clock()
-        work(target, reference)
+        work(target, relative_to=reference)
         taken[i] = clock() - began
     idle = np.empty(10_000)
     for i in range(len(idle)):
@@ -467,10 +473,10 @@ def evaluated(times: dict[str, Array], off: dict[int, float]) -> str:
 
 PAGE = """# Speed of uncertain poses
 
-Made by `python tests/benchmarks/uncertainty_table.py --out docs/results/uncertainty_results.md --picture
-docs/images/uncertainty_times.png`: each number beside peers of the same run, on two shared cores; the best of
-{rounds} rounds in which all work takes turns. Covariances are those of [](uncertainty.md), and agree with the peers' to
-1e-9 where they are of the same order (`tests/spatial/test_gaussian_oracles.py`).
+Made by `python tests/benchmarks/uncertainty_table.py`, with `--out docs/results/uncertainty_results.md --picture
+docs/images/uncertainty_times.png`: each number beside peers of the same run, on two shared cores; the best of {rounds}
+rounds in which all work takes turns. Covariances are those of [](../concepts/uncertainty.md), and agree with the peers'
+to 1e-9 where they are of the same order (`tests/spatial/test_gaussian_oracles.py`).
 
 {table}
 
@@ -515,7 +521,7 @@ def main() -> int:
         rounds=rounds,
         table=table,
         queries=queries,
-        picture="images/uncertainty_times.png",
+        picture="../images/uncertainty_times.png",
         evaluation=evaluated(times, off),
     )
     if arguments.out is None:
