@@ -61,7 +61,9 @@ version costs O(n).
 Args:
     root: name of the first root frame; None for an empty scene.)");
     scene.def("__init__", [](SceneGraph* self, const std::optional<std::string>& root) {
-        new (self) SceneGraph(root ? SceneGraph().add_root(*root) : SceneGraph());
+        SceneEdit edit{SceneGraph()};
+        if (root) edit.add_root(*root);
+        new (self) SceneGraph(std::move(edit).take());
     }, nb::arg("root").none() = "world");
     bind_scene_queries(scene);
     bind_relations(scene);

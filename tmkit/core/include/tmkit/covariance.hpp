@@ -25,21 +25,6 @@
 
 namespace tmkit {
 
-inline Matrix3 multiply(const Matrix3& a, const Matrix3& b) {
-    Matrix3 c;
-    for (std::size_t i = 0; i < 3; ++i)
-        for (std::size_t j = 0; j < 3; ++j)
-            c[3 * i + j] = a[3 * i] * b[j] + a[3 * i + 1] * b[3 + j] + a[3 * i + 2] * b[6 + j];
-    return c;
-}
-inline Matrix3 multiply_transposed(const Matrix3& a, const Matrix3& b) {  // a b^T
-    Matrix3 c;
-    for (std::size_t i = 0; i < 3; ++i)
-        for (std::size_t j = 0; j < 3; ++j)
-            c[3 * i + j] = a[3 * i] * b[3 * j] + a[3 * i + 1] * b[3 * j + 1] + a[3 * i + 2] * b[3 * j + 2];
-    return c;
-}
-inline Matrix3 transposed(const Matrix3& m) { return {m[0], m[3], m[6], m[1], m[4], m[7], m[2], m[5], m[8]}; }
 inline Matrix3 cross_columns(const Vector3& t, const Matrix3& m) {  // [t] m
     Matrix3 c;
     for (std::size_t j = 0; j < 3; ++j) {

@@ -226,7 +226,9 @@ private:
     static std::uint64_t weight(const Tree& tree) noexcept { return Node::weight(tree); }
     explicit PersistentMap(Tree root) : root_(std::move(root)) {}
 
-    static Tree node(const Node& from, Tree left, Tree right) { return node(from.key, from.value, left, right); }
+    static Tree node(const Node& from, Tree left, Tree right) {
+        return node(from.key, from.value, std::move(left), std::move(right));
+    }
     static Tree node(const Key& key, const Value& value, Tree left, Tree right) {
         return Tree(new Node(key, value, std::move(left), std::move(right)));
     }

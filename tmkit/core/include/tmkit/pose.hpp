@@ -33,6 +33,34 @@ inline Vector3 cross(const Vector3& a, const Vector3& b) {
 }
 inline double norm(const Vector3& a) { return std::sqrt(dot(a, a)); }
 
+inline constexpr Matrix3 identity3{1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0};
+
+inline Matrix3 operator+(const Matrix3& a, const Matrix3& b) {
+    Matrix3 c;
+    for (std::size_t i = 0; i < 9; ++i) c[i] = a[i] + b[i];
+    return c;
+}
+inline Matrix3 operator*(double factor, const Matrix3& a) {
+    Matrix3 c;
+    for (std::size_t i = 0; i < 9; ++i) c[i] = factor * a[i];
+    return c;
+}
+inline Matrix3 operator*(const Matrix3& a, const Matrix3& b) {
+    Matrix3 c;
+    for (std::size_t i = 0; i < 3; ++i)
+        for (std::size_t j = 0; j < 3; ++j)
+            c[3 * i + j] = a[3 * i] * b[j] + a[3 * i + 1] * b[3 + j] + a[3 * i + 2] * b[6 + j];
+    return c;
+}
+inline Matrix3 multiply_transposed(const Matrix3& a, const Matrix3& b) {  // a b^T
+    Matrix3 c;
+    for (std::size_t i = 0; i < 3; ++i)
+        for (std::size_t j = 0; j < 3; ++j)
+            c[3 * i + j] = a[3 * i] * b[3 * j] + a[3 * i + 1] * b[3 * j + 1] + a[3 * i + 2] * b[3 * j + 2];
+    return c;
+}
+inline Matrix3 transposed(const Matrix3& m) { return {m[0], m[3], m[6], m[1], m[4], m[7], m[2], m[5], m[8]}; }
+
 struct Pose {
     Vector3 translation{0.0, 0.0, 0.0};
     Vector4 quat_xyzw{0.0, 0.0, 0.0, 1.0};

@@ -42,7 +42,7 @@ public:
                   Ref<const EdgeNoise> noise = {});
     // The new edge keeps the errors of all edges between its ends, source by source; `slip` comes on top.
     void reparent_keeping_pose(std::string_view frame, std::string_view parent, const double* q,
-                               Ref<const EdgeNoise> slip = {});
+                               const Ref<const EdgeNoise>& slip = {});
     void set_pose(std::string_view frame, const Pose& parent_from_frame);
     // Hangs a root, and with it its tree, under a frame of another tree.
     void attach(std::string_view root, std::string_view parent, const Pose& parent_from_root, Joint joint);

@@ -1,9 +1,8 @@
 // The persistent scene graph: one consistent version of the world, as an immutable value.
 //
-// Holding a SceneGraph means that every rule below holds for it. An edit is a const member that returns a new version
-// sharing nearly everything with the old one, which stays as it was; an edit that changes nothing returns a version
-// that shares everything (`same_version`). Any thread may read any version. Many edits that make one version are a
-// SceneEdit (scene_edit.hpp), which all edits here go through.
+// Holding a SceneGraph means that every rule below holds for it. A SceneEdit (scene_edit.hpp) makes a new version that
+// shares nearly everything with the old one, which stays as it was; one that changes nothing gives a version that
+// shares everything (`same_version`). Any thread may read any version.
 //
 // Inside are persistent maps (persistent_map.hpp):
 //
@@ -61,28 +60,6 @@ public:
     SceneGraph& operator=(SceneGraph other) noexcept;
     ~SceneGraph();
 
-    // All frames at once, in insertion order; a parent or a mimic joint's leader may come after. An empty parent is a
-    // root.
-    static SceneGraph from_frames(const std::vector<FrameSpecification>& frames);
-
-    // Edits. Each throws Error and leaves this version untouched when a rule would break.
-    SceneGraph add_root(std::string_view name) const;
-    SceneGraph add_frame(const FrameSpecification& specification) const;
-    SceneGraph remove_frame(std::string_view name, bool with_subtree) const;
-    SceneGraph rename_frame(std::string_view name, std::string_view new_name) const;
-    SceneGraph reparent(std::string_view frame, std::string_view parent, const Pose& parent_from_frame) const;
-    // Keeps the pose relative to the root at configuration q (null: refused when a joint is on either path).
-    SceneGraph reparent_keeping_pose(std::string_view frame, std::string_view parent, const double* q) const;
-    SceneGraph set_pose(std::string_view frame, const Pose& parent_from_frame) const;
-    SceneGraph set_joint(std::string_view frame, Joint joint) const;
-    SceneGraph set_classes(std::string_view frame, std::vector<std::string> classes) const;
-    SceneGraph set_shapes(std::string_view frame, std::vector<AttachedShape> shapes) const;
-    SceneGraph set_attributes(std::string_view frame, Attributes attributes) const;
-    SceneGraph set_inertia(std::string_view frame, const std::optional<Inertia>& inertia) const;
-    SceneGraph set_group(const GroupSpecification& group) const;
-    SceneGraph allow_collision(std::string_view a, std::string_view b, std::string_view reason) const;
-    SceneGraph forbid_collision(std::string_view a, std::string_view b) const;
-
     // Queries.
     std::size_t size() const { return frames_.size(); }
     std::size_t joint_count() const { return joints_.size(); }
@@ -93,7 +70,7 @@ public:
         return found ? found->get() : nullptr;
     }
     bool has_group(std::string_view name) const { return groups_.find(name) != nullptr; }
-    FrameSpecification specification(std::string_view name) const;  // what from_frames makes this frame of again
+    FrameSpecification specification(std::string_view name) const;  // what makes this frame again
     const FrameRecord& record(std::string_view name) const;         // throws unknown_name
     const FrameRecord& record(FrameId id) const { return **frames_.find(id); }
     const BodyRecord& body(BodyId id) const { return **bodies_.find(id); }
@@ -146,7 +123,7 @@ public:
         twists_.for_each(visit);
     }
     std::vector<FrameId> frames_with_noise() const;
-    bool has_noise() const { return noises_.size() > 0; }
+    bool has_noise() const { return !noises_.empty(); }
     // The twist edges on the way down from a body to the body of a frame, nearest to the frame first: frames by id;
     // none when there is no path.
     std::vector<FrameId> twist_path(BodyId from, BodyId to) const;
@@ -225,8 +202,6 @@ private:
     std::string defects_of_pairs_and_groups() const;
     using Pair = std::pair<FrameId, FrameId>;
 
-    template <class Edit>
-    SceneGraph edited(Edit&& edit) const;
     Ref<Layout> fresh_layout() const;
     Ref<Layout> mended_layout() const;  // from layout_before_; null when that cannot be
 

@@ -134,7 +134,7 @@ std::optional<Gap> ball_in_cylinder(const coal::CollisionGeometry* a, const Tran
     if (to_mantle < to_end)
         out = across > 0.0 ? Vec3s(center[0] / across, center[1] / across, 0.0) : Vec3s(1.0, 0.0, 0.0);
     const double depth = std::min(to_mantle, to_end);
-    const Vec3s direction = pose_b.getRotation() * out, middle = pose_a.getTranslation();
+    const Vec3s direction = pose_b.getRotation() * out, &middle = pose_a.getTranslation();
     return Gap{-depth - radius, middle - radius * direction, middle + depth * direction, -direction};
 }
 

@@ -74,17 +74,6 @@ FramePair CollisionView::find_collision(Scratch& scratch) const {
     return found;
 }
 
-std::vector<Contact> CollisionView::contacts(const double* q, Scratch& scratch) const {
-    std::vector<Contact> contacts;
-    Scratch::Data& data = scratch.data();
-    model_->place(q, data);
-    model_->visit_variable(data, [&](const Model::Candidate& candidate) {
-        model_->gather(candidate, data, contacts);
-        return false;
-    });
-    return deepest_of_each(std::move(contacts));
-}
-
 void CollisionView::nearest(const double* q, Scratch& scratch, std::optional<Contact>& best) const {
     const Scratch::Data& data = scratch.data();
     model_->place(q, scratch.data());

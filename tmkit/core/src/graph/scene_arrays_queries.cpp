@@ -247,6 +247,7 @@ std::vector<std::string> SceneArrays::children(std::string_view frame) const {
             found_slots.emplace_back(id_.load(child), child);
         std::sort(found_slots.begin(), found_slots.end());  // ids grow with insertion
         std::vector<std::string> names;
+        names.reserve(found_slots.size());
         for (const auto& [id, child] : found_slots) names.push_back(frame_names_.text(child));
         return names;
     });

@@ -125,7 +125,7 @@ void SceneEdit::attach(std::string_view root, std::string_view parent, const Pos
         changed.parent = new_parent;
         changed.pose = pose;
         note_change(id, false);
-        if (joint.type != JointType::fixed) set_joint(std::string(root), std::move(joint));
+        if (joint.type != JointType::fixed) set_joint(root, std::move(joint));
     });
 }
 
@@ -141,7 +141,7 @@ void SceneEdit::move(const FrameRecord& moving, const FrameRecord& parent, const
     const bool joins = parent.body == moving.body && record(moving.parent).body != moving.body;
     if (joins) check_joint_of_parts(moving);
     std::vector<FrameId> cut;
-    if (moving.parent != new_parent && !stays && scene_.twists_.size() != 0) {
+    if (moving.parent != new_parent && !stays && !scene_.twists_.empty()) {
         if (!keep_twists) cut = scene_.twists_across(id);
         check_twists_joined(id, new_parent, cut);
     }
@@ -167,7 +167,7 @@ void SceneEdit::reparent(std::string_view frame, std::string_view parent, const 
 }
 
 void SceneEdit::reparent_keeping_pose(std::string_view frame, std::string_view parent, const double* q,
-                                      Ref<const EdgeNoise> slip) {
+                                      const Ref<const EdgeNoise>& slip) {
     const FrameRecord& moving = record(frame);
     const FrameRecord& target = record(parent);
     const FrameId id = moving.id;

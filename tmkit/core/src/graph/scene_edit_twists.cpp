@@ -83,7 +83,7 @@ void SceneEdit::check_twist(const FrameRecord& frame, const TwistEdge& edge) con
         if (present != edge.reference) throw refusals::second_twist(name, present, edge.reference);
         return;  // another value of the edge that is there
     }
-    if (scene_.twists_.size() == 0) return;
+    if (scene_.twists_.empty()) return;
     TwistRules rules;
     scene_.twists_.for_each(
         [&](FrameId id, BodyId from) { rules.add({id, scene_.root_of(id), record(id).body, from}); });
@@ -135,7 +135,7 @@ void SceneEdit::check_twists_joined(FrameId moving, FrameId parent, const std::v
 }
 
 void SceneEdit::require_no_twists_from(const std::vector<FrameId>& leaving) const {
-    if (scene_.twists_.size() == 0) return;
+    if (scene_.twists_.empty()) return;
     const auto goes = [&](FrameId id) { return std::binary_search(leaving.begin(), leaving.end(), id); };
     scene_.twists_.for_each([&](FrameId id, BodyId reference) {
         const BodyRecord& referred = body(reference);
@@ -154,7 +154,7 @@ BodyId SceneGraph::body_id(std::string_view name) const {
 
 std::vector<std::string> SceneGraph::bodies_without_frames() const {
     std::vector<std::string> names;
-    if (bodies_.size() == 0) return names;
+    if (bodies_.empty()) return names;
     body_names_.for_each([&](const Ref<const Name>& name, BodyId id) {
         if (body(id).tops.empty()) names.push_back(name->text);
     });
@@ -175,7 +175,7 @@ std::vector<FrameId> SceneGraph::frames_with_twists() const {
 
 std::vector<FrameId> SceneGraph::twists_across(FrameId edge) const {
     std::vector<FrameId> across;
-    if (twists_.size() == 0) return across;
+    if (twists_.empty()) return across;
     const FrameId root = root_of(edge);
     const auto below = [&](FrameId id) { return is_ancestor(edge, id); };
     twists_.for_each([&](FrameId id, BodyId reference) {
@@ -186,7 +186,7 @@ std::vector<FrameId> SceneGraph::twists_across(FrameId edge) const {
 }
 
 std::optional<FrameId> SceneGraph::twist_on_way(FrameId target, FrameId reference, bool unstamped) const {
-    if (twists_.size() == 0) return std::nullopt;
+    if (twists_.empty()) return std::nullopt;
     for (const auto& [from, to] : {std::pair(target, reference), std::pair(reference, target)})
         for (FrameId at = from; at != no_frame && !is_ancestor(at, to); at = record(at).parent) {
             const FrameRecord& edge = record(at);

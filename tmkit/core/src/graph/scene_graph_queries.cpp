@@ -14,7 +14,7 @@ template <class Map>
 std::vector<std::string> keys_of(const Map& map) {
     std::vector<std::string> names;
     names.reserve(map.size());
-    map.for_each([&](const Ref<const Name>& name, auto) { names.push_back(name->text); });
+    map.for_each([&](const Ref<const Name>& name, const auto&) { names.push_back(name->text); });
     return names;
 }
 

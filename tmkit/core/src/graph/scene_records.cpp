@@ -5,6 +5,22 @@
 #include "tmkit/error.hpp"
 
 namespace tmkit {
+namespace {
+
+// Symmetric, and by Sylvester's criterion with slack: all principal minors, since semi-definite is enough.
+void require_positive_semidefinite(const Matrix3& m) {
+    const double trace = m[0] + m[4] + m[8], slack = 1e-9 * std::abs(trace);
+    if (std::abs(m[1] - m[3]) > slack || std::abs(m[2] - m[6]) > slack || std::abs(m[5] - m[7]) > slack)
+        throw Error(ErrorKind::scene, "inertia matrix must be symmetric");
+    const double xy = m[0] * m[4] - m[1] * m[1], xz = m[0] * m[8] - m[2] * m[2], yz = m[4] * m[8] - m[5] * m[5];
+    const double determinant = m[0] * yz - m[1] * (m[1] * m[8] - m[5] * m[2]) + m[2] * (m[1] * m[5] - m[4] * m[2]);
+    const double slack2 = slack * std::abs(trace), slack3 = slack2 * std::abs(trace);
+    if (m[0] < -slack || m[4] < -slack || m[8] < -slack || xy < -slack2 || xz < -slack2 || yz < -slack2 ||
+        determinant < -slack3)
+        throw Error(ErrorKind::scene, "inertia matrix must be positive semi-definite");
+}
+
+}  // namespace
 
 void Inertia::check() const {
     if (!(mass > 0.0) || !std::isfinite(mass))
@@ -12,19 +28,9 @@ void Inertia::check() const {
                                           "; leave the inertia out for a body without mass");
     for (double value : center)
         if (!std::isfinite(value)) throw Error(ErrorKind::scene, "centre of mass must be finite");
-    const auto& m = matrix;
-    const double trace = m[0] + m[4] + m[8], slack = 1e-9 * std::abs(trace);
-    for (double value : m)
+    for (double value : matrix)
         if (!std::isfinite(value)) throw Error(ErrorKind::scene, "inertia matrix must be finite");
-    if (std::abs(m[1] - m[3]) > slack || std::abs(m[2] - m[6]) > slack || std::abs(m[5] - m[7]) > slack)
-        throw Error(ErrorKind::scene, "inertia matrix must be symmetric");
-    // Sylvester's criterion with slack: all principal minors, since semi-definite is enough.
-    const double xy = m[0] * m[4] - m[1] * m[1], xz = m[0] * m[8] - m[2] * m[2], yz = m[4] * m[8] - m[5] * m[5];
-    const double determinant = m[0] * yz - m[1] * (m[1] * m[8] - m[5] * m[2]) + m[2] * (m[1] * m[5] - m[4] * m[2]);
-    const double slack2 = slack * std::abs(trace), slack3 = slack2 * std::abs(trace);
-    if (m[0] < -slack || m[4] < -slack || m[8] < -slack || xy < -slack2 || xz < -slack2 || yz < -slack2 ||
-        determinant < -slack3)
-        throw Error(ErrorKind::scene, "inertia matrix must be positive semi-definite");
+    require_positive_semidefinite(matrix);
 }
 
 Inertia Inertia::in_axes_of(const Pose& frame_from_axes) const {

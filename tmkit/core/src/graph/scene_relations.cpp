@@ -75,7 +75,7 @@ Matrix3 related_orientation(const SceneGraph& scene, std::string_view frame, std
     const Matrix3 turned = scene.pose(frame, reference, q).rotation();
     if (axes == reference) return turned;
     const Matrix3 by = scene.pose(reference, axes, q).rotation();
-    return multiply_transposed(multiply(by, turned), by);
+    return multiply_transposed(by * turned, by);
 }
 
 std::optional<Vector6> related_twist(const SceneGraph& scene, std::optional<std::string_view> point, BodyId body,

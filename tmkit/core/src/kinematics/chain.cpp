@@ -8,13 +8,6 @@
 namespace tmkit {
 namespace {
 
-// r := r * m (row-major), as nine fused sums.
-inline void multiply(const Matrix3& a, const Matrix3& b, Matrix3& result) {
-    for (int i = 0; i < 3; ++i)
-        for (int j = 0; j < 3; ++j)
-            result[3 * i + j] = a[3 * i] * b[j] + a[3 * i + 1] * b[3 + j] + a[3 * i + 2] * b[6 + j];
-}
-
 inline void add_rotated(const Matrix3& r, const Vector3& v, Vector3& sum) {
     for (int i = 0; i < 3; ++i) sum[i] += r[3 * i] * v[0] + r[3 * i + 1] * v[1] + r[3 * i + 2] * v[2];
 }
@@ -39,7 +32,22 @@ std::vector<std::int32_t> path_up(const Layout& layout, std::int32_t frame) {
     return path;
 }
 
-constexpr Matrix3 identity{1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0};
+// Goes along a chain with the frame (rotation, translation), from the identity to the tip; visit(i, r, t) sees the axis
+// of segment i, the third column of r, and its origin t before the segment moves.
+template <class Visit>
+void walk(const std::vector<Chain::Segment>& segments, const double* x, Matrix3& rotation, Vector3& translation,
+          Visit&& visit) {
+    rotation = identity3;
+    translation = {0.0, 0.0, 0.0};
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+        const Chain::Segment& segment = segments[i];
+        add_rotated(rotation, segment.translation, translation);
+        Matrix3 next = rotation * segment.rotation;
+        visit(i, next, translation);
+        apply_motion(segment.prismatic, segment.multiplier * x[segment.column] + segment.offset, next, translation);
+        rotation = next;
+    }
+}
 
 }  // namespace
 
@@ -86,37 +94,19 @@ Chain::Chain(const Layout& layout, std::int32_t tip, std::int32_t reference, con
 }
 
 void Chain::forward(const double* x, Matrix3& rotation, Vector3& translation) const {
-    rotation = identity;
-    translation = {0.0, 0.0, 0.0};
-    Matrix3 next;
-    for (const Segment& segment : segments_) {
-        add_rotated(rotation, segment.translation, translation);
-        multiply(rotation, segment.rotation, next);
-        apply_motion(segment.prismatic, segment.multiplier * x[segment.column] + segment.offset, next, translation);
-        rotation = next;
-    }
+    walk(segments_, x, rotation, translation, [](std::size_t, const Matrix3&, const Vector3&) {});
     add_rotated(rotation, last_translation_, translation);
-    multiply(rotation, last_rotation_, next);
-    rotation = next;
+    rotation = rotation * last_rotation_;
 }
 
 void Chain::jacobian(const double* x, Matrix3& rotation, Vector3& translation, Vector6* columns) const {
     std::array<Vector3, max_chain_joints> axis, origin;
-    rotation = identity;
-    translation = {0.0, 0.0, 0.0};
-    Matrix3 next;
-    for (std::size_t i = 0; i < segments_.size(); ++i) {
-        const Segment& segment = segments_[i];
-        add_rotated(rotation, segment.translation, translation);
-        multiply(rotation, segment.rotation, next);
-        axis[i] = {next[2], next[5], next[8]};
-        origin[i] = translation;
-        apply_motion(segment.prismatic, segment.multiplier * x[segment.column] + segment.offset, next, translation);
-        rotation = next;
-    }
+    walk(segments_, x, rotation, translation, [&](std::size_t i, const Matrix3& r, const Vector3& t) {
+        axis[i] = {r[2], r[5], r[8]};
+        origin[i] = t;
+    });
     add_rotated(rotation, last_translation_, translation);
-    multiply(rotation, last_rotation_, next);
-    rotation = next;
+    rotation = rotation * last_rotation_;
     for (std::size_t i = 0; i < joints_; ++i) columns[i] = Vector6{};
     for (std::size_t i = 0; i < segments_.size(); ++i) {
         const Segment& segment = segments_[i];

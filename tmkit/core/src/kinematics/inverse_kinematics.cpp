@@ -17,11 +17,7 @@ constexpr double rotation_weight = 0.3;
 
 // The rotation vector of target * current^T, in the axes both are given in.
 Vector3 rotation_error(const Matrix3& target, const Matrix3& current) {
-    Matrix3 m;
-    for (int i = 0; i < 3; ++i)
-        for (int j = 0; j < 3; ++j)
-            m[3 * i + j] = target[3 * i] * current[3 * j] + target[3 * i + 1] * current[3 * j + 1] +
-                           target[3 * i + 2] * current[3 * j + 2];
+    const Matrix3 m = multiply_transposed(target, current);
     const Vector3 v{0.5 * (m[7] - m[5]), 0.5 * (m[2] - m[6]), 0.5 * (m[3] - m[1])};
     const double sine = norm(v), cosine = 0.5 * (m[0] + m[4] + m[8] - 1.0);
     if (sine > 1e-7) return (arctangent(sine, cosine) / sine) * v;

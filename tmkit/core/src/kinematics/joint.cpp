@@ -11,21 +11,38 @@ const char* name_of(JointType type) {
     return names[static_cast<int>(type)];
 }
 
+namespace {
+
+// What is wrong with the numbers of a joint besides its axis; empty when nothing is.
+std::string defect_of_limits(const Joint& j) {
+    if (std::isnan(j.lower) || std::isnan(j.upper) || j.lower > j.upper)
+        return "has limits [" + std::to_string(j.lower) + ", " + std::to_string(j.upper) +
+               "]; lower must not exceed upper";
+    if (j.lower == Joint::unlimited || j.upper == -Joint::unlimited) return "has limits that no value meets";
+    if (!(j.velocity >= 0.0) || !(j.effort >= 0.0)) return "has a negative velocity or effort limit";
+    return {};
+}
+
+std::string defect_of_rules(const Joint& j) {
+    if (!(j.damping >= 0.0) || !(j.friction >= 0.0)) return "has a negative damping or friction";
+    if (std::isinf(j.damping) || std::isinf(j.friction)) return "has an infinite damping or friction";
+    if (!std::isfinite(j.mimic_multiplier) || !std::isfinite(j.mimic_offset))
+        return "has a mimic rule that is not finite";
+    return {};
+}
+
+}  // namespace
+
 void Joint::check() {
-    const std::string which = name.empty() ? std::string("joint") : "joint '" + name + "'";
-    const auto refuse = [&](const std::string& reason) { throw Error(ErrorKind::scene, which + " " + reason); };
+    std::string defect;
     const double length = norm(axis);
-    if (!std::isfinite(length) || length < 1e-9) refuse("has an axis that is zero or not finite; give a direction");
+    if (!std::isfinite(length) || length < 1e-9) defect = "has an axis that is zero or not finite; give a direction";
+    if (defect.empty()) defect = defect_of_limits(*this);
+    if (defect.empty()) defect = defect_of_rules(*this);
+    if (!defect.empty())
+        throw Error(ErrorKind::scene, (name.empty() ? std::string("joint ") : "joint '" + name + "' ") + defect);
     if (std::abs(length - 1.0) > 4e-15)
         for (double& component : axis) component /= length;
-    if (std::isnan(lower) || std::isnan(upper) || lower > upper)
-        refuse("has limits [" + std::to_string(lower) + ", " + std::to_string(upper) +
-               "]; lower must not exceed upper");
-    if (lower == unlimited || upper == -unlimited) refuse("has limits that no value meets");
-    if (!(velocity >= 0.0) || !(effort >= 0.0)) refuse("has a negative velocity or effort limit");
-    if (!(damping >= 0.0) || !(friction >= 0.0)) refuse("has a negative damping or friction");
-    if (std::isinf(damping) || std::isinf(friction)) refuse("has an infinite damping or friction");
-    if (!std::isfinite(mimic_multiplier) || !std::isfinite(mimic_offset)) refuse("has a mimic rule that is not finite");
 }
 
 bool Joint::same_content(const Joint& o) const {

@@ -65,15 +65,6 @@ void Layout::share_tree(const Layout& other) {
     tree_.store(tree, std::memory_order_relaxed);
 }
 
-std::vector<std::int32_t> Layout::subtree(std::int32_t frame) const {
-    const LayoutTree& t = tree();
-    std::vector<std::int32_t> found{frame};
-    for (std::size_t next = 0; next < found.size(); ++next)
-        found.insert(found.end(), t.child.begin() + t.first_child[found[next]],
-                     t.child.begin() + t.first_child[found[next] + 1]);
-    return found;
-}
-
 void Layout::settle(std::vector<char> stale_frames) {
     const auto count = static_cast<std::int32_t>(size());
     root.resize(size());

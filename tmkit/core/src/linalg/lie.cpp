@@ -2,30 +2,7 @@
 
 namespace tmkit {
 
-// Beside the operators of vectors, which those of an unnamed namespace would hide.
-static Matrix3 operator*(const Matrix3& a, const Matrix3& b) {
-    Matrix3 product{};
-    for (int i = 0; i < 3; ++i)
-        for (int j = 0; j < 3; ++j)
-            product[3 * i + j] = a[3 * i] * b[j] + a[3 * i + 1] * b[3 + j] + a[3 * i + 2] * b[6 + j];
-    return product;
-}
-
-static Matrix3 operator+(const Matrix3& a, const Matrix3& b) {
-    Matrix3 sum;
-    for (int i = 0; i < 9; ++i) sum[i] = a[i] + b[i];
-    return sum;
-}
-
-static Matrix3 operator*(double factor, const Matrix3& a) {
-    Matrix3 product;
-    for (int i = 0; i < 9; ++i) product[i] = factor * a[i];
-    return product;
-}
-
 namespace {
-
-constexpr Matrix3 identity3{1, 0, 0, 0, 1, 0, 0, 0, 1};
 
 Matrix3 hat(const Vector3& v) { return {0, -v[2], v[1], v[2], 0, -v[0], -v[1], v[0], 0}; }
 

@@ -6,12 +6,6 @@
 namespace tmkit {
 namespace {
 
-Matrix3 sum(const Matrix3& a, const Matrix3& b) {
-    Matrix3 c;
-    for (std::size_t i = 0; i < 9; ++i) c[i] = a[i] + b[i];
-    return c;
-}
-
 // <<A>> = A - tr(A) 1: the mean of hat(x) hat(y) for E[x y^T] = A^T.
 Matrix3 folded(const Matrix3& a) {
     Matrix3 c = a;
@@ -21,17 +15,14 @@ Matrix3 folded(const Matrix3& a) {
 }
 
 // <<A, B>> = <<A>> <<B>> + <<B A>>
-Matrix3 folded(const Matrix3& a, const Matrix3& b) {
-    return sum(multiply(folded(a), folded(b)), folded(multiply(b, a)));
-}
+Matrix3 folded(const Matrix3& a, const Matrix3& b) { return folded(a) * folded(b) + folded(b * a); }
 
 // Adds factor (A S + S A^T) for A = [[diagonal, corner], [0, diagonal]].
 void add_both_sides(Covariance& result, double factor, const Matrix3& diagonal, const Matrix3& corner,
                     const Covariance& s) {
-    const Matrix3 linear = sum(multiply(diagonal, s.linear), multiply(corner, transposed(s.cross)));
-    const Matrix3 cross =
-        sum(sum(multiply(diagonal, s.cross), multiply(corner, s.angular)), multiply(s.cross, transposed(diagonal)));
-    const Matrix3 angular = multiply(diagonal, s.angular);
+    const Matrix3 linear = diagonal * s.linear + corner * transposed(s.cross);
+    const Matrix3 cross = diagonal * s.cross + corner * s.angular + s.cross * transposed(diagonal);
+    const Matrix3 angular = diagonal * s.angular;
     for (std::size_t i = 0; i < 3; ++i)
         for (std::size_t j = 0; j < 3; ++j) {
             result.linear[3 * i + j] += factor * (linear[3 * i + j] + linear[3 * j + i]);
@@ -42,15 +33,15 @@ void add_both_sides(Covariance& result, double factor, const Matrix3& diagonal, 
 
 // A S A^T of the same A.
 Covariance both_sides(const Matrix3& diagonal, const Matrix3& corner, const Covariance& s) {
-    const Matrix3 upper = sum(multiply(diagonal, s.linear), multiply(corner, transposed(s.cross)));  // A S, first row
-    const Matrix3 right = sum(multiply(diagonal, s.cross), multiply(corner, s.angular));
-    const Matrix3 lower = multiply(diagonal, s.angular);
-    return {sum(multiply_transposed(upper, diagonal), multiply_transposed(right, corner)),
+    const Matrix3 upper = diagonal * s.linear + corner * transposed(s.cross);  // A S, first row
+    const Matrix3 right = diagonal * s.cross + corner * s.angular;
+    const Matrix3 lower = diagonal * s.angular;
+    return {multiply_transposed(upper, diagonal) + multiply_transposed(right, corner),
             multiply_transposed(right, diagonal), multiply_transposed(lower, diagonal)};
 }
 
 Covariance squared_commutator(const Covariance& of, const Covariance& s) {
-    return both_sides(folded(of.angular), folded(sum(of.cross, transposed(of.cross))), s);
+    return both_sides(folded(of.angular), folded(of.cross + transposed(of.cross)), s);
 }
 
 // Products round differently on the two sides of the diagonal; a covariance is symmetric to the last bit.
@@ -82,7 +73,7 @@ bool has_negative(const Covariance& covariance) {
 }
 
 void add_commutator(Covariance& result, const Covariance& of, const Covariance& s) {
-    add_both_sides(result, 1.0 / 12.0, folded(of.angular), folded(sum(of.cross, transposed(of.cross))), s);
+    add_both_sides(result, 1.0 / 12.0, folded(of.angular), folded(of.cross + transposed(of.cross)), s);
 }
 
 }  // namespace
@@ -93,9 +84,9 @@ Covariance fourth_order_terms(const Covariance& a, const Covariance& b) {
     add_commutator(result, a, b);
     add_commutator(result, b, a);
     const Matrix3 at = transposed(a.cross), bt = transposed(b.cross);
-    const Matrix3 linear = sum(sum(folded(a.angular, b.linear), folded(at, b.cross)),
-                               sum(folded(a.cross, bt), folded(a.linear, b.angular)));
-    const Matrix3 cross = sum(folded(a.angular, bt), folded(at, b.angular));
+    const Matrix3 linear =
+        (folded(a.angular, b.linear) + folded(at, b.cross)) + (folded(a.cross, bt) + folded(a.linear, b.angular));
+    const Matrix3 cross = folded(a.angular, bt) + folded(at, b.angular);
     const Matrix3 angular = folded(a.angular, b.angular);
     for (std::size_t i = 0; i < 9; ++i) {
         result.linear[i] += 0.25 * linear[i];

@@ -39,13 +39,13 @@ Ref<const Shape> shape_of(int kind, Random& random) {
     }
 }
 
-SceneGraph pair(Ref<const Shape> a, Ref<const Shape> b, Random& random) {
+EditableScene pair(Ref<const Shape> a, Ref<const Shape> b, Random& random) {
     AttachedShape first, second;
     first.shape = std::move(a);
     second.shape = std::move(b);
     first.pose = random_pose(random, 0.3);
     second.pose = random_pose(random, 0.3);
-    SceneGraph scene = with_frame(world_only(), "a", "world", {}, {first});
+    EditableScene scene = with_frame(world_only(), "a", "world", {}, {first});
     return with_frame(scene, "b", "world", {}, {second}, joint_of_type(JointType::free, {0, 0, 1}));
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("any two kinds of shapes are compared, and contact is a distance withi
 TEST_CASE("threads share the trees of a cloud and a field") {
     Random random(3);
     const auto cloud = shape_of(3, random), field = shape_of(4, random);
-    const SceneGraph scene = pair(cloud, field, random);
+    const EditableScene scene = pair(cloud, field, random);
     std::vector<double> distances(4);
     std::vector<std::thread> threads;
     for (double& distance : distances)

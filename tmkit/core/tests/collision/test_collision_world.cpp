@@ -19,8 +19,8 @@ CollisionOptions with_margin(double margin) {
 }
 
 // A cube of 10 cm on a slide along x above a plate whose top is at z = 0; at slide 0 the gap is 5 cm.
-SceneGraph cube_on_slide() {
-    SceneGraph scene = with_box(world_only(), "plate", {1.0, 1.0, 0.1}, {0.0, 0.0, -0.05});
+EditableScene cube_on_slide() {
+    EditableScene scene = with_box(world_only(), "plate", {1.0, 1.0, 0.1}, {0.0, 0.0, -0.05});
     scene = with_frame(scene, "slide", "world", {{0.0, 0.0, 0.1}, {0.0, 0.0, 0.0, 1.0}},
                        {attached(ShapeKind::box, {0.1, 0.1, 0.1})},
                        joint_of_type(JointType::prismatic, {0, 0, -1}, -1.0, 1.0));
@@ -75,7 +75,7 @@ TEST_CASE("a pair is in contact when its distance is at most its margin, for mar
 }
 
 TEST_CASE("pairs on one body, allowed pairs and rigidly joined pairs are not checked") {
-    SceneGraph scene = with_box(world_only(), "table", {1.0, 1.0, 0.1}, {0.0, 0.0, 0.0});
+    EditableScene scene = with_box(world_only(), "table", {1.0, 1.0, 0.1}, {0.0, 0.0, 0.0});
     scene = with_box(scene, "leg", {0.1, 0.1, 0.1}, {0.0, 0.0, 0.0}, "table");
     CHECK_FALSE(CollisionWorld(scene, {}).in_collision(nullptr));
     CollisionOptions movable;
@@ -90,14 +90,14 @@ TEST_CASE("pairs on one body, allowed pairs and rigidly joined pairs are not che
     on_body.parent = "table";
     on_body.body = "table";
     on_body.shapes = {attached(ShapeKind::sphere, {0.2})};
-    SceneGraph one_body = with_box(world_only(), "table", {1.0, 1.0, 0.1}, {0.0, 0.0, 0.0}).add_frame(on_body);
+    EditableScene one_body = with_box(world_only(), "table", {1.0, 1.0, 0.1}, {0.0, 0.0, 0.0}).add_frame(on_body);
     CollisionOptions cut;
     cut.movable = {"handle"};
     CHECK_FALSE(CollisionWorld(one_body, cut).in_collision(nullptr));
 }
 
 TEST_CASE("two objects on a table, both movable, are checked against each other and against the table") {
-    SceneGraph scene = with_box(world_only(), "table", {1.0, 1.0, 0.1}, {0.0, 0.0, -0.05});
+    EditableScene scene = with_box(world_only(), "table", {1.0, 1.0, 0.1}, {0.0, 0.0, -0.05});
     scene = with_box(scene, "a", {0.1, 0.1, 0.1}, {0.0, 0.0, 0.1}, "table");
     scene = with_box(scene, "b", {0.1, 0.1, 0.1}, {0.05, 0.0, 0.15}, "table");
     CollisionOptions options;
@@ -113,10 +113,10 @@ TEST_CASE("two objects on a table, both movable, are checked against each other 
 }
 
 TEST_CASE("a held object is checked against the rest of the hand once, whatever the configuration") {
-    SceneGraph scene = with_arm(world_only());
+    EditableScene scene = with_arm(world_only());
     scene = with_frame(scene, "palm", "tip", {}, {attached(ShapeKind::box, {0.1, 0.1, 0.02})});
-    SceneGraph held = with_frame(scene, "cup", "palm", {{0.0, 0.0, 0.03}, {0.0, 0.0, 0.0, 1.0}},
-                                 {attached(ShapeKind::cylinder, {0.02, 0.1})});
+    EditableScene held = with_frame(scene, "cup", "palm", {{0.0, 0.0, 0.03}, {0.0, 0.0, 0.0, 1.0}},
+                                    {attached(ShapeKind::cylinder, {0.02, 0.1})});
     CollisionOptions options;
     options.movable = {"cup"};
     const CollisionWorld world(held, options);
@@ -132,7 +132,7 @@ TEST_CASE("a held object is checked against the rest of the hand once, whatever 
 }
 
 TEST_CASE("views of moving joints together with the start answer as the whole world does") {
-    SceneGraph scene = with_arm(world_only());
+    EditableScene scene = with_arm(world_only());
     scene = with_arm(scene, "other_", {{0.6, 0.0, 0.0}, {0.0, 0.0, 0.0, 1.0}});
     for (int i = 0; i < 12; ++i)
         scene = with_box(scene, "box" + std::to_string(i), {0.1, 0.1, 0.1},
@@ -158,7 +158,7 @@ TEST_CASE("views of moving joints together with the start answer as the whole wo
 }
 
 TEST_CASE("laws of contacts: consistent with the distance, monotone in the margin, unit normals, ordered pairs") {
-    SceneGraph scene = with_arm(world_only());
+    EditableScene scene = with_arm(world_only());
     for (int i = 0; i < 8; ++i)
         scene = with_box(scene, "box" + std::to_string(i), {0.12, 0.12, 0.12},
                          {0.4 * std::cos(i), 0.4 * std::sin(i), 0.1 * i});
@@ -194,7 +194,7 @@ TEST_CASE("the hull and the triangles of a convex mesh answer as the box does") 
         for (int kind = 0; kind < 3; ++kind) {
             AttachedShape shape = attached(ShapeKind::box, {0.1, 0.1, 0.1});
             if (kind > 0) shape.shape = cube_mesh(0.1);
-            SceneGraph scene =
+            EditableScene scene =
                 with_frame(world_only(), "a", "world", {}, {shape}, joint_of_type(JointType::free, {0, 0, 1}));
             scene = with_frame(scene, "b", "world", pose, {shape}, joint_of_type(JointType::free, {0, 0, 1}));
             CollisionOptions options;
@@ -211,7 +211,7 @@ TEST_CASE("the hull and the triangles of a convex mesh answer as the box does") 
 }
 
 TEST_CASE("an edge that is free has free samples, and the first collision of one that is not lies on its boundary") {
-    SceneGraph scene = with_arm(world_only());
+    EditableScene scene = with_arm(world_only());
     for (int i = 0; i < 6; ++i)
         scene = with_box(scene, "box" + std::to_string(i), {0.15, 0.15, 0.15},
                          {0.5 * std::cos(i), 0.5 * std::sin(i), 0.15 * i});
@@ -258,7 +258,7 @@ TEST_CASE("bisection visits each inner step once, the middle first") {
 }
 
 TEST_CASE("many threads asking one world get the answers that one thread gets") {
-    SceneGraph scene = with_arm(world_only());
+    EditableScene scene = with_arm(world_only());
     for (int i = 0; i < 6; ++i)
         scene = with_box(scene, "box" + std::to_string(i), {0.15, 0.15, 0.15},
                          {0.5 * std::cos(i), 0.5 * std::sin(i), 0.15 * i});
@@ -287,7 +287,7 @@ TEST_CASE("misuse is refused with a reason") {
     CHECK_THROWS_WITH_AS(CollisionWorld(cube_on_slide(), nan), doctest::Contains("must be finite"), Error);
     AttachedShape flat;
     flat.shape = Shape::mesh({0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 1, 0}, {0, 1, 2, 1, 3, 2}, "sheet.obj");
-    const SceneGraph scene = with_frame(world_only(), "sheet", "world", {}, {flat});
+    const EditableScene scene = with_frame(world_only(), "sheet", "world", {}, {flat});
     CHECK_THROWS_WITH_AS(CollisionWorld(scene, {}), doctest::Contains("'sheet.obj' has no convex hull"), Error);
     CHECK_THROWS_WITH_AS(CollisionWorld(scene, {}), doctest::Contains("'sheet.obj' has no convex hull"), Error);
     CollisionOptions exact;
@@ -296,6 +296,6 @@ TEST_CASE("misuse is refused with a reason") {
 }
 
 TEST_CASE("an empty scene and a scene without shapes are free") {
-    CHECK_FALSE(CollisionWorld(SceneGraph(), {}).in_collision(nullptr));
+    CHECK_FALSE(CollisionWorld(EditableScene(), {}).in_collision(nullptr));
     CHECK_FALSE(CollisionWorld(world_only(), {}).nearest(nullptr).has_value());
 }

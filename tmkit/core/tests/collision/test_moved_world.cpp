@@ -13,8 +13,8 @@ using namespace tmkit::test;
 
 namespace {
 
-SceneGraph arm_and_blocks() {
-    SceneGraph scene = with_arm(world_only());
+EditableScene arm_and_blocks() {
+    EditableScene scene = with_arm(world_only());
     scene = with_box(scene, "table", {1.0, 1.0, 0.1}, {0.6, 0.0, 0.2});
     for (int i = 0; i < 12; ++i)
         scene = with_box(scene, "block" + std::to_string(i), {0.05, 0.05, 0.05}, {0.4, 0.07 * i - 0.4, 0.3});
@@ -40,12 +40,12 @@ int differences(const CollisionWorld& world, std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("a moved world answers like one made anew, and shares until much differs") {
-    const SceneGraph scene = arm_and_blocks();
+    const EditableScene scene = arm_and_blocks();
     CollisionOptions options;
     options.margin = 0.005;
     options.movable = {"block0", "block1"};
     const CollisionWorld world(scene, options);
-    SceneGraph version = scene;
+    EditableScene version = scene;
     const std::vector<double> q(scene.joint_count(), 0.3);
     for (int i = 0; i < 12; ++i) {
         const std::string block = "block" + std::to_string(i);
@@ -60,7 +60,7 @@ TEST_CASE("a moved world answers like one made anew, and shares until much diffe
 
 TEST_CASE("many threads build a shape's structure, a world and its moved worlds at once") {
     for (int round = 0; round < 10; ++round) {
-        SceneGraph scene = with_arm(world_only());
+        EditableScene scene = with_arm(world_only());
         std::vector<double> vertices;
         std::vector<std::int32_t> faces;
         Random random(static_cast<std::uint64_t>(round), 1);
@@ -72,7 +72,7 @@ TEST_CASE("many threads build a shape's structure, a world and its moved worlds 
         stone.shape = Shape::mesh(vertices, faces, "");
         scene = with_frame(scene, "stone", "world", {{0.4, 0.0, 0.4}, {0.0, 0.0, 0.0, 1.0}}, {stone});
         const CollisionWorld shared(scene, {});
-        const SceneGraph held = scene.reparent("stone", "tip", Pose{});
+        const EditableScene held = scene.reparent("stone", "tip", Pose{});
         const CollisionWorld carrying = shared.moved_to(held);
         std::atomic<int> ready{0}, failures{0};
         std::vector<std::thread> threads;

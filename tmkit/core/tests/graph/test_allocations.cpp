@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "support/counted.hpp"
+#include "support/editable_scene.hpp"
 #include "tmkit/kinematics.hpp"
 #include "tmkit/scene_graph.hpp"
 
@@ -33,8 +34,8 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace {
 
-tmkit::SceneGraph chain(int frames) {
-    tmkit::SceneGraph scene = tmkit::SceneGraph().add_root("world");
+tmkit::test::EditableScene chain(int frames) {
+    tmkit::test::EditableScene scene = tmkit::test::EditableScene().add_root("world");
     std::string parent = "world";
     for (int number = 0; number < frames; ++number) {
         tmkit::FrameSpecification specification;
@@ -58,7 +59,7 @@ TEST_CASE("the counter counts") {
 }
 
 TEST_CASE("reading a pose from a Kinematics allocates nothing") {
-    const tmkit::SceneGraph scene = chain(30);
+    const tmkit::test::EditableScene scene = chain(30);
     const tmkit::Kinematics at(scene, std::vector<double>(30, 0.1));
     double sum = at.pose("link29", "link3").translation[0];
     CHECK(count_allocations([&] { sum += at.pose("link29").translation[0]; }) == 0);
@@ -69,7 +70,7 @@ TEST_CASE("reading a pose from a Kinematics allocates nothing") {
 TEST_CASE("forward kinematics allocates the same few arrays however long the chain") {
     std::vector<long> counts;
     for (const int frames : {10, 100, 1000}) {
-        const tmkit::SceneGraph scene = chain(frames);
+        const tmkit::test::EditableScene scene = chain(frames);
         const std::vector<double> q(static_cast<std::size_t>(frames), 0.1);
         const tmkit::Kinematics warm(scene, q);
         counts.push_back(count_allocations([&] { const tmkit::Kinematics at(scene, q); }));

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/editable_scene.hpp"
 #include "tmkit/scene_edit.hpp"
 
 using tmkit::FrameId;
@@ -15,7 +16,7 @@ using tmkit::FrameRecord;
 using tmkit::FrameSpecification;
 using tmkit::Pose;
 using tmkit::SceneEdit;
-using tmkit::SceneGraph;
+using SceneGraph = tmkit::test::EditableScene;
 
 namespace {
 

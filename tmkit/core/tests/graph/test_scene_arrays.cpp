@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/counted.hpp"
+#include "support/editable_scene.hpp"
 #include "tmkit/kinematics.hpp"
 #include "tmkit/scene_arrays.hpp"
 #include "tmkit/scene_edit.hpp"
@@ -22,7 +23,7 @@ using tmkit::Joint;
 using tmkit::JointType;
 using tmkit::Pose;
 using tmkit::SceneArrays;
-using tmkit::SceneGraph;
+using SceneGraph = tmkit::test::EditableScene;
 using tmkit::Shape;
 using tmkit::ShapeKind;
 

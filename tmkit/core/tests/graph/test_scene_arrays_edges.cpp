@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "support/counted.hpp"
+#include "support/editable_scene.hpp"
 #include "tmkit/scene_arrays.hpp"
 #include "tmkit/scene_edit.hpp"
 
@@ -22,7 +23,7 @@ using tmkit::Moment;
 using tmkit::Pose;
 using tmkit::SceneArrays;
 using tmkit::SceneEdit;
-using tmkit::SceneGraph;
+using SceneGraph = tmkit::test::EditableScene;
 using tmkit::StampedPoses;
 using tmkit::StampPolicy;
 using tmkit::Vector6;

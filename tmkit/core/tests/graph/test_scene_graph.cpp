@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "support/editable_scene.hpp"
 #include "tmkit/kinematics.hpp"
 #include "tmkit/scene_graph.hpp"
 
@@ -13,7 +14,7 @@ using tmkit::FrameSpecification;
 using tmkit::Joint;
 using tmkit::JointType;
 using tmkit::Pose;
-using tmkit::SceneGraph;
+using SceneGraph = tmkit::test::EditableScene;
 
 namespace {
 

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/editable_scene.hpp"
 #include "tmkit/kinematics.hpp"
 #include "tmkit/scene_edit.hpp"
 #include "tmkit/scene_graph.hpp"
@@ -16,7 +17,7 @@
 using tmkit::FrameSpecification;
 using tmkit::JointType;
 using tmkit::Pose;
-using tmkit::SceneGraph;
+using SceneGraph = tmkit::test::EditableScene;
 using tmkit::Shape;
 using tmkit::ShapeKind;
 

@@ -10,20 +10,20 @@ using namespace tmkit::test;
 
 namespace {
 
-Pose pose_at(const SceneGraph& scene, const std::string& frame, const std::string& reference,
+Pose pose_at(const EditableScene& scene, const std::string& frame, const std::string& reference,
              const std::vector<double>& q) {
     return scene.pose(frame, reference, q.data());
 }
 
-InverseKinematics problem(const SceneGraph& scene, const std::string& tip, const std::string& reference,
+InverseKinematics problem(const EditableScene& scene, const std::string& tip, const std::string& reference,
                           const std::vector<std::int32_t>& entries, const std::vector<double>& q) {
     return InverseKinematics(scene, number(scene, tip), number(scene, reference), entries, q);
 }
 
 // Two turning joints of 0.5 m and 0.3 m in a plane.
-SceneGraph planar_arm(double lower = -3.0, double upper = 3.0) {
-    SceneGraph scene = with_frame(world_only(), "shoulder", "world", {}, {},
-                                  joint_of_type(JointType::revolute, {0, 0, 1}, lower, upper));
+EditableScene planar_arm(double lower = -3.0, double upper = 3.0) {
+    EditableScene scene = with_frame(world_only(), "shoulder", "world", {}, {},
+                                     joint_of_type(JointType::revolute, {0, 0, 1}, lower, upper));
     scene = with_frame(scene, "elbow", "shoulder", {{0.5, 0, 0}, {0, 0, 0, 1}}, {},
                        joint_of_type(JointType::revolute, {0, 0, 1}, lower, upper));
     return with_frame(scene, "tip", "elbow", {{0.3, 0, 0}, {0, 0, 0, 1}});
@@ -32,7 +32,7 @@ SceneGraph planar_arm(double lower = -3.0, double upper = 3.0) {
 }  // namespace
 
 TEST_CASE("the folded chain has the poses and the Jacobian of the scene") {
-    SceneGraph scene = with_arm(world_only(), "a_");
+    EditableScene scene = with_arm(world_only(), "a_");
     scene = with_arm(scene, "b_", {{0.5, 0.2, 0.0}, quaternion_about({0, 1, 0}, 0.4)});
     Random random(3);
     const std::vector<std::int32_t> entries = all_entries(scene);
@@ -65,7 +65,7 @@ TEST_CASE("the folded chain has the poses and the Jacobian of the scene") {
 }
 
 TEST_CASE("every reachable pose is found, within tolerance and limits") {
-    const SceneGraph scene = with_arm(world_only());
+    const EditableScene scene = with_arm(world_only());
     const std::vector<std::int32_t> entries = all_entries(scene);
     const std::vector<double> home(7, 0.4);
     const InverseKinematics ik = problem(scene, "tip", "world", entries, home);
@@ -86,7 +86,7 @@ TEST_CASE("every reachable pose is found, within tolerance and limits") {
 }
 
 TEST_CASE("only the given joints move, and the same seed gives the same bits") {
-    SceneGraph scene = with_arm(world_only());
+    EditableScene scene = with_arm(world_only());
     const std::vector<double> home{0.1, 0.5, -0.2, 1.0, 0.3, 0.6, 0.0};
     Random random(2);
     std::vector<double> goal = home;
@@ -102,7 +102,7 @@ TEST_CASE("only the given joints move, and the same seed gives the same bits") {
 }
 
 TEST_CASE("a target relative to a moving reference is met by both arms together") {
-    SceneGraph scene = with_arm(world_only(), "a_");
+    EditableScene scene = with_arm(world_only(), "a_");
     scene = with_arm(scene, "b_", {{0.6, 0.0, 0.0}, {0.0, 0.0, 0.0, 1.0}});
     const std::vector<double> home(14, 0.3);
     const Pose target{{0.0, 0.0, 0.1}, quaternion_about({1, 0, 0}, pi)};
@@ -117,7 +117,7 @@ TEST_CASE("a target relative to a moving reference is met by both arms together"
 }
 
 TEST_CASE("position alone can be met where position and rotation cannot") {
-    const SceneGraph scene = planar_arm();
+    const EditableScene scene = planar_arm();
     const std::vector<double> home{0.1, 0.2};
     const InverseKinematics ik = problem(scene, "tip", "world", {0, 1}, home);
     const Pose target{{0.4, 0.4, 0.0}, quaternion_about({1, 0, 0}, 1.0)};
@@ -139,7 +139,7 @@ TEST_CASE("a target beyond the length of the links is out of reach, one within i
 }
 
 TEST_CASE("the angle of a continuous joint is turned to where it is nearest to the start") {
-    SceneGraph scene =
+    EditableScene scene =
         with_frame(world_only(), "wheel", "world", {}, {}, joint_of_type(JointType::continuous, {0, 0, 1}));
     scene = with_frame(scene, "rim", "wheel", {{0.2, 0, 0}, {0, 0, 0, 1}});
     for (const double start : {-9.0, -3.1, 0.0, 3.1, 12.0})
@@ -152,7 +152,7 @@ TEST_CASE("the angle of a continuous joint is turned to where it is nearest to t
 }
 
 TEST_CASE("a mimic joint follows in the chain") {
-    SceneGraph scene =
+    EditableScene scene =
         with_frame(world_only(), "lead", "world", {}, {}, joint_of_type(JointType::revolute, {0, 0, 1}, -2, 2));
     Joint follower = joint_of_type(JointType::revolute, {0, 0, 1}, -4, 4);
     follower.mimic = "lead";
@@ -175,7 +175,7 @@ TEST_CASE("a start outside the limits is refused by name") {
 }
 
 TEST_CASE("several solutions differ, are sorted by distance, and are free when a world is given") {
-    SceneGraph scene = with_arm(world_only());
+    EditableScene scene = with_arm(world_only());
     scene = with_box(scene, "post", {0.1, 0.1, 0.4}, {0.25, 0.0, 0.2});
     const std::vector<double> home(7, 0.4);
     const Pose target = pose_at(scene, "tip", "world", {0.0, 0.9, 0.0, -1.0, 0.0, 1.2, 0.0});

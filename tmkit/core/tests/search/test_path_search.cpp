@@ -12,8 +12,8 @@ using namespace tmkit::test;
 namespace {
 
 // A point robot on two slides, x and y in -1 .. 1, and a wall across the middle with a gap at one end.
-SceneGraph room(bool with_gap = true) {
-    SceneGraph scene =
+EditableScene room(bool with_gap = true) {
+    EditableScene scene =
         with_frame(world_only(), "x", "world", {}, {}, joint_of_type(JointType::prismatic, {1, 0, 0}, -1, 1));
     scene = with_frame(scene, "robot", "x", {}, {attached(ShapeKind::sphere, {0.05})},
                        joint_of_type(JointType::prismatic, {0, 1, 0}, -1, 1));
@@ -21,8 +21,8 @@ SceneGraph room(bool with_gap = true) {
     return with_box(scene, "wall", {0.1, length, 0.5}, {0.0, with_gap ? -0.25 : 0.0, 0.0});
 }
 
-SceneGraph arm_among_boxes() {
-    SceneGraph scene = with_arm(world_only());
+EditableScene arm_among_boxes() {
+    EditableScene scene = with_arm(world_only());
     scene = with_box(scene, "wall", {0.3, 0.04, 0.5}, {0.5, 0.0, 0.25});
     scene = with_box(scene, "shelf", {0.4, 0.8, 0.03}, {0.5, 0.0, 0.9});
     return with_box(scene, "floor", {2.0, 2.0, 0.1}, {0.0, 0.0, -0.12}).allow_collision("floor", "j0", "mounted");
@@ -48,7 +48,7 @@ TEST_CASE("a straight motion that is free is the path, and needs no iteration") 
 }
 
 TEST_CASE("a path around a wall starts and ends right, keeps the limits, is free and passes the recheck") {
-    const SceneGraph scene = arm_among_boxes();
+    const EditableScene scene = arm_among_boxes();
     const CollisionWorld world(scene, with_margin(0.002)), plain(scene, {});
     const std::vector<std::int32_t> entries = all_entries(scene);
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
@@ -75,7 +75,7 @@ TEST_CASE("a path around a wall starts and ends right, keeps the limits, is free
 }
 
 TEST_CASE("the same seed gives the same path from many threads at once, another seed another path") {
-    const SceneGraph scene = arm_among_boxes();
+    const EditableScene scene = arm_among_boxes();
     const CollisionWorld world(scene, {});
     const std::vector<std::int32_t> entries = all_entries(scene);
     std::vector<PathResult> results(4);
@@ -98,7 +98,7 @@ TEST_CASE("the same seed gives the same path from many threads at once, another 
 }
 
 TEST_CASE("shortening never lengthens") {
-    const SceneGraph scene = arm_among_boxes();
+    const EditableScene scene = arm_among_boxes();
     const CollisionWorld world(scene, {});
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
         PathOptions options;
@@ -110,7 +110,7 @@ TEST_CASE("shortening never lengthens") {
 }
 
 TEST_CASE("each way to fail has its own status and names its cause") {
-    const SceneGraph scene = room();
+    const EditableScene scene = room();
     const CollisionWorld world(scene, {});
     const FramePair hit = pair_of(scene, "robot", "wall");
     PathResult result = search_path(world, {0, 1}, {0.0, 0.0}, {{0.5, 0.0}}, {});
@@ -153,7 +153,7 @@ TEST_CASE("of several goals one that is free and can be reached is taken and nam
 }
 
 TEST_CASE("a world that cannot pass the recheck is said to fail it") {
-    const SceneGraph scene = room();
+    const EditableScene scene = room();
     const CollisionWorld loose(scene.allow_collision("robot", "wall", "test"), {}), strict(scene, {});
     PathOptions options;
     options.recheck_world = &strict;
@@ -164,8 +164,8 @@ TEST_CASE("a world that cannot pass the recheck is said to fail it") {
 }
 
 TEST_CASE("a continuous joint takes the short way to a goal given several turns away") {
-    SceneGraph scene = with_frame(world_only(), "wheel", "world", {}, {attached(ShapeKind::sphere, {0.1})},
-                                  joint_of_type(JointType::continuous, {0, 0, 1}));
+    EditableScene scene = with_frame(world_only(), "wheel", "world", {}, {attached(ShapeKind::sphere, {0.1})},
+                                     joint_of_type(JointType::continuous, {0, 0, 1}));
     const CollisionWorld world(scene, {});
     const PathResult result = search_path(world, {0}, {0.5}, {{0.7 + 6 * pi}}, {});
     REQUIRE(result.status == PathStatus::solved);
@@ -173,7 +173,7 @@ TEST_CASE("a continuous joint takes the short way to a goal given several turns 
 }
 
 TEST_CASE("the recheck finds the first failure, bounds the travel of the tool, and sees the limits") {
-    const SceneGraph scene = room();
+    const EditableScene scene = room();
     const CollisionWorld world(scene, {});
     const Configurations path{{-0.5, 0.8}, {-0.5, 0.0}, {0.5, 0.0}, {0.5, 0.5}};
     RecheckResult result = recheck_path(world, path, {});
@@ -196,7 +196,7 @@ TEST_CASE("the recheck finds the first failure, bounds the travel of the tool, a
 }
 
 TEST_CASE("a straight line keeps the tip on the line and ends at the target") {
-    const SceneGraph scene = with_arm(world_only());
+    const EditableScene scene = with_arm(world_only());
     const InverseKinematics problem(scene, number(scene, "tip"), number(scene, "world"), all_entries(scene), left);
     const Pose from = scene.pose("tip", "world", left.data());
     const Pose target{from.translation + Vector3{0.05, -0.1, 0.12},
@@ -216,7 +216,7 @@ TEST_CASE("a straight line keeps the tip on the line and ends at the target") {
 }
 
 TEST_CASE("a straight line that fails says how far it came and why") {
-    const SceneGraph scene = arm_among_boxes();
+    const EditableScene scene = arm_among_boxes();
     const CollisionWorld world(scene, {});
     const std::vector<std::int32_t> entries = all_entries(scene);
     const InverseKinematics problem(scene, number(scene, "tip"), number(scene, "world"), entries, left);
@@ -236,7 +236,7 @@ TEST_CASE("a straight line that fails says how far it came and why") {
     CHECK(result.fraction < 0.8);
     CHECK(result.path.size() > 1);
 
-    SceneGraph slide =
+    EditableScene slide =
         with_frame(world_only(), "slide", "world", {}, {}, joint_of_type(JointType::prismatic, {1, 0, 0}, -1, 1));
     const InverseKinematics on_slide(slide, number(slide, "slide"), number(slide, "world"), {0}, {0.0});
     result = straight_line(on_slide, {{1.5, 0, 0}, {0, 0, 0, 1}}, nullptr, {});

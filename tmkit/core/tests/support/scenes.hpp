@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "support/editable_scene.hpp"
 #include "tmkit/collision_world.hpp"
 #include "tmkit/random.hpp"
 
@@ -19,13 +20,13 @@ inline AttachedShape attached(ShapeKind kind, std::vector<double> dimensions, co
     return result;
 }
 
-inline SceneGraph with_frame(const SceneGraph& scene, const std::string& name, const std::string& parent,
-                             const Pose& pose, std::vector<AttachedShape> shapes = {}, const Joint& joint = {}) {
+inline EditableScene with_frame(const EditableScene& scene, const std::string& name, const std::string& parent,
+                                const Pose& pose, std::vector<AttachedShape> shapes = {}, const Joint& joint = {}) {
     return scene.add_frame({name, parent, pose, joint, "", {}, std::move(shapes), {}});
 }
 
-inline SceneGraph with_box(const SceneGraph& scene, const std::string& name, const Vector3& size, const Vector3& at,
-                           const std::string& parent = "world") {
+inline EditableScene with_box(const EditableScene& scene, const std::string& name, const Vector3& size,
+                              const Vector3& at, const std::string& parent = "world") {
     return with_frame(scene, name, parent, {at, {0.0, 0.0, 0.0, 1.0}},
                       {attached(ShapeKind::box, {size[0], size[1], size[2]})});
 }
@@ -40,10 +41,10 @@ inline Joint joint_of_type(JointType type, const Vector3& axis, double lower = -
     return joint;
 }
 
-inline SceneGraph world_only() { return SceneGraph().add_root("world"); }
+inline EditableScene world_only() { return EditableScene().add_root("world"); }
 
 // A seven-joint arm with capsule links, about 1 m long: frames j0 .. j6 and the tip.
-inline SceneGraph with_arm(SceneGraph scene, const std::string& prefix = "", const Pose& base = {}) {
+inline EditableScene with_arm(EditableScene scene, const std::string& prefix = "", const Pose& base = {}) {
     const Vector3 axes[7] = {{0, 0, 1}, {0, 1, 0}, {0, 0, 1}, {0, -1, 0}, {0, 0, 1}, {0, 1, 0}, {0, 0, 1}};
     const double lengths[7] = {0.15, 0.15, 0.2, 0.2, 0.15, 0.1, 0.08};
     std::string parent = "world";
@@ -62,23 +63,23 @@ inline SceneGraph with_arm(SceneGraph scene, const std::string& prefix = "", con
     return with_frame(scene, prefix + "tip", parent, pose);
 }
 
-inline std::vector<double> random_configuration(const SceneGraph& scene, Random& random, double bound = 2.6) {
+inline std::vector<double> random_configuration(const EditableScene& scene, Random& random, double bound = 2.6) {
     std::vector<double> q(scene.joint_count());
     for (double& value : q) value = random.uniform(-bound, bound);
     return q;
 }
 
-inline std::int32_t number(const SceneGraph& scene, const std::string& frame) {
+inline std::int32_t number(const EditableScene& scene, const std::string& frame) {
     return scene.layout().index_of(scene.record(frame).id);
 }
 
-inline std::vector<std::int32_t> all_entries(const SceneGraph& scene) {
+inline std::vector<std::int32_t> all_entries(const EditableScene& scene) {
     std::vector<std::int32_t> entries(scene.joint_count());
     for (std::size_t i = 0; i < entries.size(); ++i) entries[i] = static_cast<std::int32_t>(i);
     return entries;
 }
 
-inline FramePair pair_of(const SceneGraph& scene, const std::string& a, const std::string& b) {
+inline FramePair pair_of(const EditableScene& scene, const std::string& a, const std::string& b) {
     const std::int32_t i = number(scene, a), j = number(scene, b);
     return i < j ? FramePair{i, j} : FramePair{j, i};
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/counted.hpp"
+#include "support/editable_scene.hpp"
 #include "tmkit/lie.hpp"
 #include "tmkit/random.hpp"
 #include "tmkit/scene_arrays.hpp"
@@ -15,6 +16,7 @@
 #include "tmkit/scene_relations.hpp"
 
 using namespace tmkit;
+using tmkit::test::EditableScene;
 
 namespace {
 
@@ -25,9 +27,9 @@ Covariance some_covariance(Random& random, double scale, std::size_t rank = 6) {
     return Covariance::of_columns(columns);
 }
 
-SceneGraph binary_tree(std::size_t frames) {
+EditableScene binary_tree(std::size_t frames) {
     Random random(7);
-    SceneEdit edit{SceneGraph()};
+    SceneEdit edit{EditableScene()};
     edit.add_root("f0");
     for (std::size_t i = 1; i < frames; ++i) {
         FrameSpecification frame;
@@ -86,9 +88,9 @@ TEST_CASE("carrying up and down are inverse, and composition and inverse agree w
 }
 
 TEST_CASE("reparenting keeps covariances and every map in order; the old version answers") {
-    SceneGraph scene = binary_tree(63);
+    EditableScene scene = binary_tree(63);
     Random random(3);
-    const SceneGraph start = scene;
+    const EditableScene start = scene;
     const GaussianPose before = gaussian_pose(start, "f40", "f61", nullptr);
     for (int i = 0; i < 40; ++i) {
         const std::string a = "f" + std::to_string(1 + random.below(62)), b = "f" + std::to_string(random.below(63));
@@ -101,7 +103,7 @@ TEST_CASE("reparenting keeps covariances and every map in order; the old version
 }
 
 TEST_CASE("conditioning moves towards what was seen and is undone by going back") {
-    const SceneGraph scene = binary_tree(31);
+    const EditableScene scene = binary_tree(31);
     const Pose seen = scene.pose("f15", "f30", nullptr) * Pose::exp({1e-3, -1e-3, 5e-4, 1e-3, 0.0, -1e-3});
     SceneEdit edit(scene);
     const ConditionReport report = edit.condition(look("f15", "f30", seen, 1e-12), nullptr, {});
@@ -122,7 +124,7 @@ TEST_CASE("conditioning moves towards what was seen and is undone by going back"
 }
 
 TEST_CASE("an edit that conditions in vain leaves the scene as it was") {
-    const SceneGraph scene = binary_tree(7);
+    const EditableScene scene = binary_tree(7);
     SceneEdit edit(scene);
     Measurement wrong = look("f5", "f0", Pose{}, 1.0);
     wrong.covariance.pop_back();
@@ -132,7 +134,7 @@ TEST_CASE("an edit that conditions in vain leaves the scene as it was") {
 
 TEST_CASE("arrays keep errors in place: the same bits as the scene, and nothing allocated") {
     Random random(3);
-    SceneGraph scene = binary_tree(15);
+    EditableScene scene = binary_tree(15);
     SceneArrays arrays(scene);
     CHECK(arrays.freeze().same_content(scene));
     const auto both_at = [&](const char* target, const char* reference) {
@@ -156,7 +158,7 @@ TEST_CASE("arrays keep errors in place: the same bits as the scene, and nothing 
     arrays.remove_frame("f11", true);
     CHECK(arrays.freeze().defects() == "");
     // The arrays have room for what the scene holds: 2 and 3 columns here, on any edge, and no sixth.
-    const SceneGraph three = binary_tree(3);
+    const EditableScene three = binary_tree(3);
     SceneArrays small(three);
     const Ref<const EdgeNoise> five = EdgeNoise::of_covariance(some_covariance(random, 1e-3, 5), "f1");
     const Ref<const EdgeNoise> six = EdgeNoise::of_covariance(some_covariance(random, 1e-3, 6), "f1");
@@ -178,7 +180,7 @@ TEST_CASE("errors of twists: asked anywhere, learned with the edges that they mo
                    {"f3", {0, 1, 0, 1, 0, 0}, EdgeNoise::of_covariance(some_covariance(random, 1e-2, 2), "slip")});
     edit.set_twist("f12", {"f0", {0, 0, 1, 0, 0, 0}});
     edit.add_noise("f3", *unsure);  // it has moved this edge
-    const SceneGraph scene = edit.scene();
+    const EditableScene scene = edit.scene();
     NoiseSum error;
     const auto body = [&](const char* name) { return scene.body_id(name); };
     CHECK(related_twist(scene, "f8", body("f8"), body("f12"), "f5", nullptr, &error) ==
@@ -188,7 +190,7 @@ TEST_CASE("errors of twists: asked anywhere, learned with the edges that they mo
 
     edit.condition(look("f3", "f0", scene.pose("f3", "f0", nullptr) * Pose::exp({1e-3, 0, 0, 0, 0, 0}), 1e-8), nullptr,
                    {});
-    const SceneGraph looked = edit.scene();
+    const EditableScene looked = edit.scene();
     CHECK(looked.defects() == "");
     CHECK(looked.twist("f3")->vector != scene.twist("f3")->vector);
     CHECK(looked.twist("f3")->noise->covariance.linear[0] < unsure->covariance.linear[0]);
@@ -213,13 +215,13 @@ TEST_CASE("errors of twists: asked anywhere, learned with the edges that they mo
 }
 
 TEST_CASE("many threads read one version and make others of it") {
-    const SceneGraph scene = binary_tree(63);
+    const EditableScene scene = binary_tree(63);
     const GaussianPose expected = gaussian_pose(scene, "f40", "f61", nullptr);
     std::atomic<int> wrong{0};
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)
         threads.emplace_back([&, t] {
-            SceneGraph mine = scene;
+            EditableScene mine = scene;
             for (int i = 0; i < 40; ++i) {
                 if (!(gaussian_pose(scene, "f40", "f61", nullptr) == expected)) ++wrong;
                 SceneEdit edit(mine);
