@@ -29,7 +29,7 @@ public:
     }
     template <class T>
     T get(std::size_t i, T otherwise) const {  // where states of older formats end
-        return i < size() ? get<T>(i) : otherwise;
+        return i < size() ? get<T>(i) : std::move(otherwise);
     }
     // The entries of a list or tuple that stands at a place.
     std::vector<nb::object> items(std::size_t i) const;

@@ -57,8 +57,8 @@ TEST_CASE("blocks turn as plain products do, to the bit") {
         const GaussianPose g = random_pose(random, 0.1, turn % 7);
         const Matrix3 r = g.mean.rotation();
         const Covariance turned = g.covariance.turned(r);
-        CHECK(turned.cross == multiply_transposed(multiply(r, g.covariance.cross), r));
-        const Matrix3 linear = multiply_transposed(multiply(r, g.covariance.linear), r);
+        CHECK(turned.cross == multiply_transposed(r * g.covariance.cross, r));
+        const Matrix3 linear = multiply_transposed(r * g.covariance.linear, r);
         for (std::size_t i = 0; i < 3; ++i)
             for (std::size_t j = 0; j <= i; ++j) CHECK(turned.linear[3 * i + j] == linear[3 * i + j]);
         CHECK(is_symmetric(turned));

@@ -228,7 +228,7 @@ TEST_CASE("many threads read one version and make others of it") {
                 edit.condition(look("f" + std::to_string(31 + t), "f62",
                                     scene.pose("f" + std::to_string(31 + t), "f62", nullptr), 1e-6),
                                nullptr, {});
-                mine = edit.scene().reparent_keeping_pose("f" + std::to_string(40 + t), "f3", nullptr);
+                mine = EditableScene(edit.scene()).reparent_keeping_pose("f" + std::to_string(40 + t), "f3", nullptr);
                 if (sample_poses(mine, "f40", "f61", nullptr, 3, 1).size() != 3) ++wrong;
                 if (!mine.defects().empty()) ++wrong;
             }
