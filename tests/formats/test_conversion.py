@@ -102,7 +102,7 @@ def test_a_check_tells_problems_from_remarks() -> None:
     report = check_scene(scene)
     assert report.problems == ("'a' and 'd' overlap by more than 1 mm in every configuration",)
     assert report.remarks == (
-        "'b' and 'c' overlap by more than 1 mm where the joints are as near to zero as they may be",
+        "'b' and 'c' overlap by more than 1 mm at the joint values nearest to zero",
         "joint 'b' has no limits",
         "joint 'c' cannot be at 0: its limits are 1 and 2",
         "frame 'e' is movable, and has no collision shape by which it could be held",

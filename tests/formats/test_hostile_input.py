@@ -85,7 +85,7 @@ def test_numbers_out_of_range_are_refused(load: Loader, number: str) -> None:
 
 def test_a_long_integer_in_json_is_refused(load: Loader) -> None:
     """A number of more digits than Python reads is no JSON of ours."""
-    with pytest.raises(FileFormatError, match=r"main.json: no JSON"):
+    with pytest.raises(FileFormatError, match=r"main.json: is not JSON"):
         load(f'{{"version": {"9" * 5000}}}', suffix=".json")
 
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from support.blocks import SUSSMAN, blocks_scene
 from support.gantry import GANTRY
 
 import tmkit as tk
-from tmkit.errors import MissingFileError, OutputError, PlanFileError
+from tmkit.errors import ArgumentError, MissingFileError, OutputError, PlanFileError
 from tmkit.plans import Plan
 from tmkit.plans.plan_file import plan_from_dict, plan_to_dict
 from tmkit.tamp import PlanStatus
@@ -345,3 +345,12 @@ def test_files_of_one_arm_are_still_read() -> None:
         for problem in tk.validate_plan(old).problems
         if "is not the one that the plan was made with" not in problem
     ] == []
+
+
+@pytest.mark.parametrize(
+    "call", [lambda: tk.save_plan(cast(Any, "scene"), "plan.json"), lambda: tk.validate_plan(cast(Any, "plan.json"))]
+)
+def test_what_is_not_a_plan_is_refused(call: Callable[[], object]) -> None:
+    """A file name or a scene in the place of a plan is named with its type."""
+    with pytest.raises(ArgumentError, match=r"'plan' must be a Plan, not a str"):
+        call()

@@ -86,7 +86,7 @@ def _overlaps(scene: SceneGraph, q: NDArray[np.float64]) -> tuple[list[str], lis
         first, second = contact.frame_a, contact.frame_b
         what = f"'{first}' and '{second}' overlap by more than {1000 * _OVERLAP:g} mm"
         if scene.joints_between(first, second):
-            sometimes.append(f"{what} where the joints are as near to zero as they may be")
+            sometimes.append(f"{what} at the joint values nearest to zero")
         else:
             always.append(f"{what} in every configuration")
     return always, sometimes

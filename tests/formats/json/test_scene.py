@@ -235,11 +235,11 @@ def test_a_document_must_be_an_object(document: Any) -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"{", r"x.json:1:2: no JSON: "),
-        (b"\xff\xfe\xff", "no JSON"),
-        (b"[" * 100_000, "no JSON"),
+        (b"{", r"x.json:1:2: is not JSON: "),
+        (b"\xff\xfe\xff", "is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
         (b"[]", "the document: expected an object"),
-        (b"", "x.json:1:1: no JSON"),
+        (b"", "x.json:1:1: is not JSON"),
     ],
 )
 def test_files_that_are_no_json(data: bytes, reason: str, tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGra
         loader: loader of meshes; one with default settings if omitted.
 
     Raises:
-        FileFormatError: the file cannot be read, is no JSON, or is no scene.
+        FileFormatError: the file cannot be read, is not JSON, or is not a scene.
     """
     loader = loader if loader is not None else MeshLoader()
     data = read_bytes(path, limit=loader.packages.limits.json_bytes)
@@ -189,18 +189,18 @@ def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGra
         lines = error.doc.split("\n")
         raise FileFormatError.at(
             path,
-            f"no JSON: {error.msg}",
+            f"is not JSON: {error.msg}",
             line=error.lineno,
             column=error.colno,
             source_line=lines[error.lineno - 1][:200],
         ) from None
     except RecursionError:
-        raise FileFormatError.at(path, "no JSON of a scene: it is nested too deeply") from None
+        raise FileFormatError.at(path, "is not JSON of a scene: it is nested too deeply") from None
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        raise FileFormatError.at(path, f"no JSON: not UTF-8 text: {error.reason}", line=line) from None
+        raise FileFormatError.at(path, f"is not JSON: not UTF-8 text: {error.reason}", line=line) from None
     except ValueError:
-        raise FileFormatError.at(path, "no JSON of a scene: a number has more digits than can be read") from None
+        raise FileFormatError.at(path, "is not JSON of a scene: a number has more digits than can be read") from None
     try:
         return scene_from_dict(document, source=str(path), loader=loader, folder=path.parent)
     except FileFormatError as error:
