@@ -52,7 +52,7 @@ def run(path: Path, base: Path, configurations: int, *, package: str) -> Outcome
     remarks: list[ImportNote] = []
     began = time.perf_counter()
     try:
-        scene = load_scene(path, on_remark=remarks.append)
+        scene = load_scene(path, on_note=remarks.append)
     except TmkitError as error:
         line = error.data.get("line")
         reason = f"line {line}: {error.data.get('reason', error)}" if line else str(error)

@@ -4,7 +4,7 @@ Descriptions of robots in the wild are full of small slips that every tool forgi
 of radius 0, a material that is defined nowhere. Refusing them would help nobody, and mending them in silence would
 hide from the user that the robot is not quite what the file says. So every such slip becomes a :class:`ImportNote` with
 its place in the file. It is logged as a warning, and given to the program that asked for it
-(``load_scene(..., on_remark=...)``), which may print, count or raise.
+(``load_scene(..., on_note=...)``), which may print, count or raise.
 
 Invariant: one load says the same thing about the same line once, in the order in which the readers meet it.
 """
@@ -49,10 +49,10 @@ class ImportLog:
     """Takes the remarks of one load: logs each and hands it on.
 
     Attributes:
-        on_remark: is called with every remark; what it raises ends the load.
+        on_note: is called with every remark; what it raises ends the load.
     """
 
-    on_remark: Callable[[ImportNote], None] | None = None
+    on_note: Callable[[ImportNote], None] | None = None
     _seen: set[ImportNote] = field(default_factory=set)
 
     def note(self, place: SourceLocation, text: str) -> None:
@@ -67,8 +67,8 @@ class ImportLog:
             return
         self._seen.add(remark)
         logger.warning("%s", remark)
-        if self.on_remark is not None:
-            self.on_remark(remark)
+        if self.on_note is not None:
+            self.on_note(remark)
 
 
 def unheard(place: SourceLocation, text: str) -> None:

@@ -128,7 +128,7 @@ def load(
     allow: Sequence[Path] | None = None,
     packages: Sequence[str] | None = None,
     meshes: str = "load",
-    on_remark: Callable[[ImportNote], None] | None = None,
+    on_note: Callable[[ImportNote], None] | None = None,
     complete: bool = True,
 ) -> SceneGraph:
     """Load scene files, merged in order; see :func:`tmkit.formats.load_scene`.
@@ -138,7 +138,7 @@ def load(
         allow: folders that the files may reference, ``allow_folders``.
         packages: entries ``NAME=DIR``.
         meshes: ``load``, ``available`` or ``skip``.
-        on_remark: called with each import note.
+        on_note: called with each import note.
         complete: raise an error if a parent is missing.
     """
     from tmkit.formats import load_scene
@@ -149,7 +149,7 @@ def load(
             allow_folders=allow or (),
             packages=package_folders(packages),
             meshes=meshes,
-            on_remark=on_remark,
+            on_note=on_note,
             complete=complete,
         )
 

@@ -97,7 +97,7 @@ def check(
     if write_scene is not None and write_scene.suffix != ".json":
         raise typer.BadParameter(f"'{write_scene}' does not end in .json", param_hint="--write-scene")
     remarks: list[ImportNote] = []
-    scene = load(scenes, allow=allow, packages=package, meshes=meshes, on_remark=remarks.append)
+    scene = load(scenes, allow=allow, packages=package, meshes=meshes, on_note=remarks.append)
     with progress("checking the robot"):
         inferred = _inferred(scene, robot, base=base, tip=tip, name=Path(scenes[0]).stem, seed=seed)
         arm = find_manipulator(robot, scene) if robot is not None else inferred.manipulator if inferred else None

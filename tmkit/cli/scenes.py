@@ -70,7 +70,7 @@ def check(
     from tmkit.formats import check_scene
 
     remarks: list[ImportNote] = []
-    scene = load(scenes, allow=allow, packages=package, meshes=meshes, on_remark=remarks.append)
+    scene = load(scenes, allow=allow, packages=package, meshes=meshes, on_note=remarks.append)
     report = check_scene(scene)
     if as_json:
         print_json({**report.to_dict(), "files": [str(remark) for remark in remarks]})

@@ -58,7 +58,7 @@ def load_goal_scene(
     meshes: str = "load",
     allow_folders: Sequence[str | os.PathLike[str]] = (),
     limits: ReadingLimits | None = None,
-    on_remark: Callable[[ImportNote], None] | None = None,
+    on_note: Callable[[ImportNote], None] | None = None,
 ) -> GoalScene:
     """Load files that show a goal, over the scene at the start.
 
@@ -70,7 +70,7 @@ def load_goal_scene(
         meshes: as for :func:`load_scene`.
         allow_folders: as for :func:`load_scene`.
         limits: as for :func:`load_scene`.
-        on_remark: as for :func:`load_scene`.
+        on_note: as for :func:`load_scene`.
 
     Raises:
         MissingFileError: a file is not there; the message names the nearest that is.
@@ -84,7 +84,7 @@ def load_goal_scene(
         meshes=meshes,
         allow_folders=allow_folders,
         limits=limits,
-        on_remark=on_remark,
+        on_note=on_note,
     )
     goal = frames_by_name(frame for draft in read.drafts for frame in draft.frames)
     stated = tuple(name for name, frame in goal.items() if name in start and _is_movable(name, start, frame))

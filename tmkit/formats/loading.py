@@ -58,7 +58,7 @@ def load_scene(
     meshes: str = "load",
     allow_folders: Sequence[str | os.PathLike[str]] = (),
     limits: ReadingLimits | None = None,
-    on_remark: Callable[[ImportNote], None] | None = None,
+    on_note: Callable[[ImportNote], None] | None = None,
     complete: bool = True,
 ) -> SceneGraph:
     """Load scene files and merge them, in order, into one scene.
@@ -74,7 +74,7 @@ def load_scene(
         allow_folders: folders that the files may name meshes and includes in, besides those around the files
             themselves, packages, and what is installed; see :mod:`tmkit.formats.mesh.sandbox`.
         limits: how large files may be, and how deep includes.
-        on_remark: called with everything that a reader mended or omitted instead of refusing the file, such as a
+        on_note: called with everything that a reader mended or omitted instead of refusing the file, such as a
             joint without limits; the same is logged as a warning. ``remarks.append`` collects them in a list.
         complete: whether the files are to make a whole scene. When not, a parent that none of them declares becomes a
             root, with a remark: for looking at a file by itself.
@@ -94,7 +94,7 @@ def load_scene(
         check_argument(file, (str, os.PathLike), "files", function="load_scene", hint="give names and paths one by one")
     paths, loader = _located(files, package_path, packages, meshes, allow_folders, limits)
     try:
-        return _load(paths, loader, ImportLog(on_remark), complete=complete)
+        return _load(paths, loader, ImportLog(on_note), complete=complete)
     except MemoryError as error:
         raise FileFormatError.at(paths[0], "reading the scene needs more memory than there is") from error
 
@@ -137,7 +137,7 @@ def read_drafts(
     meshes: str = "load",
     allow_folders: Sequence[str | os.PathLike[str]] = (),
     limits: ReadingLimits | None = None,
-    on_remark: Callable[[ImportNote], None] | None = None,
+    on_note: Callable[[ImportNote], None] | None = None,
 ) -> FileContents:
     """Read scene files separately, without building a scene; for the arguments see :func:`load_scene`.
 
@@ -148,7 +148,7 @@ def read_drafts(
         meshes: ``"load"``, ``"available"`` or ``"skip"``.
         allow_folders: folders that the files may reference.
         limits: maximal sizes of files and depth of includes.
-        on_remark: called with each import note.
+        on_note: called with each import note.
 
     Raises:
         SceneError: no file is given.
@@ -156,7 +156,7 @@ def read_drafts(
     """
     if not files:
         raise SceneError("at least one file is needed")
-    note = ImportLog(on_remark).note
+    note = ImportLog(on_note).note
     semantics: list[RobotSemantics] = []
     paths, loader = _located(files, package_path, packages, meshes, allow_folders, limits)
     drafts = tuple(_read(path, loader, note, semantics) for path in paths)

@@ -30,7 +30,7 @@ def test_a_part_is_shown_with_what_it_hangs_off_as_a_root(tmp_path: Path) -> Non
     """The frames of the part are as they are said; a pair of unknown frames is left out; both are remarked."""
     path = write(tmp_path / "grasp.robray", GRASP + "allow_collision left_w1 grasp;\n")
     remarks: list[ImportNote] = []
-    scene = tk.load_scene(path, complete=False, on_remark=remarks.append)
+    scene = tk.load_scene(path, complete=False, on_note=remarks.append)
     assert scene.parent("grasp") == "right_endpoint"
     assert scene.parent("right_endpoint") is None
     assert scene.local_pose("grasp") == tk.Pose([0, 0, 0.075], [0, 1, 0, 0])
@@ -50,5 +50,5 @@ def test_a_slip_of_the_pen_is_pointed_out(tmp_path: Path) -> None:
     """A parent that is nearly one that is declared is shown as a root too, with the name that may be meant."""
     path = write(tmp_path / "slip.robray", "frame table { }\nframe a { parent tabel; }\n")
     remarks: list[ImportNote] = []
-    assert tk.load_scene(path, complete=False, on_remark=remarks.append).parent("a") == "tabel"
+    assert tk.load_scene(path, complete=False, on_note=remarks.append).parent("a") == "tabel"
     assert "did you mean 'table'" in remarks[0].text

@@ -37,7 +37,7 @@ def test_unchecked_links_meet_only_enabled_ones(srdf: Path) -> None:
 def test_pairs_of_unknown_links_are_left_out_with_a_remark(srdf: Path) -> None:
     """Links that the scene lacks are listed once, and nothing else is added."""
     remarks: list[ImportNote] = []
-    scene = load_scene("panda_table", srdf, on_remark=remarks.append)
+    scene = load_scene("panda_table", srdf, on_note=remarks.append)
     assert scene.frame_names == load_scene("panda_table").frame_names
     texts = [remark.text for remark in remarks if remark.path == str(srdf)]
     assert texts == ["collision pairs name a link that the scene does not have: 'camera'"]

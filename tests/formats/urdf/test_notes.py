@@ -27,7 +27,7 @@ def read(
         f'<joint name="j" type="{kind}"><parent link="a"/><child link="b"/>{joint}</joint>\n</robot>'
     )
     remarks: list[ImportNote] = []
-    return load_scene(path, on_remark=remarks.append), remarks
+    return load_scene(path, on_note=remarks.append), remarks
 
 
 @pytest.mark.parametrize("kind", ["revolute", "prismatic"])
@@ -130,7 +130,7 @@ def test_zero_bytes_late_declarations_and_namespaces_are_forgiven(tmp_path: Path
     path = tmp_path / "r.urdf"
     path.write_bytes(b'\n <?xml version="1.0"?>\n<robot name="r" xmlns="http://x.org"><link name="a"/></robot>\n\0')
     remarks: list[ImportNote] = []
-    assert "a" in load_scene(path, on_remark=remarks.append)
+    assert "a" in load_scene(path, on_note=remarks.append)
     assert [remark.text.split(",")[0] for remark in remarks] == [
         "zero bytes at the end",
         "there are blanks before the XML declaration",

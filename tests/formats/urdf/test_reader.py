@@ -272,7 +272,7 @@ def test_a_visual_mesh_that_cannot_be_read_is_left_out(read: Loader, tmp_path: P
     ]:
         remarks: list[ImportNote] = []
         elements = (link(GEOMETRY.format(f'<mesh filename="{name}"/>')), joint(kind="fixed"))
-        scene = read(*elements, options={"on_remark": remarks.append})
+        scene = read(*elements, options={"on_note": remarks.append})
         assert scene.shapes("tip") == ()
         (remark,) = remarks
         assert remark.line == 4
@@ -286,10 +286,10 @@ def test_meshes_may_be_skipped_or_be_those_that_are_available(read: Loader, tmp_
     shapes = [SOLID.format(f'<mesh filename="{name}"/>') for name in ("m.obj", "n.obj")]
     elements = (link("".join([*shapes, SOLID.format('<sphere radius="1"/>')])), joint(kind="fixed"))
     remarks: list[ImportNote] = []
-    available = read(*elements, options={"meshes": "available", "on_remark": remarks.append})
+    available = read(*elements, options={"meshes": "available", "on_note": remarks.append})
     assert [part.shape.kind for part in available.shapes("tip")] == ["mesh", "sphere"]
     assert [remark.text.endswith("this collision shape is ignored") for remark in remarks] == [True]
-    skipped = read(*elements, options={"meshes": "skip", "on_remark": remarks.append})
+    skipped = read(*elements, options={"meshes": "skip", "on_note": remarks.append})
     assert [part.shape.kind for part in skipped.shapes("tip")] == ["sphere"]
     assert len(remarks) == 1
     with pytest.raises(SceneError, match=r"meshes='skipp': expected one of .*; did you mean 'skip'"):
@@ -309,7 +309,7 @@ def test_meshes_may_be_skipped_or_be_those_that_are_available(read: Loader, tmp_
 def test_what_an_inertial_lacks_is_remarked_upon(inertial: str, mass: float | None, text: str, read: Loader) -> None:
     """Without a mass there is none, and without a matrix that of a point; neither keeps the robot from loading."""
     remarks: list[ImportNote] = []
-    scene = read(link(f"<inertial>{inertial}</inertial>"), joint(kind="fixed"), options={"on_remark": remarks.append})
+    scene = read(link(f"<inertial>{inertial}</inertial>"), joint(kind="fixed"), options={"on_note": remarks.append})
     found = scene.inertia("tip")
     assert (found.mass if found is not None else None) == mass
     assert [remark.text.startswith(text) for remark in remarks] == [True]
@@ -324,7 +324,7 @@ def test_a_flat_collision_mesh_gets_a_thickness(read: Loader, tmp_path: Path) ->
     scene = read(
         link(both + SOLID.format('<mesh filename="line.obj"/>')),
         joint(kind="continuous"),
-        options={"on_remark": remarks.append},
+        options={"on_note": remarks.append},
     )
     drawn, solid, line = scene.shapes("tip")
     assert (drawn.collision, solid.visual) == (False, False)
@@ -342,7 +342,7 @@ def test_prefixes_without_a_namespace_are_overlooked(read: Loader) -> None:
     """Elements and attributes of other programs load with a remark for each prefix; other slips of XML do not."""
     remarks: list[ImportNote] = []
     extra = '<drake:a drake:b="1"/><sensor:c/><drake:d/>'
-    scene = read(link(), joint(kind="fixed"), extra, options={"on_remark": remarks.append})
+    scene = read(link(), joint(kind="fixed"), extra, options={"on_note": remarks.append})
     assert scene.frame_names == ("world", "base", "tip")
     assert [remark.text for remark in remarks] == [
         f"the prefix '{name}' has no namespace; elements with it are ignored" for name in ("drake", "sensor")
@@ -371,7 +371,7 @@ def test_a_robot_copied_out_of_its_package_finds_its_meshes(uri: str, tmp_path: 
     path = tmp_path / "urdf" / "r.urdf"
     path.write_text(robot(link(SOLID.format(f'<mesh filename="{uri}"/>')), joint(kind="fixed")))
     remarks: list[ImportNote] = []
-    assert len(load_scene(path, on_remark=remarks.append).shapes("tip")) == 1
+    assert len(load_scene(path, on_note=remarks.append).shapes("tip")) == 1
     assert [remark.text.endswith("m.obj is taken") for remark in remarks] == [True]
 
 
