@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 import tmkit as tk
 from tmkit.errors import install_command
 from tmkit.estimation import Observation, Observations, pose_graph, solve_pose_graph, solve_with_gtsam, write_back
+from tmkit.graph import joint_gaussian
 from tmkit.spatial import chi_square_quantile, covariance_root, position_covariance
 
 Array = NDArray[np.float64]
@@ -137,7 +138,7 @@ def by_gtsam(scene: tk.SceneGraph, version: tk.SceneGraph, seen: Observations) -
     theirs = write_back(scene, solve_with_gtsam(pose_graph(scene, seen)))
     pairs = [("instrument", "map"), ("camera 3", "map"), ("instrument", "base 5")]
     poses = max(max(theirs.pose(a, relative_to=b).distance(version.pose(a, relative_to=b))) for a, b in pairs)
-    ours, joint = version.joint_gaussian(pairs)[1], theirs.joint_gaussian(pairs)[1]
+    ours, joint = joint_gaussian(version, pairs)[1], joint_gaussian(theirs, pairs)[1]
     apart = np.linalg.norm(ours - joint) / np.linalg.norm(joint)
     agree = poses < 1e-6 and apart < 1e-6
     print(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tmkit as tk
-from tmkit.graph import SceneHistory, find_structure
+from tmkit.graph import SceneHistory, add_pose, find_structure, gaussian_twist, relate, tree_text
 from tmkit.graph.patterns import ChildOf, Part, Pattern
 from tmkit.pddl import And, Fact, GroundAction, Problem, State, make_domain, make_predicate
 from tmkit.relations import PoseCoord, SemanticPose, SemanticTwist, TwistCoord
@@ -45,11 +45,11 @@ def scenes() -> None:
 def relations() -> None:
     """What is asked by coordinates has the class that belongs to them, and is added as it comes."""
     scene = tk.SceneGraph()
-    pose = scene.relate(PoseCoord("{cup}|cup", "{world}|world", "[world]"))
+    pose = relate(scene, PoseCoord("{cup}|cup", "{world}|world", "[world]"))
     assert_type(pose, SemanticPose)
-    assert_type(scene.at([]).relate(TwistCoord("cup|cup", "world", "[world]")), SemanticTwist)
-    assert_type(scene.gaussian_twist(TwistCoord("cup|cup", "world", "[world]")), tk.spatial.GaussianTwist)
-    assert_type(scene.add_pose(pose, on_conflict="invert"), tk.SceneGraph)
+    assert_type(relate(scene.at([]), TwistCoord("cup|cup", "world", "[world]")), SemanticTwist)
+    assert_type(gaussian_twist(scene, TwistCoord("cup|cup", "world", "[world]")), tk.spatial.GaussianTwist)
+    assert_type(add_pose(scene, pose, on_conflict="invert"), tk.SceneGraph)
 
 
 def looking() -> None:
@@ -57,7 +57,7 @@ def looking() -> None:
     log = SceneHistory(tk.SceneGraph()).add_frame("cup", "world", pose=tk.Pose()).set_classes("cup", ["movable"])
     assert_type(log.undo(), SceneHistory)
     assert_type(log.scene, tk.SceneGraph)
-    assert_type(log.scene.tree(depth=3), str)
+    assert_type(tree_text(log.scene, depth=3), str)
     pattern = Pattern([Part("thing", ["movable"]), Part("place")], [ChildOf("thing", "place")])
     for match in find_structure(log.scene, pattern):
         assert_type(match["thing"], str)

@@ -6,33 +6,12 @@ The compiled core of tmkit. Import its names from tmkit or from the room that ow
 
 from collections.abc import Iterable, Mapping, Sequence
 import enum
-from typing import Annotated, Any, Literal, overload
+from typing import Annotated, Any, overload
 
 import numpy
 import numpy.typing
 from numpy.typing import NDArray
 from pyrsistent import PMap
-
-from tmkit.relations.representation import Representation
-from tmkit.relations.semantic import (
-    SemanticAngularVelocity,
-    SemanticLinearVelocity,
-    SemanticOrientation,
-    SemanticPose,
-    SemanticPosition,
-    SemanticRelation,
-    SemanticTwist
-)
-from tmkit.relations.semantics import (
-    AngularVelocityCoord,
-    Coord,
-    LinearVelocityCoord,
-    OrientationCoord,
-    PoseCoord,
-    PositionCoord,
-    TwistCoord
-)
-from tmkit.spatial.twists import GaussianTwist
 
 
 def _register(**objects: object) -> None:
@@ -596,7 +575,7 @@ class Measurement:
 
 class Innovation:
     """
-    How far a measurement lies from what was expected. Made by ``scene.innovation``.
+    How far a measurement lies from what was expected. Made by ``tmkit.graph.innovation``.
     """
 
     @property
@@ -1156,7 +1135,7 @@ class FrameSpecification:
         attributes: JSON values by key.
         twist: name of a reference body, and (6,) the twist of the frame relative to it, at its origin and in its axes,
             linear part first (m/s, rad/s); see :meth:`SceneGraph.set_twist`.
-        twist_noise: the error of the twist, as ``scene.twist_noise(frame)`` gives it; None when it is exact.
+        twist_noise: the error of the twist, as ``tmkit.graph.twist_noise(scene, frame)`` gives it; None when it is exact.
         stamps: the stamped poses of its edge; see :meth:`SceneGraph.add_stamped_pose`.
         noise: the error of its pose, as ``scene.noise(frame)`` gives it, with its sources; None when it is exact.
 
@@ -1331,7 +1310,7 @@ class SceneGraph:
         Return the pose of one frame relative to another with its covariance. O(depth log n).
 
         The covariance is of first order in the errors of the edges on the path, with all their correlations, in the axes of
-        the frame. See ``sample_poses`` for errors so large that first order is not enough.
+        the frame. See ``tmkit.graph.sample_poses`` for errors so large that first order is not enough.
 
         Args:
             frame: the frame of which the pose is returned.
@@ -1340,96 +1319,6 @@ class SceneGraph:
 
         Returns:
             relative_to_from_frame.
-
-        Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
-        """
-
-    def joint_gaussian(self, pairs: Sequence[tuple[str, str]], *, q: numpy.typing.ArrayLike | None = None) -> tuple[tuple[Pose, ...], numpy.typing.NDArray[numpy.float64]]:
-        """
-        Return several relative poses with the covariance of all their errors together.
-
-        Args:
-            pairs: (frame, relative_to) of each.
-            q: (n_joints,) configuration, radians or metres; optional when no joint is on a path.
-
-        Returns:
-            The m means, and (6 m, 6 m) the covariance of their stacked errors, each in the axes of its frame; read-only.
-
-        Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
-        """
-
-    def contributions(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> tuple[tuple[NoiseSource, numpy.typing.NDArray[numpy.float64]], ...]:
-        """
-        Return the share of each source in the covariance of a relative pose. O(depth log n).
-
-        Args:
-            frame: the frame of which the pose is returned.
-            relative_to: the frame it is relative to; the root of its tree if omitted.
-            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
-
-        Returns:
-            For each source on the path, in the order of the path down and then up, its (6, 6) share, in the axes of the
-            frame: the shares sum to the covariance. A source whose effects cancel has a share of zero.
-
-        Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
-        """
-
-    def path_noise(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> EdgeNoise | None:
-        """
-        Return the error of a relative pose by source, or None when it is exact. O(depth log n).
-
-        Args:
-            frame: the frame of which the pose is returned.
-            relative_to: the frame it is relative to; the root of its tree if omitted.
-            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
-
-        Returns:
-            The error of relative_to_from_frame, in the axes of the frame.
-
-        Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
-        """
-
-    def sample_poses(self, frame: str, *, relative_to: str | None = None, count: int, seed: int, q: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
-        """
-        Return poses drawn from the errors of the edges. O(count * path).
-
-        Each source is drawn once a sample and every edge of the path is perturbed by it: nothing is linearised.
-
-        Args:
-            frame: the frame of which the pose is returned.
-            relative_to: the frame it is relative to; the root of its tree if omitted.
-            count: how many samples.
-            seed: of the random numbers; the same seed gives the same poses.
-            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
-
-        Returns:
-            (count, 7) relative_to_from_frame: x, y, z, qx, qy, qz, qw; read-only.
-
-        Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
-        """
-
-    def innovation(self, measurement: Measurement, *, q: numpy.typing.ArrayLike | None = None) -> Innovation:
-        """
-        Return how far a measurement lies from its expected value, for gating. The scene does not change.
-
-        Args:
-            measurement: the measured pose, position, bearing or range.
-            q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
 
         Raises:
             UnknownNameError: no such frame.
@@ -1448,24 +1337,6 @@ class SceneGraph:
     def edge_covariance(self, frame: str) -> numpy.typing.NDArray[numpy.float64]:
         """
         Return the covariance (6, 6) of a frame's pose relative to its parent; zeros when exact. O(log n).
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    def twist_noise(self, frame: str) -> EdgeNoise | None:
-        """
-        Return the error of a frame's twist edge by source; None when exact or absent. O(log n).
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    def twist_covariance(self, frame: str) -> numpy.typing.NDArray[numpy.float64]:
-        """
-        Return the covariance (6, 6) of a frame's twist edge; zeros when exact or absent. O(log n).
-
-        At the frame's origin and in its axes.
 
         Raises:
             UnknownNameError: no such frame.
@@ -1624,21 +1495,6 @@ class SceneGraph:
     def twist_frames(self) -> tuple[str, ...]:
         """Names of the frames that have a twist edge, in insertion order."""
 
-    def twist_path(self, body: str, *, relative_to_body: str) -> tuple[str, ...]:
-        """
-        Return the frames whose twist edges lead from one body to another. O(t) for t twist edges.
-
-        Args:
-            body: the body to reach.
-            relative_to_body: the body to start from.
-
-        Returns:
-            Names of the frames, nearest to the body first; none when there is no path.
-
-        Raises:
-            UnknownNameError: no such body.
-        """
-
     @property
     def bodies_without_frames(self) -> tuple[str, ...]:
         """Names of the bodies without a frame, in their order."""
@@ -1677,18 +1533,6 @@ class SceneGraph:
 
         Raises:
             UnknownNameError: no such frame.
-        """
-
-    def frames_with_attribute(self, key: str, value: object | None = Ellipsis) -> tuple[str, ...]:
-        """
-        Return the frames that have an attribute, in insertion order. O(n).
-
-        Args:
-            key: the name of the attribute.
-            value: the JSON value it must have; any value if omitted.
-
-        Raises:
-            SceneError: a value that is not JSON.
         """
 
     @property
@@ -1735,19 +1579,6 @@ class SceneGraph:
         Return the name of the frame with this id, None when it is not (or no longer) there. O(log n).
         """
 
-    def common_ancestor(self, a: str, b: str) -> str:
-        """
-        Return the nearest frame that is an ancestor of both frames, or one of them. O(depth log n).
-
-        Args:
-            a: a frame.
-            b: another frame of the same tree.
-
-        Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-        """
-
     def path(self, start: str, end: str) -> tuple[str, ...]:
         """
         Return the frames from one to another, over their nearest common ancestor. O(depth log n).
@@ -1755,22 +1586,6 @@ class SceneGraph:
         Args:
             start: the first frame of the path.
             end: the last frame of the path.
-
-        Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-        """
-
-    def joints_between(self, start: str, end: str) -> tuple[str, ...]:
-        """
-        Return the joints on the path between two frames, mimic joints included. O(depth log n).
-
-        Args:
-            start: the first frame of the path.
-            end: the last frame of the path.
-
-        Returns:
-            Names of the joints, in the order of the path.
 
         Raises:
             UnknownNameError: no such frame.
@@ -1907,14 +1722,6 @@ class SceneGraph:
             UnknownNameError: no such frame.
         """
 
-    def stamps(self, frame: str) -> numpy.typing.NDArray[numpy.float64]:
-        """
-        Return the stamps (k,) of a frame's edge, ascending, in seconds. O(log n + k).
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
     def twist_from_stamps(self, frame: str, *, relative_to: str | None = None, first: float, second: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> numpy.typing.NDArray[numpy.float64]:
         """
         Return (6,) the constant twist of a frame relative to another between two stamps.
@@ -2003,134 +1810,6 @@ class SceneGraph:
 
         Raises:
             UnknownNameError, DuplicateNameError, CycleError, SceneError: as the single edits.
-        """
-
-    def tree(self, *, frame: str | None = None, depth: int | None = None, q: numpy.typing.ArrayLike | None = None) -> str:
-        """
-        Return the tree as text, for ``print(scene.tree())``. O(n).
-
-        Args:
-            frame: the frame at the top; all roots if omitted.
-            depth: levels below the top that are shown; all if omitted.
-            q: (n_joints,) configuration, radians or metres: joint values and poses are shown too.
-
-        Raises:
-            UnknownNameError: no such frame.
-            ConfigurationError: q has the wrong length or non-finite numbers.
-        """
-
-    def collapse_fixed_frames(self, *, keep: Iterable[str] = ()) -> SceneGraph:
-        """
-        Return the scene with chains of fixed frames folded into one frame each. O(n log n).
-
-        Frames that stay give the same poses (to rounding), joints, collision results and masses.
-
-        Args:
-            keep: names of frames that stay in any case.
-
-        Raises:
-            UnknownNameError: no such frame to keep.
-        """
-
-    @overload
-    def relate(self, coord: PositionCoord, *, representation: type[Representation] | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> SemanticPosition: ...
-    @overload
-    def relate(self, coord: OrientationCoord, *, representation: type[Representation] | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> SemanticOrientation: ...
-    @overload
-    def relate(self, coord: PoseCoord, *, representation: type[Representation] | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> SemanticPose: ...
-    @overload
-    def relate(self, coord: LinearVelocityCoord, *, representation: type[Representation] | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> SemanticLinearVelocity: ...
-    @overload
-    def relate(self, coord: AngularVelocityCoord, *, representation: type[Representation] | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> SemanticAngularVelocity: ...
-    @overload
-    def relate(self, coord: TwistCoord, *, representation: type[Representation] | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> SemanticTwist: ...
-    @overload
-    def relate(self, coord: Coord, *, representation: type[Representation] | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> SemanticRelation:
-        """
-        Return a relation that holds in the scene, with its numbers. O(depth log n).
-
-        Args:
-            coord: coordinates of a position, orientation, pose, linear velocity, angular velocity or twist, whose names are
-                frames and bodies of the scene. The point of a velocity is a frame of the body or of the reference body.
-            representation: the form of the numbers. By default a position vector, a rotation matrix, vector and matrix (a
-                rotation vector instead of the matrix where the axes are not those of the reference frame) or a six-vector.
-            q: (n_joints,) configuration, radians or metres; required when a joint is on the path.
-            qd: (n_joints,) joint velocities, rad/s or m/s: velocities are then those of the joints, not of twist edges.
-
-        Returns:
-            The relation: a ``SemanticPose`` for a ``PoseCoord``, and so on.
-
-        Raises:
-            UnknownNameError: no such frame or body.
-            SemanticError: a frame is not on the body named; no poses, or no twists, lead from one to the other; or the
-                representation cannot express what is asked for.
-            ConfigurationError: a joint is on the path and q is missing.
-        """
-
-    def add_pose(self, pose: SemanticPose, *, joint: Joint = ..., q: numpy.typing.ArrayLike | None = None, on_conflict: Literal['refuse', 'invert'] = 'refuse') -> SceneGraph:
-        """
-        Return the scene with the pose of one frame relative to another as a new edge.
-
-        A pose of points that are no origins of frames, or in the axes of a third frame, is converted by the poses of the
-        scene.
-
-        Args:
-            pose: the relation, whose names are frames and bodies of the scene.
-            joint: how the frame moves relative to its reference, at value 0 in this pose; fixed if omitted.
-            q: (n_joints,) configuration, radians or metres; required when a joint is on the path of a conversion.
-            on_conflict: ``refuse``, or ``invert``: try a refused pose the other way round.
-
-        Raises:
-            UnknownNameError: no such frame, body or ``on_conflict``.
-            SemanticError: not a pose, a frame is not on the body named, or the pose cannot be converted.
-            CycleError, SceneError: the edge would break a rule of the scene.
-        """
-
-    def gaussian_twist(self, coord: TwistCoord, *, q: numpy.typing.ArrayLike | None = None) -> GaussianTwist:
-        """
-        Return the twist of one body relative to another with its covariance. O(t) for t twist edges.
-
-        Args:
-            coord: coordinates of a twist, as for ``relate``; joints do not move.
-            q: (n_joints,) configuration, radians or metres; required when a joint is on the path of a pose.
-
-        Returns:
-            Linear velocity of the point (m/s) and angular velocity (rad/s), in the axes of the frame of expression, with
-            the covariance (6, 6), to first order.
-
-        Raises:
-            UnknownNameError: no such frame or body.
-            SemanticError: not coordinates of a twist, a frame is not on the body named, or no twists lead there.
-            ConfigurationError: a joint is on the path and q is missing.
-        """
-
-    def add_twist(self, twist: SemanticTwist, *, covariance: numpy.typing.ArrayLike | None = None, frame: str | None = None, q: numpy.typing.ArrayLike | None = None, on_conflict: Literal['refuse', 'invert'] = 'refuse', strict: bool = False) -> SceneGraph:
-        """
-        Return the scene with the twist of one body relative to another as an edge.
-
-        A twist at another point or in other axes than those of the edge is converted by the poses of the scene.
-
-        Args:
-            twist: the relation: a twist of a body of the scene relative to another.
-            covariance: (6, 6) of the linear velocity of the point and the angular velocity, in the axes of the relation,
-                m/s and rad/s; converted like the twist. None or zero: exact.
-            frame: the frame that the edge leads to; that of the twist's point if omitted.
-            q: (n_joints,) configuration, radians or metres; required when a joint is on the path of a conversion.
-            on_conflict: ``refuse``, or ``invert``: try a refused twist the other way round, as one of the reference body.
-            strict: refuse a twist between two bodies that twist edges join already, in any direction and over any frames.
-
-        Raises:
-            UnknownNameError: no such frame, body or ``on_conflict``.
-            SemanticError: not a twist, a frame is not on the body named, or the twist cannot be converted.
-            SceneError: the edge would break a rule of the scene.
-        """
-
-    def integrate(self, dt: float) -> SceneGraph:
-        """
-        Return the scene after its twists have acted for a time ``dt`` in seconds, with their errors.
-
-        Raises:
-            SemanticError: a time that is not finite.
         """
 
     def edit(self) -> SceneEdit:
@@ -3319,37 +2998,6 @@ class Kinematics:
             ConfigurationError: the configuration has no velocities, as ``scene.at(q)`` without ``qd``.
         """
 
-    @overload
-    def relate(self, coord: PositionCoord, *, representation: type[Representation] | None = None) -> SemanticPosition: ...
-    @overload
-    def relate(self, coord: OrientationCoord, *, representation: type[Representation] | None = None) -> SemanticOrientation: ...
-    @overload
-    def relate(self, coord: PoseCoord, *, representation: type[Representation] | None = None) -> SemanticPose: ...
-    @overload
-    def relate(self, coord: LinearVelocityCoord, *, representation: type[Representation] | None = None) -> SemanticLinearVelocity: ...
-    @overload
-    def relate(self, coord: AngularVelocityCoord, *, representation: type[Representation] | None = None) -> SemanticAngularVelocity: ...
-    @overload
-    def relate(self, coord: TwistCoord, *, representation: type[Representation] | None = None) -> SemanticTwist: ...
-    @overload
-    def relate(self, coord: Coord, *, representation: type[Representation] | None = None) -> SemanticRelation:
-        """
-        Return a relation that holds at this configuration, with its numbers.
-
-        Velocities are those of the joints if ``scene.at(q, qd)`` had them. O(depth).
-
-        Args:
-            coord: coordinates of a relation of frames and bodies, as for ``SceneGraph.relate``.
-            representation: the form of the numbers; the usual one of the relation if omitted.
-
-        Returns:
-            The relation.
-
-        Raises:
-            UnknownNameError: no such frame or body.
-            SemanticError: a frame is not on the body named, no path leads there, or the representation cannot express it.
-        """
-
     def __repr__(self) -> str: ...
 
 class SceneArrays:
@@ -3843,22 +3491,6 @@ class SceneArrays:
         The identity when nothing was edited; otherwise what the same edits would have made of the first scene.
         """
 
-    def twist_noise(self, frame: str) -> EdgeNoise | None:
-        """
-        Return the error of a frame's twist edge, or None when exact or absent. For the writer.
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    def twist_covariance(self, frame: str) -> numpy.typing.NDArray[numpy.float64]:
-        """
-        Return the covariance (6, 6) of a frame's twist edge; zeros when exact or absent. For the writer.
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
     def noise(self, frame: str) -> EdgeNoise | None:
         """
         Return the error of a frame's pose relative to its parent, or None when exact. For the writer.
@@ -3984,14 +3616,6 @@ class SceneArrays:
             UnknownNameError: no such frame.
         """
 
-    def stamps(self, frame: str) -> numpy.typing.NDArray[numpy.float64]:
-        """
-        Return the stamps (k,) at which the pose of a frame's edge is known, ascending, in seconds.
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
     def twist_from_stamps(self, frame: str, *, relative_to: str | None = None, first: float, second: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> numpy.typing.NDArray[numpy.float64]:
         """
         Return (6,) the constant twist between the poses at two stamps, as ``SceneGraph.twist_from_stamps``.
@@ -4040,21 +3664,6 @@ class SceneArrays:
     @property
     def twist_frames(self) -> tuple[str, ...]:
         """Names of the frames that have a twist edge, in insertion order."""
-
-    def twist_path(self, body: str, *, relative_to_body: str) -> tuple[str, ...]:
-        """
-        Return the frames whose twist edges lead from one body to another. O(t) for t twist edges.
-
-        Args:
-            body: the body to reach.
-            relative_to_body: the body to start from.
-
-        Returns:
-            Names of the frames, nearest to the body first; none when there is no path.
-
-        Raises:
-            UnknownNameError: no such body.
-        """
 
     def root(self, frame: str) -> str:
         """
@@ -4127,6 +3736,199 @@ class SceneArrays:
     def __contains__(self, arg: object, /) -> bool: ...
 
     def __repr__(self) -> str: ...
+
+def joint_gaussian(scene: SceneGraph, pairs: Sequence[tuple[str, str]], *, q: numpy.typing.ArrayLike | None = None) -> tuple[tuple[Pose, ...], numpy.typing.NDArray[numpy.float64]]:
+    """
+    Return several relative poses with the covariance of all their errors together.
+
+    Args:
+        scene: the scene.
+        pairs: (frame, relative_to) of each.
+        q: (n_joints,) configuration, radians or metres; optional when no joint is on a path.
+
+    Returns:
+        The m means, and (6 m, 6 m) the covariance of their stacked errors, each in the axes of its frame; read-only.
+
+    Raises:
+        UnknownNameError: no such frame.
+        DisconnectedError: the frames are in different trees.
+        ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
+    """
+
+def contributions(scene: SceneGraph, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> tuple[tuple[NoiseSource, numpy.typing.NDArray[numpy.float64]], ...]:
+    """
+    Return the share of each source in the covariance of a relative pose. O(depth log n).
+
+    Args:
+        scene: the scene.
+        frame: the frame of which the pose is returned.
+        relative_to: the frame it is relative to; the root of its tree if omitted.
+        q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+    Returns:
+        For each source on the path, in the order of the path down and then up, its (6, 6) share, in the axes of the
+        frame: the shares sum to the covariance. A source whose effects cancel has a share of zero.
+
+    Raises:
+        UnknownNameError: no such frame.
+        DisconnectedError: the frames are in different trees.
+        ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
+    """
+
+def path_noise(scene: SceneGraph, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> EdgeNoise | None:
+    """
+    Return the error of a relative pose by source, or None when it is exact. O(depth log n).
+
+    Args:
+        scene: the scene.
+        frame: the frame of which the pose is returned.
+        relative_to: the frame it is relative to; the root of its tree if omitted.
+        q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+    Returns:
+        The error of relative_to_from_frame, in the axes of the frame.
+
+    Raises:
+        UnknownNameError: no such frame.
+        DisconnectedError: the frames are in different trees.
+        ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
+    """
+
+def sample_poses(scene: SceneGraph, frame: str, *, relative_to: str | None = None, count: int, seed: int, q: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
+    """
+    Return poses drawn from the errors of the edges. O(count * path).
+
+    Each source is drawn once a sample and every edge of the path is perturbed by it: nothing is linearised.
+
+    Args:
+        scene: the scene.
+        frame: the frame of which the pose is returned.
+        relative_to: the frame it is relative to; the root of its tree if omitted.
+        count: how many samples.
+        seed: of the random numbers; the same seed gives the same poses.
+        q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+    Returns:
+        (count, 7) relative_to_from_frame: x, y, z, qx, qy, qz, qw; read-only.
+
+    Raises:
+        UnknownNameError: no such frame.
+        DisconnectedError: the frames are in different trees.
+        ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
+    """
+
+def innovation(scene: SceneGraph, measurement: Measurement, *, q: numpy.typing.ArrayLike | None = None) -> Innovation:
+    """
+    Return how far a measurement lies from its expected value, for gating. The scene does not change.
+
+    Args:
+        scene: the scene.
+        measurement: the measured pose, position, bearing or range.
+        q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
+
+    Raises:
+        UnknownNameError: no such frame.
+        DisconnectedError: the frames are in different trees.
+        ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
+    """
+
+@overload
+def twist_path(scene: SceneGraph, body: str, *, relative_to_body: str) -> tuple[str, ...]: ...
+
+@overload
+def twist_path(scene: SceneArrays, body: str, *, relative_to_body: str) -> tuple[str, ...]:
+    """
+    Return the frames whose twist edges lead from one body to another. O(t) for t twist edges.
+
+    Args:
+        scene: the scene, or its arrays.
+        body: the body to reach.
+        relative_to_body: the body to start from.
+
+    Returns:
+        Names of the frames, nearest to ``body`` first; none when there is no path.
+
+    Raises:
+        UnknownNameError: no such body.
+    """
+
+@overload
+def twist_noise(scene: SceneGraph, frame: str) -> EdgeNoise | None: ...
+
+@overload
+def twist_noise(scene: SceneArrays, frame: str) -> EdgeNoise | None:
+    """
+    Return the error of a frame's twist edge by source; None when exact or absent. O(log n).
+
+    Args:
+        scene: the scene; or its arrays, for the writer.
+        frame: the frame.
+
+    Raises:
+        UnknownNameError: no such frame.
+    """
+
+@overload
+def twist_covariance(scene: SceneGraph, frame: str) -> numpy.typing.NDArray[numpy.float64]: ...
+
+@overload
+def twist_covariance(scene: SceneArrays, frame: str) -> numpy.typing.NDArray[numpy.float64]:
+    """
+    Return the covariance (6, 6) of a frame's twist edge, at its origin and in its axes. O(log n).
+
+    Zeros when exact or absent.
+
+    Args:
+        scene: the scene; or its arrays, for the writer.
+        frame: the frame.
+
+    Raises:
+        UnknownNameError: no such frame.
+    """
+
+def common_ancestor(scene: SceneGraph, a: str, b: str) -> str:
+    """
+    Return the nearest frame that is an ancestor of both frames, or one of them. O(depth log n).
+
+    Args:
+        scene: the scene.
+        a: a frame.
+        b: another frame of the same tree.
+
+    Raises:
+        UnknownNameError: no such frame.
+        DisconnectedError: the frames are in different trees.
+    """
+
+def joints_between(scene: SceneGraph, start: str, end: str) -> tuple[str, ...]:
+    """
+    Return the joints on the path between two frames, mimic joints included. O(depth log n).
+
+    Args:
+        scene: the scene.
+        start: the first frame of the path.
+        end: the last frame of the path.
+
+    Returns:
+        Names of the joints, in the order of the path.
+
+    Raises:
+        UnknownNameError: no such frame.
+        DisconnectedError: the frames are in different trees.
+    """
+
+def frames_with_attribute(scene: SceneGraph, key: str, value: object | None = Ellipsis) -> tuple[str, ...]:
+    """
+    Return the frames that have an attribute, in insertion order. O(n).
+
+    Args:
+        scene: the scene.
+        key: the name of the attribute.
+        value: the JSON value it must have; any value if omitted.
+
+    Raises:
+        SceneError: a value that is not JSON.
+    """
 
 class Contact:
     """

@@ -22,7 +22,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.graph import SceneGraph
+from tmkit.graph import SceneGraph, joint_gaussian
 from tmkit.manipulation import ActionContext, Candidate, Change, Impossible, Look, Pick, Place
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.plans import CameraModel, PlannedObservation, covariance_rows
@@ -166,7 +166,7 @@ class Semantics(DomainSemantics):
     def _matched(self, scene: SceneGraph, block: str, below: str, q: NDArray[np.float64]) -> Probability:
         """Return how probably a block would stand on another, put there with the least quarter turn."""
         base = self.manipulator.base
-        _, joint = scene.joint_gaussian([(block, base), (below, base)], q=q)
+        _, joint = joint_gaussian(scene, [(block, base), (below, base)], q=q)
         x, y, _ = scene.pose(block, relative_to=below, q=q).rotate([1.0, 0.0, 0.0])
         turn = math.pi / 2 * round(atan2(y, x) / (math.pi / 2))
         turned = np.array([[cos(turn), -sin(turn)], [sin(turn), cos(turn)]])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tmkit import cli
 from tmkit._support.terminal import printable
 from tmkit.formats import scene_to_dict
-from tmkit.graph import SceneGraph, tree_html
+from tmkit.graph import SceneGraph, tree_html, tree_text
 
 Run = Callable[..., tuple[int, str, str]]
 EVIL = "cup\x1b[31m\x1b]0;title\x07\r\n\x9b2J\u202egnp.exe"
@@ -81,4 +81,4 @@ def test_pages_and_trees_show_names_escaped() -> None:
     """HTML and text trees hold neither markup nor control characters of a name."""
     scene = SceneGraph().add_frame("<script>\x1b[31m", "world")
     assert "<script>" not in tree_html(scene)
-    assert "\x1b" not in tree_html(scene) + scene.tree()
+    assert "\x1b" not in tree_html(scene) + tree_text(scene)

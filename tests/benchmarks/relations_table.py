@@ -147,7 +147,7 @@ def queries(scene: SceneGraph) -> tuple[Work, dict[str, Work]]:
     return lambda: scene.pose("thing3", relative_to="tool", q=q), {
         "pose, as vector and matrix": lambda: relate(scene, full, q=q),
         "pose, as a homogeneous matrix": lambda: relate(scene, full, q=q, representation=HomogeneousMatrix),
-        "pose, by the method of the scene": lambda: scene.relate(full, q=q),
+        "pose, by the method of the scene": lambda: relate(scene, full, q=q),
         "position": lambda: relate(scene, position, q=q),
         "orientation": lambda: relate(scene, orientation, q=q),
         "twist": lambda: relate(scene, twist, q=q),

@@ -33,7 +33,7 @@ from scene_table import Clock, Row
 from support.gaussian_poses import random_chain
 
 from tmkit import Measurement, NoiseSource, Pose, SceneGraph
-from tmkit.graph import EdgeNoise
+from tmkit.graph import EdgeNoise, sample_poses
 from tmkit.spatial import (
     GaussianPose,
     PoseMeasurement,
@@ -389,7 +389,7 @@ def evaluation(queries: int) -> tuple[dict[str, Array], dict[int, float]]:
         errors = []
         for target, reference in ends[:100]:
             exact = scene.gaussian_pose(target, relative_to=reference)
-            drawn = scene.sample_poses(target, relative_to=reference, count=count, seed=count)
+            drawn = sample_poses(scene, target, relative_to=reference, count=count, seed=count)
             sampled = fit_gaussian(drawn, mean=exact.mean).covariance
             errors.append(float(np.linalg.norm(sampled - exact.covariance) / np.linalg.norm(exact.covariance)))
         off[count] = float(np.median(errors))
@@ -397,7 +397,7 @@ def evaluation(queries: int) -> tuple[dict[str, Array], dict[int, float]]:
 
 
 def _sampler(scene: SceneGraph, count: int) -> Callable[..., object]:
-    return lambda target, relative_to: scene.sample_poses(target, relative_to=relative_to, count=count, seed=0)
+    return lambda target, relative_to: sample_poses(scene, target, relative_to=relative_to, count=count, seed=0)
 
 
 def _each(work: Callable[..., object], ends: list[tuple[str, str]]) -> Array:

@@ -11,6 +11,7 @@ from support import noise_model as model
 
 from tmkit import Measurement, NoiseSource, Pose, Revolute, SceneGraph
 from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, UnknownNameError
+from tmkit.graph import contributions, innovation, joint_gaussian, sample_poses
 
 SEEDS = st.integers(0, 2**32 - 1)
 KINDS = ("pose", "position", "bearing", "range")
@@ -40,10 +41,10 @@ def test_what_was_expected_only_makes_surer(seed: int) -> None:
         Measurement.of_pose(target, scene.pose(target, relative_to=reference), relative_to=reference, covariance=noise)
     )
     pairs = [(target, reference), *((f"f{n}", "world") for n in range(9)), ("f3", "f6")]
-    means, prior = scene.joint_gaussian(pairs)
+    means, prior = joint_gaussian(scene, pairs)
     gain = prior[:, :6] @ np.linalg.inv(prior[:6, :6] + noise)
     expected = prior - gain @ prior[:6, :]
-    new_means, posterior = after.joint_gaussian(pairs)
+    new_means, posterior = joint_gaussian(after, pairs)
     assert all(a.is_close(b) for a, b in zip(means, new_means, strict=True))
     assert np.abs(posterior - expected).max() <= 1e-9 * np.abs(prior).max()
 
@@ -119,7 +120,7 @@ def test_innovations_say_how_far_off_a_measurement_is(kind: str) -> None:
     scene = model.random_tree(random, 5, scale=0.3)
     distances = []
     size = {"pose": 6, "position": 3, "bearing": 2, "range": 1}[kind]
-    for truth in scene.sample_poses("f4", relative_to="world", count=400, seed=7):
+    for truth in sample_poses(scene, "f4", relative_to="world", count=400, seed=7):
         pose = Pose.from_array(truth)
         point = np.array([0.3, 0.1, -0.2])
         place = pose.apply(point)
@@ -137,10 +138,10 @@ def test_innovations_say_how_far_off_a_measurement_is(kind: str) -> None:
         else:
             near = float(np.linalg.norm(place) + 1e-3 * random.normal())
             seen = Measurement.of_range("f4", near, relative_to="world", deviation=1e-3, point=point)
-        innovation = scene.innovation(seen)
-        assert innovation.residual.shape == (size,)
-        assert innovation.covariance.shape == (size, size)
-        distances.append(innovation.squared_mahalanobis)
+        expected = innovation(scene, seen)
+        assert expected.residual.shape == (size,)
+        assert expected.covariance.shape == (size, size)
+        distances.append(expected.squared_mahalanobis)
     assert abs(np.mean(distances) - size) < 4 * np.sqrt(2 * size / 400)
 
 
@@ -206,7 +207,7 @@ def test_many_looks_stay_small() -> None:
     assert sum(source.dimension for source in sources) <= 6 * len(looked.noisy_frames)
     before, after = (np.trace(each.gaussian_pose("f7", relative_to="world").covariance) for each in (scene, looked))
     assert after < before
-    assert np.linalg.eigvalsh(looked.joint_gaussian([("f7", "world"), ("f3", "world")])[1])[0] > -1e-15
+    assert np.linalg.eigvalsh(joint_gaussian(looked, [("f7", "world"), ("f3", "world")])[1])[0] > -1e-15
 
 
 def test_exact_measurements_and_exact_paths() -> None:
@@ -286,9 +287,9 @@ def test_what_nobody_knows_does_not_hide_what_is_known(unknown: float) -> None:
     """A great variance, as messages have it for unknown parts, is taken for what it is, in all that a scene answers."""
     variances = np.array([1e-4, 1e-4, unknown, unknown, 1e-6, 1e-6])
     scene = SceneGraph().add_frame("a", "world", covariance=np.diag(variances))
-    _, joint = scene.joint_gaussian([("a", "world")])
+    _, joint = joint_gaussian(scene, [("a", "world")])
     np.testing.assert_allclose(joint, scene.gaussian_pose("a", relative_to="world").covariance, rtol=1e-12)
-    [(_, share)] = scene.contributions("a", relative_to="world")
+    [(_, share)] = contributions(scene, "a", relative_to="world")
     np.testing.assert_allclose(np.diag(share), variances, rtol=1e-12)
     after = scene.condition(
         Measurement.of_pose("a", Pose([0.0, 0.0, 0.002]), relative_to="world", covariance=1e-6 * np.eye(6))
@@ -297,8 +298,8 @@ def test_what_nobody_knows_does_not_hide_what_is_known(unknown: float) -> None:
     np.testing.assert_allclose(np.diag(after.gaussian_pose("a", relative_to="world").covariance), expected, rtol=1e-4)
     assert after.pose("a", relative_to="world").translation[2] == pytest.approx(0.002, rel=2e-3)
     assert (
-        scene.innovation(
-            Measurement.of_pose("a", Pose(), relative_to="world", covariance=1e-6 * np.eye(6))
+        innovation(
+            scene, Measurement.of_pose("a", Pose(), relative_to="world", covariance=1e-6 * np.eye(6))
         ).squared_mahalanobis
         < 1e-12
     )

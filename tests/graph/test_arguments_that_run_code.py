@@ -13,7 +13,15 @@ import pytest
 
 from tmkit import _core as core
 from tmkit.errors import ConfigurationError, TmkitError
-from tmkit.graph import Measurement, NoiseSource, Revolute, SceneArrays, SceneEdit, SceneGraph
+from tmkit.graph import (
+    Measurement,
+    NoiseSource,
+    Revolute,
+    SceneArrays,
+    SceneEdit,
+    SceneGraph,
+    innovation,
+)
 from tmkit.spatial import Pose
 
 
@@ -148,7 +156,7 @@ def test_values_of_the_core_are_weakly_referenceable() -> None:
         Pose(), core.GaussianPose(), core.Box([1, 1, 1]), core.AttachedShape(core.Box([1, 1, 1])), core.Mimic("a"),
         core.Fixed(), core.Inertia(1.0), core.StampedPoses(), scene, scene.edit(), SceneArrays(scene), scene.at([0, 0]),
         scene.specification("cup"), core.diff(scene, scene), NoiseSource(1), scene.noise("cup"), measured, world,
-        scene.set_group("g").group("g"), scene.innovation(measured, q=[0.0, 0.0]),
+        scene.set_group("g").group("g"), innovation(scene, measured, q=[0.0, 0.0]),
         core.inverse_kinematics(scene, "cup", target_pose=Pose(), joints=["joint0"], q=[0, 0], position_only=True),
         core.search_path(world, ["joint0"], start=[0, 0], goals=[1, 0]),
         core.recheck_path(world, [[0.0, 0.0]]),

@@ -69,7 +69,7 @@ def star_of(count: int) -> SceneGraph:
 
 def test_the_tree_as_text() -> None:
     """Names, joints with limits, classes, bodies of another name, and shapes, one line a frame."""
-    assert kitchen().tree() == (
+    assert tree_text(kitchen()) == (
         "world\n"
         "├─ table (surface): box 0.8×1.2×0.05\n"
         "│  ├─ cup (movable, red): cylinder r 0.04 h 0.1, sphere r 0.02\n"
@@ -83,22 +83,22 @@ def test_the_tree_as_text() -> None:
 def test_parts_of_the_tree() -> None:
     """From a frame on, to a depth, with places and joint values at a configuration."""
     scene = kitchen()
-    assert scene.tree(depth=0) == "world\n└─ ... and 6 more frames"
+    assert tree_text(scene, depth=0) == "world\n└─ ... and 6 more frames"
     assert tree_text(scene, max_children=1).splitlines()[-1] == "└─ ... and 3 more frames"
     assert (
         tree_text(scene, max_frames=2)
         == "world\n├─ table (surface): box 0.8×1.2×0.05\n│  └─ ... and 2 more frames\n└─ ... and 3 more frames"
     )
-    assert scene.tree(frame="rail", q=[0.25, 1.0]) == (
+    assert tree_text(scene, frame="rail", q=[0.25, 1.0]) == (
         "rail [prismatic slide 0 to 0.5 m = 0.25] at (0.25, 0, 0)\n"
         "├─ wheel [continuous = 1] on rotor at (0.25, 1, 0)\n"
         "└─ door [revolute mimics slide = 0.6] at (0.25, 0, 0)"
     )
-    assert SceneGraph(root=None).tree() == "(no frames)"
+    assert tree_text(SceneGraph(root=None)) == "(no frames)"
     ground = [Plane(), PointCloud([[0, 0, 0]], radius=0.1), HeightField([[0, 0], [0, 1]], size=[2, 3])]
     seen = SceneGraph().set_shapes("world", [AttachedShape(shape) for shape in ground])
-    assert seen.tree() == "world: plane, cloud of 1 point, height field 2×3"
-    assert SceneGraph(root=None).add_root("a").add_root("b").tree() == "a\nb"
+    assert tree_text(seen) == "world: plane, cloud of 1 point, height field 2×3"
+    assert tree_text(SceneGraph(root=None).add_root("a").add_root("b")) == "a\nb"
 
 
 @pytest.mark.parametrize("make", [chain_of, star_of])
@@ -106,7 +106,7 @@ def test_large_scenes_are_shown_in_short(make: Callable[[int], SceneGraph]) -> N
     """A hundred thousand frames, wide or deep, make no more to read than some hundreds, and nothing recurses."""
     count = 100_000
     scene = make(count)
-    text, html, svg = scene.tree(), tree_html(scene), tree_svg(scene)
+    text, html, svg = tree_text(scene), tree_html(scene), tree_svg(scene)
     assert len(text.splitlines()) < 300
     assert max(map(len, text.splitlines())) < 200
     left = sum(int(number.replace(",", "")) for number in re.findall(r"and ([\d,]+) more frame", text))
@@ -123,7 +123,7 @@ def test_many_roots_are_counted_too() -> None:
     with SceneGraph(root=None).edit() as edit:
         for number in range(50):
             edit.add_root(f"r{number}")
-    assert edit.finish().tree().splitlines()[-1] == "... and 10 more frames"
+    assert tree_text(edit.finish()).splitlines()[-1] == "... and 10 more frames"
     assert "... and 10 more" in tree_svg(edit.finish())
 
 
@@ -160,7 +160,7 @@ def test_names_are_shown_and_never_obeyed(names: list[str], data: st.DataObject)
             scene = scene.add_body(other).add_frame(name, parent, joint=joint, body=other, classes=[data.draw(_names)])
     except SceneError:
         return  # a name that no scene takes
-    text = scene.tree()
+    text = tree_text(scene)
     assert len(text.split("\n")) == len(scene)
     assert all(line.isprintable() for line in text.split("\n"))
     page = etree.fromstring(tree_html(scene, max_children=3).replace("<details open>", '<details open="">'))
@@ -225,10 +225,10 @@ def test_what_displays_refuse() -> None:
     """Unknown frames, limits that show nothing, and configurations of the wrong length."""
     scene = kitchen()
     with pytest.raises(UnknownNameError, match="unknown frame 'tabel'; did you mean 'table'"):
-        scene.tree(frame="tabel")
+        tree_text(scene, frame="tabel")
     with pytest.raises(SceneError, match="depth is a number of levels, not -1"):
-        scene.tree(depth=-1)
+        tree_text(scene, depth=-1)
     with pytest.raises(SceneError, match="max_children is at least 1, not 0"):
         tree_svg(scene, max_children=0)
     with pytest.raises(ConfigurationError):
-        scene.tree(q=[1.0])
+        tree_text(scene, q=[1.0])

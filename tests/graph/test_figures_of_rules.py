@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tmkit.errors import SceneError, TmkitError, UnknownNameError
-from tmkit.graph import Node, SceneGraph, add_edge, add_pose, add_twist, relate, set_pose
+from tmkit.graph import Node, SceneGraph, add_edge, add_pose, add_twist, relate, update_pose
 from tmkit.relations import PoseCoord, SemanticError, SemanticPose, SemanticTwist, TwistCoord
 from tmkit.spatial import Pose
 
@@ -167,7 +167,7 @@ def test_the_refused_pose_of_figure_4_may_be_turned_round() -> None:
     """What the paper leaves to the future: the pose of c2 relative to f goes in as that of f relative to c2."""
     scene = figure4()
     given = SemanticPose(PoseCoord("{c2}|C", "{f}|F", "[f]"), Pose([0.3, 0.2, 0.1]))
-    turned = scene.add_pose(given, on_conflict="invert")
+    turned = add_pose(scene, given, on_conflict="invert")
     assert turned.parent("f") == "c2"
     np.testing.assert_allclose(relate(turned, given.coord).numbers[0], [0.3, 0.2, 0.1], atol=1e-12)
 
@@ -177,7 +177,7 @@ def test_a_constant_pose_cannot_be_set() -> None:
     scene = figure4()
     for coord in (PoseCoord("{b1}|B", "{b2}|B", "[b2]"), PoseCoord("{b2}|B", "{b1}|B", "[b1]")):
         with pytest.raises(SceneError, match="on one body"):
-            set_pose(scene, SemanticPose(coord, Pose([1, 0, 0])))
+            update_pose(scene, SemanticPose(coord, Pose([1, 0, 0])))
 
 
 def test_a_frame_on_a_body_has_classes_and_no_edge() -> None:

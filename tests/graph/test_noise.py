@@ -14,7 +14,15 @@ from support.effort import scaled_examples
 from tmkit import Box, Fixed, Free, GaussianPose, Measurement, Mimic, NoiseSource, Pose, Prismatic, Revolute, SceneGraph
 from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, UnknownNameError
 from tmkit.formats.json.scene import scene_from_dict, scene_to_dict
-from tmkit.graph import AttachedShape, EdgeNoise, collapse_fixed_frames, diff
+from tmkit.graph import (
+    AttachedShape,
+    EdgeNoise,
+    collapse_fixed_frames,
+    contributions,
+    diff,
+    joint_gaussian,
+    sample_poses,
+)
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -37,10 +45,10 @@ def test_queries_say_what_dense_matrices_say(seed: int) -> None:
         assert answer.mean == scene.pose(a, relative_to=b)
         assert close(answer.covariance, model.covariance(scene, a, b))
         assert close(scene.gaussian_pose(b, relative_to=a).covariance, answer.inverse().covariance)
-        means, joint = scene.joint_gaussian([(a, b), (c, d), (a, "world")])
+        means, joint = joint_gaussian(scene, [(a, b), (c, d), (a, "world")])
         assert means == (scene.pose(a, relative_to=b), scene.pose(c, relative_to=d), scene.pose(a, relative_to="world"))
         assert close(joint, model.joint_covariance(scene, [(a, b), (c, d), (a, "world")]))
-        shares = scene.contributions(a, relative_to=b)
+        shares = contributions(scene, a, relative_to=b)
         assert close(sum((share for _, share in shares), start=np.zeros((6, 6))), answer.covariance)
         assert len({source for source, _ in shares}) == len(shares)
         if a not in scene.ancestors(b):
@@ -54,14 +62,14 @@ def test_reparenting_keeps_every_distribution(seed: int) -> None:
     random = np.random.default_rng(seed)
     scene = model.random_tree(random, 10)
     pairs = [(f"f{a}", f"f{b}") for a, b in random.integers(0, 10, size=(5, 2)) if a != b]
-    before = scene.joint_gaussian(pairs)[1]
+    before = joint_gaussian(scene, pairs)[1]
     moved = scene
     for _ in range(5):
         a, b = (f"f{number}" for number in random.choice(10, size=2, replace=False))
         if a not in moved.ancestors(b):
             moved = moved.reparent(a, b)
-    assert close(moved.joint_gaussian(pairs)[1], before, tolerance=1e-9)
-    assert np.array_equal(scene.joint_gaussian(pairs)[1], before)
+    assert close(joint_gaussian(moved, pairs)[1], before, tolerance=1e-9)
+    assert np.array_equal(joint_gaussian(scene, pairs)[1], before)
 
 
 @settings(max_examples=40)
@@ -181,9 +189,9 @@ def test_samples_have_the_covariance(reparented: bool) -> None:
     scene = model.random_tree(random, 12, scale=0.3)
     scene = scene.reparent("f2", "f11") if reparented and "f2" not in scene.ancestors("f11") else scene
     target, reference = "f10", "f4"
-    poses = scene.sample_poses(target, relative_to=reference, count=20_000, seed=3)
-    assert np.array_equal(poses, scene.sample_poses(target, relative_to=reference, count=20_000, seed=3))
-    assert not np.array_equal(poses, scene.sample_poses(target, relative_to=reference, count=20_000, seed=4))
+    poses = sample_poses(scene, target, relative_to=reference, count=20_000, seed=3)
+    assert np.array_equal(poses, sample_poses(scene, target, relative_to=reference, count=20_000, seed=3))
+    assert not np.array_equal(poses, sample_poses(scene, target, relative_to=reference, count=20_000, seed=4))
     xi = model.errors(scene.pose(target, relative_to=reference), poses)
     expected = scene.gaussian_pose(target, relative_to=reference).covariance
     assert np.linalg.norm(xi.T @ xi / len(xi) - expected) < 0.04 * np.linalg.norm(expected)
@@ -221,7 +229,7 @@ def test_folding_keeps_what_is_known() -> None:
     still = collapse_fixed_frames(scene.remove_frame("arm"), keep=["camera", "left"])
     assert still.frame_names == ("world", "base", "camera", "left")
     pairs = [("camera", "world"), ("left", "base"), ("left", "camera")]
-    assert close(still.joint_gaussian(pairs)[1], scene.joint_gaussian(pairs)[1])
+    assert close(joint_gaussian(still, pairs)[1], joint_gaussian(scene, pairs)[1])
 
 
 def test_an_uncertain_chain_of_fixed_frames_below_an_arm_folds_into_one_frame() -> None:
@@ -300,13 +308,13 @@ def test_folding_is_exact(seed: int, by_json: bool) -> None:
         assert close(model.covariance(scene, a, b, q), after.covariance, tolerance=1e-10)
         if not by_json:  # where sources are made anew
             shares, shares_after = (
-                dict(scene.contributions(a, relative_to=b, q=q)),
-                dict(folded.contributions(a, relative_to=b, q=q)),
+                dict(contributions(scene, a, relative_to=b, q=q)),
+                dict(contributions(folded, a, relative_to=b, q=q)),
             )
             for source in {*shares, *shares_after}:  # one that cancels leaves rounding behind, or nothing
                 share, after_share = (each.get(source, np.zeros((6, 6))) for each in (shares, shares_after))
                 assert np.allclose(share, after_share, rtol=1e-9, atol=1e-15)
-    assert close(scene.joint_gaussian(pairs[:6], q=q)[1], folded.joint_gaussian(pairs[:6], q=q)[1], tolerance=1e-10)
+    assert close(joint_gaussian(scene, pairs[:6], q=q)[1], joint_gaussian(folded, pairs[:6], q=q)[1], tolerance=1e-10)
     a, b = pairs[int(random.integers(len(pairs)))]
     seen = Measurement.of_pose(
         a,

@@ -15,7 +15,18 @@ from hypothesis import strategies as st
 from tmkit import _core as core
 from tmkit.errors import NumberOverflowError, TmkitError
 from tmkit.formats import scene_from_dict, scene_to_dict
-from tmkit.graph import AttachedShape, Box, Inertia, Prismatic, Revolute, SceneArrays, SceneGraph, Sphere, StampedPoses
+from tmkit.graph import (
+    AttachedShape,
+    Box,
+    Inertia,
+    Prismatic,
+    Revolute,
+    SceneArrays,
+    SceneGraph,
+    Sphere,
+    StampedPoses,
+    integrate,
+)
 from tmkit.spatial import GaussianPose, Pose
 
 FAR = Pose([1e308, 1e308, 1e308], [0.1, 0.2, 0.3, 0.9])
@@ -50,8 +61,8 @@ OVERFLOWS: dict[str, Callable[[], Any]] = {
     "arrays.poses": lambda: SceneArrays(far_scene()).poses,
     "arrays.write_poses": lambda: SceneArrays(far_scene()).write_poses(np.zeros((9, 7))),
     "arrays.reparent": lambda: SceneArrays(far_scene()).reparent("a", "b"),
-    "integrated": lambda: (
-        SceneGraph().add_frame("a", "world").set_twist("a", [1e308, *[0] * 5], relative_to_body="world").integrate(1e10)
+    "integrated": lambda: integrate(
+        SceneGraph().add_frame("a", "world").set_twist("a", [1e308, *[0] * 5], relative_to_body="world"), 1e10
     ),
     "volume": lambda: Box([1e200, 1e200, 1e200]).volume,
     "sphere": lambda: Sphere(1e200).volume,

@@ -13,6 +13,7 @@ import pytest
 import tmkit as tk
 from tmkit import _core
 from tmkit.errors import TmkitError
+from tmkit.graph import integrate
 from tmkit.motion.regions.polygons import ConvexPolygon
 from tmkit.motion.timing import time_path
 from tmkit.spatial import GaussianTwist, checked_covariance
@@ -92,7 +93,7 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "q as an array": lambda: SCENE.at(Quantity(np.array([1.0]), "meter")),
     "point of a Jacobian": lambda: SCENE.at([0.0]).jacobian("cup", point=cm(1, 2, 3)),
     "stamp": lambda: SCENE.add_stamped_pose("cup", tk.Pose(), stamp=cm(1.0)),
-    "integrated": lambda: SCENE.set_twist("cup", np.ones(6), relative_to_body="world").integrate(cm(1)),
+    "integrated": lambda: integrate(SCENE.set_twist("cup", np.ones(6), relative_to_body="world"), cm(1)),
     "GaussianTwist": lambda: GaussianTwist(cm(1, 2, 3, 0, 0, 0), np.eye(6)),
     "checked_covariance": lambda: checked_covariance(cm(*np.eye(3).tolist()), 3),
     "ConvexPolygon": lambda: ConvexPolygon.around(cm([0, 0], [1, 0], [0, 1])),

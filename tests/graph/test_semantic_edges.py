@@ -25,12 +25,14 @@ from tmkit.graph import (
     add_edge,
     add_pose,
     add_twist,
+    collapse_fixed_frames,
     diff,
     integrate,
     relate,
-    set_pose,
-    set_twist,
     transport,
+    twist_path,
+    update_pose,
+    update_twist,
 )
 from tmkit.relations import (
     AngularVelocityCoord,
@@ -45,6 +47,7 @@ from tmkit.relations import (
     SemanticTwist,
     SemanticWrench,
     TwistCoord,
+    TwistVector,
     WrenchCoord,
 )
 from tmkit.spatial import Pose
@@ -263,7 +266,7 @@ def test_poses_are_converted_on_entry() -> None:
     given_pose = relate(whole, coord)
     again = add_pose(scene, given_pose, q=q)
     assert again.pose("cup", relative_to="tool").is_close(wanted)
-    moved = set_pose(again, SemanticPose(PoseCoord("{tool}|Link", "{cup}|Cup", "[cup]"), wanted))
+    moved = update_pose(again, SemanticPose(PoseCoord("{tool}|Link", "{cup}|Cup", "[cup]"), wanted))
     assert moved.pose("tool", relative_to="cup").is_close(wanted)
     elsewhere = relate(whole, PoseCoord("{cup}|Cup", "{tool}|Link", "[tool]")).represented_by(HomogeneousMatrix)
     assert add_pose(whole, elsewhere).pose("cup", relative_to="tool").is_close(wanted)
@@ -284,9 +287,9 @@ def test_poses_that_are_refused_and_turned_round() -> None:
     with pytest.raises(CycleError, match="cannot hang off itself"):
         add_pose(scene, SemanticPose(PoseCoord("{cup}|Cup", "{cup}|Cup", "[cup]"), Pose()))
     with pytest.raises(SceneError, match="there is no edge between 'cup' and 'base' whose pose could be set"):
-        set_pose(scene, SemanticPose(PoseCoord("{cup}|Cup", "{base}|Base", "[base]"), Pose()))
+        update_pose(scene, SemanticPose(PoseCoord("{cup}|Cup", "{base}|Base", "[base]"), Pose()))
     with pytest.raises(SceneError, match="on one body, so the pose between them cannot change"):
-        set_pose(scene, SemanticPose(PoseCoord("{handle}|Cup", "{cup}|Cup", "[cup]"), Pose([1, 0, 0])))
+        update_pose(scene, SemanticPose(PoseCoord("{handle}|Cup", "{cup}|Cup", "[cup]"), Pose([1, 0, 0])))
 
 
 def test_names_have_to_be_those_of_the_scene() -> None:
@@ -319,10 +322,10 @@ def test_twists_are_converted_on_entry() -> None:
     np.testing.assert_allclose(relate(moving, twist.coord, q=q).representation.vector, six, atol=1e-12)
     with pytest.raises(SemanticError, match="poses join 'tool' and 'cup'"):
         add_twist(scene, SemanticTwist(TwistCoord("tool|Link", "Base", "[cup]"), six))
-    changed = set_twist(moving, SemanticTwist(TwistCoord("tool|Link", "Base", "[tool]"), six))
+    changed = update_twist(moving, SemanticTwist(TwistCoord("tool|Link", "Base", "[tool]"), six))
     np.testing.assert_allclose(changed.twist_edge("tool")[1], six)  # type: ignore[index]
     with pytest.raises(SceneError, match="has no twist relative to body 'Cup' to set: it is relative to 'Base'"):
-        set_twist(moving, SemanticTwist(TwistCoord("tool|Link", "Cup", "[tool]"), six))
+        update_twist(moving, SemanticTwist(TwistCoord("tool|Link", "Cup", "[tool]"), six))
     with pytest.raises(SceneError, match="would lead back"):
         add_twist(moving, SemanticTwist(TwistCoord("base|Base", "Link", "[base]"), six))
 
@@ -399,7 +402,7 @@ def test_edges_of_the_wrong_kinds() -> None:
     joined = add_edge(scene, "pose", tail=Node("frame", "tool"), head=Node("frame", "cup"), value=Pose([0, 0, 1]))
     assert joined.parent("cup") == "tool"
     moving = add_edge(scene, "twist", tail=Node("body", "Base"), head=Node("frame", "cup"), value=np.ones(6))
-    assert moving.twist_path("Cup", relative_to_body="Base") == ("cup",)
+    assert twist_path(moving, "Cup", relative_to_body="Base") == ("cup",)
 
 
 def test_bodies_without_frames_and_what_keeps_them() -> None:
@@ -436,7 +439,7 @@ def moving_tray() -> SceneGraph:
 
 def test_folding_keeps_twists() -> None:
     """Frames that move, and the bodies relative to which they do, are not folded away."""
-    folded = moving_tray().collapse_fixed_frames()
+    folded = collapse_fixed_frames(moving_tray())
     assert "rim" not in folded
     assert folded.twist_edge("tray")[0] == "stand"  # type: ignore[index]
     assert folded.bodies_without_frames == ("bare",)
@@ -453,3 +456,11 @@ def test_merged_files_keep_twists_and_bodies(tmp_path: Path) -> None:
     assert merged.bodies_without_frames == ("bare",)
     assert merged.specification("eye").body == "Eye"
     assert "lamp" in merged
+
+
+@pytest.mark.parametrize("representation", [5, "RotationMatrix", None.__class__, TwistVector])
+def test_relate_states_which_representation_fits(representation: Any) -> None:
+    """What is no representation of the relation is refused by name, with one that is."""
+    coord = PoseCoord("{tool}|Link", "{base}|Base", "[base]")
+    with pytest.raises(SemanticError, match="a representation of a Pose.*such as VectorAndMatrix, or omit it"):
+        relate(arm_and_cup(), coord, representation=representation, q=[0.0])

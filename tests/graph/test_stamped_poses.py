@@ -51,13 +51,13 @@ def tracked() -> SceneGraph:
 def test_the_newest_is_the_present_pose() -> None:
     """A pose of a newer stamp is where the frame is; one of an older stamp moves nothing."""
     scene = tracked()
-    assert scene.stamps("cup").tolist() == [1.0, 2.0, 4.0]
+    assert scene.stamped_poses("cup").stamps.tolist() == [1.0, 2.0, 4.0]
     assert scene.local_pose("cup") == Pose.from_rpy([0.4, 0, 0], [0, 0, 0.4])
     later = scene.add_stamped_pose("cup", along_x(9), stamp=3.0)
-    assert later.stamps("cup").tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert later.stamped_poses("cup").stamps.tolist() == [1.0, 2.0, 3.0, 4.0]
     assert later.local_pose("cup") == scene.local_pose("cup")
-    assert scene.stamps("cup").size == 3  # the version before is as it was
-    assert scene.stamps("hand").size == 0
+    assert scene.stamped_poses("cup").stamps.size == 3  # the version before is as it was
+    assert scene.stamped_poses("hand") is None
     assert scene.stamped_poses("hand") is None
     assert later._defects() == ""
     moved = scene.set_pose("cup", along_x(7))  # what is so now need not be stamped
@@ -197,7 +197,7 @@ def test_a_history_is_a_short_sorted_list(
         assert not refused
         known = sorted([*known, stamp])
         known = [t for t in known if t >= known[-1] - window][-capacity:]
-        assert scene.stamps("cup").tolist() == known
+        assert scene.stamped_poses("cup").stamps.tolist() == known
         assert scene.pose("cup", relative_to="world").translation[0] == known[-1]
     if not known or not known[0] <= asked <= known[-1]:
         if known:
@@ -219,7 +219,7 @@ def test_facts_of_a_peer() -> None:
     scene = SceneGraph().add_frame("cup", "world", joint=Free())
     for stamp, value in facts["inserts"]:
         scene = scene.add_stamped_pose("cup", along_x(value), stamp=stamp, window=facts["max_history_s"])
-    stamps = scene.stamps("cup").tolist()
+    stamps = scene.stamped_poses("cup").stamps.tolist()
     assert (len(stamps), stamps[0], stamps[-1]) == (facts["size_after"], facts["oldest"], facts["latest"])
     for policy in ("closest", "preceding"):
         for stamp, value in facts[policy]:
@@ -270,8 +270,8 @@ def test_a_history_belongs_to_an_edge() -> None:
     assert scene.reparent("cup", "world").stamped_poses("cup") is None
     assert scene.reparent("cup", "world", pose=Pose()).stamped_poses("cup") is None
     assert scene.classes("cup") == scene.reparent("cup", "world").classes("cup") == ("movable",)
-    assert scene.reparent("cup", "table", pose=along_x(5)).stamps("cup").size == 3
-    assert scene.set_joint("cup", Revolute([0, 0, 1])).stamps("cup").size == 3
+    assert scene.reparent("cup", "table", pose=along_x(5)).stamped_poses("cup").stamps.size == 3
+    assert scene.set_joint("cup", Revolute([0, 0, 1])).stamped_poses("cup").stamps.size == 3
     held = scene.reparent("cup", "hand", q=[0.2])
     assert scene.apply(diff(scene, held)) == held
     assert held.apply(diff(held, scene)) == scene
@@ -288,12 +288,12 @@ def test_whole_scenes_carry_histories() -> None:
     assert scene.extract("table").stamped_poses("cup") == known
     assert scene.extract("cup").stamped_poses("cup") is None
     history = SceneHistory(scene).add_stamped_pose("cup", along_x(2), stamp=5.0)
-    assert history.scene.stamps("cup").tolist() == [1, 2, 4, 5]
+    assert history.scene.stamped_poses("cup").stamps.tolist() == [1, 2, 4, 5]
     assert history.undo().scene == scene
     with scene.edit() as edit:
         for stamp in range(10, 20):
             edit.add_stamped_pose("cup", along_x(stamp), stamp=stamp)
-    assert edit.finish().stamps("cup").size == 13
+    assert edit.finish().stamped_poses("cup").stamps.size == 13
 
 
 def test_folding_keeps_histories_and_moves_them_to_the_frame_above() -> None:

@@ -31,7 +31,7 @@ VELOCITIES: list[Callable[[SceneGraph], Any]] = [
     lambda s: s.at([0.0], [1.0]).twist("lamp", relative_to="camera", axes="wall"),
     lambda s: relate(s, TwistCoord("camera|camera", "ball", "[world]"), q=[0.0], qd=[1.0]),
     lambda s: relate(s, AngularVelocityCoord("camera", "lamp", "[world]"), q=[0.0], qd=[1.0]),
-    lambda s: s.at([0.0], [1.0]).relate(LinearVelocityCoord("camera|camera", "ball", "[world]")),
+    lambda s: relate(s.at([0.0], [1.0]), LinearVelocityCoord("camera|camera", "ball", "[world]")),
 ]
 
 

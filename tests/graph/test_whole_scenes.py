@@ -23,7 +23,10 @@ from tmkit.graph import (
     SceneGraph,
     Sphere,
     collapse_fixed_frames,
+    common_ancestor,
     diff,
+    frames_with_attribute,
+    joints_between,
     moved_frames,
 )
 from tmkit.motion import CollisionWorld
@@ -189,7 +192,7 @@ def robot() -> SceneGraph:
 def test_fixed_chains_fold() -> None:
     """Frames between joints go, what they carried is where it was, masses add up, and what is kept stays."""
     scene = robot()
-    folded = scene.collapse_fixed_frames()
+    folded = collapse_fixed_frames(scene)
     assert folded.frame_names == ("world", "link", "hand")
     assert [len(folded.shapes(name)) for name in folded.frame_names] == [1, 2, 1]
     assert folded.joint_names == scene.joint_names
@@ -197,10 +200,10 @@ def test_fixed_chains_fold() -> None:
     assert inertia is not None
     assert inertia.mass == 3.0
     assert inertia.center.tolist() == pytest.approx([(2 * 0.1 + 1 * 0.2) / 3, 0, 0])
-    assert scene.collapse_fixed_frames(keep=["tip", "mount"]).frame_names == ("world", "link", "mount", "hand", "tip")
+    assert collapse_fixed_frames(scene, keep=["tip", "mount"]).frame_names == ("world", "link", "mount", "hand", "tip")
     assert collapse_fixed_frames(folded) is folded
     with pytest.raises(UnknownNameError, match="did you mean 'tip'"):
-        scene.collapse_fixed_frames(keep=["tips"])
+        collapse_fixed_frames(scene, keep=["tips"])
 
 
 def test_frames_with_a_meaning_stay() -> None:
@@ -212,8 +215,8 @@ def test_frames_with_a_meaning_stay() -> None:
         scene.set_group("tools", frames=["mount"]),
         scene.allow_collision("mount", "hand"),
     ):
-        assert "mount" in changed.collapse_fixed_frames()
-    both = scene.allow_collision("mount", "hand").allow_collision("link", "hand").collapse_fixed_frames()
+        assert "mount" in collapse_fixed_frames(changed)
+    both = collapse_fixed_frames(scene.allow_collision("mount", "hand").allow_collision("link", "hand"))
     assert "mount" not in both
     assert both.is_allowed("link", "hand")
 
@@ -237,7 +240,7 @@ def test_folding_changes_no_answer(data: st.DataObject) -> None:
             other = scene.frame_names[int(rng.integers(1, len(scene) - 1))]
             scene = scene.allow_collision(f"f{number}", other)
     keep = [name for name in scene.frame_names if rng.random() < 0.1]
-    folded = scene.collapse_fixed_frames(keep=keep)
+    folded = collapse_fixed_frames(scene, keep=keep)
     assert folded._defects() == ""
     assert set(keep) <= set(folded.frame_names)
     movable = [name for name in scene.frame_names if scene.joint(name).type == "free"]
@@ -340,9 +343,9 @@ def test_attributes_are_values() -> None:
         scene.attributes("world")["colour"] = "blue"  # type: ignore[index]  # which is what is tested
     assert scene.attributes("world")["colour"] == "red"
     assert scene.set_attribute("world", "colour", "red") is scene
-    assert scene.frames_with_attribute("colour") == ("world",)
-    assert scene.frames_with_attribute("colour", "blue") == ()
-    assert scene.frames_with_attribute("sizes", [1, 2.5]) == ("world",)
+    assert frames_with_attribute(scene, "colour") == ("world",)
+    assert frames_with_attribute(scene, "colour", "blue") == ()
+    assert frames_with_attribute(scene, "sizes", [1, 2.5]) == ("world",)
     for bad in (float("nan"), object(), {1, 2}):
         with pytest.raises(SceneError, match="attribute 'x' must be text, a finite number"):
             scene.set_attribute("world", "x", bad)
@@ -413,7 +416,7 @@ def test_ways_through_the_tree() -> None:
     """Path, common ancestor and the joints between two frames."""
     scene = robot().add_frame("camera", "base")
     assert scene.path("camera", "tip") == ("camera", "base", "link", "mount", "adapter", "hand", "tip")
-    assert scene.common_ancestor("camera", "tip") == "base"
-    assert scene.joints_between("camera", "tip") == ("link", "hand")
-    assert scene.joints_between("link", "tip") == ("hand",)
+    assert common_ancestor(scene, "camera", "tip") == "base"
+    assert joints_between(scene, "camera", "tip") == ("link", "hand")
+    assert joints_between(scene, "link", "tip") == ("hand",)
     assert scene.path("tip", "tip") == ("tip",)

@@ -11,7 +11,7 @@ import pytest
 
 import tmkit as tk
 from tmkit.errors import SceneError, UnknownNameError
-from tmkit.graph import Node, SceneGraph, add_edge, add_pose, add_twist, relate, set_pose, set_twist
+from tmkit.graph import Node, SceneGraph, add_edge, add_pose, add_twist, relate, update_pose, update_twist
 from tmkit.relations import (
     EulerAngles,
     HomogeneousMatrix,
@@ -148,11 +148,11 @@ def test_meaningless_things_are_told_what_to_do(mistake: Callable[[], Any], advi
         (lambda: declares(x="{g}|C"), TypeError, r"'x' is declared by coordinates or semantics, such as PoseCoord"),
         (lambda: declares(x=POSE.coord)(lambda y: y), TypeError, "has no argument 'x' to declare"),
         (
-            lambda: set_pose(scene(), SemanticPose(PoseCoord("{e}|E", "{h}|D", "[h]"), MATRIX)),
+            lambda: update_pose(scene(), SemanticPose(PoseCoord("{e}|E", "{h}|D", "[h]"), MATRIX)),
             SceneError,
             "with add_pose",
         ),
-        (lambda: set_twist(scene(), TWIST), SceneError, "it has none; add it with add_twist"),
+        (lambda: update_twist(scene(), TWIST), SceneError, "it has none; add it with add_twist"),
         (lambda: add_pose(scene(), POSE, on_conflict="inverse"), UnknownNameError, "did you mean 'invert'"),
         (lambda: add_twist(scene(), TWIST, on_conflict="inverse"), UnknownNameError, "did you mean 'invert'"),
         (

@@ -22,7 +22,7 @@ from support.replay_numbers import replay_numbers
 from support.replay_representations import numbers_of, orientation_said, replay_description, replay_moved
 from support.replay_uncertainty import replay_uncertainty
 from tmkit.errors import TmkitError, UnknownNameError
-from tmkit.graph import Node, SceneGraph, add_edge, add_pose, add_twist, relate, set_pose, set_twist
+from tmkit.graph import Node, SceneGraph, add_edge, add_pose, add_twist, relate, update_pose, update_twist
 from tmkit.relations import (
     EulerAngles,
     HomogeneousMatrix,
@@ -152,11 +152,11 @@ def _graph_step(scene: SceneGraph, op: Mapping[str, Any]) -> tuple[SceneGraph, A
     if kind in ("add_pose", "set_pose"):
         coord = _pose_coord(scene, op)
         pose = SemanticPose(coord, _pose_value(scene, coord, op))
-        return (add_pose if kind == "add_pose" else set_pose)(scene, pose), None
+        return (add_pose if kind == "add_pose" else update_pose)(scene, pose), None
     if kind in ("add_twist", "set_twist"):
         coord = _twist_coord(scene, op)
         six = np.concatenate([op.get("linear", [0.0] * 3), op.get("angular", [0.0] * 3)])
-        put = add_twist if kind == "add_twist" else set_twist
+        put = add_twist if kind == "add_twist" else update_twist
         return put(scene, SemanticTwist(coord, six), frame=op.get("frame", coord.point)), None
     if kind in ("add_pose_edge_raw", "add_twist_edge_raw"):
         tail, head = Node(*op["tail"]), Node(*op["head"])

@@ -21,7 +21,22 @@ import numpy as np
 from tmkit import _core as core
 from tmkit import formats
 from tmkit.errors import SceneError
-from tmkit.graph import SceneArrays, SceneEdit, SceneGraph
+from tmkit.graph import (
+    SceneArrays,
+    SceneEdit,
+    SceneGraph,
+    collapse_fixed_frames,
+    common_ancestor,
+    contributions,
+    frames_with_attribute,
+    innovation,
+    joint_gaussian,
+    joints_between,
+    path_noise,
+    sample_poses,
+    tree_text,
+    twist_path,
+)
 from tmkit.spatial import GaussianPose, Pose
 
 _LONG = " whose name is too long for a small string"
@@ -180,7 +195,7 @@ _QUERIES: dict[str, Callable[[Any], object]] = {
     },
     "group": lambda s: (s.group(GROUP), s.group(GROUP).frames),
     "is_allowed": lambda s: s.is_allowed(CUP, TABLE),
-    "twist_path": lambda s: s.twist_path(LOOSE, relative_to_body=TABLE),
+    "twist_path": lambda s: twist_path(s, LOOSE, relative_to_body=TABLE),
     "pose_at": lambda s: s.pose(CUP, relative_to=HAND, stamp=0.5, q=Q),
     "twist_from_stamps": lambda s: s.twist_from_stamps(CUP, relative_to=TABLE, first=0.2, second=0.7),
     "zero_configuration": lambda s: s.zero_configuration(),
@@ -215,19 +230,19 @@ _SCENE_QUERIES: dict[str, Callable[[Any], object]] = {
         )
     },
     "gaussian_pose": lambda s: s.gaussian_pose(CUP, relative_to=HAND, q=Q),
-    "joint_gaussian": lambda s: s.joint_gaussian([(CUP, HAND), (LID, TABLE)], q=Q),
-    "contributions": lambda s: s.contributions(CUP, relative_to=HAND, q=Q),
-    "path_noise": lambda s: s.path_noise(CUP, relative_to=HAND, q=Q),
-    "sample_poses": lambda s: s.sample_poses(CUP, relative_to=HAND, count=3, seed=0, q=Q),
-    "innovation": lambda s: s.innovation(MEASURED, q=Q),
+    "joint_gaussian": lambda s: joint_gaussian(s, [(CUP, HAND), (LID, TABLE)], q=Q),
+    "contributions": lambda s: contributions(s, CUP, relative_to=HAND, q=Q),
+    "path_noise": lambda s: path_noise(s, CUP, relative_to=HAND, q=Q),
+    "sample_poses": lambda s: sample_poses(s, CUP, relative_to=HAND, count=3, seed=0, q=Q),
+    "innovation": lambda s: innovation(s, MEASURED, q=Q),
     "joint_frame": lambda s: s.joint_frame(JOINT),
     "frames_of_class": lambda s: s.frames_of_class("movable" + _LONG),
-    "frames_with_attribute": lambda s: s.frames_with_attribute("colour" + _LONG),
+    "frames_with_attribute": lambda s: frames_with_attribute(s, "colour" + _LONG),
     "frames_of_group": lambda s: s.frames_of_group(GROUP),
     "frame_of_id": lambda s: s.frame_of_id(3),
-    "common_ancestor": lambda s: s.common_ancestor(CUP, HAND),
+    "common_ancestor": lambda s: common_ancestor(s, CUP, HAND),
     "path": lambda s: s.path(CUP, HAND),
-    "joints_between": lambda s: s.joints_between(CUP, LID),
+    "joints_between": lambda s: joints_between(s, CUP, LID),
     "transform_points": lambda s: s.transform_points([[1, 2, 3]], source=CUP, target=TABLE),
     "transform_vectors": lambda s: s.transform_vectors([[1, 2, 3]], source=CUP, target=TABLE),
     "pose_batch": lambda s: s.pose_batch(CUP, relative_to=HAND, q=[Q, Q]),
@@ -245,8 +260,8 @@ _SCENE_QUERIES: dict[str, Callable[[Any], object]] = {
             repr(k),
         )
     )(s.at(Q, [0.1, 0.2])),
-    "tree": lambda s: s.tree(),
-    "consolidated": lambda s: s.collapse_fixed_frames(),
+    "tree": lambda s: tree_text(s),
+    "consolidated": lambda s: collapse_fixed_frames(s),
     "equal": lambda s: s == _other,
     "hash": hash,
     "difference": lambda s: (

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from support.noise_model import random_covariance
 from tmkit import NoiseSource, Pose, SceneGraph
+from tmkit.graph import twist_noise
 
 __all__ = ["exact_with", "maps_by_differences", "random_movers", "sources_of"]
 
@@ -42,14 +43,14 @@ def random_movers(random: np.random.Generator, *, uncertain_poses: bool = True) 
             covariance = random_covariance(random, rank=rank) if random.random() < 0.8 else None
             edit.set_twist(frame, random.normal(size=6), relative_to_body=reference, covariance=covariance)
     scene = edit.finish()
-    shared = scene.twist_noise("tray")
+    shared = twist_noise(scene, "tray")
     return scene.set_twist_noise("lamp", shared) if shared is not None and random.random() < 0.3 else scene
 
 
 def sources_of(scene: SceneGraph) -> tuple[NoiseSource, ...]:
     """Return all noise sources of a scene, each once."""
     noises = [scene.noise(frame) for frame in scene.noisy_frames]
-    noises += [scene.twist_noise(frame) for frame in scene.twist_frames]
+    noises += [twist_noise(scene, frame) for frame in scene.twist_frames]
     return tuple(dict.fromkeys(source for noise in noises if noise is not None for source in noise.sources))
 
 
@@ -63,7 +64,7 @@ def exact_with(scene: SceneGraph, values: Mapping[NoiseSource, Array]) -> SceneG
             edit.set_pose(frame, scene.local_pose(frame) @ Pose.exp(xi))
             edit.set_covariance(frame, None)
         for frame in scene.twist_frames:
-            noise, twist = scene.twist_noise(frame), scene.twist_edge(frame)
+            noise, twist = twist_noise(scene, frame), scene.twist_edge(frame)
             assert twist is not None
             terms = [] if noise is None else [noise.map(s) @ values[s] for s in noise.sources if s in values]
             edit.set_twist(frame, sum(terms, start=twist[1]), relative_to_body=twist[0])

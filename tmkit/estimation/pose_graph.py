@@ -33,6 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import NoiseSource, SceneGraph
 from tmkit.errors import SceneError
 from tmkit.estimation.observations import Observation, Observations
+from tmkit.graph import common_ancestor
 from tmkit.spatial import GaussianPose, Pose, adjoint, covariance_root, inverse_right_jacobian
 from tmkit.spatial.covariances import inverse_covariance, is_singular
 
@@ -164,8 +165,8 @@ def _holder(scene: SceneGraph, frame: str, index: dict[str, int], root: str) -> 
 def _observation_factor(
     scene: SceneGraph, seen: Observation, index: dict[str, int], root: str, q: ArrayLike | None
 ) -> PoseFactor:
-    scene.common_ancestor(seen.relative_to, seen.frame)  # both are there, in one tree
-    scene.common_ancestor(seen.frame, root)
+    common_ancestor(scene, seen.relative_to, seen.frame)  # both are there, in one tree
+    common_ancestor(scene, seen.frame, root)
     first, second = (_holder(scene, frame, index, root) for frame in (seen.relative_to, seen.frame))
     if first == second:
         raise SceneError(f"{seen}: the two are rigidly joined, so there is nothing to learn")

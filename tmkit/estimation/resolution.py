@@ -23,6 +23,7 @@ from tmkit._core import EdgeNoise, Measurement, SceneGraph
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.estimation.observations import Observation, Observations
 from tmkit.estimation.resolution_policies import Estimate, ResolutionPolicy
+from tmkit.graph import common_ancestor, path_noise
 from tmkit.spatial import Pose, chi_square_quantile, mahalanobis_distance
 
 __all__ = ["GateResult", "Resolution", "resolve_observations"]
@@ -178,7 +179,7 @@ class _Table:
         """Return a ghost of a frame below one that was seen: where it is if the observation is right."""
         pose, noise = (
             self.scene.pose(frame, relative_to=seen, q=self.q),
-            self.scene.path_noise(frame, relative_to=seen, q=self.q),
+            path_noise(self.scene, frame, relative_to=seen, q=self.q),
         )
         return self._hang(frame, upper, pose, noise, None)
 
@@ -205,8 +206,8 @@ class _Table:
             edges += _edges(self.scene, below, observation.relative_to)
             below = observation.frame
         for name in edges if path else _edges(self.scene, base, self.frame):
-            stamps = self.scene.stamps(name)
-            found += [float(stamps[-1])] if len(stamps) else []
+            history = self.scene.stamped_poses(name)
+            found += [float(history.stamps[-1])] if history is not None else []
         known = [stamp for stamp in found if stamp is not None]
         return min(known) if len(known) == len(found) else None
 
@@ -218,7 +219,7 @@ class _Table:
 
 def _edges(scene: SceneGraph, start: str, end: str) -> list[str]:
     """Return the frames whose edges are on the way between two frames."""
-    common = scene.common_ancestor(start, end)
+    common = common_ancestor(scene, start, end)
     return [name for name in scene.path(start, end) if name != common]
 
 
@@ -307,7 +308,7 @@ def _resolved(table: _Table, members: Sequence[int], parent: str) -> SceneGraph:
     with scene.edit() as edit:
         if not keeps_edge:
             edit.set_pose(table.frame, fused.pose(anchor, relative_to=parent, q=q))
-            edit.set_noise(table.frame, fused.path_noise(anchor, relative_to=parent, q=q))
+            edit.set_noise(table.frame, path_noise(fused, anchor, relative_to=parent, q=q))
         for name in reversed(scene.frame_names):
             if name not in table.scene:
                 edit.remove_frame(name)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._core import CollisionWorld
-from tmkit.graph import SceneGraph
+from tmkit.graph import SceneGraph, joints_between
 
 __all__ = ["SceneReport", "check_scene"]
 
@@ -85,7 +85,7 @@ def _overlaps(scene: SceneGraph, q: NDArray[np.float64]) -> tuple[list[str], lis
     for contact in CollisionWorld(scene, movable=movable, margin=-_OVERLAP).contacts(q):
         first, second = contact.frame_a, contact.frame_b
         what = f"'{first}' and '{second}' overlap by more than {1000 * _OVERLAP:g} mm"
-        if scene.joints_between(first, second):
+        if joints_between(scene, first, second):
             sometimes.append(f"{what} at the joint values nearest to zero")
         else:
             always.append(f"{what} in every configuration")

@@ -48,7 +48,18 @@ from tmkit._core import (
     Sphere,
     StampedPoses,
     _register,
+    common_ancestor,
+    contributions,
     diff,
+    frames_with_attribute,
+    innovation,
+    joint_gaussian,
+    joints_between,
+    path_noise,
+    sample_poses,
+    twist_covariance,
+    twist_noise,
+    twist_path,
 )
 from tmkit._support.lazy_imports import lazy_names
 
@@ -69,9 +80,9 @@ if TYPE_CHECKING:
         gaussian_twist,
         integrate,
         relate,
-        set_pose,
-        set_twist,
         transport,
+        update_pose,
+        update_twist,
     )
     from tmkit.graph.traversal import chain, walk
 else:
@@ -88,10 +99,7 @@ def _imported_when_called(name: str) -> Callable[..., Any]:
 
 
 # What the core's methods of these names call.
-_METHODS = (
-    "relate", "add_pose", "add_twist", "gaussian_twist", "integrate", "collapse_fixed_frames", "tree_text", "tree_html",
-    "attribute_map", "attribute_text"
-)  # fmt: skip
+_METHODS = ("tree_html", "attribute_map", "attribute_text")
 _register(**{name: _imported_when_called(name) for name in _METHODS})
 
 __all__ = [
@@ -135,18 +143,29 @@ __all__ = [
     "add_twist",
     "chain",
     "collapse_fixed_frames",
+    "common_ancestor",
+    "contributions",
     "diff",
     "find_structure",
     "finite_difference",
+    "frames_with_attribute",
     "gaussian_twist",
+    "innovation",
     "integrate",
+    "joint_gaussian",
+    "joints_between",
     "moved_frames",
+    "path_noise",
     "relate",
-    "set_pose",
-    "set_twist",
+    "sample_poses",
     "transport",
     "tree_html",
     "tree_svg",
     "tree_text",
+    "twist_covariance",
+    "twist_noise",
+    "twist_path",
+    "update_pose",
+    "update_twist",
     "walk",
 ]

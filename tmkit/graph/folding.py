@@ -32,7 +32,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._core import AttachedShape, EdgeNoise, FrameSpecification, Inertia, SceneGraph, StampedPoses
+from tmkit._core import (
+    AttachedShape,
+    EdgeNoise,
+    FrameSpecification,
+    Inertia,
+    SceneGraph,
+    StampedPoses,
+    path_noise,
+)
 from tmkit.errors import UnknownNameError
 from tmkit.spatial import Pose
 
@@ -174,7 +182,7 @@ def _noise(scene: SceneGraph, frame: FrameSpecification, parent: str | None) -> 
     """Return the errors of all edges between a frame and the one it will hang off, source by source."""
     if parent is None or parent == frame.parent or frame.joint.type != "fixed":
         return frame.noise  # above an edge that moves no uncertain frame was folded
-    return scene.path_noise(frame.name, relative_to=parent)
+    return path_noise(scene, frame.name, relative_to=parent)
 
 
 def _moved(part: AttachedShape, here_from_frame: Pose) -> AttachedShape:

@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.elementary import atan2
 from tmkit.errors import SceneError
-from tmkit.graph import Measurement, SceneGraph
+from tmkit.graph import Measurement, SceneGraph, path_noise
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 
@@ -176,7 +176,7 @@ class PlannedObservation:
             SceneError: no such camera, or none that says how well it sees.
         """
         model = CameraModel.of(scene, self.camera)
-        if scene.path_noise(self.frame, relative_to=self.camera, q=q) is None:
+        if path_noise(scene, self.frame, relative_to=self.camera, q=q) is None:
             return scene
         if not (model.position_deviation > 0.0 and model.turn_deviation > 0.0):
             what = f"camera '{self.camera}' has a deviation of zero, so what it measures could not be weighed"

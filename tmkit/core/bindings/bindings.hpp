@@ -148,7 +148,6 @@ std::optional<std::tuple<std::string, ReadOnlyArray>> twist_tuple(const std::opt
 // Stamped poses: None where none are kept.
 std::optional<StampedPoses> stamps_copy(const Ref<const StampedPoses>& stamps);
 Ref<const StampedPoses> stamps_ref(const std::optional<StampedPoses>& stamps);
-ReadOnlyArray stamps_array(const StampedPoses& stamps);
 nb::object stamps_state(const Ref<const StampedPoses>& stamps);
 Ref<const StampedPoses> stamps_from_state(nb::handle state);
 // What Python holds of the noise of an edge and of a source.
@@ -194,6 +193,8 @@ void bind_lie(nb::module_& m);
 void bind_noise(nb::module_& m);
 void bind_measurement(nb::module_& m);
 void bind_gaussian_queries(nb::class_<SceneGraph>& cls);
+void bind_scene_functions(nb::module_& m);
+void bind_structure_functions(nb::module_& m);
 void bind_arrays_noise(nb::class_<SceneArrays>& cls);
 void bind_shape(nb::module_& m);
 void bind_joint(nb::module_& m);

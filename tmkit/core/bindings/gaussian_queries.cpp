@@ -16,7 +16,7 @@ void bind_gaussian_pose_queries(nb::class_<SceneGraph>& cls) {
             R"(Return the pose of one frame relative to another with its covariance. O(depth log n).
 
 The covariance is of first order in the errors of the edges on the path, with all their correlations, in the axes of
-the frame. See ``sample_poses`` for errors so large that first order is not enough.
+the frame. See ``tmkit.graph.sample_poses`` for errors so large that first order is not enough.
 
 Args:
     frame: the frame of which the pose is returned.
@@ -25,133 +25,6 @@ Args:
 
 Returns:
     relative_to_from_frame.
-
-Raises:
-    UnknownNameError: no such frame.
-    DisconnectedError: the frames are in different trees.
-    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)")
-        .def("joint_gaussian",
-             [](const SceneGraph& s, const std::vector<std::pair<std::string, std::string>>& pairs,
-                const std::optional<ArrayArgument>& q) {
-        JointGaussian joint = joint_gaussian(s, pairs, ConfigurationArgument(q, s).get());
-        for (const Pose& mean : joint.means) require_in_range(mean, "a mean");
-        const std::size_t n = 6 * pairs.size();
-        return std::pair{nb::typed<nb::tuple, Pose, nb::ellipsis>(nb::tuple(nb::cast(joint.means))),
-                         make_array(std::move(joint.covariance), {n, n})};
-    },
-             nb::arg("pairs"), nb::kw_only(), nb::arg("q") = nb::none(),
-             R"(Return several relative poses with the covariance of all their errors together.
-
-Args:
-    pairs: (frame, relative_to) of each.
-    q: (n_joints,) configuration, radians or metres; optional when no joint is on a path.
-
-Returns:
-    The m means, and (6 m, 6 m) the covariance of their stacked errors, each in the axes of its frame; read-only.
-
-Raises:
-    UnknownNameError: no such frame.
-    DisconnectedError: the frames are in different trees.
-    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)");
-}
-
-void bind_error_path_queries(nb::class_<SceneGraph>& cls) {
-    cls.def("contributions",
-            [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
-               const std::optional<ArrayArgument>& q) {
-        const NoiseSum error = path_noise(s, s.record(reference_frame(s, frame, relative_to)), s.record(frame),
-                                          ConfigurationArgument(q, s).get());
-        nb::list shares;
-        for (const NoiseTerm& term : error.terms())
-            shares.append(
-                nb::make_tuple(SourceHandle{term.source}, covariance_array(Covariance::of_columns(error.map(term)))));
-        return nb::typed<nb::tuple, nb::typed<nb::tuple, SourceHandle, ReadOnlyArray>, nb::ellipsis>(nb::tuple(shares));
-    },
-            nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
-            R"(Return the share of each source in the covariance of a relative pose. O(depth log n).
-
-Args:
-    frame: the frame of which the pose is returned.
-    relative_to: the frame it is relative to; the root of its tree if omitted.
-    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
-
-Returns:
-    For each source on the path, in the order of the path down and then up, its (6, 6) share, in the axes of the
-    frame: the shares sum to the covariance. A source whose effects cancel has a share of zero.
-
-Raises:
-    UnknownNameError: no such frame.
-    DisconnectedError: the frames are in different trees.
-    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)")
-        .def("path_noise",
-             [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
-                const std::optional<ArrayArgument>& q) {
-        return noise_or_none(path_noise(s, s.record(reference_frame(s, frame, relative_to)), s.record(frame),
-                                        ConfigurationArgument(q, s).get())
-                                 .edge());
-    },
-             nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
-             R"(Return the error of a relative pose by source, or None when it is exact. O(depth log n).
-
-Args:
-    frame: the frame of which the pose is returned.
-    relative_to: the frame it is relative to; the root of its tree if omitted.
-    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
-
-Returns:
-    The error of relative_to_from_frame, in the axes of the frame.
-
-Raises:
-    UnknownNameError: no such frame.
-    DisconnectedError: the frames are in different trees.
-    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)");
-}
-
-void bind_sampling_queries(nb::class_<SceneGraph>& cls) {
-    cls.def("sample_poses",
-            [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
-               std::size_t count, std::uint64_t seed, const std::optional<ArrayArgument>& q) {
-        const ConfigurationArgument configuration(q, s);
-        std::vector<double> rows;
-        const std::string to(frame), from(reference_frame(s, frame, relative_to));
-        {
-            nb::gil_scoped_release release;
-            for (const Pose& pose : sample_poses(s, to, from, configuration.get(), count, seed)) {
-                rows.insert(rows.end(), pose.translation.begin(), pose.translation.end());
-                rows.insert(rows.end(), pose.quat_xyzw.begin(), pose.quat_xyzw.end());
-            }
-        }
-        return make_array(std::move(rows), {count, 7});
-    },
-            nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("count"), nb::arg("seed"),
-            nb::arg("q") = nb::none(), R"(Return poses drawn from the errors of the edges. O(count * path).
-
-Each source is drawn once a sample and every edge of the path is perturbed by it: nothing is linearised.
-
-Args:
-    frame: the frame of which the pose is returned.
-    relative_to: the frame it is relative to; the root of its tree if omitted.
-    count: how many samples.
-    seed: of the random numbers; the same seed gives the same poses.
-    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
-
-Returns:
-    (count, 7) relative_to_from_frame: x, y, z, qx, qy, qz, qw; read-only.
-
-Raises:
-    UnknownNameError: no such frame.
-    DisconnectedError: the frames are in different trees.
-    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)")
-        .def("innovation",
-             [](const SceneGraph& s, const Measurement& measurement, const std::optional<ArrayArgument>& q) {
-        SceneEdit edit(s);
-        return edit.condition(measurement, ConfigurationArgument(q, s).get(), {0, 0.0});
-    }, nb::arg("measurement"), nb::kw_only(), nb::arg("q") = nb::none(),
-             R"(Return how far a measurement lies from its expected value, for gating. The scene does not change.
-
-Args:
-    measurement: the measured pose, position, bearing or range.
-    q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
 
 Raises:
     UnknownNameError: no such frame.
@@ -175,23 +48,6 @@ Raises:
 
 Raises:
     UnknownNameError: no such frame.)")
-        .def("twist_noise",
-             [](const SceneGraph& s, std::string_view frame) {
-        return noise_or_none(Ref<const EdgeNoise>(s.record(frame).twist_noise()));
-    }, nb::arg("frame"), R"(Return the error of a frame's twist edge by source; None when exact or absent. O(log n).
-
-Raises:
-    UnknownNameError: no such frame.)")
-        .def("twist_covariance",
-             [](const SceneGraph& s, std::string_view frame) {
-        const EdgeNoise* noise = s.record(frame).twist_noise();
-        return covariance_array(noise ? noise->covariance : Covariance{});
-    }, nb::arg("frame"), R"(Return the covariance (6, 6) of a frame's twist edge; zeros when exact or absent. O(log n).
-
-At the frame's origin and in its axes.
-
-Raises:
-    UnknownNameError: no such frame.)")
         .def_prop_ro("noisy_frames", [](const SceneGraph& s) {
         std::vector<std::string> names;
         for (FrameId id : s.frames_with_noise()) names.push_back(s.record(id).name->text);
@@ -199,13 +55,212 @@ Raises:
     }, "Names of the frames whose pose relative to their parent is not exact, in insertion order.");
 }
 
+void bind_joint_gaussian(nb::module_& m) {
+    m.def("joint_gaussian",
+          [](const SceneGraph& s, const std::vector<std::pair<std::string, std::string>>& pairs,
+             const std::optional<ArrayArgument>& q) {
+        JointGaussian joint = joint_gaussian(s, pairs, ConfigurationArgument(q, s).get());
+        for (const Pose& mean : joint.means) require_in_range(mean, "a mean");
+        const std::size_t n = 6 * pairs.size();
+        return std::pair{nb::typed<nb::tuple, Pose, nb::ellipsis>(nb::tuple(nb::cast(joint.means))),
+                         make_array(std::move(joint.covariance), {n, n})};
+    },
+          nb::arg("scene"), nb::arg("pairs"), nb::kw_only(), nb::arg("q") = nb::none(),
+          R"(Return several relative poses with the covariance of all their errors together.
+
+Args:
+    scene: the scene.
+    pairs: (frame, relative_to) of each.
+    q: (n_joints,) configuration, radians or metres; optional when no joint is on a path.
+
+Returns:
+    The m means, and (6 m, 6 m) the covariance of their stacked errors, each in the axes of its frame; read-only.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)");
+}
+
+void bind_error_path_queries(nb::module_& m) {
+    m.def("contributions",
+          [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
+             const std::optional<ArrayArgument>& q) {
+        const NoiseSum error = path_noise(s, s.record(reference_frame(s, frame, relative_to)), s.record(frame),
+                                          ConfigurationArgument(q, s).get());
+        nb::list shares;
+        for (const NoiseTerm& term : error.terms())
+            shares.append(
+                nb::make_tuple(SourceHandle{term.source}, covariance_array(Covariance::of_columns(error.map(term)))));
+        return nb::typed<nb::tuple, nb::typed<nb::tuple, SourceHandle, ReadOnlyArray>, nb::ellipsis>(nb::tuple(shares));
+    },
+          nb::arg("scene"), nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(),
+          nb::arg("q") = nb::none(),
+          R"(Return the share of each source in the covariance of a relative pose. O(depth log n).
+
+Args:
+    scene: the scene.
+    frame: the frame of which the pose is returned.
+    relative_to: the frame it is relative to; the root of its tree if omitted.
+    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+Returns:
+    For each source on the path, in the order of the path down and then up, its (6, 6) share, in the axes of the
+    frame: the shares sum to the covariance. A source whose effects cancel has a share of zero.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)")
+        .def("path_noise",
+             [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
+                const std::optional<ArrayArgument>& q) {
+        return noise_or_none(path_noise(s, s.record(reference_frame(s, frame, relative_to)), s.record(frame),
+                                        ConfigurationArgument(q, s).get())
+                                 .edge());
+    },
+             nb::arg("scene"), nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(),
+             nb::arg("q") = nb::none(),
+             R"(Return the error of a relative pose by source, or None when it is exact. O(depth log n).
+
+Args:
+    scene: the scene.
+    frame: the frame of which the pose is returned.
+    relative_to: the frame it is relative to; the root of its tree if omitted.
+    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+Returns:
+    The error of relative_to_from_frame, in the axes of the frame.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)");
+}
+
+void bind_sampling_queries(nb::module_& m) {
+    m.def("sample_poses",
+          [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
+             std::size_t count, std::uint64_t seed, const std::optional<ArrayArgument>& q) {
+        const ConfigurationArgument configuration(q, s);
+        std::vector<double> rows;
+        const std::string to(frame), from(reference_frame(s, frame, relative_to));
+        {
+            nb::gil_scoped_release release;
+            for (const Pose& pose : sample_poses(s, to, from, configuration.get(), count, seed)) {
+                rows.insert(rows.end(), pose.translation.begin(), pose.translation.end());
+                rows.insert(rows.end(), pose.quat_xyzw.begin(), pose.quat_xyzw.end());
+            }
+        }
+        return make_array(std::move(rows), {count, 7});
+    },
+          nb::arg("scene"), nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("count"),
+          nb::arg("seed"), nb::arg("q") = nb::none(),
+          R"(Return poses drawn from the errors of the edges. O(count * path).
+
+Each source is drawn once a sample and every edge of the path is perturbed by it: nothing is linearised.
+
+Args:
+    scene: the scene.
+    frame: the frame of which the pose is returned.
+    relative_to: the frame it is relative to; the root of its tree if omitted.
+    count: how many samples.
+    seed: of the random numbers; the same seed gives the same poses.
+    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+Returns:
+    (count, 7) relative_to_from_frame: x, y, z, qx, qy, qz, qw; read-only.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)")
+        .def("innovation",
+             [](const SceneGraph& s, const Measurement& measurement, const std::optional<ArrayArgument>& q) {
+        SceneEdit edit(s);
+        return edit.condition(measurement, ConfigurationArgument(q, s).get(), {0, 0.0});
+    }, nb::arg("scene"), nb::arg("measurement"), nb::kw_only(), nb::arg("q") = nb::none(),
+             R"(Return how far a measurement lies from its expected value, for gating. The scene does not change.
+
+Args:
+    scene: the scene.
+    measurement: the measured pose, position, bearing or range.
+    q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.
+    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)");
+}
+
+template <class Scene>
+void bind_twist_functions(nb::module_& m, auto&& path, auto&& noise) {
+    m.def("twist_path",
+          [path](const Scene& s, std::string_view body, std::string_view relative_to_body) {
+        return tuple_of(path(s, relative_to_body, body));
+    }, nb::arg("scene"), nb::arg("body"), nb::kw_only(), nb::arg("relative_to_body"),
+          R"(Return the frames whose twist edges lead from one body to another. O(t) for t twist edges.
+
+Args:
+    scene: the scene, or its arrays.
+    body: the body to reach.
+    relative_to_body: the body to start from.
+
+Returns:
+    Names of the frames, nearest to ``body`` first; none when there is no path.
+
+Raises:
+    UnknownNameError: no such body.)");
+    m.def("twist_noise", [noise](const Scene& s, std::string_view frame) { return noise_or_none(noise(s, frame)); },
+          nb::arg("scene"), nb::arg("frame"),
+          R"(Return the error of a frame's twist edge by source; None when exact or absent. O(log n).
+
+Args:
+    scene: the scene; or its arrays, for the writer.
+    frame: the frame.
+
+Raises:
+    UnknownNameError: no such frame.)");
+    m.def("twist_covariance",
+          [noise](const Scene& s, std::string_view frame) {
+        const Ref<const EdgeNoise> known = noise(s, frame);
+        return covariance_array(known ? known->covariance : Covariance{});
+    }, nb::arg("scene"), nb::arg("frame"),
+          R"(Return the covariance (6, 6) of a frame's twist edge, at its origin and in its axes. O(log n).
+
+Zeros when exact or absent.
+
+Args:
+    scene: the scene; or its arrays, for the writer.
+    frame: the frame.
+
+Raises:
+    UnknownNameError: no such frame.)");
+}
+
+std::vector<std::string> twist_path(const SceneGraph& s, std::string_view from, std::string_view to) {
+    std::vector<std::string> names;
+    for (FrameId id : s.twist_path(s.body_id(from), s.body_id(to))) names.push_back(s.record(id).name->text);
+    return names;
+}
+
 }  // namespace
 
 void bind_gaussian_queries(nb::class_<SceneGraph>& cls) {
     bind_gaussian_pose_queries(cls);
-    bind_error_path_queries(cls);
-    bind_sampling_queries(cls);
     bind_edge_noise_queries(cls);
+}
+
+void bind_scene_functions(nb::module_& m) {
+    bind_joint_gaussian(m);
+    bind_error_path_queries(m);
+    bind_sampling_queries(m);
+    bind_twist_functions<SceneGraph>(m, &twist_path, [](const SceneGraph& s, std::string_view frame) {
+        return Ref<const EdgeNoise>(s.record(frame).twist_noise());
+    });
+    bind_twist_functions<SceneArrays>(m, [](const SceneArrays& s, std::string_view from, std::string_view to) {
+        return s.twist_path(from, to);
+    }, [](const SceneArrays& s, std::string_view frame) { return Ref<const EdgeNoise>(s.twist_noise(frame)); });
 }
 
 }  // namespace tmkit::bindings

@@ -1,7 +1,6 @@
 #include "tmkit/kinematics.hpp"
 
 #include "bindings.hpp"
-#include "registered.hpp"
 
 namespace tmkit::bindings {
 
@@ -89,29 +88,6 @@ Raises:
     UnknownNameError: no such frame.
     DisconnectedError: the frames are in different trees.
     ConfigurationError: the configuration has no velocities, as ``scene.at(q)`` without ``qd``.)")
-        .def("relate",
-             [](const Kinematics& k, nb::handle coord, nb::handle representation) {
-        nb::object qd = nb::none();
-        if (k.qd().size() == k.q().size()) qd = nb::cast(make_array(k.qd(), {k.qd().size()}));
-        return registered_function(&Registered::relate)(k.scene(), coord, nb::arg("representation") = representation,
-                                                        nb::arg("q") = make_array(k.q(), {k.q().size()}),
-                                                        nb::arg("qd") = qd);
-    }, nb::arg("coord"), nb::kw_only(), nb::arg("representation") = nb::none(),
-             nb::sig("def relate(self, coord: typing.Any, *, representation: type | None = None) -> typing.Any"),
-             R"(Return a relation that holds at this configuration, with its numbers.
-
-Velocities are those of the joints if ``scene.at(q, qd)`` had them. O(depth).
-
-Args:
-    coord: coordinates of a relation of frames and bodies, as for ``SceneGraph.relate``.
-    representation: the form of the numbers; the usual one of the relation if omitted.
-
-Returns:
-    The relation.
-
-Raises:
-    UnknownNameError: no such frame or body.
-    SemanticError: a frame is not on the body named, no path leads there, or the representation cannot express it.)")
         .def("__repr__", [](const Kinematics& k) {
         return "Kinematics(" + std::to_string(k.size()) + " frames, " + std::to_string(k.q().size()) + " joints)";
     });

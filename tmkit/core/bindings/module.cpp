@@ -25,6 +25,8 @@ NB_MODULE(_core, m) {
     bind_scene_graph(m);
     bind_kinematics(m);
     bind_scene_arrays(m);
+    bind_scene_functions(m);
+    bind_structure_functions(m);
 #if __has_include("collision_world.cpp")
     bind_collision_world(m);
 #endif

@@ -10,16 +10,9 @@
 namespace tmkit::bindings {
 namespace {
 
-constexpr std::array<std::pair<const char*, nb::object Registered::*>, 12> entries{{
+constexpr std::array<std::pair<const char*, nb::object Registered::*>, 5> entries{{
     {"errors", &Registered::errors},
     {"argument_error", &Registered::argument_error},
-    {"relate", &Registered::relate},
-    {"add_pose", &Registered::add_pose},
-    {"add_twist", &Registered::add_twist},
-    {"gaussian_twist", &Registered::gaussian_twist},
-    {"integrate", &Registered::integrate},
-    {"collapse_fixed_frames", &Registered::collapse_fixed_frames},
-    {"tree_text", &Registered::tree_text},
     {"tree_html", &Registered::tree_html},
     {"attribute_map", &Registered::attribute_map},
     {"attribute_text", &Registered::attribute_text},

@@ -10,8 +10,7 @@ namespace tmkit::bindings {
 struct Registered {
     nanobind::object errors;          // exception classes by name
     nanobind::object argument_error;  // (function, positional, keywords) -> the error of a call that fits no signature
-    nanobind::object relate, add_pose, add_twist, gaussian_twist, integrate;  // relations in a scene
-    nanobind::object collapse_fixed_frames, tree_text, tree_html;
+    nanobind::object tree_html;
     nanobind::object attribute_map, attribute_text;  // JSON text -> immutable map, and a JSON value -> its text
 };
 

@@ -1,8 +1,7 @@
-// Relations in a scene: their numbers, and the registered functions that give them meaning as methods.
+// The numbers of relations in a scene; Python gives them their meaning.
 #include "tmkit/scene_relations.hpp"
 
 #include "bindings.hpp"
-#include "registered.hpp"
 
 namespace tmkit::bindings {
 namespace {
@@ -93,135 +92,13 @@ void bind_uncertain_twist_numbers(nb::class_<SceneGraph>& cls) {
 None where a name is wrong or no path of twists leads there.)");
 }
 
-void bind_numbers(nb::class_<SceneGraph>& cls) {
+}  // namespace
+
+void bind_relations(nb::class_<SceneGraph>& cls) {
     bind_position_numbers(cls);
     bind_pose_numbers(cls);
     bind_twist_numbers(cls);
     bind_uncertain_twist_numbers(cls);
-}
-
-void bind_relate(nb::class_<SceneGraph>& cls) {
-    cls.def("relate",
-            [](nb::handle self, nb::handle coord, nb::handle representation, nb::handle q, nb::handle qd) {
-        if (representation.is_none() && q.is_none() && qd.is_none())
-            return registered_function(&Registered::relate)(self, coord);  // names cost time
-        return registered_function(&Registered::relate)(self, coord, nb::arg("representation") = representation,
-                                                        nb::arg("q") = q, nb::arg("qd") = qd);
-    }, nb::arg("coord"), nb::kw_only(), nb::arg("representation") = nb::none(), nb::arg("q") = nb::none(),
-            nb::arg("qd") = nb::none(),
-            nb::sig("def relate(self, coord: typing.Any, *, representation: type | None = None, q: "
-                    "numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> typing.Any"),
-            R"(Return a relation that holds in the scene, with its numbers. O(depth log n).
-
-Args:
-    coord: coordinates of a position, orientation, pose, linear velocity, angular velocity or twist, whose names are
-        frames and bodies of the scene. The point of a velocity is a frame of the body or of the reference body.
-    representation: the form of the numbers. By default a position vector, a rotation matrix, vector and matrix (a
-        rotation vector instead of the matrix where the axes are not those of the reference frame) or a six-vector.
-    q: (n_joints,) configuration, radians or metres; required when a joint is on the path.
-    qd: (n_joints,) joint velocities, rad/s or m/s: velocities are then those of the joints, not of twist edges.
-
-Returns:
-    The relation: a ``SemanticPose`` for a ``PoseCoord``, and so on.
-
-Raises:
-    UnknownNameError: no such frame or body.
-    SemanticError: a frame is not on the body named; no poses, or no twists, lead from one to the other; or the
-        representation cannot express what is asked for.
-    ConfigurationError: a joint is on the path and q is missing.)");
-}
-
-void bind_relation_edits(nb::class_<SceneGraph>& cls) {
-    cls.def("add_pose",
-            [](nb::handle self, nb::handle pose, const Joint& joint, nb::handle q, const std::string& on_conflict) {
-        return nb::typed<nb::object, SceneGraph>(registered_function(&Registered::add_pose)(
-            self, pose, nb::arg("joint") = joint, nb::arg("q") = q, nb::arg("on_conflict") = on_conflict));
-    }, nb::arg("pose"), nb::kw_only(), nb::arg("joint") = Joint{}, nb::arg("q") = nb::none(),
-            nb::arg("on_conflict") = "refuse",
-            nb::sig("def add_pose(self, pose: typing.Any, *, joint: Joint = ..., q: numpy.typing.ArrayLike | None = "
-                    "None, on_conflict: str = 'refuse') -> SceneGraph"),
-            R"(Return the scene with the pose of one frame relative to another as a new edge.
-
-A pose of points that are no origins of frames, or in the axes of a third frame, is converted by the poses of the
-scene.
-
-Args:
-    pose: the relation, whose names are frames and bodies of the scene.
-    joint: how the frame moves relative to its reference, at value 0 in this pose; fixed if omitted.
-    q: (n_joints,) configuration, radians or metres; required when a joint is on the path of a conversion.
-    on_conflict: ``refuse``, or ``invert``: try a refused pose the other way round.
-
-Raises:
-    UnknownNameError: no such frame, body or ``on_conflict``.
-    SemanticError: not a pose, a frame is not on the body named, or the pose cannot be converted.
-    CycleError, SceneError: the edge would break a rule of the scene.)");
-}
-
-void bind_twist_relations(nb::class_<SceneGraph>& cls) {
-    cls.def("gaussian_twist",
-            [](nb::handle self, nb::handle coord, nb::handle q) {
-        return registered_function(&Registered::gaussian_twist)(self, coord, nb::arg("q") = q);
-    }, nb::arg("coord"), nb::kw_only(), nb::arg("q") = nb::none(),
-            nb::sig("def gaussian_twist(self, coord: typing.Any, *, q: numpy.typing.ArrayLike | None = None) -> "
-                    "typing.Any"),
-            R"(Return the twist of one body relative to another with its covariance. O(t) for t twist edges.
-
-Args:
-    coord: coordinates of a twist, as for ``relate``; joints do not move.
-    q: (n_joints,) configuration, radians or metres; required when a joint is on the path of a pose.
-
-Returns:
-    Linear velocity of the point (m/s) and angular velocity (rad/s), in the axes of the frame of expression, with
-    the covariance (6, 6), to first order.
-
-Raises:
-    UnknownNameError: no such frame or body.
-    SemanticError: not coordinates of a twist, a frame is not on the body named, or no twists lead there.
-    ConfigurationError: a joint is on the path and q is missing.)")
-        .def("add_twist",
-             [](nb::handle self, nb::handle twist, nb::handle covariance, nb::handle frame, nb::handle q,
-                const std::string& on_conflict, bool strict) {
-        return nb::typed<nb::object, SceneGraph>(registered_function(&Registered::add_twist)(
-            self, twist, nb::arg("covariance") = covariance, nb::arg("frame") = frame, nb::arg("q") = q,
-            nb::arg("on_conflict") = on_conflict, nb::arg("strict") = strict));
-    },
-             nb::arg("twist"), nb::kw_only(), nb::arg("covariance") = nb::none(), nb::arg("frame") = nb::none(),
-             nb::arg("q") = nb::none(), nb::arg("on_conflict") = "refuse", nb::arg("strict") = false,
-             nb::sig("def add_twist(self, twist: typing.Any, *, covariance: numpy.typing.ArrayLike | None = None, "
-                     "frame: str | None = None, q: numpy.typing.ArrayLike | None = None, on_conflict: str = 'refuse', "
-                     "strict: bool = False) -> SceneGraph"),
-             R"(Return the scene with the twist of one body relative to another as an edge.
-
-A twist at another point or in other axes than those of the edge is converted by the poses of the scene.
-
-Args:
-    twist: the relation: a twist of a body of the scene relative to another.
-    covariance: (6, 6) of the linear velocity of the point and the angular velocity, in the axes of the relation,
-        m/s and rad/s; converted like the twist. None or zero: exact.
-    frame: the frame that the edge leads to; that of the twist's point if omitted.
-    q: (n_joints,) configuration, radians or metres; required when a joint is on the path of a conversion.
-    on_conflict: ``refuse``, or ``invert``: try a refused twist the other way round, as one of the reference body.
-    strict: refuse a twist between two bodies that twist edges join already, in any direction and over any frames.
-
-Raises:
-    UnknownNameError: no such frame, body or ``on_conflict``.
-    SemanticError: not a twist, a frame is not on the body named, or the twist cannot be converted.
-    SceneError: the edge would break a rule of the scene.)")
-        .def("integrate", [](nb::handle self, double dt) {
-        return nb::typed<nb::object, SceneGraph>(registered_function(&Registered::integrate)(self, dt));
-    }, nb::arg("dt"), R"(Return the scene after its twists have acted for a time ``dt`` in seconds, with their errors.
-
-Raises:
-    SemanticError: a time that is not finite.)");
-}
-
-}  // namespace
-
-void bind_relations(nb::class_<SceneGraph>& cls) {
-    bind_numbers(cls);
-    bind_relate(cls);
-    bind_relation_edits(cls);
-    bind_twist_relations(cls);
 }
 
 }  // namespace tmkit::bindings

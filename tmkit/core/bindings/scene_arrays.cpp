@@ -154,13 +154,6 @@ Raises:
 
 Raises:
     UnknownNameError: no such frame.)")
-        .def("stamps",
-             [](const SceneArrays& self, std::string_view frame) {
-        return stamps_array(self.stamped_poses(frame).value_or(StampedPoses{}));
-    }, nb::arg("frame"), R"(Return the stamps (k,) at which the pose of a frame's edge is known, ascending, in seconds.
-
-Raises:
-    UnknownNameError: no such frame.)")
         .def("twist_from_stamps",
              [](const SceneArrays& self, std::string_view frame, const std::optional<std::string_view>& relative_to,
                 double first, double second, const std::optional<ArrayArgument>& q, std::string_view policy) {
@@ -203,22 +196,7 @@ Returns:
 Raises:
     UnknownNameError: no such frame.)")
         .def_prop_ro("twist_frames", [](const SceneArrays& self) { return tuple_of(self.twist_frames()); },
-                     "Names of the frames that have a twist edge, in insertion order.")
-        .def("twist_path",
-             [](const SceneArrays& self, std::string_view to, std::string_view from) {
-        return tuple_of(self.twist_path(from, to));
-    }, nb::arg("body"), nb::kw_only(), nb::arg("relative_to_body"),
-             R"(Return the frames whose twist edges lead from one body to another. O(t) for t twist edges.
-
-Args:
-    body: the body to reach.
-    relative_to_body: the body to start from.
-
-Returns:
-    Names of the frames, nearest to the body first; none when there is no path.
-
-Raises:
-    UnknownNameError: no such body.)");
+                     "Names of the frames that have a twist edge, in insertion order.");
 }
 
 void bind_arrays_tree_queries(nb::class_<SceneArrays>& cls) {

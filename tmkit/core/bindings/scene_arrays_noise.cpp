@@ -3,27 +3,12 @@
 
 namespace tmkit::bindings {
 void bind_arrays_noise(nb::class_<SceneArrays>& cls) {
-    cls.def("twist_noise",
-            [](const SceneArrays& self, std::string_view frame) { return noise_or_none(self.twist_noise(frame)); },
-            nb::arg("frame"), R"(Return the error of a frame's twist edge, or None when exact or absent. For the writer.
-
-Raises:
-    UnknownNameError: no such frame.)")
-        .def("twist_covariance",
-             [](const SceneArrays& self, std::string_view frame) {
-        const Ref<const EdgeNoise> noise = self.twist_noise(frame);
-        return covariance_array(noise ? noise->covariance : Covariance{});
-    }, nb::arg("frame"),
-             R"(Return the covariance (6, 6) of a frame's twist edge; zeros when exact or absent. For the writer.
-
-Raises:
-    UnknownNameError: no such frame.)")
-        .def("noise",
-             [](const SceneArrays& self, std::string_view frame) {
+    cls.def("noise",
+            [](const SceneArrays& self, std::string_view frame) {
         const EdgeNoise* noise = self.noise(frame);
         return noise ? std::optional(NoiseHandle{Ref<const EdgeNoise>(new EdgeNoise(*noise))}) : std::nullopt;
     }, nb::arg("frame"),
-             R"(Return the error of a frame's pose relative to its parent, or None when exact. For the writer.
+            R"(Return the error of a frame's pose relative to its parent, or None when exact. For the writer.
 
 Raises:
     UnknownNameError: no such frame.)")

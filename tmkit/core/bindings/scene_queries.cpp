@@ -268,14 +268,6 @@ void bind_stamp_queries(nb::class_<SceneGraph>& cls) {
 
 Raises:
     UnknownNameError: no such frame.)")
-        .def("stamps",
-             [](const SceneGraph& s, std::string_view frame) {
-        const std::optional<StampedPoses> known = stamps_copy(s.stamped_poses(frame));
-        return stamps_array(known.value_or(StampedPoses{}));
-    }, nb::arg("frame"), R"(Return the stamps (k,) of a frame's edge, ascending, in seconds. O(log n + k).
-
-Raises:
-    UnknownNameError: no such frame.)")
         .def("twist_from_stamps",
              [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
                 double first, double second, const std::optional<ArrayArgument>& q, std::string_view policy) {
@@ -374,38 +366,7 @@ Raises:
 }
 
 void bind_display(nb::class_<SceneGraph>& cls) {
-    cls.def("tree",
-            [](nb::handle self, const std::optional<std::string>& frame, const std::optional<int>& depth,
-               const std::optional<ArrayArgument>& q) {
-        return nb::cast<std::string>(registered_function(&Registered::tree_text)(
-            self, nb::arg("frame") = frame, nb::arg("depth") = depth, nb::arg("q") = q));
-    },
-            nb::kw_only(), nb::arg("frame") = nb::none(), nb::arg("depth") = nb::none(), nb::arg("q") = nb::none(),
-            R"(Return the tree as text, for ``print(scene.tree())``. O(n).
-
-Args:
-    frame: the frame at the top; all roots if omitted.
-    depth: levels below the top that are shown; all if omitted.
-    q: (n_joints,) configuration, radians or metres: joint values and poses are shown too.
-
-Raises:
-    UnknownNameError: no such frame.
-    ConfigurationError: q has the wrong length or non-finite numbers.)")
-        .def("collapse_fixed_frames",
-             [](nb::handle self, const nb::typed<nb::iterable, nb::str>& keep) {
-        return nb::typed<nb::object, SceneGraph>(
-            registered_function(&Registered::collapse_fixed_frames)(self, nb::arg("keep") = keep));
-    }, nb::kw_only(), nb::arg("keep") = nb::tuple(),
-             R"(Return the scene with chains of fixed frames folded into one frame each. O(n log n).
-
-Frames that stay give the same poses (to rounding), joints, collision results and masses.
-
-Args:
-    keep: names of frames that stay in any case.
-
-Raises:
-    UnknownNameError: no such frame to keep.)")
-        .def("_repr_html_", [](nb::handle self) {
+    cls.def("_repr_html_", [](nb::handle self) {
         return nb::cast<std::string>(registered_function(&Registered::tree_html)(self));
     }, "Return what a notebook shows.");
 }

@@ -139,29 +139,11 @@ Returns:
 
 Raises:
     UnknownNameError: no such frame.)")
-        .def_prop_ro("twist_frames",
-                     [](const SceneGraph& s) {
+        .def_prop_ro("twist_frames", [](const SceneGraph& s) {
         std::vector<std::string> names;
         for (FrameId id : s.frames_with_twists()) names.push_back(s.record(id).name->text);
         return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(names)));
-    }, "Names of the frames that have a twist edge, in insertion order.")
-        .def("twist_path",
-             [](const SceneGraph& s, std::string_view to, std::string_view from) {
-        std::vector<std::string> names;
-        for (FrameId id : s.twist_path(s.body_id(from), s.body_id(to))) names.push_back(s.record(id).name->text);
-        return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(names)));
-    }, nb::arg("body"), nb::kw_only(), nb::arg("relative_to_body"),
-             R"(Return the frames whose twist edges lead from one body to another. O(t) for t twist edges.
-
-Args:
-    body: the body to reach.
-    relative_to_body: the body to start from.
-
-Returns:
-    Names of the frames, nearest to the body first; none when there is no path.
-
-Raises:
-    UnknownNameError: no such body.)");
+    }, "Names of the frames that have a twist edge, in insertion order.");
 }
 
 void bind_body_queries(nb::class_<SceneGraph>& cls) {
@@ -187,9 +169,9 @@ Raises:
 }
 
 void bind_attribute_queries(nb::class_<SceneGraph>& cls) {
-    cls.def("attributes",
-            [](const SceneGraph& s, std::string_view frame) { return attribute_map(attributes_on(s.record(frame))); },
-            nb::arg("frame"), R"(Return the attributes of a frame, an immutable map (``pyrsistent.PMap``).
+    cls.def("attributes", [](const SceneGraph& s, std::string_view frame) {
+        return attribute_map(attributes_on(s.record(frame)));
+    }, nb::arg("frame"), R"(Return the attributes of a frame, an immutable map (``pyrsistent.PMap``).
 
 Lists in it are ``PVector``, dicts ``PMap``; ``pyrsistent.thaw`` returns plain ones. The order of keys is undefined.
 
@@ -199,26 +181,7 @@ Args:
 Cost: O(log n + length of the attributes as JSON), some microseconds; more on first use of these attributes.
 
 Raises:
-    UnknownNameError: no such frame.)")
-        .def("frames_with_attribute",
-             [](const SceneGraph& s, const std::string& key, nb::object value) {
-        const bool any = value.is(nb::ellipsis());
-        const std::string text = any ? std::string() : attribute_text(key, value);
-        std::vector<std::string> names;
-        s.for_each_frame([&](const FrameRecord& frame) {
-            for (const auto& [name, said] : attributes_on(frame))
-                if (name == key && (any || said == text)) names.push_back(frame.name->text);
-        });
-        return tuple_of(names);
-    }, nb::arg("key"), nb::arg("value").none() = nb::ellipsis(),
-             R"(Return the frames that have an attribute, in insertion order. O(n).
-
-Args:
-    key: the name of the attribute.
-    value: the JSON value it must have; any value if omitted.
-
-Raises:
-    SceneError: a value that is not JSON.)");
+    UnknownNameError: no such frame.)");
 }
 
 void bind_group_queries(nb::class_<SceneGraph>& cls) {
@@ -266,26 +229,13 @@ Raises:
 }
 
 void bind_path_queries(nb::class_<SceneGraph>& cls) {
-    cls.def("common_ancestor",
-            [](const SceneGraph& s, std::string_view a, std::string_view b) {
-        return s.record(s.common_ancestor(s.record(a).id, s.record(b).id)).name->text;
-    }, nb::arg("a"), nb::arg("b"),
-            R"(Return the nearest frame that is an ancestor of both frames, or one of them. O(depth log n).
-
-Args:
-    a: a frame.
-    b: another frame of the same tree.
-
-Raises:
-    UnknownNameError: no such frame.
-    DisconnectedError: the frames are in different trees.)")
-        .def("path",
-             [](const SceneGraph& s, std::string_view start, std::string_view end) {
+    cls.def("path",
+            [](const SceneGraph& s, std::string_view start, std::string_view end) {
         std::vector<std::string> names;
         for (FrameId id : s.path(s.record(start).id, s.record(end).id)) names.push_back(s.record(id).name->text);
         return tuple_of(names);
     }, nb::arg("start"), nb::arg("end"),
-             R"(Return the frames from one to another, over their nearest common ancestor. O(depth log n).
+            R"(Return the frames from one to another, over their nearest common ancestor. O(depth log n).
 
 Args:
     start: the first frame of the path.
@@ -293,9 +243,26 @@ Args:
 
 Raises:
     UnknownNameError: no such frame.
-    DisconnectedError: the frames are in different trees.)")
-        .def("joints_between",
-             [](const SceneGraph& s, std::string_view start, std::string_view end) {
+    DisconnectedError: the frames are in different trees.)");
+}
+
+void bind_path_functions(nb::module_& m) {
+    m.def("common_ancestor",
+          [](const SceneGraph& s, std::string_view a, std::string_view b) {
+        return s.record(s.common_ancestor(s.record(a).id, s.record(b).id)).name->text;
+    }, nb::arg("scene"), nb::arg("a"), nb::arg("b"),
+          R"(Return the nearest frame that is an ancestor of both frames, or one of them. O(depth log n).
+
+Args:
+    scene: the scene.
+    a: a frame.
+    b: another frame of the same tree.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.)");
+    m.def("joints_between",
+          [](const SceneGraph& s, std::string_view start, std::string_view end) {
         std::size_t top = 0;
         const std::vector<FrameId> path = s.path(s.record(start).id, s.record(end).id, &top);
         std::vector<std::string> names;
@@ -303,10 +270,11 @@ Raises:
             if (const FrameRecord& record = s.record(path[i]); i != top && record.joint)
                 names.push_back(record.joint->name);
         return tuple_of(names);
-    }, nb::arg("start"), nb::arg("end"),
-             R"(Return the joints on the path between two frames, mimic joints included. O(depth log n).
+    }, nb::arg("scene"), nb::arg("start"), nb::arg("end"),
+          R"(Return the joints on the path between two frames, mimic joints included. O(depth log n).
 
 Args:
+    scene: the scene.
     start: the first frame of the path.
     end: the last frame of the path.
 
@@ -316,6 +284,29 @@ Returns:
 Raises:
     UnknownNameError: no such frame.
     DisconnectedError: the frames are in different trees.)");
+}
+
+void bind_tag_functions(nb::module_& m) {
+    m.def("frames_with_attribute",
+          [](const SceneGraph& s, const std::string& key, nb::object value) {
+        const bool any = value.is(nb::ellipsis());
+        const std::string text = any ? std::string() : attribute_text(key, value);
+        std::vector<std::string> names;
+        s.for_each_frame([&](const FrameRecord& frame) {
+            for (const auto& [name, said] : attributes_on(frame))
+                if (name == key && (any || said == text)) names.push_back(frame.name->text);
+        });
+        return tuple_of(names);
+    }, nb::arg("scene"), nb::arg("key"), nb::arg("value").none() = nb::ellipsis(),
+          R"(Return the frames that have an attribute, in insertion order. O(n).
+
+Args:
+    scene: the scene.
+    key: the name of the attribute.
+    value: the JSON value it must have; any value if omitted.
+
+Raises:
+    SceneError: a value that is not JSON.)");
 }
 
 }  // namespace
@@ -331,6 +322,11 @@ void bind_structure_queries(nb::class_<SceneGraph>& cls) {
     bind_group_queries(cls);
     bind_id_queries(cls);
     bind_path_queries(cls);
+}
+
+void bind_structure_functions(nb::module_& m) {
+    bind_path_functions(m);
+    bind_tag_functions(m);
 }
 
 void bind_group(nb::module_& m) {

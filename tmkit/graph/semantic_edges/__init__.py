@@ -24,9 +24,9 @@ from tmkit._support.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from tmkit.graph.semantic_edges.edges import Node, add_edge
     from tmkit.graph.semantic_edges.integration import finite_difference, integrate
-    from tmkit.graph.semantic_edges.poses import add_pose, set_pose
+    from tmkit.graph.semantic_edges.poses import add_pose, update_pose
     from tmkit.graph.semantic_edges.queries import gaussian_twist, relate, transport
-    from tmkit.graph.semantic_edges.twists import add_twist, set_twist
+    from tmkit.graph.semantic_edges.twists import add_twist, update_twist
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
@@ -39,7 +39,7 @@ __all__ = [
     "gaussian_twist",
     "integrate",
     "relate",
-    "set_pose",
-    "set_twist",
     "transport",
+    "update_pose",
+    "update_twist",
 ]

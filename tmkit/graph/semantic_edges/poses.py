@@ -17,7 +17,7 @@ from tmkit.graph.semantic_edges.queries import orientation_of_frame, position_of
 from tmkit.relations import PositionCoord, PositionVector, SemanticPose, SemanticPosition, VectorAndMatrix
 from tmkit.spatial import Pose
 
-__all__ = ["OnConflict", "add_pose", "set_pose", "with_pose_edge"]
+__all__ = ["OnConflict", "add_pose", "update_pose", "with_pose_edge"]
 
 OnConflict = Literal["refuse", "invert"]
 
@@ -65,7 +65,7 @@ def add_pose(
     return with_pose_edge(scene, reference, frame, _pose_of(turned), joint)
 
 
-def set_pose(scene: SceneGraph, pose: SemanticPose, *, q: ArrayLike | None = None) -> SceneGraph:
+def update_pose(scene: SceneGraph, pose: SemanticPose, *, q: ArrayLike | None = None) -> SceneGraph:
     """Return the scene in which the edge between two frames has another pose.
 
     Args:
@@ -78,7 +78,7 @@ def set_pose(scene: SceneGraph, pose: SemanticPose, *, q: ArrayLike | None = Non
         SemanticError: a frame is not on the body that the pose names; or the conversion is not possible.
         SceneError: there is no such edge, or it is inside a body, where poses are constant.
     """
-    check_names(scene, coord_of(pose, SemanticPose, "set_pose"))
+    check_names(scene, coord_of(pose, SemanticPose, "update_pose"))
     between = _between_frames(scene, pose, q)
     if scene.parent(between.coord.ref_ori) == between.coord.ori:
         between = between.inverse2()

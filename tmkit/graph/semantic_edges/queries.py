@@ -5,12 +5,12 @@ The core finds the numbers; where it has none, because a name is wrong or no pat
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import EdgeNoise, SceneGraph
+from tmkit._core import EdgeNoise, Kinematics, SceneGraph, twist_path
 from tmkit.errors import DisconnectedError
 from tmkit.graph.semantic_edges.names import body_of, check_names, frames_on, is_on_reference
 from tmkit.relations import (
@@ -33,6 +33,7 @@ from tmkit.relations import (
     SemanticOrientation,
     SemanticPose,
     SemanticPosition,
+    SemanticRelation,
     SemanticTwist,
     SemanticWrench,
     TwistCoord,
@@ -60,8 +61,85 @@ __all__ = [
 Vector = NDArray[np.float64]
 
 
+@overload
 def relate(
-    scene: SceneGraph,
+    scene: SceneGraph | Kinematics,
+    coord: PositionCoord,
+    *,
+    representation: type[Representation] | None = None,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+) -> SemanticPosition: ...
+
+
+@overload
+def relate(
+    scene: SceneGraph | Kinematics,
+    coord: OrientationCoord,
+    *,
+    representation: type[Representation] | None = None,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+) -> SemanticOrientation: ...
+
+
+@overload
+def relate(
+    scene: SceneGraph | Kinematics,
+    coord: PoseCoord,
+    *,
+    representation: type[Representation] | None = None,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+) -> SemanticPose: ...
+
+
+@overload
+def relate(
+    scene: SceneGraph | Kinematics,
+    coord: LinearVelocityCoord,
+    *,
+    representation: type[Representation] | None = None,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+) -> SemanticLinearVelocity: ...
+
+
+@overload
+def relate(
+    scene: SceneGraph | Kinematics,
+    coord: AngularVelocityCoord,
+    *,
+    representation: type[Representation] | None = None,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+) -> SemanticAngularVelocity: ...
+
+
+@overload
+def relate(
+    scene: SceneGraph | Kinematics,
+    coord: TwistCoord,
+    *,
+    representation: type[Representation] | None = None,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+) -> SemanticTwist: ...
+
+
+@overload
+def relate(
+    scene: SceneGraph | Kinematics,
+    coord: Coord,
+    *,
+    representation: type[Representation] | None = None,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+) -> SemanticRelation: ...
+
+
+def relate(
+    scene: SceneGraph | Kinematics,
     coord: Coord,
     *,
     representation: type[Representation] | None = None,
@@ -71,7 +149,7 @@ def relate(
     """Return a relation that holds in a scene, with its numbers. O(depth log n), for twists and as much for each edge.
 
     Args:
-        scene: the scene.
+        scene: the scene; or a scene at a configuration, ``scene.at(q, qd)``, which has q and qd of its own.
         coord: what is asked for: coordinates of a position, orientation, pose, linear velocity, angular velocity or
             twist, whose names are frames and bodies of the scene. The point of a velocity is a frame of the body, or
             of the reference body: the point that is there for the instant.
@@ -90,6 +168,8 @@ def relate(
             representation cannot say what is asked.
         ConfigurationError: a joint is on the way and q is missing.
     """
+    if isinstance(scene, Kinematics):
+        scene, q, qd = scene.scene, scene.q, scene.qd
     answer = _ANSWERS.get(type(coord))
     if answer is None:
         if not isinstance(coord, Coord):
@@ -111,7 +191,9 @@ def relate(
         return made._known(coord, _held(representation, numbers))
     if getattr(representation, "relation", None) != made.coord_class.relation:
         rule = f"a representation of a {coord.relation}"
-        raise SemanticError.of(f"relate({coord!r})", [Violation(rule, representation.__name__)])
+        what = getattr(representation, "__name__", None) or repr(representation)
+        repair = f"such as {usual.__name__}, or omit it"
+        raise SemanticError.of(f"relate({coord!r})", [Violation(rule, what, repair=repair)])
     return made._of(coord, _held(representation, numbers))
 
 
@@ -264,7 +346,7 @@ def _explained(scene: SceneGraph, coord: Any) -> Vector:
     rule = f"a path of twists leads from body '{coord.ref_body}' to body '{coord.body}'"
     why, repair = "there is none", "add what is missing with add_twist, also where nothing moves; or ask with qd"
     there, back = (coord.body, coord.ref_body), (coord.ref_body, coord.body)
-    if any(scene.twist_path(body, relative_to_body=other) for body, other in (there, back)):
+    if any(twist_path(scene, body, relative_to_body=other) for body, other in (there, back)):
         why = f"there is one, but poses do not join its frames to '{getattr(coord, 'point', coord.coord)}'"
         repair = "add what is missing with add_pose"
     raise SemanticError.of(f"relate({coord!r})", [Violation(rule, why, repair=repair)])

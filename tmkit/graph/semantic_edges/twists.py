@@ -25,7 +25,7 @@ from tmkit.graph.semantic_edges.queries import brought, brought_covariance
 from tmkit.relations import SemanticError, SemanticTwist, TwistCoord, Violation
 from tmkit.spatial import checked_covariance
 
-__all__ = ["add_twist", "set_twist"]
+__all__ = ["add_twist", "update_twist"]
 
 
 def add_twist(
@@ -89,7 +89,7 @@ def add_twist(
     return scene.set_twist(other, -np.concatenate([v, w]), relative_to_body=c.body, covariance=spread)
 
 
-def set_twist(
+def update_twist(
     scene: SceneGraph,
     twist: SemanticTwist,
     *,
@@ -110,7 +110,7 @@ def set_twist(
         SceneError: there is no such edge.
         SemanticError: as for :func:`add_twist`.
     """
-    c = coord_of(twist, SemanticTwist, "set_twist")
+    c = coord_of(twist, SemanticTwist, "update_twist")
     check_names(scene, c)
     head = _head(scene, c, frame)
     edge = scene.twist_edge(head)

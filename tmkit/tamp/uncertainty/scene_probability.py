@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.elementary import dot, norm, product
-from tmkit.graph import EdgeNoise, NoiseSource, SceneGraph
+from tmkit.graph import EdgeNoise, NoiseSource, SceneGraph, path_noise, sample_poses, twist_noise
 from tmkit.motion import CollisionWorld
 from tmkit.plans.values import Configuration
 from tmkit.spatial import Pose
@@ -163,7 +163,7 @@ def footprint_inside(
         if np.any(low > high):
             return Probability(0.0)
         return inside_box(mean[:2], covariance[:2, :2], lower=low, upper=high)
-    poses = scene.sample_poses(item, relative_to=relative_to, count=count, seed=seed, q=q)
+    poses = sample_poses(scene, item, relative_to=relative_to, count=count, seed=seed, q=q)
     inside = np.ones(count, dtype=bool)
     for x, y in (_points(poses, corner)[:, :2].T for corner in corners):
         inside &= (x >= low[0]) & (x <= high[0]) & (y >= low[1]) & (y <= high[1])
@@ -312,7 +312,7 @@ def _distance_and_maps(
     maps: dict[NoiseSource, NDArray[np.float64]] = {}
     first, second = ((frame_a, -1.0), (frame_b, 1.0))  # the normal leads from the first to the second
     for (frame, sign), point in ((first, contact.point_a), (second, contact.point_b)):
-        noise = scene.path_noise(frame, relative_to=root, q=q)
+        noise = path_noise(scene, frame, relative_to=root, q=q)
         if noise is None:
             continue
         root_from_frame = scene.pose(frame, relative_to=root, q=q)
@@ -354,5 +354,5 @@ def sample_scene(scene: SceneGraph, *, seed: int) -> SceneGraph:
         for frame in scene.twist_frames:
             edge = scene.twist_edge(frame)
             if edge is not None:
-                edit.set_twist(frame, edge[1] + drawn_error(scene.twist_noise(frame)), relative_to_body=edge[0])
+                edit.set_twist(frame, edge[1] + drawn_error(twist_noise(scene, frame)), relative_to_body=edge[0])
     return edit.finish()
