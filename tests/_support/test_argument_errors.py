@@ -35,7 +35,7 @@ BOX = tk.Box([0.1, 0.1, 0.1])
         (lambda: SCENE.gaussian_pose("cup", "world"), "write gaussian_pose(frame, relative_to=...)"),
         (lambda: SCENE.at().twist("cup", "world"), "write twist(frame, relative_to=...)"),
         (lambda: tk.SceneArrays(SCENE).pose("cup", "world"), "write pose(frame, relative_to=...)"),
-        (lambda: SCENE.set_twist("cup", "world", np.zeros(6)), "write update_twist(frame, vector, relative_to_body=...)"),
+        (lambda: SCENE.set_twist("cup", "world", np.zeros(6)), "write set_twist(frame, vector, relative_to_body=...)"),
         (lambda: SCENE.pose("cup", relative_to="world", qq=[]), "got an unexpected keyword argument 'qq'; did you mean 'q'?"),
         (lambda: SCENE.reparent("cup"), "missing a required argument: 'parent'; the signature is reparent(frame, parent, *, "),
         (lambda: tk.Box(1, 2, 3), "Box(): too many positional arguments; the signature is Box(size)"),

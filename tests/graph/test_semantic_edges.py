@@ -462,5 +462,5 @@ def test_merged_files_keep_twists_and_bodies(tmp_path: Path) -> None:
 def test_relate_states_which_representation_fits(representation: Any) -> None:
     """What is no representation of the relation is refused by name, with one that is."""
     coord = PoseCoord("{tool}|Link", "{base}|Base", "[base]")
-    with pytest.raises(SemanticError, match="a representation of a Pose.*such as VectorAndMatrix, or omit it"):
+    with pytest.raises(SemanticError, match=r"a representation of a Pose.*such as VectorAndMatrix, or omit it"):
         relate(arm_and_cup(), coord, representation=representation, q=[0.0])

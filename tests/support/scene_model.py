@@ -447,7 +447,7 @@ class SceneModel:
         assert np.allclose(pose.as_matrix(), self.frames[name].matrix, atol=1e-9)
         return self._with_frame(name, replace(self.frames[name], pose=pose))
 
-    def update_pose(self, name: str, pose: PoseSpec) -> SceneModel:
+    def set_pose(self, name: str, pose: PoseSpec) -> SceneModel:
         """Set a pose."""
         self.require(name)
         parent = self.frames[name].parent

@@ -115,7 +115,7 @@ Args:
     attributes: JSON values by key.
     twist: name of a reference body, and (6,) the twist of the frame relative to it, at its origin and in its axes,
         linear part first (m/s, rad/s); see :meth:`SceneGraph.set_twist`.
-    twist_noise: the error of the twist, as ``tmkit.graph.twist_noise(scene, frame)`` gives it; None when it is exact.
+    twist_noise: the error of the twist, as ``twist_noise(scene, frame)`` gives it; None when it is exact.
     stamps: the stamped poses of its edge; see :meth:`SceneGraph.add_stamped_pose`.
     noise: the error of its pose, as ``scene.noise(frame)`` gives it, with its sources; None when it is exact.
 

@@ -16,7 +16,7 @@ void bind_gaussian_pose_queries(nb::class_<SceneGraph>& cls) {
             R"(Return the pose of one frame relative to another with its covariance. O(depth log n).
 
 The covariance is of first order in the errors of the edges on the path, with all their correlations, in the axes of
-the frame. See ``tmkit.graph.sample_poses`` for errors so large that first order is not enough.
+the frame. See ``sample_poses`` for errors so large that first order is not enough.
 
 Args:
     frame: the frame of which the pose is returned.

@@ -333,7 +333,7 @@ Made by :meth:`of_pose`, :meth:`of_position`, :meth:`of_bearing` and :meth:`of_r
 
     nb::class_<ConditionReport> innovation(
         m, "Innovation", nb::is_weak_referenceable(),
-        "How far a measurement lies from what was expected. Made by ``tmkit.graph.innovation``.");
+        "How far a measurement lies from what was expected. Made by ``innovation``.");
     bind_innovation(innovation);
 }
 

@@ -169,7 +169,8 @@ def relate(
         ConfigurationError: a joint is on the way and q is missing.
     """
     if isinstance(scene, Kinematics):
-        scene, q, qd = scene.scene, scene.q, scene.qd
+        at = scene
+        scene, q, qd = at.scene, at.q, at.qd
     answer = _ANSWERS.get(type(coord))
     if answer is None:
         if not isinstance(coord, Coord):
