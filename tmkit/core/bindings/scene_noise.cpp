@@ -27,7 +27,7 @@ void condition(SceneEdit& edit, const Measurement& measurement, const double* q,
                         (measurement.reference ? "'" + *measurement.reference + "'" : "its root") +
                         " did not come to rest in " + std::to_string(report.iterations) +
                         " iterations: it lies too far from what is expected for the errors that are known; look at "
-                        "scene.innovation, and give max_iterations= to take what was reached");
+                        "innovation(scene, measurement), and give max_iterations= to take what was reached");
     edit = std::move(attempt);
 }
 
