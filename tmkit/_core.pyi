@@ -575,7 +575,7 @@ class Measurement:
 
 class Innovation:
     """
-    How far a measurement lies from what was expected. Made by ``tmkit.graph.innovation``.
+    How far a measurement lies from what was expected. Made by ``innovation``.
     """
 
     @property
@@ -1135,7 +1135,7 @@ class FrameSpecification:
         attributes: JSON values by key.
         twist: name of a reference body, and (6,) the twist of the frame relative to it, at its origin and in its axes,
             linear part first (m/s, rad/s); see :meth:`SceneGraph.set_twist`.
-        twist_noise: the error of the twist, as ``tmkit.graph.twist_noise(scene, frame)`` gives it; None when it is exact.
+        twist_noise: the error of the twist, as ``twist_noise(scene, frame)`` gives it; None when it is exact.
         stamps: the stamped poses of its edge; see :meth:`SceneGraph.add_stamped_pose`.
         noise: the error of its pose, as ``scene.noise(frame)`` gives it, with its sources; None when it is exact.
 
@@ -1310,7 +1310,7 @@ class SceneGraph:
         Return the pose of one frame relative to another with its covariance. O(depth log n).
 
         The covariance is of first order in the errors of the edges on the path, with all their correlations, in the axes of
-        the frame. See ``tmkit.graph.sample_poses`` for errors so large that first order is not enough.
+        the frame. See ``sample_poses`` for errors so large that first order is not enough.
 
         Args:
             frame: the frame of which the pose is returned.
