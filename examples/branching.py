@@ -5,7 +5,6 @@ and going back is to go on with the other variable. README shows this file, with
 """
 
 import tmkit as tk
-from tmkit.graph import tree_text
 
 scene = tk.SceneGraph()
 scene = scene.add_frame("table", "world", pose=tk.Pose([0.5, 0.0, 0.4]), classes=["surface"])
@@ -15,7 +14,7 @@ scene = scene.add_frame("hand", "arm", pose=tk.Pose([0.5, 0.0, 0.6]))
 ahead, left = scene.configuration({"arm": 0.0}), scene.configuration({"arm": 1.5})
 
 held = scene.reparent("cup", "hand", q=ahead)  # pick: a new version, in which the cup hangs from the hand
-print(tree_text(held))  # look
+print(tk.graph.tree_text(held))  # look
 
 put = held.reparent("cup", "world", q=left)  # one branch: turn the arm, and let the cup go there
 back = held.reparent("cup", "table", pose=tk.Pose([0.0, 0.0, 0.05]))  # another: put it back where it was
