@@ -1887,7 +1887,8 @@ class SceneGraph:
         """
         Set how a frame moves relative to another body: a twist edge.
 
-        O(log n + t log t) for t edges. Adds an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
+        O(log n + t log t) for t edges. Adds
+        an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
 
         Args:
             frame: the frame whose body moves.
@@ -1916,8 +1917,9 @@ class SceneGraph:
         """
         Add a pose at a time to the short history of a frame's edge.
 
-        O(depth log n + capacity). Poses may come in any order. When the stamp is the newest, this becomes the frame's pose, as by ``set_pose``; a new
-        pose drops what no longer fits. A history belongs to an edge: reparenting the frame removes it.
+        O(depth log n + capacity). Poses may come in any order. When the stamp is the
+        newest, this becomes the frame's pose, as by ``set_pose``; a new pose drops what no longer fits. A history belongs to an
+        edge: reparenting the frame removes it.
 
         Args:
             frame: a frame whose parent is on another body.
@@ -2421,7 +2423,8 @@ class SceneEdit:
         """
         Set how a frame moves relative to another body: a twist edge.
 
-        O(log n + t log t) for t edges. Adds an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
+        O(log n + t log t) for t edges. Adds
+        an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
 
         Args:
             frame: the frame whose body moves.
@@ -2450,8 +2453,9 @@ class SceneEdit:
         """
         Add a pose at a time to the short history of a frame's edge.
 
-        O(depth log n + capacity). Poses may come in any order. When the stamp is the newest, this becomes the frame's pose, as by ``set_pose``; a new
-        pose drops what no longer fits. A history belongs to an edge: reparenting the frame removes it.
+        O(depth log n + capacity). Poses may come in any order. When the stamp is the
+        newest, this becomes the frame's pose, as by ``set_pose``; a new pose drops what no longer fits. A history belongs to an
+        edge: reparenting the frame removes it.
 
         Args:
             frame: a frame whose parent is on another body.
@@ -3096,7 +3100,8 @@ class SceneArrays:
         """
         Set how a frame moves relative to another body: a twist edge.
 
-        O(1) for another value of an edge, O(t * (log t + depth)) for a new one among t. Adds an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
+        O(1) for another value of an edge, O(t * (log t + depth)) for a new one among t. Adds
+        an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
 
         Args:
             frame: the frame whose body moves.
@@ -3126,8 +3131,9 @@ class SceneArrays:
         """
         Add a pose at a time to the short history of a frame's edge.
 
-        O(depth + poses of the edge + subtree). Poses may come in any order. When the stamp is the newest, this becomes the frame's pose, as by ``set_pose``; a new
-        pose drops what no longer fits. A history belongs to an edge: reparenting the frame removes it.
+        O(depth + poses of the edge + subtree). Poses may come in any order. When the stamp is the
+        newest, this becomes the frame's pose, as by ``set_pose``; a new pose drops what no longer fits. A history belongs to an
+        edge: reparenting the frame removes it.
 
         Args:
             frame: a frame whose parent is on another body.

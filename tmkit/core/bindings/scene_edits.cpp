@@ -59,12 +59,16 @@ Raises:
 Raises:
     UnknownNameError: no such body.
     SceneError: it has a frame, or a twist is relative to it.)")
-                 .c_str())
-        .def("attach",
-             [](Self self, std::string_view root, std::string_view parent, const Pose& pose, const Joint& joint) {
+                 .c_str());
+}
+
+template <class Self>
+void bind_attach(auto& cls) {
+    cls.def("attach",
+            [](Self self, std::string_view root, std::string_view parent, const Pose& pose, const Joint& joint) {
         return apply_edit(self, [&](auto& s) { s.attach(root, parent, pose, joint); });
     }, nb::arg("root"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
-             text_for<Self>(R"(Attach a root, with its tree, to a frame of another tree.
+            text_for<Self>(R"(Attach a root, with its tree, to a frame of another tree.
 
 {O(moved frames * log n)|O(depth + moved frames), with a joint O(n)}.
 
@@ -79,7 +83,7 @@ Raises:
     CycleError: the parent is in the root's own tree.
     SceneError: the frame already has a parent; a body would get two paths of poses, or two of twists.{|
     CapacityError: the joint's name is too long.})")
-                 .c_str());
+                .c_str());
 }
 
 template <class Self>
@@ -95,7 +99,8 @@ void bind_twist_edits(auto& cls) {
             nb::arg("covariance") = nb::none(),
             text_for<Self>(R"(Set how a frame moves relative to another body: a twist edge.
 
-{O(log n + t log t) for t edges|O(1) for another value of an edge, O(t * (log t + depth)) for a new one among t}. Adds an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
+{O(log n + t log t) for t edges|O(1) for another value of an edge, O(t * (log t + depth)) for a new one among t}. Adds
+an edge, or changes its value. Twists given at another point or in other axes are converted by ``add_twist``.
 
 Args:
     frame: the frame whose body moves.
@@ -134,8 +139,9 @@ void bind_stamped_pose_edits(auto& cls) {
             nb::arg("window") = nb::none(),
             text_for<Self>(R"(Add a pose at a time to the short history of a frame's edge.
 
-{O(depth log n + capacity)|O(depth + poses of the edge + subtree)}. Poses may come in any order. When the stamp is the newest, this becomes the frame's pose, as by ``set_pose``; a new
-pose drops what no longer fits. A history belongs to an edge: reparenting the frame removes it.
+{O(depth log n + capacity)|O(depth + poses of the edge + subtree)}. Poses may come in any order. When the stamp is the
+newest, this becomes the frame's pose, as by ``set_pose``; a new pose drops what no longer fits. A history belongs to an
+edge: reparenting the frame removes it.
 
 Args:
     frame: a frame whose parent is on another body.
@@ -338,6 +344,7 @@ Raises:
 template <class Self>
 void bind_frame_and_edge_edits(auto& cls) {
     bind_root_edits<Self>(cls);
+    bind_attach<Self>(cls);
     bind_twist_edits<Self>(cls);
     bind_stamped_pose_edits<Self>(cls);
     bind_frame_edits<Self>(cls);
