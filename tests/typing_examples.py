@@ -89,9 +89,10 @@ def planning() -> None:
     tk.plan(scene, goal="(on a b)", sed=1)  # type: ignore[call-overload]  # no such option
     tk.plan(problem, seed=1)  # type: ignore[call-overload]  # options go with a problem
     if result.plan is not None:
-        assert_type(tk.validate_plan(result.plan).is_ok, bool)
+        assert_type(tk.validate_plan(result.plan).is_valid, bool)
         report = tk.simulate(result.plan)
-        assert_type(report.is_ok, bool)
+        assert_type(report.is_successful, bool)
+        assert_type(report.status, tk.simulation.SimulationStatus)
 
 
 @dataclass(frozen=True)

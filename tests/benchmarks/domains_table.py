@@ -56,7 +56,7 @@ class Outcome:
         said = f"{self.entry.name}, seed {self.seed}: {self.actions} actions in {self.seconds:.1f} s"
         said += ", checked" if self.is_checked else ", NOT checked"
         if self.report is not None:
-            said += f", played {'well' if self.report.is_ok else 'BADLY'}: {_errors([self.report])}"
+            said += f", played {'well' if self.report.is_successful else 'BADLY'}: {_errors([self.report])}"
         return f"{said}; {self.remark}" if self.remark else said
 
 
@@ -109,7 +109,7 @@ def run(entry: Entry, seed: int, folder: Path, *, time_limit: float, play: bool)
     remarks = list(check.problems)
     report = tk.simulate(plan) if play and entry.is_played else None
     remarks += [] if report is None else [f"played: {remark}" for remark in report.remarks[:3]]
-    return Outcome(entry, seed, seconds, len(plan.steps), task_plans, check.is_ok, "; ".join(remarks), report)
+    return Outcome(entry, seed, seconds, len(plan.steps), task_plans, check.is_valid, "; ".join(remarks), report)
 
 
 def table_of(outcomes: list[Outcome], *, time_limit: float) -> str:
@@ -131,7 +131,7 @@ def table_of(outcomes: list[Outcome], *, time_limit: float) -> str:
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     lines += [line for entry in entries() for line in _line(entry, [o for o in outcomes if o.entry == entry])]
-    missed = [o for o in outcomes if not o.is_checked or (o.report is not None and not o.report.is_ok)]
+    missed = [o for o in outcomes if not o.is_checked or (o.report is not None and not o.report.is_successful)]
     lines += ["", "Misses:" if missed else "No misses."]
     lines += [""] if missed else []
     lines += [f"* {o.entry.name}, seed {o.seed}: {_short(o.remark)}" for o in missed]
@@ -147,7 +147,7 @@ def _line(entry: Entry, rows: list[Outcome]) -> list[str]:
         entry.domain, entry.problem, ", ".join(entry.robots), _range([o.actions for o in solved]),
         _range([o.task_plans for o in solved]), f"{len(solved)} of {len(rows)}",
         f"{sum(o.is_checked for o in rows)} of {len(rows)}",
-        f"{sum(report.is_ok for report in played)} of {len(played)}" if played else "",
+        f"{sum(report.is_successful for report in played)} of {len(played)}" if played else "",
         _errors(played), _slips(played),
         f"{statistics.median(o.seconds for o in solved):.1f} s" if solved else "",
     ]  # fmt: skip

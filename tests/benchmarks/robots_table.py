@@ -69,7 +69,7 @@ def run(robot: str, seeds: list[int], picture: Path) -> Row:
             continue
         check = tk.validate_plan(result.plan)
         report = tk.simulate(result.plan, picture=picture if seed == seeds[0] else None)
-        counts = [counts[0] + 1, counts[1] + check.is_ok, counts[2] + report.is_ok]
+        counts = [counts[0] + 1, counts[1] + check.is_valid, counts[2] + report.is_successful]
         worst = [max(worst[0], report.worst_position), max(worst[1], report.worst_rotation)]
         for problem in (*check.problems, *report.remarks):
             print(robot, seed, problem, file=sys.stderr)
@@ -79,7 +79,7 @@ def run(robot: str, seeds: list[int], picture: Path) -> Row:
             tried += 1
             laid = tk.load_scene(f"{robot}_table", f"blocks{blocks}")
             found = tk.plan(laid, domain="blocks", goal=goal, robot=arm, seed=seed).plan
-            good += found is not None and tk.validate_plan(found).is_ok
+            good += found is not None and tk.validate_plan(found).is_valid
     hand = "suction cup" if arm.gripper_kind == "suction" else "two fingers"
     return Row(
         robot, hand, len(arm.joints), seconds, *counts, len(seeds), 1000 * worst[0], math.degrees(worst[1]), good, tried

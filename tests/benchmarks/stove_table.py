@@ -162,13 +162,13 @@ def run(task: Task, scene: SceneGraph, seed: int, *, play: bool) -> Run:
     played, millimetres, remarks = None, math.nan, list(report.problems)
     if play:
         outcome = tk.simulate(result.plan, position_tolerance=POSITION_TOLERANCE)
-        played = outcome.is_ok
+        played = outcome.is_successful
         millimetres = 1000.0 * max(error.position for error in outcome.errors.values())
         remarks += map(str, outcome.remarks)
     counts = result.statistics
     return Run(
         True,
-        report.is_ok,
+        report.is_valid,
         seconds,
         alone,
         processor,

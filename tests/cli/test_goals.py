@@ -129,7 +129,7 @@ def test_the_command_plans_for_them(run: Run) -> None:
     assert code == cli.ExitCode.DONE, err
     plan = tk.load_plan("plan.json")
     assert [type(goal) for goal in plan.continuous_goals] == [ObjectAt, ArmAt]
-    assert tk.validate_plan(plan).is_ok
+    assert tk.validate_plan(plan).is_valid
     code, out, _ = run("check", "plan.json")
     assert code == cli.ExitCode.DONE
     assert "the plan holds" in out

@@ -92,7 +92,7 @@ def test_a_check_tells_problems_from_remarks() -> None:
     box = AttachedShape(Box([1, 1, 1]))
     scene = SceneGraph().add_frame("a", "world", shapes=[box])
     scene = scene.add_frame("b", "world", pose=tk.Pose([5, 0, 0]), shapes=[box], joint=Revolute([0, 0, 1]))
-    assert check_scene(scene).is_ok
+    assert check_scene(scene).is_valid
     assert check_scene(scene).remarks == ("joint 'b' has no limits",)
     turning = Revolute([0, 0, 1], lower=1.0, upper=2.0)
     scene = scene.add_frame("c", "b", shapes=[box], joint=turning).add_frame(

@@ -140,7 +140,7 @@ def test_a_tmp_waypoint_of_any_size_is_read_without_a_warning(tmp_path: Path) ->
     lines[last] = " ".join(["p", "1e300", *lines[last].split()[2:]])
     (tmp_path / "plan.tmp").write_text("\n".join(lines) + "\n", encoding="utf-8")
     read = load_tmp_plan(tmp_path / "plan.tmp", plan.scene, q=plan.q, robot=plan.robots, goal=plan.goal)
-    assert not tk.validate_plan(read).is_ok
+    assert not tk.validate_plan(read).is_valid
 
 
 def test_a_goal_file_with_no_rotation_is_named(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_plans_are_made_with_the_planner_given() -> None:
     planner = Straight()
     result = tk.plan(scene, goal="(on a b)", robot=GANTRY, motion_planner=planner)
     assert result.plan is not None, result.explanation
-    assert tk.validate_plan(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
     transits = [step.segments[0] for step in result.plan.steps]
     assert all(len(segment.path) == 2 for segment in transits)
     assert len(planner.asked) >= 2
@@ -221,7 +221,7 @@ def test_ompl_plans_for_a_panda() -> None:
     first, second = (tk.plan(scene, goal="(on a b)", motion_planner=OmplPlanner()) for _ in range(2))
     assert first.plan is not None
     assert second.plan is not None
-    assert tk.validate_plan(first.plan).is_ok
+    assert tk.validate_plan(first.plan).is_valid
     for one, two in zip(first.plan.steps, second.plan.steps, strict=True):
         for segment, other in zip(one.segments, two.segments, strict=True):
             np.testing.assert_array_equal(segment.path, other.path)

@@ -38,7 +38,7 @@ def solved(scene: SceneGraph, *goals: str | ContinuousGoal, **options: Any) -> P
     result = tk.plan(scene, goal=list(goals), robot=GANTRY, **options)
     assert result.plan is not None, result.explanation
     report = tk.validate_plan(result.plan)
-    assert report.is_ok, report.problems
+    assert report.is_valid, report.problems
     for goal in goals:
         if not isinstance(goal, str):
             assert goal.fault(result.plan.final_scene, result.plan.final_q) is None
@@ -134,7 +134,7 @@ def test_regions_of_the_kitchen() -> None:
     goal = ObjectIn(item, "left")
     result = tk.plan(scene, domain="kitchen", robot="iiwa_flange", goal=[goal, "(athome)"])
     assert result.plan is not None, result.explanation
-    assert tk.validate_plan(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
     assert goal.fault(result.plan.final_scene, result.plan.final_q) is None
 
 
@@ -176,7 +176,7 @@ def test_plan_files_carry_the_goals(tmp_path: Path) -> None:
     assert loaded.continuous_goals == goals
     tk.save_plan(loaded, tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "plan.json").read_bytes()
-    assert tk.validate_plan(loaded).is_ok
+    assert tk.validate_plan(loaded).is_valid
 
 
 AT = {"object": "a", "at": "table", "m": 0.01, "rad": 0.1}

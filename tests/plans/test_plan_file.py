@@ -73,7 +73,7 @@ def test_a_plan_that_is_loaded_is_the_plan_that_was_saved(plan: Plan, tmp_path: 
             assert (a.kind, a.joint_names, dict(a.gripper), a.held) == (b.kind, b.joint_names, dict(b.gripper), b.held)
             assert a.exemptions == b.exemptions
             assert a.reparenting == b.reparenting
-    assert tk.validate_plan(loaded).is_ok
+    assert tk.validate_plan(loaded).is_valid
 
 
 def test_saving_what_was_loaded_gives_the_same_bytes(plan: Plan, panda_file: Path, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_an_empty_plan_has_a_file_too(tmp_path: Path) -> None:
     loaded = tk.load_plan(tmp_path / "plan.json")
     assert loaded.steps == ()
     assert loaded.final_scene == loaded.scene
-    assert tk.validate_plan(loaded).is_ok
+    assert tk.validate_plan(loaded).is_valid
 
 
 def test_loaded_arrays_are_read_only(plan: Plan) -> None:
@@ -118,7 +118,7 @@ def test_a_file_says_nothing_of_where_it_was_made(panda_file: Path, tmp_path: Pa
             assert trace not in text
         texts = _texts(json.loads(text))
         assert not [word for word in texts if word.startswith(("/", "file:"))]
-    assert tk.validate_plan(tk.load_plan(tmp_path / "plan.json")).is_ok
+    assert tk.validate_plan(tk.load_plan(tmp_path / "plan.json")).is_valid
 
 
 def _texts(value: Any) -> list[str]:

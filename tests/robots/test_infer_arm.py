@@ -159,7 +159,7 @@ def test_a_trial_pick_shows_a_tool_that_looks_the_wrong_way() -> None:
     assert picked.reason == ""
     assert picked.result is not None
     assert picked.result.plan is not None
-    assert validate_plan(picked.result.plan).is_ok
+    assert validate_plan(picked.result.plan).is_valid
     values = robot.to_dict()
     backwards = scene.set_pose(robot.tool, scene.local_pose(robot.tool) @ Pose.from_rpy((0, 0, 0), (np.pi, 0, 0)))
     assert trial_pick(backwards, robot).reason != ""

@@ -30,7 +30,7 @@ def test_our_panda_is_fit() -> None:
     """The Panda has no problem, collides in some configurations, and reaches again where it has been."""
     scene, arm = load_scene("panda_table"), load_manipulator("panda")
     report = check_robot(scene, arm, samples=300)
-    assert report.is_ok
+    assert report.is_valid
     assert 0 < report.colliding < 300
     assert report.reach is not None
     assert report.reach.solved == report.reach.poses

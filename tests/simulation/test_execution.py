@@ -32,7 +32,7 @@ def stacked() -> SimulationReport:
 
 def test_real_fingers_stack_a_block(stacked: SimulationReport) -> None:
     """A block picked and placed by friction alone ends within 3 mm and 1 degree, and nothing is remarked upon."""
-    assert stacked.is_ok
+    assert stacked.is_successful
     assert stacked.worst_position < 0.003
     assert stacked.worst_rotation < math.radians(1.0)
     assert stacked.remarks == ()
@@ -71,7 +71,7 @@ def test_several_steps_with_progress() -> None:
     writer.move("red", [0.15, -0.1, HALF + BLOCK], turn=0.5, parent="green")
     told: list[SimulationProgress] = []
     report = simulate(writer.plan(), on_progress=told.append)
-    assert report.is_ok
+    assert report.is_successful
     assert report.worst_position < 0.003
     stages = list(dict.fromkeys((now.phase, now.step, now.action) for now in told))
     steps = [("simulate", 0, "(move green table)"), ("simulate", 1, "(move red green)")]
@@ -133,7 +133,7 @@ def test_mimic_with_a_shift_and_a_sign() -> None:
 def test_grasp_by_constraint() -> None:
     """Fixing the object to the hand is an explicit choice, and also ends in place."""
     report = simulate(stacking_plan(), grasp="constraint")
-    assert report.is_ok
+    assert report.is_successful
     assert report.worst_position < 0.003
 
 
@@ -145,7 +145,7 @@ def test_suction_needs_no_fingers() -> None:
     writer = PlanWriter(scene, robot=SUCKER)
     writer.move("red", [-0.1, 0.15, HALF + BLOCK], parent="green")
     report = simulate(writer.plan(), grasp="constraint")
-    assert report.is_ok
+    assert report.is_successful
     assert report.worst_position < 0.003
 
 
@@ -159,7 +159,7 @@ def test_object_held_from_the_start_stays_in_the_hand() -> None:
     q = scene.configuration({**dict(zip(GANTRY.joints, grasped.path[0], strict=True)), **grasped.gripper})
     held = scene.reparent("red", "hand", q=q)
     report = simulate(replace(plan, scene=held, q=q, steps=(replace(plan.steps[0], segments=rest),)))
-    assert report.is_ok
+    assert report.is_successful
     assert report.worst_position < 0.003
 
 
@@ -167,7 +167,7 @@ def test_empty_plan_compares_the_scene_with_itself() -> None:
     """A plan without steps is played too: nothing moves."""
     plan = PlanWriter(two_blocks()).plan()
     report = simulate(plan)
-    assert report.is_ok
+    assert report.is_successful
     assert report.worst_position < 5e-4
     assert "0 steps" in repr(report)
 
@@ -185,12 +185,12 @@ def test_known_displacement_is_reported() -> None:
     report = simulate(displaced(stacking_plan(), (0.03, 0.04, 0.0), 0.2))
     assert report.errors["green"].position == pytest.approx(0.05, abs=1e-3)
     assert report.errors["green"].rotation == pytest.approx(0.2, abs=0.01)
-    assert not report.is_ok
+    assert not report.is_successful
     assert report.missed == ("green",)
     assert [str(remark)[:30] for remark in report.remarks] == ["step 1: 'green' is 50.0 mm, 11"]
     assert "missed: green" in repr(report)
     lenient = simulate(displaced(stacking_plan(), (0.03, 0.04, 0.0)), position_tolerance=0.06)
-    assert lenient.is_ok
+    assert lenient.is_successful
 
 
 def test_object_out_of_reach_of_the_fingers_is_explained() -> None:
@@ -199,7 +199,7 @@ def test_object_out_of_reach_of_the_fingers_is_explained() -> None:
     moved = plan.scene.set_pose("red", plan.scene.local_pose("red") @ Pose([0.1, 0.0, 0.0]))
     report = simulate(replace(plan, scene=moved))
     texts = [str(remark) for remark in report.remarks]
-    assert not report.is_ok
+    assert not report.is_successful
     assert texts[0].startswith("step 1: the hand closed on nothing: 'red' is ")
     assert texts[1] == "step 1: 'red' was lost during grasp ((move red green))"
     assert report.slips[0].lost == "grasp"
@@ -218,7 +218,7 @@ def test_load_that_strikes_an_obstacle_is_explained() -> None:
     texts = [str(remark) for remark in report.remarks]
     assert texts[0] == "step 1: the carried 'red' touched 'wall' during transfer"
     assert texts[1].startswith("step 1: 'red' slipped in the hand by ")
-    assert not report.is_ok
+    assert not report.is_successful
 
 
 def test_object_lost_on_the_way_is_explained() -> None:
@@ -228,7 +228,7 @@ def test_object_lost_on_the_way_is_explained() -> None:
     report = simulate(replace(plan, scene=heavy))
     assert "step 1: 'red' was lost during lift ((move red green))" in [str(remark) for remark in report.remarks]
     assert report.slips[0].lost == "lift"
-    assert not report.is_ok
+    assert not report.is_successful
 
 
 def test_arm_that_is_held_back_is_explained() -> None:

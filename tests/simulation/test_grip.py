@@ -78,7 +78,7 @@ def test_what_is_held_by_an_upper_corner_does_not_turn() -> None:
     """Items in a niche are taken by a tilted grasp and turned on the way; they end where the plan puts them."""
     plan = checked(plan_problem("rearrangement", "behind", scene="rearrange_behind", seed=1))
     report = simulate(plan)
-    assert report.is_ok
+    assert report.is_successful
     assert report.remarks == ()
     assert report.worst_position < 0.003
     assert max(slip.rotation for slip in report.slips) < math.radians(1.0)
@@ -89,5 +89,5 @@ def test_a_cup_gives_way_to_what_is_set_down_too_deep() -> None:
     hanoi = plan_problem("hanoi", "hanoi3", scene="hanoi3", robot="iiwa", table="iiwa_nozzle", seed=1)
     plan = checked(hanoi)
     report = simulate(replace(plan, steps=plan.steps[:10]))
-    assert report.is_ok
+    assert report.is_successful
     assert report.remarks == ()

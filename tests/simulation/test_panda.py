@@ -47,7 +47,7 @@ def test_panda_builds_a_tower_with_real_fingers(scene: SceneGraph, robot: Manipu
     result = tk.plan(scene, q, domain="blocks", goal="(and (on a b) (on b c))", robot="panda", seed=0)
     assert result.plan is not None
     report = simulate(result.plan)
-    assert report.is_ok
+    assert report.is_successful
     assert report.worst_position < 0.003
     assert report.worst_rotation < math.radians(1.0)
     assert max(report.tracking.values()) < 1e-4
@@ -68,7 +68,7 @@ def test_panda_stacks_cylinders(radius: float, length: float) -> None:
     result = tk.plan(scene, domain="blocks", goal="(on a b)", robot="panda", seed=0)
     assert result.plan is not None
     report = simulate(result.plan)
-    assert report.is_ok
+    assert report.is_successful
     assert report.worst_position < 0.003
     assert report.worst_rotation < math.radians(1.5)
     assert all(slip.rotation < math.radians(3.0) for slip in report.slips)

@@ -26,7 +26,7 @@ import tmkit as tk
 scene = tk.load_scene("panda_table", "blocks2")
 result = tk.plan(scene, goal="(on a b)", robot="panda", seed=3)
 tk.save_plan(result.plan, sys.argv[1])
-print(tk.validate_plan(tk.load_plan(sys.argv[1])).is_ok)
+print(tk.validate_plan(tk.load_plan(sys.argv[1])).is_valid)
 try:
     tk.simulate(result.plan)
 except tk.errors.MissingExtraError as error:
@@ -51,7 +51,7 @@ def test_a_plan_for_the_panda_is_the_same(tmp_path: Path) -> None:
     tk.save_plan(result.plan, tmp_path / "with.json")
     without, with_it = (json.loads((tmp_path / name).read_text()) for name in ("plan.json", "with.json"))
     assert without["steps"] == with_it["steps"]
-    assert tk.validate_plan(tk.load_plan(tmp_path / "plan.json")).is_ok
+    assert tk.validate_plan(tk.load_plan(tmp_path / "plan.json")).is_valid
 
 
 def test_the_contained_panda_is_that_of_pybullet() -> None:

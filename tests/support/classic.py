@@ -38,7 +38,7 @@ def checked(result: PlanResult) -> Plan:
     """Return the plan that there must be, and that must pass its check."""
     assert result.plan is not None, result.explanation
     report = tk.validate_plan(result.plan)
-    assert report.is_ok, report.problems
+    assert report.is_valid, report.problems
     return result.plan
 
 

@@ -32,7 +32,7 @@ def solved(scene: SceneGraph, goal: str = "(on a b)", **options: Any) -> Plan:
     result = tk.plan(scene, goal=goal, robot=GANTRY, **options)
     assert result.plan is not None, result.explanation
     report = tk.validate_plan(result.plan)
-    assert report.is_ok, report.problems
+    assert report.is_valid, report.problems
     return result.plan
 
 
@@ -152,7 +152,7 @@ def test_other_actions_that_cost_less_are_found(priced: Path) -> None:
             task_planner=Wasteful(*steps), improve=improve,
         )  # fmt: skip
         assert result.plan is not None
-        assert tk.validate_plan(result.plan, domain=priced, semantics="blocks").is_ok
+        assert tk.validate_plan(result.plan, domain=priced, semantics="blocks").is_valid
         return result.plan.cost
 
     assert cost(0) == 6.0
@@ -171,7 +171,7 @@ def test_costs_are_those_of_the_domain(priced: Path, tmp_path: Path) -> None:
     assert [step.get("cost") for step in document["steps"]] == [None, 5.0, None, None]
     loaded = plan_from_dict(document)
     assert loaded.cost == 8.0
-    assert tk.validate_plan(loaded, domain=priced, semantics="blocks").is_ok
+    assert tk.validate_plan(loaded, domain=priced, semantics="blocks").is_valid
     document["steps"][0]["cost"] = 2.0
     report = tk.validate_plan(plan_from_dict(document), domain=priced, semantics="blocks")
     assert report.problems == ("(pick-up a table__0__0) costs 1, not 2",)
@@ -208,7 +208,7 @@ def test_costs_that_a_problem_file_gives_are_checked(tmp_path: Path) -> None:
     document = json.loads(json.dumps(plan_to_dict(result.plan)))
     assert document["values"] == [{"of": ["weight", "a"], "is": 3.0}, {"of": ["weight", "b"], "is": 7.0}]
     assert plan_to_dict(plan_from_dict(document)) == document
-    assert tk.validate_plan(plan_from_dict(document), domain=domain, semantics="blocks").is_ok
+    assert tk.validate_plan(plan_from_dict(document), domain=domain, semantics="blocks").is_valid
     document["values"][0]["is"] = 4.0
     report = tk.validate_plan(plan_from_dict(document), domain=domain, semantics="blocks")
     assert report.problems == ("(pick-up a table__0__0) costs 4, not 3", "(stack a b) costs 4, not 3")
@@ -226,4 +226,4 @@ def test_a_plan_whose_problem_counts_actions_is_checked_so(priced: Path, tmp_pat
     assert result.plan is not None, result.explanation
     document = plan_to_dict(result.plan)
     assert document["metric"] == "length"
-    assert tk.validate_plan(plan_from_dict(document), domain=priced, semantics="blocks").is_ok
+    assert tk.validate_plan(plan_from_dict(document), domain=priced, semantics="blocks").is_valid

@@ -58,9 +58,9 @@ def test_a_mesh_is_picked_and_placed(shape: Shape) -> None:
     result = tk.plan(scene_with(shape, face=upright(shape)), domain="kitchen", goal="(on thing tray)")
     assert result.plan is not None, result.explanation
     report = tk.validate_plan(result.plan)
-    assert report.is_ok, report.problems
+    assert report.is_valid, report.problems
     played = simulate(result.plan)
-    assert played.is_ok, played
+    assert played.is_successful, played
     assert result.plan.steps[-1].scene.parent("thing") == "tray"
 
 
@@ -70,7 +70,7 @@ def test_a_mesh_taken_for_what_it_is_is_picked_and_placed() -> None:
     result = tk.plan(scene, domain="kitchen", goal="(on thing tray)")
     assert result.plan is not None, result.explanation
     report = tk.validate_plan(result.plan)
-    assert report.is_ok, report.problems
+    assert report.is_valid, report.problems
 
 
 def test_equal_seeds_give_equal_plans_of_meshes(tmp_path: Path) -> None:
@@ -129,8 +129,8 @@ def test_a_cup_carries_a_mesh_by_a_flat_place() -> None:
     result = tk.plan(scene, domain="kitchen", goal="(on thing tray)", robot="ur5")
     assert result.plan is not None, result.explanation
     assert "on flat place" in result.plan.steps[0].choice
-    assert tk.validate_plan(result.plan).is_ok
-    assert simulate(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
+    assert simulate(result.plan).is_successful
 
 
 def test_a_sampler_may_know_what_the_proof_does_not() -> None:

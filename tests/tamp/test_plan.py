@@ -34,7 +34,7 @@ def solved(scene: SceneGraph, goal: str, **options: Any) -> Plan:
     result = solve(scene, goal, **options)
     assert result.plan is not None, result.explanation
     report = tk.validate_plan(result.plan)
-    assert report.is_ok, report.problems
+    assert report.is_valid, report.problems
     return result.plan
 
 
@@ -55,7 +55,7 @@ def test_a_plan_reaches_the_goal_and_leaves_the_scene_alone() -> None:
     assert scene == copy
     assert result.explanation == "Found 2 actions with their motions for (on a b), after 1 task plan."
     assert [str(action) for action in result.plan.actions] == ["(pick-up a table__0__0)", "(stack a b)"]
-    assert tk.validate_plan(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
 
 
 def test_the_steps_of_a_pick_and_a_place() -> None:
@@ -77,7 +77,7 @@ def test_a_goal_that_holds_already_needs_no_actions() -> None:
     assert result.plan is not None
     assert result.plan.steps == ()
     assert result.plan.final_scene is result.plan.scene
-    assert tk.validate_plan(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
     assert "holds already, so the plan is empty" in result.explanation
 
 
@@ -103,7 +103,7 @@ def test_the_panda_takes_a_tower_apart() -> None:
     )  # fmt: skip
     result = tk.plan(scene, goal=SUSSMAN)
     assert result.plan is not None
-    assert tk.validate_plan(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
     assert len(result.plan.steps) == 6
 
 
@@ -131,7 +131,7 @@ def test_another_action_is_found_where_the_first_cannot_be_done() -> None:
     scene = with_box(scene, "lid", (-0.25, -0.25, 0.16), (0.25, 0.04, 0.17))
     result = solve(scene, "(on b c)")
     assert result.plan is not None
-    assert tk.validate_plan(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
     assert result.statistics.skeletons > 1
     assert any("lid" in cause for _, cause, _ in result.statistics.failures)
 
@@ -327,7 +327,7 @@ def test_a_problem_file_gives_the_goal(tmp_path: Path, init: str) -> None:
     result = from_file(tmp_path, PROBLEM.replace("(ontable a table__0__0) (handempty)", init))
     assert result.plan is not None
     assert result.plan.goal == "(on a b)"
-    assert tk.validate_plan(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ HOPELESS = PlanningOptions(seed=9, max_iterations=1, motion_planner=Lost())
 def bytes_of(result: PortfolioResult, path: Path) -> bytes:
     """Return the file of a plan that passes its check."""
     assert result.plan is not None, result.explanation
-    assert tk.validate_plan(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
     tk.save_plan(result.plan, path)
     return path.read_bytes()
 
@@ -146,7 +146,7 @@ def test_domains_built_in_python_travel_too() -> None:
     """The words and the class of the meaning reach the workers; the plan is that of one process."""
     domain = PythonDomain(load_domain(tk.data_path("domains/blocks") / "domain.pddl"), Meaning)
     plans = [portfolio([0, 1], processes=processes, domain=domain).plan for processes in (1, 2)]
-    assert all(plan is not None and tk.validate_plan(plan, domain=domain).is_ok for plan in plans)
+    assert all(plan is not None and tk.validate_plan(plan, domain=domain).is_valid for plan in plans)
     assert plan_to_dict(plans[0]) == plan_to_dict(plans[1])
 
 

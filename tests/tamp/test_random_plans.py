@@ -55,7 +55,7 @@ def check(plan: Plan | None) -> None:
     """Prove that there is a plan and that it holds, in words and in motion."""
     assert plan is not None
     report = tk.validate_plan(plan)
-    assert report.is_ok, report.problems
+    assert report.is_valid, report.problems
 
 
 @settings(max_examples=scaled_examples(0.2), suppress_health_check=[HealthCheck.too_slow])

@@ -277,7 +277,7 @@ def test_few_constraints_are_enough_where_neighbours_are_in_the_way() -> None:
         scene = with_block(scene, f"other{number}", [0.3, -0.3 + 0.2 * number, BLOCK / 2])
     result = tk.plan(scene, goal="(on b other0)", robot=GANTRY)
     assert result.plan is not None, result.explanation
-    assert tk.validate_plan(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
     assert result.statistics.skeletons <= 12
     assert result.statistics.constraints == result.statistics.skeletons - 1
 

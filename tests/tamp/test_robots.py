@@ -45,7 +45,7 @@ def test_the_vacuum_loses_what_is_too_heavy() -> None:
     assert plan is not None
     heavy = plan.scene.set_inertia("a", tk.Inertia(5.0, matrix=5.0 * 0.05**2 / 6.0 * np.eye(3)))
     report = tk.simulate(replace(plan, scene=heavy))
-    assert not report.is_ok
+    assert not report.is_successful
     assert any("the cup lost 'a': it " in str(remark) for remark in report.remarks)
 
 
@@ -56,5 +56,5 @@ def test_the_vacuum_does_not_hold_what_is_not_there() -> None:
     assert plan is not None
     moved = plan.scene.set_pose("a", tk.Pose([0.03, 0.0, 0.0]) @ plan.scene.local_pose("a"))
     report = tk.simulate(replace(plan, scene=moved))
-    assert not report.is_ok
+    assert not report.is_successful
     assert any("the cup does not seal on 'a'" in str(remark) for remark in report.remarks)

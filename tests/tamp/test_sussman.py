@@ -18,9 +18,9 @@ def play(result: PlanResult) -> None:
     assert result.plan is not None, result.explanation
     assert result.plan.goal.startswith("(and (on ")
     checked = tk.validate_plan(result.plan)
-    assert checked.is_ok, checked.problems
+    assert checked.is_valid, checked.problems
     report = tk.simulate(result.plan)
-    assert report.is_ok, report.remarks
+    assert report.is_successful, report.remarks
 
 
 def test_scenes_of_ours() -> None:

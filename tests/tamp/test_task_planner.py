@@ -39,5 +39,5 @@ def test_the_task_planner_can_be_chosen() -> None:
     result = tk.plan(scene, goal="(and (clear b) (handempty))", robot=GANTRY, task_planner=planner)
     assert result.plan is not None, result.explanation
     assert list(result.plan.actions) == steps
-    assert tk.validate_plan(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
     assert len(planner.searched) == 1

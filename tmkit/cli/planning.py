@@ -84,7 +84,7 @@ def demo(
     write_json(folder / "report.json", report.to_dict())
     tell(f"Simulated: {report!r}")
     tell(f"Pictures: {folder / 'demo.png'} and {folder / 'demo.gif'}; plan: {folder / 'plan.json'}")
-    ok = checked.is_ok and report.is_ok
+    ok = checked.is_valid and report.is_successful
     if as_json:
         print_json(
             {
@@ -246,7 +246,7 @@ def check(
         for assumption in report.assumptions:
             say(f"  not checked: {assumption}")
         say(f"{path}: {report.actions} actions, {report.configurations} configurations: {_verdict(report)}")
-    if not report.is_ok:
+    if not report.is_valid:
         raise typer.Exit(ExitCode.NO)
 
 
@@ -303,7 +303,7 @@ def simulate(
         for remark in result.remarks:
             say(f"  {remark}")
         say(repr(result))
-    if not result.is_ok:
+    if not result.is_successful:
         raise typer.Exit(ExitCode.NO)
 
 
@@ -378,6 +378,6 @@ def _simulate(plan: Plan, *, gui: bool, record: Path | None, picture: Path | Non
 
 
 def _verdict(report: ValidationReport) -> str:
-    if report.is_ok:
+    if report.is_valid:
         return "the plan holds"
     return f"{len(report.problems)} problem{'s' if len(report.problems) > 1 else ''}"

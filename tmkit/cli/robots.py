@@ -110,7 +110,7 @@ def check(
         if write_scene is not None:
             write_json_scene(scene, write_scene)
     lines, missing = (inferred.inferred, inferred.missing) if inferred is not None else ((), "")
-    if trial and arm is not None and report.is_ok and not missing:
+    if trial and arm is not None and report.is_valid and not missing:
         with progress("planning a trial pick"):
             tried = trial_pick(scene, arm, seed=seed)
         missing = f"the trial pick of a cube of 4 cm failed: {tried.reason}" if tried.reason else ""
@@ -120,10 +120,10 @@ def check(
             _draw_trial(tried, arm, trial_picture)
     if as_json:
         answer = {"robot": None if arm is None else arm.to_dict(), "inferred": list(lines), "missing": missing}
-        print_json({**report.to_dict(), "ok": report.is_ok and not missing, **answer})
+        print_json({**report.to_dict(), "ok": report.is_valid and not missing, **answer})
     else:
         _print(report, arm, lines, missing)
-    if not report.is_ok or missing:
+    if not report.is_valid or missing:
         raise typer.Exit(ExitCode.NO)
 
 

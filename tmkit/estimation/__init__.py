@@ -20,6 +20,7 @@ from tmkit.estimation.pose_graph import (
 )
 
 if TYPE_CHECKING:
+    from tmkit._support.results import ConvergenceStatus, GateStatus
     from tmkit.estimation.compliance import (
         ComplianceModel,
         Deflection,
@@ -38,10 +39,12 @@ else:
 __all__ = [
     "ByTag",
     "ComplianceModel",
+    "ConvergenceStatus",
     "Deflection",
     "Estimate",
     "Fused",
     "GateResult",
+    "GateStatus",
     "Latest",
     "LinearCompliance",
     "MinCovariance",

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import NoiseSource, SceneGraph
+from tmkit._support.results import ConvergenceStatus, Result
 from tmkit.errors import SceneError
 from tmkit.estimation.observations import Observation, Observations
 from tmkit.graph import common_ancestor
@@ -83,7 +84,7 @@ class PoseGraph:
 
 
 @dataclass(frozen=True, eq=False)
-class PoseGraphSolution:
+class PoseGraphSolution(Result):
     """The most probable poses of a pose graph.
 
     Attributes:
@@ -101,6 +102,11 @@ class PoseGraphSolution:
     cost: float
     iterations: int
     is_converged: bool
+
+    @property
+    def status(self) -> ConvergenceStatus:
+        """Whether the iterations converged."""
+        return ConvergenceStatus.CONVERGED if self.is_converged else ConvergenceStatus.ITERATION_LIMIT
 
     def pose(self, frame: str) -> GaussianPose:
         """Return root_from_frame of a variable with its marginal covariance.

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tmkit._core import EdgeNoise, Measurement, SceneGraph
+from tmkit._support.results import GateStatus, Result
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.estimation.observations import Observation, Observations
 from tmkit.estimation.resolution_policies import Estimate, ResolutionPolicy
@@ -33,7 +34,7 @@ _DIGITS = 9  # of squared distances that are compared: what differs by rounding 
 
 
 @dataclass(frozen=True)
-class GateResult:
+class GateResult(Result):
     """The gate result of an estimate.
 
     Attributes:
@@ -50,6 +51,11 @@ class GateResult:
     is_used: bool
     squared_distance: float
     threshold: float
+
+    @property
+    def status(self) -> GateStatus:
+        """Whether the estimate is accepted."""
+        return GateStatus.ACCEPTED if self.is_accepted else GateStatus.REJECTED
 
     def __str__(self) -> str:
         if self.is_accepted:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
+    from tmkit._support.results import ValidationStatus
     from tmkit.formats.conversion import convert_scene
     from tmkit.formats.goal_scenes import GoalScene, load_goal_scene
     from tmkit.formats.json.scene import scene_from_dict, scene_to_dict, write_json_scene
@@ -47,6 +48,7 @@ __all__ = [
     "TmpMotion",
     "TmpReparent",
     "UrdfText",
+    "ValidationStatus",
     "Waypoint",
     "check_scene",
     "convert_scene",

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import CollisionWorld, PathResult, PathStatus, RecheckResult, recheck_path, search_path
+from tmkit._support.results import Result
 from tmkit.errors import ConfigurationError
 from tmkit.spatial.plain import plain_numbers
 
@@ -133,7 +134,7 @@ class PathQuery:
 
 
 @dataclass(frozen=True, eq=False)
-class FoundPath:
+class FoundPath(Result):
     """The answer of a motion planner, with the names that the core's own :class:`~tmkit.motion.PathResult` has.
 
     Attributes:
@@ -149,6 +150,9 @@ class FoundPath:
     blocking_pairs: tuple[tuple[str, str, int], ...] = ()
     pair: tuple[str, str] | None = None
     joint: str | None = None
+
+    def __repr__(self) -> str:
+        return f"FoundPath({self.status.name}, {len(self.path)} configurations)"
 
 
 PathAnswer = PathResult | FoundPath

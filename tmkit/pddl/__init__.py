@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
+    from tmkit._support.results import ValidationStatus
     from tmkit.pddl.building import make_action, make_axiom, make_domain, make_parameters, make_predicate
     from tmkit.pddl.evaluation import Interpretation, in_words
     from tmkit.pddl.formulas import (
@@ -87,6 +88,7 @@ __all__ = [
     "StateDifference",
     "TaskPlanValidation",
     "Type",
+    "ValidationStatus",
     "When",
     "domain_to_pddl",
     "free_variables",

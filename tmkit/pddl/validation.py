@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
+from tmkit._support.results import Result, ValidationStatus
 from tmkit.errors import TaskError
 from tmkit.pddl.evaluation import Interpretation, in_words
 from tmkit.pddl.formulas import Formula
@@ -21,7 +23,7 @@ __all__ = ["TaskPlanValidation", "validate_task_plan"]
 
 
 @dataclass(frozen=True)
-class TaskPlanValidation:
+class TaskPlanValidation(Result):
     """What came of executing a plan.
 
     Attributes:
@@ -45,8 +47,24 @@ class TaskPlanValidation:
     cost: float
     costs: tuple[float, ...] = ()
 
+    @property
+    def status(self) -> ValidationStatus:
+        """Whether the plan is valid."""
+        return ValidationStatus.of(self.is_valid)
+
     def __bool__(self) -> bool:
+        """Return whether the plan is valid."""
         return self.is_valid
+
+    def __repr__(self) -> str:
+        reason = f", {self.message}" if self.message else ""
+        return f"TaskPlanValidation({self.status.value}, {len(self.steps)} steps, cost {self.cost:g}{reason})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the validation without its states as plain values."""
+        values = super().to_dict()
+        del values["states"]
+        return values
 
     @property
     def final_state(self) -> State:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
+    from tmkit._support.results import ValidationStatus
     from tmkit.robots.chains import JointChain
     from tmkit.robots.guess_manipulator import guess_manipulator, write_manipulator
     from tmkit.robots.infer_arm import InferredArm, infer_arm
@@ -34,6 +35,7 @@ __all__ = [
     "Reach",
     "RobotReport",
     "Robots",
+    "ValidationStatus",
     "check_robot",
     "find_manipulator",
     "find_manipulators",

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._core import CollisionWorld, InverseKinematicsStatus, inverse_kinematics
+from tmkit._support.results import Result, ValidationStatus
 from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph
 from tmkit.robots.chains import JointChain, joint_chains, random_configurations
@@ -60,7 +61,7 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True)
-class RobotReport:
+class RobotReport(Result):
     """What a robot is like.
 
     Attributes:
@@ -86,12 +87,17 @@ class RobotReport:
     reach: Reach | None
 
     @property
-    def is_ok(self) -> bool:
-        """Whether nothing keeps the robot from planning."""
+    def status(self) -> ValidationStatus:
+        """Whether planning with the robot is possible."""
+        return ValidationStatus.of(not self.problems)
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether planning with the robot is possible."""
         return not self.problems
 
     def __repr__(self) -> str:
-        verdict = "ok" if self.is_ok else f"{len(self.problems)} problems"
+        verdict = "ok" if self.is_valid else f"{len(self.problems)} problems"
         reached = f", {self.reach.solved} of {self.reach.poses} poses reached" if self.reach else ""
         return f"RobotReport({verdict}, {self.colliding} of {self.samples} configurations collide{reached})"
 
@@ -100,7 +106,7 @@ class RobotReport:
         values = asdict(self)
         for row in values["joints"]:
             row.update({key: row[key] if math.isfinite(row[key]) else None for key in ("lower", "upper", "velocity")})
-        return {"ok": self.is_ok, **values}
+        return {"status": self.status.value, "ok": self.is_valid, **values}
 
 
 def check_robot(

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from tmkit.simulation.failure_picture import draw_failure
     from tmkit.simulation.progress import SimulationProgress
     from tmkit.simulation.recording import Film, write_picture
-    from tmkit.simulation.report import JointError, ObjectError, SimulationNote, SimulationReport, Slip
+    from tmkit.simulation.report import (
+        JointError,
+        ObjectError,
+        SimulationNote,
+        SimulationReport,
+        SimulationStatus,
+        Slip,
+    )
     from tmkit.simulation.settings import PhysicsSettings
     from tmkit.simulation.swept_picture import draw_swept_volume
     from tmkit.simulation.world import Simulation
@@ -34,6 +41,7 @@ __all__ = [
     "SimulationNote",
     "SimulationProgress",
     "SimulationReport",
+    "SimulationStatus",
     "Slip",
     "draw_failure",
     "draw_swept_volume",

@@ -2,7 +2,7 @@
 
 Holding a :class:`SimulationReport` means that a plan was executed to its end under physics. Every number compares what
 happened with what the plan says; every remark says in words where and why they differ. A plan that fails in physics is
-an expected outcome, not an error, so it is a report whose ``is_ok`` is false.
+an expected outcome, not an error, so it is a report whose ``is_successful`` is false.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
-__all__ = ["JointError", "ObjectError", "SimulationNote", "SimulationReport", "Slip"]
+from tmkit._support.results import Result, plain_values
+
+__all__ = ["JointError", "ObjectError", "SimulationNote", "SimulationReport", "SimulationStatus", "Slip"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +94,15 @@ class SimulationNote:
         return f"step {self.step}: {self.text}" if self.step else f"before the plan: {self.text}"
 
 
+class SimulationStatus(StrEnum):
+    """Outcome of a simulation."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class SimulationReport:
+class SimulationReport(Result):
     """The outcome of playing a plan under physics.
 
     Attributes:
@@ -119,7 +129,12 @@ class SimulationReport:
     rotation_tolerance: float
 
     @property
-    def is_ok(self) -> bool:
+    def status(self) -> SimulationStatus:
+        """Whether every object, drawer and door ended where the plan puts it."""
+        return SimulationStatus.FAILED if self.missed else SimulationStatus.SUCCEEDED
+
+    @property
+    def is_successful(self) -> bool:
         """Whether every object, drawer and door ended where the plan puts it, within the tolerances."""
         return not self.missed
 
@@ -149,7 +164,7 @@ class SimulationReport:
         return max((error.rotation for error in self.errors.values()), default=0.0)
 
     def __repr__(self) -> str:
-        outcome = "ok" if self.is_ok else f"missed: {', '.join(self.missed)}"
+        outcome = "ok" if self.is_successful else f"missed: {', '.join(self.missed)}"
         worst = ObjectError(self.worst_position, self.worst_rotation)
         return (
             f"SimulationReport({outcome}; {self.steps} steps, {len(self.errors)} objects, worst {worst}, "
@@ -158,8 +173,9 @@ class SimulationReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values in SI units, which :func:`json.dumps` takes."""
-        return {
-            "ok": self.is_ok,
+        values = {
+            "status": self.status.value,
+            "ok": self.is_successful,
             "errors": {
                 name: {"position": error.position, "rotation": error.rotation} for name, error in self.errors.items()
             },
@@ -183,3 +199,5 @@ class SimulationReport:
             "position_tolerance": self.position_tolerance,
             "rotation_tolerance": self.rotation_tolerance,
         }
+        plain: dict[str, Any] = plain_values(values)
+        return plain

@@ -26,6 +26,7 @@ from tmkit._core import (
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
+    from tmkit._support.results import ConvergenceStatus, GateStatus
     from tmkit.spatial.conditioning import ConditionedChain, condition
     from tmkit.spatial.consistency import (
         ConfidenceEllipsoid,
@@ -74,8 +75,10 @@ __all__ = [
     "BearingMeasurement",
     "ConditionedChain",
     "ConfidenceEllipsoid",
+    "ConvergenceStatus",
     "Fusion",
     "Gate",
+    "GateStatus",
     "GaussianPose",
     "GaussianTwist",
     "JointGaussianPose",

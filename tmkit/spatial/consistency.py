@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import GaussianPose, Pose
+from tmkit._support.results import GateStatus, Result
 from tmkit.errors import SceneError
 from tmkit.spatial.covariances import checked_covariance
 from tmkit.spatial.measurement import MeasurementModel
@@ -109,7 +110,7 @@ def pose_distance(estimate: GaussianPose, pose: Pose | GaussianPose) -> tuple[fl
 
 
 @dataclass(frozen=True)
-class Gate:
+class Gate(Result):
     """Whether a measurement is believable.
 
     Attributes:
@@ -123,6 +124,11 @@ class Gate:
     squared_distance: float
     threshold: float
     degrees: int
+
+    @property
+    def status(self) -> GateStatus:
+        """Whether the measurement is accepted."""
+        return GateStatus.ACCEPTED if self.is_accepted else GateStatus.REJECTED
 
 
 def gate(pose: GaussianPose, measurement: MeasurementModel, *, probability: float = 0.997) -> Gate:

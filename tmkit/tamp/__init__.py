@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
+    from tmkit._support.results import ValidationStatus
     from tmkit.tamp.diagnosis.diagnosis import (
         ActionDiagnosis,
         BlockingBody,
@@ -101,6 +102,7 @@ __all__ = [
     "SuggestionKind",
     "ValidationProgress",
     "ValidationReport",
+    "ValidationStatus",
     "angle_within",
     "clearance_at_least",
     "clears_along",

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._support.job_pool import first_in_order
+from tmkit._support.results import Result
 from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph
 from tmkit.plans.class_changes import with_class_changes
@@ -37,7 +38,7 @@ __all__ = ["PortfolioResult", "plan_portfolio"]
 
 
 @dataclass(frozen=True, eq=False)
-class PortfolioResult:
+class PortfolioResult(Result):
     """The answer of a portfolio.
 
     Attributes:

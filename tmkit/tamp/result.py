@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tmkit._support.results import Result
 from tmkit.plans.values import Plan
 from tmkit.tamp.diagnosis.diagnosis import Diagnosis, PlanStatus
 
@@ -47,7 +48,7 @@ class PlanStatistics:
 
 
 @dataclass(frozen=True, eq=False)
-class PlanResult:
+class PlanResult(Result):
     """The answer of the planner.
 
     Attributes:
@@ -88,4 +89,4 @@ class PlanResult:
         }
 
     def __repr__(self) -> str:
-        return f"PlanResult({self.status.value}{f', {len(self.plan.steps)} steps' if self.plan else ''})"
+        return f"PlanResult({self.status.value}{f', {len(self.plan.steps)} steps' if self.plan is not None else ''})"

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Protocol, Self, TypeVar, runtime_checkable
 
+from tmkit._support.results import Result
 from tmkit.pddl.formulas import Fact
 from tmkit.pddl.model import Problem
 from tmkit.pddl.schemas import GroundAction
@@ -66,7 +67,7 @@ class TaskPlanStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskPlanResult:
+class TaskPlanResult(Result):
     """The answer of a task planner.
 
     Attributes:
@@ -87,6 +88,10 @@ class TaskPlanResult:
     def is_solved(self) -> bool:
         """Whether there is a plan."""
         return self.status is TaskPlanStatus.SOLVED
+
+    def __repr__(self) -> str:
+        found = f", {len(self.steps)} steps, cost {self.cost:g}" if self.is_solved else ""
+        return f"TaskPlanResult({self.status.value}{found}, {self.statistics.expanded} states expanded)"
 
 
 class PreparedTask(Protocol):

@@ -130,10 +130,10 @@ def test_a_change_moves_nothing_and_shows_in_the_scene(plan: Plan) -> None:
 def test_the_checker_accepts_moves_and_changes(plan: Plan, domain: Path, tmp_path: Path) -> None:
     """The plan passes, from memory and from its file, and the file has the same bytes again."""
     report = tk.validate_plan(plan, domain=domain)
-    assert report.is_ok, report.problems
+    assert report.is_valid, report.problems
     tk.save_plan(plan, tmp_path / "plan.json")
     loaded = tk.load_plan(tmp_path / "plan.json")
-    assert tk.validate_plan(loaded, domain=domain).is_ok
+    assert tk.validate_plan(loaded, domain=domain).is_valid
     tk.save_plan(loaded, tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "plan.json").read_bytes()
 
@@ -141,7 +141,7 @@ def test_the_checker_accepts_moves_and_changes(plan: Plan, domain: Path, tmp_pat
 def test_the_simulator_plays_moves_and_changes(plan: Plan) -> None:
     """A step without segments takes no time, and a transfer home keeps the object in the hand."""
     report = tk.simulate(plan, grasp="constraint")
-    assert report.is_ok, report.remarks
+    assert report.is_successful, report.remarks
 
 
 def test_plans_of_the_original_keep_moves_and_changes(plan: Plan, domain: Path, tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_plans_of_the_original_keep_moves_and_changes(plan: Plan, domain: Path, 
     loaded = load_tmp_plan(tmp_path / "plan.tmp", plan.scene, domain=domain, robot=GANTRY, goal=GOAL)
     assert step_of(loaded, "wash").changes == step_of(plan, "wash").changes
     report = tk.validate_plan(loaded, domain=domain)
-    assert report.is_ok, report.problems
+    assert report.is_valid, report.problems
 
 
 def test_the_checker_refuses_other_changes(plan: Plan, domain: Path) -> None:

@@ -89,7 +89,7 @@ def test_plan_files_know_the_arms(plan: Plan, tmp_path: Path) -> None:
     loaded = tk.load_plan(tmp_path / "plan.json")
     assert loaded.robots == plan.robots
     assert [kinds(step.segments) for step in loaded.steps] == [kinds(step.segments) for step in plan.steps]
-    assert tk.validate_plan(loaded).is_ok
+    assert tk.validate_plan(loaded).is_valid
     tk.save_plan(plan, tmp_path / "plan.tmp")
     read = load_tmp_plan(tmp_path / "plan.tmp", plan.scene, domain="handover", robot=ARMS, goal=GOAL)
     assert [kinds(step.segments) for step in read.steps] == [kinds(step.segments) for step in plan.steps]

@@ -92,7 +92,7 @@ def test_files_keep_operations(plan: Plan, tmp_path: Path) -> None:
     tk.save_plan(plan, tmp_path / "plan.json")
     loaded = tk.load_plan(tmp_path / "plan.json")
     assert plan_to_dict(loaded) == plan_to_dict(plan)
-    assert tk.validate_plan(loaded).is_ok
+    assert tk.validate_plan(loaded).is_valid
 
 
 def edited(plan: Plan, index: int, **changes: object) -> Plan:
@@ -203,7 +203,7 @@ def test_a_door_turns() -> None:
     assert plan is not None
     assert tk.validate_plan(plan).problems == ()
     report = tk.simulate(plan)
-    assert report.is_ok
+    assert report.is_successful
     assert report.joints["hinge"].planned == pytest.approx(0.8)
     assert report.joints["hinge"].error < np.radians(1.0)
 
@@ -220,7 +220,7 @@ def test_the_original_format_has_no_word_for_it(plan: Plan, tmp_path: Path) -> N
 def test_the_drawer_is_played(plan: Plan) -> None:
     """Fingers pull the drawer open and push it shut by friction; block and drawer end within 5 mm."""
     report = tk.simulate(plan)
-    assert report.is_ok
+    assert report.is_successful
     assert report.worst_position < 0.005
     assert list(report.joints) == [SLIDE]
     assert report.joints[SLIDE].error < 0.005

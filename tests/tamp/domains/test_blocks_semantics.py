@@ -78,7 +78,7 @@ def test_words_of_pddl_may_be_names(name: str) -> None:
     result = tk.plan(blocks_scene({name: (0, 0), "b": (1, 1)}, table=0.4), goal=f"(on {name} b)", robot=GANTRY)
     assert result.is_solved
     assert result.plan is not None
-    assert tk.validate_plan(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
 
 
 def test_two_blocks_of_one_name_are_refused(domain: PlanningDomain) -> None:

@@ -135,7 +135,7 @@ def test_towers_need_one_look_a_block() -> None:
     assert sorted(looks(plan)) == ["a", "b", "c"]
     assert tk.validate_plan(plan).problems == ()
     lonely = Plan(**{**vars(plan), "steps": plan.steps[1:]})
-    assert not tk.validate_plan(lonely).is_ok
+    assert not tk.validate_plan(lonely).is_valid
 
 
 def test_a_camera_on_the_hand_is_brought_to_views() -> None:

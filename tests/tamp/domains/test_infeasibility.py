@@ -68,7 +68,7 @@ def test_two_blocks_on_a_shelf_for_two_are_planned() -> None:
     """The argument lets pass what just fits."""
     result = plan_in(shelf([(0.1, 0.1)] * 2, (0.21, 0.105)), on_shelf(2))
     assert result.plan is not None, result.explanation
-    assert tk.validate_plan(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
 
 
 def test_what_is_longer_than_its_region_is_refused() -> None:

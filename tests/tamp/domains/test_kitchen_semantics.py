@@ -158,7 +158,7 @@ def test_marked_areas_are_regions_within_regions() -> None:
             assert f"(on b0 {region})" in facts_of(resting)
     result = tk.plan(scene, domain="kitchen", goal="(and (on b0 hot) (athome))", robot=ROBOT)
     assert result.plan is not None, result.explanation
-    assert tk.validate_plan(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
     assert tk.plan(placed(scene, "b0", "stove", 0.0, 0.06), domain="kitchen", goal="(on b0 hot)", robot=ROBOT).is_solved
     floating = scene.add_frame("nowhere", "world", classes=["region"], shapes=scene.shapes("hot"))
     with pytest.raises(SceneError, match="'nowhere' has no collision shape, and no ancestor that has one"):
@@ -181,13 +181,13 @@ def test_kitchen_plans_are_found_checked_and_played(blocks: int, goal: str) -> N
     scene = kitchen(blocks)
     result = tk.plan(scene, domain="kitchen", goal=goal, robot=ROBOT)
     assert result.plan is not None, result.explanation
-    assert tk.validate_plan(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
     final = result.plan.final_scene
     assert all(final.parent(name) == "stove" for name in block_names(blocks))
     np.testing.assert_allclose(result.plan.final_q, ARM.ready_configuration(final), atol=1e-9)
     assert ("cooked" in final.classes("b0")) == ("cooked" in goal)
     report = tk.simulate(result.plan)
-    assert report.is_ok, report.remarks
+    assert report.is_successful, report.remarks
     assert max(error.position for error in report.errors.values()) < 0.005
 
 
@@ -196,7 +196,7 @@ def test_a_full_stove() -> None:
     angles = [90, -90, 70, -70, 110, -110, 50, -50, 130, -130, 33, -33]
     result = tk.plan(kitchen(12, angles=angles), domain="kitchen", goal=stove_goal(12), robot=ROBOT)
     assert result.plan is not None, result.explanation
-    assert tk.validate_plan(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
 
 
 def test_places_of_which_the_domain_has_no_words_are_left_out() -> None:
@@ -217,7 +217,7 @@ def test_what_fills_a_region_is_put_aside() -> None:
     scene = scene.reparent("b1", "shelf", pose=Pose([0.0, 0.0, 0.11]))
     result = tk.plan(scene, domain="kitchen", goal="(and (on b0 shelf) (athome))", robot=ROBOT)
     assert result.plan is not None, result.explanation
-    assert tk.validate_plan(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
     assert [str(action) for action in result.plan.actions] == [
         "(pick b1 shelf)", "(place b1 floor)", "(pick b0 floor)", "(place b0 shelf)", "(move-home)",
     ]  # fmt: skip
@@ -240,7 +240,7 @@ def test_problem_files_fit_their_scene(problem: str) -> None:
     path = tk.data_path("domains/kitchen/problems") / f"{problem}.pddl"
     result = tk.plan(scene, domain="kitchen", goal=path, robot=ROBOT)
     assert result.plan is not None, result.explanation
-    assert tk.validate_plan(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
 
 
 def test_the_file_of_four_blocks_is_the_generated_kitchen() -> None:

@@ -54,7 +54,7 @@ def test_a_domain_of_ones_own() -> None:
     assert result.plan is not None, result.explanation
     assert result.plan.final_scene.parent("a") == "shelf"
     assert result.plan.domain == "spots"
-    assert tk.validate_plan(result.plan, domain=DOMAINS / "spots").is_ok
+    assert tk.validate_plan(result.plan, domain=DOMAINS / "spots").is_valid
 
 
 def test_a_check_needs_the_folder_of_ones_own_domain(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_plan_of_ones_own_domain_is_read_with_it(tmp_path: Path) -> None:
     tk.save_plan(plan, tmp_path / "plan.json")
     read = tk.load_plan(tmp_path / "plan.json")
     check_plan_domain(read, tmp_path / "plan.json", DOMAINS / "spots", None)
-    assert tk.validate_plan(read, domain=DOMAINS / "spots").is_ok
+    assert tk.validate_plan(read, domain=DOMAINS / "spots").is_valid
     tk.save_plan(read, tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "plan.json").read_bytes()
     changed = folder(tmp_path / "spots", semantics=SEMANTICS + "\n# changed\n")
@@ -122,7 +122,7 @@ def test_a_domain_in_the_working_folder_has_a_name(monkeypatch: pytest.MonkeyPat
     assert plan is not None
     assert plan.domain == "spots"
     tk.save_plan(plan, tmp_path / "plan.json")
-    assert tk.validate_plan(tk.load_plan(tmp_path / "plan.json"), domain=Path(".")).is_ok
+    assert tk.validate_plan(tk.load_plan(tmp_path / "plan.json"), domain=Path(".")).is_valid
 
 
 def test_semantics_that_contradict_their_pddl_are_named() -> None:
@@ -260,7 +260,7 @@ def test_a_pddl_file_with_the_semantics_of_another_domain(tmp_path: Path) -> Non
     assert (result.plan.domain, result.plan.semantics) == ("words.pddl", "blocks")
     tk.save_plan(result.plan, tmp_path / "plan.json")
     (tmp_path / "words.pddl").unlink()
-    assert tk.validate_plan(tk.load_plan(tmp_path / "plan.json")).is_ok
+    assert tk.validate_plan(tk.load_plan(tmp_path / "plan.json")).is_valid
 
 
 def test_semantics_may_be_a_file_or_a_folder(tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ def test_semantics_may_be_a_file_or_a_folder(tmp_path: Path) -> None:
         assert plan.domain == "spots"
         with pytest.raises(MissingFileError, match=r"semantics '.*' are none of ours: say in which folder they lie"):
             tk.validate_plan(plan)
-        assert tk.validate_plan(plan, semantics=semantics).is_ok
+        assert tk.validate_plan(plan, semantics=semantics).is_valid
 
 
 @pytest.mark.parametrize(

@@ -33,12 +33,12 @@ def test_a_plan_in_a_domain_of_python_holds_and_is_read_again(tmp_path: Path) ->
     scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
     result = tk.plan(scene, domain=domain, goal="(on a b)", robot=GANTRY)
     assert result.plan is not None, result.explanation
-    assert tk.validate_plan(result.plan, domain=domain).is_ok
+    assert tk.validate_plan(result.plan, domain=domain).is_valid
     tk.save_plan(result.plan, tmp_path / "plan.json")
     plan = tk.load_plan(tmp_path / "plan.json")
     assert plan.domain == "built"
     assert "(:action stack" in plan.domain_pddl
-    assert tk.validate_plan(plan, domain=domain).is_ok
+    assert tk.validate_plan(plan, domain=domain).is_valid
     with pytest.raises(MissingFileError, match="'built' is none of ours"):
         tk.validate_plan(plan)
     other = PythonDomain(renamed("other"), Meaning)

@@ -50,7 +50,7 @@ def test_a_goal_that_turns_a_tower_over(tmp_path: Path, domain: PlanningDomain) 
     assert result.plan is not None, result.explanation
     assert result.plan.goal == "(and (on a b) (on b c))"
     assert [result.plan.final_scene.parent(name) for name in "ab"] == ["b", "c"]
-    assert tk.validate_plan(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
 
 
 def test_the_start_is_untouched(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_two_tables_of_one_height_are_one_place_to_put_things(domain: PlanningDo
     result = tk.plan(scene, goal="(ontable a table__1__1)", robot=GANTRY)
     assert result.plan is not None, result.explanation
     assert result.statistics.skeletons == 1
-    assert tk.validate_plan(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
     again = tk.plan(result.plan.final_scene, goal="(holding a)", robot=GANTRY)
     assert again.plan is not None, again.explanation
 
@@ -148,7 +148,7 @@ def test_blocks_side_by_side_touch_and_do_not_collide() -> None:
     scene = blocks_scene({"a": (0.25, 0), "b": (0.75, 0)})
     result = tk.plan(scene, goal="(on a b)", robot=GANTRY)
     assert result.plan is not None, result.explanation
-    assert tk.validate_plan(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
     into = scene.set_pose("b", tk.Pose(scene.local_pose("b").translation - np.array([1.5e-5, 0.0, 0.0])))
     with pytest.raises(TmkitError, match=r"'a' and 'b' by 0\.0"):
         tk.plan(into, goal="(on a b)", robot=GANTRY)
@@ -171,9 +171,9 @@ def test_a_second_arm_may_be_parked_in_the_furniture(caplog: pytest.LogCaptureFi
         for step in result.plan.steps
         for segment in step.segments
     )
-    assert tk.validate_plan(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
     report = tk.simulate(result.plan)
-    assert report.is_ok, report.remarks
+    assert report.is_successful, report.remarks
 
 
 def test_what_the_arm_can_move_may_not_overlap_at_the_start() -> None:

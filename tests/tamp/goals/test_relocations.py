@@ -36,7 +36,7 @@ def solved(scene: SceneGraph, *goals: str | ContinuousGoal, domain: str = "kitch
     result = tk.plan(scene, goal=list(goals), domain=domain, robot=GANTRY, max_iterations=6)
     assert result.plan is not None, result.explanation
     report = tk.validate_plan(result.plan)
-    assert report.is_ok, report.problems
+    assert report.is_valid, report.problems
     for goal in goals:
         assert isinstance(goal, str) or goal.fault(result.plan.final_scene, result.plan.final_q) is None
     words = load_planning_domain(domain, manipulator=GANTRY).domain
@@ -101,8 +101,8 @@ def test_a_plan_with_relocations_is_simulated() -> None:
     ]
     result = tk.plan(scene, goal=goals, domain="kitchen", max_iterations=6)
     assert result.plan is not None, result.explanation
-    assert tk.validate_plan(result.plan).is_ok
-    assert tk.simulate(result.plan).is_ok
+    assert tk.validate_plan(result.plan).is_valid
+    assert tk.simulate(result.plan).is_successful
 
 
 def test_equal_runs_give_equal_plans() -> None:

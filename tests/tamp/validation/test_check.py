@@ -58,7 +58,7 @@ def segment(document: Any, kind: str) -> Any:
 
 def says(report: ValidationReport, message: str) -> bool:
     """Tell whether a report is a refusal for a given reason."""
-    return not report.is_ok and any(message in problem for problem in report.problems)
+    return not report.is_valid and any(message in problem for problem in report.problems)
 
 
 # --- good plans -------------------------------------------------------------------------------------------------------
@@ -67,18 +67,19 @@ def says(report: ValidationReport, message: str) -> bool:
 def test_good_plans_pass(plan: Plan, tower: Plan) -> None:
     """What the planner makes passes, and the report counts what was checked."""
     report = tk.validate_plan(plan)
-    assert report.is_ok
+    assert report.is_valid
     assert bool(report)
     assert (report.actions, report.segments) == (2, 8)
     assert report.configurations > 500
     assert repr(report) == f"ValidationReport(ok, 2 actions, {report.configurations} configurations)"
     assert report.to_dict() == {
-        "ok": True, "problems": [], "actions": 2, "segments": 8, "configurations": report.configurations,
+        "status": "valid", "ok": True, "problems": [], "actions": 2, "segments": 8,
+        "configurations": report.configurations,
         "assumptions": list(report.assumptions),
     }  # fmt: skip
     assert len(report.assumptions) == 1
-    assert validate_plan(tower).is_ok
-    assert check_edited(plan).is_ok
+    assert validate_plan(tower).is_valid
+    assert check_edited(plan).is_valid
 
 
 def test_a_suction_plan_passes() -> None:
@@ -89,7 +90,7 @@ def test_a_suction_plan_passes() -> None:
     for finger in ("left_finger", "right_finger"):
         scene = scene.set_shapes(finger, [])
     robot = SUCKER.from_dict({**SUCKER.to_dict(), "tool": "cup"})
-    assert tk.validate_plan(make_plan(scene, "(on a b)", robot=robot)).is_ok
+    assert tk.validate_plan(make_plan(scene, "(on a b)", robot=robot)).is_valid
 
 
 @pytest.mark.parametrize(("gap", "ok"), [(1e-4, True), (-1e-4, False)])
@@ -103,7 +104,7 @@ def test_a_path_that_barely_passes_is_a_path(plan: Plan, gap: float, *, ok: bool
     scene = with_box(plan.scene, "post", (side, -0.5, HEIGHT - 0.45), (side + 0.01, way[:, 1].max() - 0.07, HEIGHT))
     moved = plan_to_dict(replace(plan, scene=scene))
     report = tk.validate_plan(plan_from_dict(moved))
-    assert report.is_ok is ok, report.problems
+    assert report.is_valid is ok, report.problems
     if not ok:
         assert says(report, "'hand' and 'post' collide")
 
@@ -161,7 +162,7 @@ def test_a_segment_that_is_missing(plan: Plan, kind: str) -> None:
         segments = document["steps"][KINDS.index(kind) // 4]["segments"]
         del segments[KINDS.index(kind) % 4]
 
-    assert not check_edited(plan, edit).is_ok
+    assert not check_edited(plan, edit).is_valid
 
 
 @pytest.mark.parametrize("number", range(3))
@@ -173,7 +174,7 @@ def test_segments_out_of_order(plan: Plan, step: int, number: int) -> None:
         segments = document["steps"][step]["segments"]
         segments[number], segments[number + 1] = segments[number + 1], segments[number]
 
-    assert not check_edited(plan, edit).is_ok
+    assert not check_edited(plan, edit).is_valid
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -200,7 +201,7 @@ def test_a_start_elsewhere(plan: Plan) -> None:
 @pytest.mark.parametrize("kind", ["transit", "approach", "lift", "transfer", "lower", "retreat"])
 def test_a_path_backwards(plan: Plan, kind: str) -> None:
     """A segment run backwards does not fit its neighbours."""
-    assert not check_edited(plan, lambda d: segment(d, kind)["path"].reverse()).is_ok
+    assert not check_edited(plan, lambda d: segment(d, kind)["path"].reverse()).is_valid
 
 
 @pytest.mark.parametrize("kind", ["approach", "lift", "lower", "retreat"])
@@ -215,7 +216,7 @@ def test_a_straight_segment_that_is_bent(plan: Plan, kind: str) -> None:
 
     for joint in (0, 1, 3):
         assert says(check_edited(plan, lambda d, j=joint: bend(d, j, 0.03)), "strays from the straight line")
-    assert check_edited(plan, lambda d: bend(d, 0, 0.0)).is_ok
+    assert check_edited(plan, lambda d: bend(d, 0, 0.0)).is_valid
 
 
 @pytest.mark.parametrize("kind", ["grasp", "release"])
@@ -310,7 +311,7 @@ def test_an_object_let_go_in_the_air(plan: Plan) -> None:
 def test_a_segment_of_another_kind(plan: Plan, kind: str, other: str) -> None:
     """A segment is of the kind that it is, and no other."""
     report = check_edited(plan, lambda d: segment(d, kind).update(kind=other))
-    assert report.is_ok is (kind == other)
+    assert report.is_valid is (kind == other)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -319,7 +320,7 @@ def test_another_object_handled(plan: Plan, kind: str, item: str | None) -> None
     """A segment handles the object that it handles."""
     if kind == "transit" and item is None:
         return
-    assert not check_edited(plan, lambda d: segment(d, kind).update(held=item)).is_ok
+    assert not check_edited(plan, lambda d: segment(d, kind).update(held=item)).is_valid
 
 
 @pytest.mark.parametrize("kind", ["grasp", "release"])
@@ -334,7 +335,7 @@ def test_another_parent(plan: Plan, kind: str, parent: str) -> None:
     """A grasp gives to the hand, a release takes from it."""
     if parent == "a":
         return
-    assert not check_edited(plan, lambda d: segment(d, kind)["reparent"].update(parent=parent)).is_ok
+    assert not check_edited(plan, lambda d: segment(d, kind)["reparent"].update(parent=parent)).is_valid
 
 
 @pytest.mark.parametrize("kind", ["grasp", "release"])
@@ -377,12 +378,12 @@ def test_steps_out_of_order(tower: Plan) -> None:
 @pytest.mark.parametrize("number", range(6))
 def test_a_step_that_is_missing(tower: Plan, number: int) -> None:
     """Each step is needed."""
-    assert not check_edited(tower, lambda d: d["steps"].pop(number)).is_ok
+    assert not check_edited(tower, lambda d: d["steps"].pop(number)).is_valid
 
 
 def test_a_step_said_twice(tower: Plan) -> None:
     """No step can be done twice."""
-    assert not check_edited(tower, lambda d: d["steps"].insert(1, copy.deepcopy(d["steps"][0]))).is_ok
+    assert not check_edited(tower, lambda d: d["steps"].insert(1, copy.deepcopy(d["steps"][0]))).is_valid
 
 
 @pytest.mark.parametrize(
@@ -396,7 +397,7 @@ def test_another_action(plan: Plan, action: list[str]) -> None:
 def test_another_goal(plan: Plan) -> None:
     """The goal must be reached; one that is none is an error."""
     assert says(check_edited(plan, lambda d: d.update(goal="(on b a)")), "the goal is not reached: (on b a)")
-    assert check_edited(plan, lambda d: d.update(goal="(not (on b a))")).is_ok
+    assert check_edited(plan, lambda d: d.update(goal="(not (on b a))")).is_valid
     with pytest.raises(TaskError, match="zebra"):
         check_edited(plan, lambda d: d.update(goal="(on a zebra)"))
 
@@ -429,7 +430,7 @@ def test_another_arm(plan: Plan, changes: dict[str, Any]) -> None:
         for key in ("ready", "velocity", "acceleration"):
             robot[key] = {k: v for k, v in robot[key].items() if k in robot["joints"]}
 
-    assert not check_edited(plan, edit).is_ok
+    assert not check_edited(plan, edit).is_valid
 
 
 @pytest.mark.parametrize("size", [0.003, 0.02])
@@ -441,7 +442,7 @@ def test_an_object_elsewhere_at_the_start(plan: Plan, size: float) -> None:
             frame = next(f for f in document["scene"]["frames"] if f["name"] == "a")
             frame["pose"][axis] += size
 
-        assert not check_edited(plan, edit).is_ok
+        assert not check_edited(plan, edit).is_valid
 
 
 def test_an_obstacle_that_was_not_there(plan: Plan) -> None:
@@ -478,7 +479,7 @@ def test_an_empty_plan_is_checked_at_rest() -> None:
     """A plan without steps is checked for goal, collisions and limits at the start."""
     scene = blocks_scene({"a": (0, 0)}, table=0.2)
     empty = make_plan(scene, "(handempty)")
-    assert tk.validate_plan(empty).is_ok
+    assert tk.validate_plan(empty).is_valid
     assert says(tk.validate_plan(replace(empty, goal="(holding a)")), "the goal is not reached")
     wrong = np.array(empty.q)
     wrong[0] = 0.6

@@ -63,7 +63,7 @@ def judge(segment: Segment, scene: SceneGraph, q: NDArray[np.float64]) -> int:
 
 def test_pinocchio_finds_no_collision_along_a_plan(plan: Plan) -> None:
     """Arm, hand, table and blocks, carried and standing, are free of each other all along, but for what may touch."""
-    assert tk.validate_plan(plan).is_ok
+    assert tk.validate_plan(plan).is_valid
     scene, q, count = plan.scene, plan.q, 0
     for step in plan.steps:
         for segment in step.segments:

@@ -99,7 +99,7 @@ def test_the_header_of_a_file_names_domain_arm_and_goal(tmp_path: Path) -> None:
     tk.save_plan(result.plan, path)
     read = load_tmp_plan(path, scene)
     assert (read.domain, read.robots[0].name, read.goal) == ("kitchen", "iiwa", "(holding a)")
-    assert tk.validate_plan(read).is_ok
+    assert tk.validate_plan(read).is_valid
     path.write_text(path.read_text().replace("Task Domain: kitchen", f"Task Domain: {tmp_path}"))
     with pytest.raises(PlanFileError, match="unknown action 'pick'"):  # of the domain blocks
         load_tmp_plan(path, scene)

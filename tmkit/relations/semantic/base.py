@@ -161,7 +161,8 @@ class SemanticRelation:
 
     def __repr__(self) -> str:
         notation = ", ".join(map(repr, self.coord.notation()))
-        return f"{type(self).__name__}({notation}; {type(self.representation).__name__})"
+        shown = " ".join(map(_shown, self.numbers))
+        return f"{type(self).__name__}({notation}; {type(self.representation).__name__} {shown})"
 
     @property
     def numbers(self) -> Numbers:
@@ -321,3 +322,12 @@ def cross(a: Vector, b: Vector) -> Vector:
     a0, a1, a2 = a.tolist()
     b0, b1, b2 = b.tolist()
     return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
+
+
+def _shown(numbers: Vector) -> str:
+    """Return an array to six digits; a rotation matrix as its quaternion."""
+    if numbers.shape == (3, 3):
+        matrix = np.eye(4)
+        matrix[:3, :3] = numbers
+        return f"quat_xyzw={_shown(Pose.from_matrix(matrix).as_array()[3:])}"
+    return f"[{', '.join(f'{value:.6g}' for value in numbers.ravel() + 0.0)}]"

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit._support.results import to_html
 from tmkit.graph import SceneGraph
 from tmkit.plans.failures import FailureKind
 
@@ -233,6 +234,14 @@ class Diagnosis:
     reasons: tuple[str, ...] = ()
     ended_by: SearchEnd | None = None
     limit: float | None = None
+
+    def __repr__(self) -> str:
+        counts = f"{self.skeletons} task plans, {self.attempts} attempts, {len(self.actions)} actions failed"
+        ended = f", ended by {self.ended_by.value}" if self.ended_by is not None else ""
+        return f"Diagnosis({self.iterations} iterations, {counts}, {len(self.proofs)} proofs{ended})"
+
+    def _repr_html_(self) -> str:
+        return to_html(repr(self), self.to_dict() | {"actions": [action.action for action in self.actions]})
 
     @property
     def in_the_way(self) -> tuple[BlockingBody, ...]:

@@ -10,8 +10,8 @@ Contact is exempt only where it is part of handling an object: along the straigh
 lift that follows one, the lowering that ends in a release, and the retreat that follows one (:mod:`segment_rules`
 proves that it is so).
 
-Invariants: :attr:`ValidationReport.is_ok` is true only when no problem was found; all problems are listed, not just the
-first, up to one after which the rest has no meaning.
+Invariants: :attr:`ValidationReport.is_valid` is true only when no problem was found; all problems are listed, not just
+the first, up to one after which the rest has no meaning.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from tmkit._support.argument_errors import check_argument
+from tmkit._support.results import Result, ValidationStatus
 from tmkit.errors import ConfigurationError, TmkitError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
@@ -61,7 +62,7 @@ _RELEASE_TOLERANCE = 1e-4  # metres and radians: inverse kinematics brings it so
 
 
 @dataclass(frozen=True)
-class ValidationReport:
+class ValidationReport(Result):
     """What a check found.
 
     Attributes:
@@ -80,21 +81,28 @@ class ValidationReport:
     assumptions: tuple[str, ...] = ()
 
     @property
-    def is_ok(self) -> bool:
-        """Whether the plan holds."""
+    def status(self) -> ValidationStatus:
+        """Whether the plan is valid."""
+        return ValidationStatus.of(not self.problems)
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the plan is valid."""
         return not self.problems
 
     def __bool__(self) -> bool:
-        return self.is_ok
+        """Return whether the plan is valid."""
+        return self.is_valid
 
     def __repr__(self) -> str:
-        found = "ok" if self.is_ok else f"{len(self.problems)} problem{'s' if len(self.problems) > 1 else ''}"
+        found = "ok" if self.is_valid else f"{len(self.problems)} problem{'s' if len(self.problems) > 1 else ''}"
         return f"ValidationReport({found}, {self.actions} actions, {self.configurations} configurations)"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values."""
         return {
-            "ok": self.is_ok,
+            "status": self.status.value,
+            "ok": self.is_valid,
             "problems": list(self.problems),
             "actions": self.actions,
             "segments": self.segments,

@@ -1,0 +1,163 @@
+"""What all results have in common: an enum status, no truth value, numbers in the repr, displays, plain values."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from enum import Enum
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tmkit as tk
+from tmkit._support.results import Result, ValidationStatus, plain_values, to_html
+from tmkit.formats.scene_check import check_scene
+from tmkit.motion import FoundPath, PathStatus
+from tmkit.pddl import And, Problem, State, make_domain, validate_task_plan
+from tmkit.relations import PoseCoord, SemanticPose, SemanticTwist, TwistCoord
+from tmkit.simulation import SimulationReport
+from tmkit.spatial import GaussianPose, PositionMeasurement, condition, fuse
+from tmkit.spatial.consistency import gate
+from tmkit.tamp import (
+    Diagnosis,
+    PlanningOptions,
+    PlanResult,
+    PlanStatistics,
+    PlanStatus,
+    PortfolioResult,
+    ValidationReport,
+)
+from tmkit.task_planning import TaskPlanResult, TaskPlanStatus
+
+EVIL = "<script>alert('x')</script>&\"\n\x1b[31m"
+UNSURE = GaussianPose(tk.Pose([0.1, 0.2, 0.3]), np.eye(6) * 1e-4)
+
+
+def no_plan() -> PlanResult:
+    """Return a result whose texts have names that somebody else chose."""
+    return PlanResult(PlanStatus.NO_PLAN_WITHIN_LIMITS, None, EVIL, PlanStatistics(failures=((EVIL, EVIL, 3),)))
+
+
+def empty_task() -> Problem:
+    """Return a problem whose goal holds."""
+    return Problem("p", make_domain("d", predicates=[], actions=[]), objects={}, init=State(), goal=And())
+
+
+RESULTS: list[Any] = [
+    no_plan(),
+    PortfolioResult((PlanningOptions(),), (no_plan(),)),
+    TaskPlanResult(TaskPlanStatus.LIMIT, message=EVIL),
+    check_scene(tk.SceneGraph().add_frame("cup", "world")),
+    SimulationReport({}, {}, {}, (), (), 3, math.inf, 0.01, 0.1),
+    fuse([UNSURE, UNSURE]),
+    condition([UNSURE], PositionMeasurement([0.1, 0.2, 0.3], np.eye(3) * 1e-4)),
+    gate(UNSURE, PositionMeasurement([0.1, 0.2, 0.3], np.eye(3) * 1e-4)),
+    FoundPath(PathStatus.NO_PATH, np.empty((0, 2)), blocking_pairs=((EVIL, "b", 2),)),
+]
+VALIDATIONS: list[Any] = [
+    ValidationReport((EVIL,), 2, 8, 100),
+    validate_task_plan(empty_task(), []),
+]
+
+
+class Tags(HTMLParser):
+    """Collects the names of tags."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Remember a tag; none has attributes."""
+        assert not attrs
+        self.tags.add(tag)
+
+
+def by_class(result: object) -> str:
+    """Return the name of a test case."""
+    return type(result).__name__
+
+
+@pytest.mark.parametrize("result", RESULTS, ids=by_class)
+def test_a_result_has_no_truth_value(result: Any) -> None:
+    """The error says what to write; that is right."""
+    name, status = type(result).__name__, type(result.status)
+    with pytest.raises(TypeError, match=rf"^{name} has no truth value; write 'result\.status is ") as error:
+        bool(result)
+    for written in str(error.value).split("write ", 1)[1].split(" or "):
+        assert isinstance(eval(written.strip("'"), {status.__name__: status, "result": result}), bool)
+
+
+@pytest.mark.parametrize("result", VALIDATIONS, ids=by_class)
+def test_a_validation_is_its_validity(result: Any) -> None:
+    """Of these the truth value is what the name says."""
+    assert bool(result) is result.is_valid
+    assert result.status is ValidationStatus.of(result.is_valid)
+
+
+@pytest.mark.parametrize("result", [*RESULTS, *VALIDATIONS], ids=by_class)
+def test_displays_of_results(result: Any) -> None:
+    """One line with a status; HTML that is short, with no tags of names; values that JSON takes."""
+    assert isinstance(result.status, Enum)
+    line = repr(result)
+    assert "\n" not in line.replace(EVIL, "")
+    assert line.startswith(f"{type(result).__name__}(")
+    document = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert document["status"] == (result.status.value if isinstance(result.status.value, str) else "no_path")
+    shown = result._repr_html_()
+    tags = Tags()
+    tags.feed(shown)
+    assert tags.tags <= {"table", "caption", "tr", "th", "td"}
+    assert len(shown) < 10_000
+
+
+def test_the_display_of_a_diagnosis() -> None:
+    """A diagnosis is no outcome by itself: it has numbers and a display."""
+    diagnosis = Diagnosis(iterations=2, skeletons=3, attempts=40, reasons=(EVIL,))
+    assert repr(diagnosis) == "Diagnosis(2 iterations, 3 task plans, 40 attempts, 0 actions failed, 0 proofs)"
+    assert "<script" not in diagnosis._repr_html_()
+    assert "&lt;script" in diagnosis._repr_html_()
+
+
+@given(st.text(), st.dictionaries(st.text(), st.text() | st.floats() | st.lists(st.text())))
+def test_no_text_leaves_its_cell(title: str, values: dict[str, Any]) -> None:
+    """Whatever texts say, the tags are those of the table."""
+    tags = Tags()
+    tags.feed(to_html(title, plain_values(values)))
+    assert tags.tags <= {"table", "caption", "tr", "th", "td"}
+
+
+@given(st.recursive(st.none() | st.floats() | st.text() | st.integers(), lambda part: st.lists(part) | st.tuples(part)))
+def test_plain_values_are_json(value: Any) -> None:
+    """Numbers that are not finite are null, tuples are lists, and it is done once."""
+    plain = plain_values(value)
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert plain_values(plain) == plain
+
+
+def test_relations_show_their_numbers() -> None:
+    """Vectors to six digits, rotations as quaternions."""
+    pose = SemanticPose(PoseCoord("{a}|A", "{b}|B", "[b]"), tk.Pose([1.0, -0.0, 1 / 3]))
+    numbers = "[1, 0, 0.333333] quat_xyzw=[0, 0, 0, 1]"
+    assert repr(pose) == f"SemanticPose('{{a}}|A', '{{b}}|B', '[b]'; VectorAndQuaternion {numbers})"
+    twist = SemanticTwist(TwistCoord("g|C", "D", "[d]"), [-0.1, 0.9, 0.0, 0.0, 0.0, 1.0])
+    assert repr(twist) == "SemanticTwist('g|C', 'D', '[d]'; TwistVector [-0.1, 0.9, 0] [0, 0, 1])"
+
+
+def test_a_subclass_needs_a_status_only() -> None:
+    """The base works for a dataclass of one's own."""
+
+    @dataclass(frozen=True)
+    class Own(Result):
+        status: ValidationStatus
+        numbers: Any
+
+    own = Own(ValidationStatus.VALID, np.array([1.0, math.nan]))
+    assert own.to_dict() == {"status": "valid", "numbers": [1.0, None]}
+    with pytest.raises(TypeError, match=r"Own has no truth value; write 'result\.status is ValidationStatus\.VALID'$"):
+        assert own

@@ -1,0 +1,128 @@
+"""What all results have in common: no truth value, a display for notebooks, plain values.
+
+A result is a value with an enum ``status``. ``if result:`` would be true of a failure too, so a result has no truth
+value: the error says what to write. :meth:`Result.to_dict` has what :func:`json.dumps` takes.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum, StrEnum
+from typing import Any
+
+__all__ = ["ConvergenceStatus", "GateStatus", "Result", "ValidationStatus", "plain_values", "to_html"]
+
+_MOST_ROWS = 12
+_MOST_LETTERS = 200
+_MOST_ITEMS = 5
+
+
+class ValidationStatus(StrEnum):
+    """Outcome of a validation or check."""
+
+    VALID = "valid"
+    INVALID = "invalid"
+
+    @classmethod
+    def of(cls, is_valid: bool, /) -> ValidationStatus:
+        """Return the status of a truth value."""
+        return cls.VALID if is_valid else cls.INVALID
+
+
+class ConvergenceStatus(StrEnum):
+    """Outcome of an iterative estimation."""
+
+    CONVERGED = "converged"
+    ITERATION_LIMIT = "iteration limit"
+
+
+class GateStatus(StrEnum):
+    """Outcome of a gate test."""
+
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+
+
+class Result:
+    """Base of results, which are dataclasses with a ``status``."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        """Refuse a truth value.
+
+        Raises:
+            TypeError: always; the message has what to write.
+        """
+        status: Any = type(self.status)  # type: ignore[attr-defined]  # each subclass has one
+        flags = [f"result.{name}" for name in dir(type(self)) if name.startswith("is_")]
+        first = next(iter(status))
+        written = " or ".join([f"'result.status is {status.__name__}.{first.name}'", *(f"'{flag}'" for flag in flags)])
+        raise TypeError(f"{type(self).__name__} has no truth value; write {written}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the status and all fields as plain values, which :func:`json.dumps` takes."""
+        values: dict[str, Any] = plain_values(self)
+        return {"status": plain_values(self.status), **values}  # type: ignore[attr-defined]  # each subclass has one
+
+    def _repr_html_(self) -> str:
+        return to_html(repr(self), self.to_dict())
+
+
+def plain_values(value: Any) -> Any:
+    """Return a value as dictionaries, lists, texts, finite numbers, booleans and None.
+
+    Enums become their values (of the core: their names in lower case), arrays lists, numbers that are not finite None.
+    What has a ``to_dict`` gives that, what has a text of its own becomes that.
+    """
+    if isinstance(value, Enum):
+        return value.value if isinstance(value.value, str) else value.name.lower()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if hasattr(value, "tolist"):
+        return plain_values(value.tolist())
+    if hasattr(value, "to_dict") and not isinstance(value, Result):
+        return value.to_dict()
+    if not isinstance(value, Result) and "__str__" in vars(type(value)):
+        return str(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {entry.name: plain_values(getattr(value, entry.name)) for entry in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain_values(item) for key, item in value.items()}
+    if hasattr(value, "as_array"):
+        return plain_values(value.as_array())
+    if isinstance(value, Sequence | set | frozenset):
+        return [plain_values(item) for item in value]
+    return str(value)
+
+
+def to_html(title: str, values: Mapping[str, Any]) -> str:
+    """Return a short table for notebooks; all texts are escaped and cut.
+
+    Args:
+        title: the caption.
+        values: plain values by name; tables within and what is empty are not shown.
+    """
+    rows = [(name, shown) for name, value in values.items() if (shown := _shown(value))]
+    cells = (f"<tr><th>{html.escape(name)}</th><td>{_cut(shown)}</td></tr>" for name, shown in rows[:_MOST_ROWS])
+    return f"<table><caption>{_cut(title)}</caption>{''.join(cells)}</table>"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        texts = [shown for item in value[:_MOST_ITEMS] if (shown := _shown(item))]
+        more = f", and {len(value) - _MOST_ITEMS} more" if len(value) > _MOST_ITEMS and texts else ""
+        return "; ".join(texts) + more
+    if value is None or isinstance(value, Mapping):
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _cut(text: str) -> str:
+    shown = text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."
+    return html.escape("".join(letter if letter.isprintable() else "\ufffd" for letter in shown))
