@@ -35,6 +35,8 @@ from tmkit.graph import (
     path_noise,
     sample_poses,
     tree_text,
+    twist_covariance,
+    twist_noise,
     twist_path,
 )
 from tmkit.spatial import GaussianPose, Pose
@@ -181,11 +183,8 @@ _QUERIES: dict[str, Callable[[Any], object]] = {
             "local_pose",
             "twist_edge",
             "stamped_poses",
-            "stamps",
             "noise",
             "edge_covariance",
-            "twist_noise",
-            "twist_covariance",
             "specification",
         )
     },
@@ -195,6 +194,8 @@ _QUERIES: dict[str, Callable[[Any], object]] = {
     },
     "group": lambda s: (s.group(GROUP), s.group(GROUP).frames),
     "is_allowed": lambda s: s.is_allowed(CUP, TABLE),
+    "twist_noise": lambda s: twist_noise(s, LOOSE),
+    "twist_covariance": lambda s: twist_covariance(s, LOOSE),
     "twist_path": lambda s: twist_path(s, LOOSE, relative_to_body=TABLE),
     "pose_at": lambda s: s.pose(CUP, relative_to=HAND, stamp=0.5, q=Q),
     "twist_from_stamps": lambda s: s.twist_from_stamps(CUP, relative_to=TABLE, first=0.2, second=0.7),
