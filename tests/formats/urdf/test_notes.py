@@ -132,8 +132,8 @@ def test_zero_bytes_late_declarations_and_namespaces_are_forgiven(tmp_path: Path
     remarks: list[ImportNote] = []
     assert "a" in load_scene(path, on_note=remarks.append)
     assert [remark.text.split(",")[0] for remark in remarks] == [
-        "zero bytes at the end",
-        "there are blanks before the XML declaration",
+        "zero bytes at the end are ignored",
+        "the XML declaration follows blanks and is ignored",
     ]
 
 

@@ -17,7 +17,7 @@ from tmkit.robots.movable import MOVABLE_CLASSES
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.semantics import pddl_name
 
-__all__ = ["derive_problem", "metric_of", "parse_goal_of_scene", "replace_problem"]
+__all__ = ["derive_problem", "metric_of", "parse_goal_of_scene", "replace_problem", "scene_objects"]
 
 
 def derive_problem(
@@ -44,11 +44,7 @@ def derive_problem(
     Raises:
         TaskError: the goal or a value is wrong or missing, or the problem file contradicts the scene.
     """
-    objects = domain.semantics.objects(scene)
-    types = ["object", *(declared.name for declared in domain.domain.types)]
-    for kind in objects.values():
-        if kind not in types:
-            raise TaskError.at(f"semantics of domain '{domain.name}'", UnknownNameError.of("type", kind, types).message)
+    objects = scene_objects(scene, domain)
     init = domain.state(scene, objects, scene.zero_configuration() if q is None else q)
     if problem is not None:
         given = load_problem(problem, domain.domain, objects=objects)
@@ -60,6 +56,24 @@ def derive_problem(
     else:
         raise TaskError.at("goal", "give either a goal or a problem file")
     return Problem(name, domain.domain, objects=objects, init=init, goal=formula, metric=metric, values=values)
+
+
+def scene_objects(scene: SceneGraph, domain: PlanningDomain) -> Mapping[str, str]:
+    """Return the objects of a scene by PDDL name, with their types.
+
+    Args:
+        scene: the scene.
+        domain: the domain, whose semantics names them.
+
+    Raises:
+        TaskError: a type that the domain does not declare.
+    """
+    objects = domain.semantics.objects(scene)
+    types = ["object", *(declared.name for declared in domain.domain.types)]
+    for kind in objects.values():
+        if kind not in types:
+            raise TaskError.at(f"semantics of domain '{domain.name}'", UnknownNameError.of("type", kind, types).message)
+    return objects
 
 
 def metric_of(domain: Domain) -> Metric:

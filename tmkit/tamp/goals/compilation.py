@@ -52,7 +52,7 @@ from tmkit.plans.values import Configuration, PlanStep
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.loading import PlanningDomain
-from tmkit.tamp.domains.problems import parse_goal_of_scene
+from tmkit.tamp.domains.problems import parse_goal_of_scene, scene_objects
 from tmkit.tamp.domains.traced_scene import TracedScene
 from tmkit.tamp.goals.goal_actions import facts_of_continuous_goal
 from tmkit.tamp.refinement_tree import RefinementNode
@@ -258,7 +258,7 @@ def extended_goal(texts: Sequence[str], domain: PlanningDomain, scene: SceneGrap
         domain: the domain, which contains the continuous goals.
         scene: the scene.
     """
-    objects = domain.semantics.objects(scene)
+    objects = scene_objects(scene, domain)
     plain = [parse_goal_of_scene(text, scene, domain, objects=objects) for text in texts]
     goals = domain.goals if isinstance(domain, GoalDomain) else ()
     met = [Atom(goal.met.predicate) for goal in goals]
