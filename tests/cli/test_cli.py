@@ -624,7 +624,7 @@ def test_a_demo_that_misses_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -
     """A simulation that misses is exit code 1, with the remarks."""
 
     class Missed:
-        is_ok = False
+        is_successful = False
         remarks = (SimulationNote(1, "the block fell"),)
 
         def to_dict(self) -> dict[str, object]:
