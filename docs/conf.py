@@ -72,7 +72,8 @@ class Package(SphinxDirective):
         lines = [f".. automodule:: {name}", "   :no-members:", ""]
         for exported, value in public.items():
             if isinstance(value, type):
-                lines += _class_lines(f"{name}.{exported}", value)
+                home = next(home for home in (*_PACKAGES, name) if _is_in(home, exported, value))
+                lines += _class_lines(f"{name}.{exported}", value, is_indexed=home == name)
         for exported, value in public.items():
             if not isinstance(value, type):
                 options = [] if callable(value) else ["   :no-value:"]
@@ -91,7 +92,7 @@ class Names(SphinxDirective):
         lines = []
         for name in sorted(module.__all__, key=str.lower):
             value = getattr(module, name)
-            homes = [home for home in _PACKAGES if getattr(importlib.import_module(home), name, None) is value]
+            homes = [home for home in _PACKAGES if _is_in(home, name, value)]
             if name[0] != "_" and homes:
                 kind, role = ("class", "class") if isinstance(value, type) else ("function", "func")
                 paragraphs = [" ".join(part.split()) for part in (value.__doc__ or "").strip().split("\n\n")]
@@ -101,7 +102,12 @@ class Names(SphinxDirective):
         return self.parse_text_to_nodes("\n".join(lines))
 
 
-def _class_lines(path: str, value: type) -> list[str]:
+def _is_in(package: str, name: str, value: object) -> bool:
+    """Tell whether a package exports a value by a name; what several export is indexed in the first of them."""
+    return getattr(importlib.import_module(package), name, None) is value
+
+
+def _class_lines(path: str, value: type, *, is_indexed: bool = True) -> list[str]:
     """Return the directives for a class; constructors and static methods of the core have to be spelt out."""
     members = vars(value)
     constructor = _SIGNATURE.match((getattr(members.get("__init__"), "__doc__", None) or "").split("\n", 1)[0])
@@ -109,6 +115,8 @@ def _class_lines(path: str, value: type) -> list[str]:
     lines = [f".. autoclass:: {path}{arguments}", "   :members:", f"   :special-members: {_OPERATORS}"]
     if issubclass(value, Enum):
         lines.append("   :undoc-members:")
+    if not is_indexed:
+        lines.append("   :no-index:")
     static = sorted(item for item in members if item[0] != "_" and type(members[item]).__name__ == "nb_func")
     if static:
         lines.append(f"   :exclude-members: {', '.join(static)}")
