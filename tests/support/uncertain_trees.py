@@ -87,7 +87,7 @@ def _put_pair(
 ) -> None:
     """Put the pose of the second relative to the first there, with and without what they have in common."""
     (a, i), (b, j) = first, second
-    relative, alone = joint.relative(j, i), joint.marginal(i).inverse() @ joint.marginal(j)
+    relative, alone = joint.relative(j, relative_to=i), joint.marginal(i).inverse() @ joint.marginal(j)
     shelf.pose(f"{a}{b} {a} {b} relative", relative, left=left)
     shelf.pose(f"{a}{b} {a} {b} dropped correlation", alone, left=left)
     shelf.put("S", f"cross {a}{b} {a} {b}", joint.cross(i, j))
