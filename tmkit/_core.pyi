@@ -3560,7 +3560,9 @@ class SceneArrays:
     @overload
     def pose(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> Pose:
         """
-        Return the pose of one frame relative to another: relative_to_from_frame. O(depth); O(1) without relative_to and q.
+        Return the pose of one frame relative to another: relative_to_from_frame.
+
+        O(depth); O(1) without relative_to and q.
 
         The same bits as ``SceneGraph.pose`` gives at this configuration.
 
@@ -3578,7 +3580,7 @@ class SceneArrays:
     @overload
     def pose(self, frame: str, *, relative_to: str | None = None, stamp: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> Pose:
         """
-        Return the pose of one frame relative to another at a time, by the stamped poses of the edges on the path.
+        Return the pose of one frame relative to another at a time, by the stamped poses of edges on the path.
 
         O(depth + poses of the edges). The same bits as ``SceneGraph.pose`` for this configuration and stamp.
 

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tmkit import GaussianPose, Pose, Revolute, SceneGraph
@@ -147,7 +147,12 @@ def test_gtsam_finds_the_same(seed: int) -> None:
     scene, looks, _ = survey(np.random.default_rng(seed), views=3)
     back = GaussianPose(scene.pose("world", relative_to="rock"), 1e-2 * np.eye(6))
     graph = pose_graph(scene, looks.observe("world", relative_to="rock", pose=back))
-    ours, theirs = solve_pose_graph(graph), solve_with_gtsam(graph)
+    ours = solve_pose_graph(graph)
+    try:
+        theirs = solve_with_gtsam(graph)
+    except RuntimeError as refusal:  # gtsam solves the normal equations, and refuses some that ours solves
+        assume("Indeterminate linear system" not in str(refusal))
+        raise
     for a, b in zip(ours.poses, theirs.poses, strict=True):
         assert a.is_close(b, translation_tolerance=1e-8, rotation_tolerance=1e-8)
     assert relative(theirs.covariance, ours.covariance) < 1e-6

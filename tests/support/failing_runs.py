@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 SOURCE = Path(__file__).with_name("failing_io.c")
 MODULES = (
-    "tmkit.cli.commands", "tmkit.tamp.validation.check", "tmkit.tamp.validation.tmp_plan", "tmkit.tamp.plan",
+    "tmkit.cli.commands", "tmkit.tamp.validation.check", "tmkit.tamp.validation.tmp_plan", "tmkit.tamp.planning",
     "tmkit.plans.plan_file", "tmkit.simulation.world", "tmkit.simulation.recording",
     "tmkit.task_planning.fast_downward", "tmkit.robots.robot_check", "tmkit.formats.conversion", "PIL.Image", "trimesh",
     "scipy.spatial", "tmkit.simulation.execution",

@@ -91,7 +91,9 @@ void bind_arrays_pose_queries(nb::class_<SceneArrays>& cls) {
         return in_range(self.pose(frame, relative_to, GivenConfiguration(q, self).configuration));
     },
            nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
-           R"(Return the pose of one frame relative to another: relative_to_from_frame. O(depth); O(1) without relative_to and q.
+           R"(Return the pose of one frame relative to another: relative_to_from_frame.
+
+O(depth); O(1) without relative_to and q.
 
 The same bits as ``SceneGraph.pose`` gives at this configuration.
 
@@ -113,7 +115,7 @@ Raises:
     },
             nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("stamp"),
             nb::arg("q") = nb::none(), nb::arg("policy") = "interpolated",
-            R"(Return the pose of one frame relative to another at a time, by the stamped poses of the edges on the path.
+            R"(Return the pose of one frame relative to another at a time, by the stamped poses of edges on the path.
 
 O(depth + poses of the edges). The same bits as ``SceneGraph.pose`` for this configuration and stamp.
 
