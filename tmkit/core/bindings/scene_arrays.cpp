@@ -84,14 +84,13 @@ Raises:
 }
 
 void bind_arrays_pose_queries(nb::class_<SceneArrays>& cls) {
-    cls.def(
-           "pose",
-           [](const SceneArrays& self, std::string_view frame, const std::optional<std::string_view>& relative_to,
-              const std::optional<ArrayArgument>& q) {
+    cls.def("pose",
+            [](const SceneArrays& self, std::string_view frame, const std::optional<std::string_view>& relative_to,
+               const std::optional<ArrayArgument>& q) {
         return in_range(self.pose(frame, relative_to, GivenConfiguration(q, self).configuration));
     },
-           nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
-           R"(Return the pose of one frame relative to another: relative_to_from_frame.
+            nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
+            R"(Return the pose of one frame relative to another: relative_to_from_frame.
 
 O(depth); O(1) without relative_to and q.
 
@@ -106,16 +105,15 @@ Raises:
     UnknownNameError: no such frame.
     DisconnectedError: the frames are in different trees.
     ConfigurationError: q has the wrong length or non-finite numbers.)")
-        .def(
-            "pose",
-            [](const SceneArrays& self, std::string_view frame, const std::optional<std::string_view>& relative_to,
-               double stamp, const std::optional<ArrayArgument>& q, std::string_view policy) {
+        .def("pose",
+             [](const SceneArrays& self, std::string_view frame, const std::optional<std::string_view>& relative_to,
+                double stamp, const std::optional<ArrayArgument>& q, std::string_view policy) {
         return in_range(
             self.pose(frame, relative_to, GivenConfiguration(q, self).configuration, {stamp, stamp_policy(policy)}));
     },
-            nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("stamp"),
-            nb::arg("q") = nb::none(), nb::arg("policy") = "interpolated",
-            R"(Return the pose of one frame relative to another at a time, by the stamped poses of edges on the path.
+             nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("stamp"),
+             nb::arg("q") = nb::none(), nb::arg("policy") = "interpolated",
+             R"(Return the pose of one frame relative to another at a time, by the stamped poses of edges on the path.
 
 O(depth + poses of the edges). The same bits as ``SceneGraph.pose`` for this configuration and stamp.
 
