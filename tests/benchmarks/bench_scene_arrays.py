@@ -148,7 +148,7 @@ def test_relative_pose(benchmark: BenchmarkFixture) -> None:
     ours, theirs = least_times(
         lambda: arrays.pose("frame126", relative_to="frame7"), lambda: scene.pose("frame126", relative_to="frame7", q=q)
     )
-    benchmark(arrays.pose, "frame126", "frame7")
+    benchmark(arrays.pose, "frame126", relative_to="frame7")
     print(f"\na relative pose takes {ours / theirs:.2f} of the time of the persistent scene")
 
 

@@ -81,7 +81,7 @@ def test_equality(benchmark: BenchmarkFixture, scene: SceneGraph) -> None:
 
 def test_pose_along_eight_joints(benchmark: BenchmarkFixture, scene: SceneGraph) -> None:
     """Ask for the pose of the last link relative to the world."""
-    assert benchmark(scene.pose, "link7", "world", q=Q) == scene.at(Q).pose("link7")
+    assert benchmark(scene.pose, "link7", relative_to="world", q=Q) == scene.at(Q).pose("link7")
 
 
 def test_forward_kinematics(benchmark: BenchmarkFixture, scene: SceneGraph) -> None:
