@@ -47,7 +47,8 @@ _PATTERNS = {
 def built_in_files(kind: Kind) -> dict[str, Path]:
     """Return the files of the built-in robots, scenes or domains by name, in the order of the names."""
     found = [path for root in reversed(data_roots()) for pattern in _PATTERNS[kind] for path in root.glob(pattern)]
-    return dict(sorted((path.parent.name if kind is Kind.DOMAINS else path.stem, path) for path in found))
+    by_name = {path.parent.name if kind is Kind.DOMAINS else path.stem: path for path in found}
+    return {name: by_name[name] for name in sorted(by_name)}  # of one name that of the root searched first
 
 
 def complete_names(kind: Kind) -> Callable[[str], list[str]]:
