@@ -19,7 +19,7 @@ def main() -> None:
     assert plan is not None
     print("planned:", *plan.actions)
     print(f"P(a is on b) at the end: {stands_on(plan.final_scene, 'a', 'b', q=plan.final_q)}")
-    assert tk.validate_plan(plan)
+    assert tk.validate_plan(plan).is_valid
 
     world = sample_scene(scene, seed=WORLD)
     seen = scene

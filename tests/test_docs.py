@@ -176,7 +176,7 @@ def test_the_example_of_looks_shows_the_difference(capsys: pytest.CaptureFixture
 def test_the_examples_of_domains_give_plans_that_hold(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What the pages on domains show is planned, and passes the check."""
     runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
-    assert "ValidationReport(ok, 4 actions" in capsys.readouterr().out
+    assert "ValidationReport(valid, 4 actions" in capsys.readouterr().out
 
 
 def test_changes_of_names_lead_to_names_that_exist() -> None:

@@ -58,8 +58,6 @@ RESULTS: list[Any] = [
     condition([UNSURE], PositionMeasurement([0.1, 0.2, 0.3], np.eye(3) * 1e-4)),
     gate(UNSURE, PositionMeasurement([0.1, 0.2, 0.3], np.eye(3) * 1e-4)),
     FoundPath(PathStatus.NO_PATH, np.empty((0, 2)), blocking_pairs=((EVIL, "b", 2),)),
-]
-VALIDATIONS: list[Any] = [
     ValidationReport((EVIL,), 2, 8, 100),
     validate_task_plan(empty_task(), []),
 ]
@@ -93,14 +91,7 @@ def test_a_result_has_no_truth_value(result: Any) -> None:
         assert isinstance(eval(written.strip("'"), {status.__name__: status, "result": result}), bool)
 
 
-@pytest.mark.parametrize("result", VALIDATIONS, ids=by_class)
-def test_a_validation_is_its_validity(result: Any) -> None:
-    """Of these the truth value is what the name says."""
-    assert bool(result) is result.is_valid
-    assert result.status is ValidationStatus.of(result.is_valid)
-
-
-@pytest.mark.parametrize("result", [*RESULTS, *VALIDATIONS], ids=by_class)
+@pytest.mark.parametrize("result", RESULTS, ids=by_class)
 def test_displays_of_results(result: Any) -> None:
     """One line with a status; HTML that is short, with no tags of names; values that JSON takes."""
     assert isinstance(result.status, Enum)

@@ -49,7 +49,7 @@ def test_a_plan_is_printed_written_and_told_as_json(run: Run, planner: str) -> N
     problem = load_problem(PROBLEM, load_domain(DOMAIN))
     code, out, _ = run("task", DOMAIN, PROBLEM, "--planner", planner)
     assert code == 0
-    assert validate_task_plan(problem, steps_of(out))
+    assert validate_task_plan(problem, steps_of(out)).is_valid
     assert out.splitlines()[-1] == f"; cost = {len(steps_of(out))} (unit cost)"
     assert run("task", DOMAIN, PROBLEM, "--planner", planner, "-o", "plan.txt")[0] == 0
     assert Path("plan.txt").read_text() == out

@@ -33,7 +33,7 @@ def test_a_valid_plan_is_valid() -> None:
     """The known plan reaches the goal, with a state for every step and a cost of one each."""
     problem = load("places")
     validation = validate_task_plan(problem, SWAP)
-    assert validation
+    assert validation.is_valid
     assert (validation.failed_step, validation.failures, validation.message, validation.cost) == (None, (), "", 6.0)
     assert len(validation.states) == 7
     assert validation.states[0] == problem.init
@@ -43,7 +43,7 @@ def test_a_valid_plan_is_valid() -> None:
 def test_the_first_failing_step_is_named_with_its_literals() -> None:
     """A step that cannot be done ends the execution, and every literal that fails is named."""
     validation = validate_task_plan(load("places"), (SWAP[0], *SWAP[2:]))
-    assert not validation
+    assert not validation.is_valid
     assert validation.failed_step == 1
     assert validation.failures == (Atom("empty"),)
     assert validation.message == "step 2 of 5, (lift b middle): (empty) does not hold"

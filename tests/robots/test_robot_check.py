@@ -36,7 +36,7 @@ def test_our_panda_is_fit() -> None:
     assert report.reach.solved == report.reach.poses
     assert report.chains[0].joints[:7] == arm.joints
     assert report == check_robot(scene, arm, samples=300)
-    assert repr(report).startswith("RobotReport(ok, ")
+    assert repr(report).startswith("RobotReport(valid, ")
 
 
 def test_pairs_that_always_and_never_collide() -> None:

@@ -152,7 +152,7 @@ def test_negative_and_quantified_goals_keep_their_meaning(goal: str) -> None:
     problem = with_goal(load("places"), goal)
     result = PLANNER.solve(problem, time_limit=600.0)
     assert result.is_solved
-    assert validate_task_plan(problem, result.steps)
+    assert validate_task_plan(problem, result.steps).is_valid
     assert (result.steps == ()) == problem.holds(problem.init, problem.goal)
 
 
@@ -264,7 +264,7 @@ def test_names_that_pddl_cannot_say_are_planned_with() -> None:
     problem = Problem("named", PLACES, objects=objects, init=State(facts), goal=goal)
     planner = FastDownward()
     result = planner.solve(problem)
-    assert validate_task_plan(problem, result.steps)
+    assert validate_task_plan(problem, result.steps).is_valid
     assert result.steps[-1] == GroundAction("lower", ("größe", "right"))
     task = planner.translate(problem)
     patched = task.forbid(result.steps[-1], [Fact.of("held", "größe")])
@@ -348,7 +348,7 @@ def test_samples_are_solved() -> None:
         problem = load_problem(problem_path, load_domain(domain_path))
         result = PLANNER.solve(problem, time_limit=600.0)
         assert result.is_solved, problem_path
-        assert validate_task_plan(problem, result.steps), problem_path
+        assert validate_task_plan(problem, result.steps).is_valid, problem_path
 
 
 def test_the_empty_goal_of_no_objects() -> None:

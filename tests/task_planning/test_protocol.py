@@ -49,7 +49,7 @@ def test_a_planner_of_ones_own_solves() -> None:
     problem = load("places")
     result = BreadthFirst().solve(problem, time_limit=600.0)
     assert result.is_solved
-    assert validate_task_plan(problem, result.steps)
+    assert validate_task_plan(problem, result.steps).is_valid
     assert len(result.steps) == len(FastDownward().solve(problem, time_limit=600.0).steps)
 
 

@@ -42,7 +42,7 @@ def test_own_problems_are_solved_in_as_few_steps_as_possible(name: str) -> None:
     problem = load(name)
     result = PLANNER.solve(problem, time_limit=600.0)
     assert result.is_solved
-    assert validate_task_plan(problem, result.steps)
+    assert validate_task_plan(problem, result.steps).is_valid
     assert len(result.steps) <= len(FastDownward().solve(problem, time_limit=600.0).steps)
 
 
@@ -52,7 +52,7 @@ def test_plans_of_small_blocks_worlds_are_shortest(seed: int, blocks: int, spare
     """A plan has as many steps as breadth-first search needs, with places that are as good as each other."""
     problem = blocks_world(PLACES, blocks=blocks, places=blocks + spare, seed=seed)
     result = PLANNER.solve(problem, time_limit=600.0)
-    assert validate_task_plan(problem, result.steps)
+    assert validate_task_plan(problem, result.steps).is_valid
     assert len(result.steps) == shortest_plan(problem)
 
 
@@ -70,7 +70,7 @@ def test_answers_are_those_of_fast_downward(problem: Problem, seed: int) -> None
         if not result.steps:
             break
         validation = validate_task_plan(problem, result.steps)
-        assert validation
+        assert validation.is_valid
         assert not any(
             step == action and context <= state.facts
             for step, state in zip(result.steps, validation.states, strict=False)

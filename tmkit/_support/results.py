@@ -13,7 +13,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum, StrEnum
 from typing import Any
 
-__all__ = ["ConvergenceStatus", "GateStatus", "Result", "ValidationStatus", "plain_values", "to_html"]
+__all__ = ["ConvergenceStatus", "GateStatus", "Report", "Result", "ValidationStatus", "plain_values", "to_html"]
 
 _MOST_ROWS = 12
 _MOST_LETTERS = 200
@@ -70,6 +70,33 @@ class Result:
 
     def _repr_html_(self) -> str:
         return to_html(repr(self), self.to_dict())
+
+
+class Report(Result):
+    """Base of results that list problems in words: valid without any."""
+
+    __slots__ = ()
+    problems: tuple[str, ...]
+
+    @property
+    def status(self) -> ValidationStatus:
+        """Whether there is no problem."""
+        return ValidationStatus.of(not self.problems)
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether there is no problem."""
+        return not self.problems
+
+    @property
+    def summary(self) -> str:
+        """The word ``valid``, or the number of problems."""
+        count = len(self.problems)
+        return f"{count} problem{'s' if count > 1 else ''}" if count else "valid"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return status, validity (``ok``) and all fields as plain values, which :func:`json.dumps` takes."""
+        return {"ok": self.is_valid, **super().to_dict()}
 
 
 def plain_values(value: Any) -> Any:

@@ -378,6 +378,4 @@ def _simulate(plan: Plan, *, gui: bool, record: Path | None, picture: Path | Non
 
 
 def _verdict(report: ValidationReport) -> str:
-    if report.is_valid:
-        return "the plan holds"
-    return f"{len(report.problems)} problem{'s' if len(report.problems) > 1 else ''}"
+    return "the plan holds" if report.is_valid else report.summary

@@ -79,10 +79,7 @@ def check(
             for text in texts:
                 say(f"{kind}: {text}")
         counts = f"{report.frames} frames, {report.joints} joints, {report.shapes} shapes"
-        verdict = (
-            "ok" if report.is_valid else f"{len(report.problems)} problem{'s' if len(report.problems) > 1 else ''}"
-        )
-        say(f"{', '.join(scenes)}: {counts}: {verdict}")
+        say(f"{', '.join(scenes)}: {counts}: {'ok' if report.is_valid else report.summary}")
     if not report.is_valid:
         raise typer.Exit(ExitCode.NO)
 

@@ -82,7 +82,7 @@ def _validated_text(problem: Problem, result: TaskPlanResult) -> str:
     from tmkit.pddl import Metric, validate_task_plan
 
     validation = validate_task_plan(problem, result.steps)
-    if not validation:
+    if not validation.is_valid:
         raise TaskPlannerError(f"the plan is not valid: {validation.message}", command=(), output="")
     kind = "general cost" if problem.metric is Metric.TOTAL_COST else "unit cost"
     return "".join(f"{step}\n" for step in result.steps) + f"; cost = {validation.cost:g} ({kind})\n"

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._core import CollisionWorld
-from tmkit._support.results import Result, ValidationStatus
+from tmkit._support.results import Report
 from tmkit.graph import SceneGraph, joints_between
 
 __all__ = ["SceneReport", "check_scene"]
@@ -29,7 +29,7 @@ MOST_SHAPES = 1000  # frames with collision shapes whose pairs are looked at
 
 
 @dataclass(frozen=True, slots=True)
-class SceneReport(Result):
+class SceneReport(Report):
     """What was found of a scene.
 
     Attributes:
@@ -44,30 +44,8 @@ class SceneReport(Result):
     joints: int
     shapes: int
 
-    @property
-    def status(self) -> ValidationStatus:
-        """Whether there is no problem."""
-        return ValidationStatus.of(not self.problems)
-
-    @property
-    def is_valid(self) -> bool:
-        """Whether there is no problem."""
-        return not self.problems
-
     def __repr__(self) -> str:
-        counts = f"{self.frames} frames, {self.joints} joints, {self.shapes} shapes"
-        return f"SceneReport({self.status.value}, {len(self.problems)} problems, {counts})"
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the report as plain values."""
-        counts = {"frames": self.frames, "joints": self.joints, "shapes": self.shapes}
-        return {
-            "status": self.status.value,
-            "ok": self.is_valid,
-            "problems": list(self.problems),
-            "remarks": list(self.remarks),
-            **counts,
-        }
+        return f"SceneReport({self.summary}, {self.frames} frames, {self.joints} joints, {self.shapes} shapes)"
 
 
 def check_scene(scene: SceneGraph) -> SceneReport:

@@ -52,10 +52,6 @@ class TaskPlanValidation(Result):
         """Whether the plan is valid."""
         return ValidationStatus.of(self.is_valid)
 
-    def __bool__(self) -> bool:
-        """Return whether the plan is valid."""
-        return self.is_valid
-
     def __repr__(self) -> str:
         reason = f", {self.message}" if self.message else ""
         return f"TaskPlanValidation({self.status.value}, {len(self.steps)} steps, cost {self.cost:g}{reason})"

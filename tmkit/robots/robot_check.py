@@ -10,18 +10,16 @@ Everything but the time of inverse kinematics is a function of scene, arm and se
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._core import CollisionWorld, InverseKinematicsStatus, inverse_kinematics
-from tmkit._support.results import Result, ValidationStatus
+from tmkit._support.results import Report
 from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph
 from tmkit.robots.chains import JointChain, joint_chains, random_configurations
@@ -61,7 +59,7 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True)
-class RobotReport(Result):
+class RobotReport(Report):
     """What a robot is like.
 
     Attributes:
@@ -86,27 +84,9 @@ class RobotReport(Result):
     chains: tuple[JointChain, ...]
     reach: Reach | None
 
-    @property
-    def status(self) -> ValidationStatus:
-        """Whether planning with the robot is possible."""
-        return ValidationStatus.of(not self.problems)
-
-    @property
-    def is_valid(self) -> bool:
-        """Whether planning with the robot is possible."""
-        return not self.problems
-
     def __repr__(self) -> str:
-        verdict = "ok" if self.is_valid else f"{len(self.problems)} problems"
         reached = f", {self.reach.solved} of {self.reach.poses} poses reached" if self.reach else ""
-        return f"RobotReport({verdict}, {self.colliding} of {self.samples} configurations collide{reached})"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain values; a limit that is not there is ``None``."""
-        values = asdict(self)
-        for row in values["joints"]:
-            row.update({key: row[key] if math.isfinite(row[key]) else None for key in ("lower", "upper", "velocity")})
-        return {"status": self.status.value, "ok": self.is_valid, **values}
+        return f"RobotReport({self.summary}, {self.colliding} of {self.samples} configurations collide{reached})"
 
 
 def check_robot(

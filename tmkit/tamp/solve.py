@@ -87,7 +87,7 @@ def _refuse_goals_without_actions(
 ) -> None:
     """Refuse a goal of the arm where nothing else is to be done, since a plan's motions belong to its actions."""
     unmet = [goal for goal in goals if isinstance(goal, ArmAt) and goal.fault(scene, q) is not None]
-    if unmet and validate_task_plan(task, []):
+    if unmet and validate_task_plan(task, []).is_valid:
         what = (
             f"{unmet[0]} cannot be planned for: the rest of the goal holds already, and the arm moves by actions only"
         )

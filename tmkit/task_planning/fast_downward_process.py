@@ -128,7 +128,7 @@ class Outcome:
     def _solved(self, steps: tuple[GroundAction, ...]) -> TaskPlanResult:
         """Return a plan after executing it; a plan that fails then would be an error of a program, ours or theirs."""
         validation = validate_task_plan(self.task.problem, steps)
-        if not validation:
+        if not validation.is_valid:
             raise self.finished.error(f"Fast Downward's plan is not valid: {validation.message}")
         return TaskPlanResult(TaskPlanStatus.SOLVED, steps, validation.cost, "a plan was found")
 

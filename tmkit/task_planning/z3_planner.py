@@ -205,7 +205,7 @@ class _Search:
             self._task.translation.action_of(operators[n].name) for n in clauses.chosen(answer.true, steps=steps)
         )
         validation = validate_task_plan(self._task.problem, plan)
-        if not validation:
+        if not validation.is_valid:
             message = f"the plan that Z3 gave is not valid: {validation.message}"
             raise TaskPlannerError(message, command=(), output="\n".join(map(str, plan)))
         solved = self._answer(TaskPlanStatus.SOLVED, "a plan was found; none has fewer steps")

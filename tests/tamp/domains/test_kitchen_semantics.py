@@ -230,7 +230,7 @@ def test_the_example_cooks(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     runpy.run_path(str(path), run_name="__main__")
     printed = capsys.readouterr().out
     assert "(cook b1 stove): b1 +cooked, b1 -clean" in printed
-    assert "ValidationReport(ok, 13 actions" in printed
+    assert "ValidationReport(valid, 13 actions" in printed
 
 
 @pytest.mark.parametrize("problem", ["stove4", "cook2"])

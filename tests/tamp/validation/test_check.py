@@ -68,10 +68,9 @@ def test_good_plans_pass(plan: Plan, tower: Plan) -> None:
     """What the planner makes passes, and the report counts what was checked."""
     report = tk.validate_plan(plan)
     assert report.is_valid
-    assert bool(report)
     assert (report.actions, report.segments) == (2, 8)
     assert report.configurations > 500
-    assert repr(report) == f"ValidationReport(ok, 2 actions, {report.configurations} configurations)"
+    assert repr(report) == f"ValidationReport(valid, 2 actions, {report.configurations} configurations)"
     assert report.to_dict() == {
         "status": "valid", "ok": True, "problems": [], "actions": 2, "segments": 8,
         "configurations": report.configurations,

@@ -21,12 +21,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from tmkit._support.argument_errors import check_argument
-from tmkit._support.results import Result, ValidationStatus
+from tmkit._support.results import Report
 from tmkit.errors import ConfigurationError, TmkitError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
@@ -62,7 +61,7 @@ _RELEASE_TOLERANCE = 1e-4  # metres and radians: inverse kinematics brings it so
 
 
 @dataclass(frozen=True)
-class ValidationReport(Result):
+class ValidationReport(Report):
     """What a check found.
 
     Attributes:
@@ -80,35 +79,8 @@ class ValidationReport(Result):
     configurations: int
     assumptions: tuple[str, ...] = ()
 
-    @property
-    def status(self) -> ValidationStatus:
-        """Whether the plan is valid."""
-        return ValidationStatus.of(not self.problems)
-
-    @property
-    def is_valid(self) -> bool:
-        """Whether the plan is valid."""
-        return not self.problems
-
-    def __bool__(self) -> bool:
-        """Return whether the plan is valid."""
-        return self.is_valid
-
     def __repr__(self) -> str:
-        found = "ok" if self.is_valid else f"{len(self.problems)} problem{'s' if len(self.problems) > 1 else ''}"
-        return f"ValidationReport({found}, {self.actions} actions, {self.configurations} configurations)"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain values."""
-        return {
-            "status": self.status.value,
-            "ok": self.is_valid,
-            "problems": list(self.problems),
-            "actions": self.actions,
-            "segments": self.segments,
-            "configurations": self.configurations,
-            "assumptions": list(self.assumptions),
-        }
+        return f"ValidationReport({self.summary}, {self.actions} actions, {self.configurations} configurations)"
 
 
 def validate_plan(
@@ -211,7 +183,7 @@ class _Check:
             self._check_probabilistic_task(problem)
             return
         validation = validate_task_plan(problem, self.plan.actions)
-        if not validation:
+        if not validation.is_valid:
             self.problems.append(f"by the words of the domain: {validation.message}")
             return
         if problem.metric is Metric.TOTAL_COST:
