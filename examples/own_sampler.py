@@ -13,7 +13,7 @@ from tmkit.motion import support_surfaces
 
 def by_the_neck(request: GraspRequest) -> Iterator[Grasp]:
     """Take a bottle by its neck from the side, whichever way it is turned: then one can pour."""
-    neck = request.scene.pose("neck", relative_to=request.item).translation
+    neck = request.scene.pose("neck", relative_to=request.object).translation
     for k in range(16):
         yaw = k * math.pi / 8
         sideways = tk.Pose.from_rpy(neck, [-math.pi / 2, 0.0, yaw])  # the tool's z axis is level
@@ -24,7 +24,7 @@ def by_the_neck(request: GraspRequest) -> Iterator[Grasp]:
 def in_the_middle(request: PlacementRequest) -> Iterator[Placement]:
     """Put an object upright in the middle of what it is put on."""
     surface = support_surfaces(request.scene, request.support, q=request.q)[0]
-    face = next(face for face in stable_faces(request.scene, request.item) if face.is_upright)
+    face = next(face for face in stable_faces(request.scene, request.object) if face.is_upright)
     for k in range(16):
         turned = tk.Pose.from_rpy([*surface.polygon.centroid, face.height], [0.0, 0.0, k * math.pi / 8])
         yield Placement(request.support, surface.support_from_surface @ turned @ face.rotation, f"middle, turn {k}")

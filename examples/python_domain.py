@@ -39,39 +39,39 @@ put = make_action(
 
 
 class TrayMeaning(DomainSemantics):
-    """What the words mean: an item is a movable frame, and in the tray that is its parent."""
+    """Domain semantics: an object is a movable frame, in the tray that is its parent."""
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
-        """Return items and trays by name."""
+        """Return objects and trays by name."""
         return dict.fromkeys(movable_frames(scene), "item") | dict.fromkeys(scene.frames_of_class("tray"), "tray")
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
-        """Return where each item is."""
+        """Return where each object is."""
         del q
         facts = []
-        for item in movable_frames(scene):
-            parent = scene.parent(item)
+        for object in movable_frames(scene):
+            parent = scene.parent(object)
             if parent is not None and objects.get(parent) == "tray":
-                facts.append(inside.fact(item, parent))
+                facts.append(inside.fact(object, parent))
             elif parent == self.manipulator.tip:
-                facts.append(holding.fact(item))
+                facts.append(holding.fact(object))
             else:
-                raise SceneError(f"item '{item}' is in no tray and not in the hand", frame=item)
+                raise SceneError(f"object '{object}' is in no tray and not in the hand", frame=object)
         if not any(fact.predicate == holding.name for fact in facts):
             facts.append(hand_empty.fact())
         return State(facts)
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        """Yield grasps of the item, or places for it along the tray, from the middle outwards."""
-        item, tray = action.arguments
+        """Yield grasps of the object, or places for it along the tray, from the middle outwards."""
+        object, tray = action.arguments
         if action.name == take.name:
-            for grasp in context.grasps(item):
-                yield Pick(item, grasp)
+            for grasp in context.grasps(object):
+                yield Pick(object, grasp)
             return
-        (floor,), (carton,) = context.scene.shapes(tray), context.scene.shapes(item)
+        (floor,), (carton,) = context.scene.shapes(tray), context.scene.shapes(object)
         height = (floor.shape.dimensions[2] + carton.shape.dimensions[2]) / 2
         for x in (0.0, 0.07, -0.07):
-            yield Place(item, tray, Pose([x, 0.0, height]))
+            yield Place(object, tray, Pose([x, 0.0, height]))
 
 
 def main() -> None:
@@ -79,7 +79,7 @@ def main() -> None:
     words = make_domain("trays", types="item tray", predicates=[inside, holding, hand_empty], actions=[take, put])
     domain = PythonDomain(words, TrayMeaning)
     scene = tk.load_scene("panda_table", Path(__file__).parent / "trays" / "trays.robray")
-    goal = And(tuple(inside(item, "right") for item in movable_frames(scene)))
+    goal = And(tuple(inside(object, "right") for object in movable_frames(scene)))
     result = tk.plan(scene, domain=domain, goal=str(goal), robot="panda", seed=0)
     print(result.explanation)
     assert result.plan is not None

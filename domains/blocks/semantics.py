@@ -1,4 +1,4 @@
-"""What the words of the blocks domain mean in a scene.
+"""Semantics of the blocks domain in a scene.
 
 A *block* is a frame of class ``movable``. A *location* is a cell of a grid of 0.1 m on a frame of class ``surface``,
 named ``SURFACE__i__j`` for the cell centred i and j cells from the surface's origin along its x and y axes. The parent
@@ -136,8 +136,8 @@ class Semantics(DomainSemantics):
                 height = sum(_height(scene, frame) - STANDING_TOLERANCE for frame in under)
                 towers.append((min(floors, default=-math.inf) + height, fact.arguments[0]))
         for bottom, block in sorted(towers):
-            arm, item = self.manipulator, blocks[block]
-            found = too_high(scene, item, bottom=bottom - STANDING_TOLERANCE, fact=wanted[block], manipulator=arm)
+            arm, object = self.manipulator, blocks[block]
+            found = too_high(scene, object, bottom=bottom - STANDING_TOLERANCE, fact=wanted[block], manipulator=arm)
             if found is not None:
                 yield found
                 return
@@ -164,28 +164,28 @@ class Semantics(DomainSemantics):
         """Yield grasps of the block, or resting places for it, best first."""
         blocks = self._blocks(context.scene)
         block, target = action.arguments
-        item = blocks[block]
+        object = blocks[block]
         if action.name in ("pick-up", "unstack"):
-            yield from pick_candidates(context, item, manipulator=self.manipulator)
+            yield from pick_candidates(context, object, manipulator=self.manipulator)
         elif action.name == "stack":
-            for pose in self._on_block(context, item, blocks[target]):
-                yield Place(item, blocks[target], pose)
+            for pose in self._on_block(context, object, blocks[target]):
+                yield Place(object, blocks[target], pose)
         else:
             surface, cell = _split(context.scene, target)
-            poses = list(_in_cell(context, item, surface, cell))
+            poses = list(_in_cell(context, object, surface, cell))
             if not poses:
-                yield Impossible(f"'{item}' would stand over the edge of '{surface}'")
+                yield Impossible(f"'{object}' would stand over the edge of '{surface}'")
             for pose in poses:
-                yield Place(item, surface, pose)
+                yield Place(object, surface, pose)
 
     def _blocks(self, scene: SceneGraph) -> dict[str, str]:
         """Return the frames of the blocks by PDDL name, in insertion order."""
         return _block_names(scene)
 
-    def _on_block(self, context: ActionContext, item: str, below: str) -> Iterator[Pose]:
+    def _on_block(self, context: ActionContext, object: str, below: str) -> Iterator[Pose]:
         scene = context.scene
-        height = _top(scene, below) - _bottom(scene, item) + RELEASE_GAP
-        for turn in turns_nearest_first(context, item, below):
+        height = _top(scene, below) - _bottom(scene, object) + RELEASE_GAP
+        for turn in turns_nearest_first(context, object, below):
             yield Pose([0.0, 0.0, height], quat_xyzw_about_z(turn))
 
     def _reaches(self, scene: SceneGraph, root_from_point: Pose, q: NDArray[np.float64]) -> bool:
@@ -291,21 +291,21 @@ def _cell_point(scene: SceneGraph, surface: str, cell: tuple[int, int]) -> NDArr
     return np.array([cell[0] * RESOLUTION, cell[1] * RESOLUTION, _top(scene, surface)])
 
 
-def _in_cell(context: ActionContext, item: str, surface: str, cell: tuple[int, int]) -> Iterator[Pose]:
+def _in_cell(context: ActionContext, object: str, surface: str, cell: tuple[int, int]) -> Iterator[Pose]:
     scene = context.scene
-    middle = _cell_point(scene, surface, cell) + np.array([0.0, 0.0, RELEASE_GAP - _bottom(scene, item)])
-    shifts = [(np.zeros(2), turn) for turn in turns_nearest_first(context, item, surface)]
+    middle = _cell_point(scene, surface, cell) + np.array([0.0, 0.0, RELEASE_GAP - _bottom(scene, object)])
+    shifts = [(np.zeros(2), turn) for turn in turns_nearest_first(context, object, surface)]
     for _ in range(_SAMPLES):
         shift = context.rng.uniform(-0.3 * RESOLUTION, 0.3 * RESOLUTION, size=2)
         shifts.append((shift, float(context.rng.uniform(-math.pi, math.pi))))
     for shift, turn in shifts:
-        point = _moved_inside(scene, middle + np.array([*shift, 0.0]), turn, item=item, surface=surface)
+        point = _moved_inside(scene, middle + np.array([*shift, 0.0]), turn, object=object, surface=surface)
         if _cell_at(point[0], point[1]) == cell:
             yield Pose(point, quat_xyzw_about_z(turn))
 
 
 def _moved_inside(
-    scene: SceneGraph, point: NDArray[np.float64], turn: float, *, item: str, surface: str
+    scene: SceneGraph, point: NDArray[np.float64], turn: float, *, object: str, surface: str
 ) -> NDArray[np.float64]:
     """Return the point (3,) on a surface nearest to ``point`` at which a turned block is not over the edge.
 
@@ -313,7 +313,7 @@ def _moved_inside(
     """
     lower, upper = (bound[:2] for bound in shape_bounds(scene, surface))
     sine, cosine = sin(turn), cos(turn)
-    low, high = shape_bounds(scene, item)
+    low, high = shape_bounds(scene, object)
     corners = np.array([[x, y] for x in (low[0], high[0]) for y in (low[1], high[1])])
     turned = corners @ np.array([[cosine, sine], [-sine, cosine]])
     first, last = lower - turned.min(axis=0), upper - turned.max(axis=0)

@@ -1,4 +1,4 @@
-"""What the words of the uncertain blocks domain mean in a scene with covariances.
+"""Semantics of the uncertain blocks domain, in a scene with covariances.
 
 Where blocks stand, as far as is known, is said as in the domain ``blocks``, by the scene's means. Three words more are
 a matter of probability, which the scene's covariances decide:

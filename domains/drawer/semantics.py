@@ -1,9 +1,9 @@
-"""What the words of the drawer domain mean in a scene at a configuration.
+"""Semantics of the drawer domain in a scene at a configuration.
 
-An *item* is a frame of class ``movable``. A *drawer* is a frame of class ``drawer`` on a joint, with a frame of class
-``handle`` rigidly joined to it; a *place* is a drawer or a frame of class ``surface``. An item is in the place that is
-its parent. A drawer is closed at the lower limit of its joint and open, so that one can reach in, at the upper one: the
-state depends on the configuration.
+An object (PDDL type ``item``) is a frame of class ``movable``. A *drawer* is a frame of class ``drawer`` on a joint,
+with a frame of class ``handle`` rigidly joined to it; a *place* is a drawer or a frame of class ``surface``. An object
+is in its parent. A drawer is closed at the lower limit of its joint and open, for the hand to reach in, at the upper
+one: the state depends on the configuration.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Semantics(DomainSemantics):
     is_incremental = True
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
-        """Return items, tables and drawers by PDDL name.
+        """Return objects, tables and drawers by PDDL name.
 
         Raises:
             SceneError: two things of one name in PDDL.
@@ -54,29 +54,29 @@ class Semantics(DomainSemantics):
         return found
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
-        """Return where each item is and which drawers are open.
+        """Return where each object is and which drawers are open.
 
         Raises:
-            SceneError: an item that is in no place and not in the hand, two in the hand, or a drawer that has no
+            SceneError: an object that is in no place and not in the hand, two in the hand, or a drawer that has no
                 joint.
         """
         del objects
         places = {frame: pddl_name(frame) for frame in (*_tables(scene), *scene.frames_of_class("drawer"))}
         facts = [Fact.of("accessible", pddl_name(table)) for table in _tables(scene)]
         held: str | None = None
-        for item in movable_frames(scene):
-            parent = scene.parent(item)
+        for object in movable_frames(scene):
+            parent = scene.parent(object)
             if parent == self.manipulator.tip:
                 if held is not None:
-                    raise SceneError(f"'{held}' and '{item}' are both in the hand, which holds one", frame=item)
-                held = item
-                facts.append(Fact.of("holding", pddl_name(item)))
+                    raise SceneError(f"'{held}' and '{object}' are both in the hand, which holds one", frame=object)
+                held = object
+                facts.append(Fact.of("holding", pddl_name(object)))
             elif parent in places:
-                facts.append(Fact.of("in", pddl_name(item), places[parent]))
+                facts.append(Fact.of("in", pddl_name(object), places[parent]))
             else:
                 known = ", ".join(places) or "none"
-                what = f"'{item}' has parent '{parent}', which is no place (class surface or drawer: {known}), no hand"
-                raise SceneError(what, frame=item)
+                what = f"'{object}' has parent '{parent}', which is no place (surface or drawer: {known}), no hand"
+                raise SceneError(what, frame=object)
         for drawer in scene.frames_of_class("drawer"):
             closed, opened = _limits(scene, drawer)
             value = float(np.asarray(q)[_entry(scene, drawer)])
@@ -124,11 +124,11 @@ class Semantics(DomainSemantics):
             yield Operate(handle, to, grasp)
 
 
-def _placements(context: ActionContext, item: str, place: str) -> Iterator[Place]:
-    """Yield placements in random order: those nearest to where the item is now are all under the open drawer."""
-    found = list(islice(context.placements(item, place), _PLACEMENTS))
+def _placements(context: ActionContext, object: str, place: str) -> Iterator[Place]:
+    """Yield placements in random order: those nearest to where the object is now are all under the open drawer."""
+    found = list(islice(context.placements(object, place), _PLACEMENTS))
     for index in context.rng.permutation(len(found)):
-        yield Place.at(item, found[index])
+        yield Place.at(object, found[index])
 
 
 def _tables(scene: SceneGraph) -> tuple[str, ...]:

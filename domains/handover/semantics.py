@@ -1,9 +1,10 @@
-"""What the words of the handover domain mean in a scene.
+"""Semantics of the handover domain in a scene.
 
-An *arm* is one of the arms that plan together, an *item* a frame of class ``movable``, a *place* one of class
-``surface`` or ``region``. An item is at the place that is its parent, and held by the arm off whose tip it hangs.
+An *arm* is one of the arms that plan together, an object (PDDL type ``item``) a frame of class ``movable``, a *place*
+one of class ``surface`` or ``region``. An object is at the place that is its parent, or held by the arm whose tip is
+its parent.
 
-Nothing here says which arm reaches which place: the planner finds out, and lets an item change hands when it must.
+The domain does not state which arm reaches which place: the planner computes it, and plans a handover where needed.
 Hands meet between the bases of the two arms, in front of them, where the places are.
 """
 
@@ -56,7 +57,7 @@ class Semantics(DomainSemantics):
         self.manipulators = {pddl_name(arm.name): arm for arm in manipulators}
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
-        """Return arms, items and places by PDDL name.
+        """Return arms, objects and places by PDDL name.
 
         Raises:
             SceneError: two things of one name in PDDL.
@@ -73,32 +74,32 @@ class Semantics(DomainSemantics):
         return found
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
-        """Return where each item is, and which hands are empty.
+        """Return where each object is, and which hands are empty.
 
         Raises:
-            SceneError: an item that is at no place and in no hand, or two in one hand.
+            SceneError: an object that is at no place and in no hand, or two in one hand.
         """
         del objects, q
         places = {frame: pddl_name(frame) for frame in _places(scene)}
         holders = {arm.tip: name for name, arm in self.manipulators.items()}
         facts: list[Fact] = []
         busy: dict[str, str] = {}
-        for item in movable_frames(scene):
-            parent = scene.parent(item)
+        for object in movable_frames(scene):
+            parent = scene.parent(object)
             if parent in holders:
                 arm = holders[parent]
                 if arm in busy:
-                    raise SceneError(f"'{busy[arm]}' and '{item}' are both in the hand of '{arm}'", frame=item)
-                busy[arm] = item
-                facts.append(Fact.of("holding", arm, pddl_name(item)))
+                    raise SceneError(f"'{busy[arm]}' and '{object}' are both in the hand of '{arm}'", frame=object)
+                busy[arm] = object
+                facts.append(Fact.of("holding", arm, pddl_name(object)))
             elif parent in places:
-                facts.append(Fact.of("at", pddl_name(item), places[parent]))
+                facts.append(Fact.of("at", pddl_name(object), places[parent]))
             else:
                 known = ", ".join(places) or "none"
                 raise SceneError(
-                    f"item '{item}' has parent '{parent}', which is no place (class {' or '.join(PLACE_CLASSES)}: "
+                    f"object '{object}' has parent '{parent}', which is no place (class {' or '.join(PLACE_CLASSES)}: "
                     f"{known}) and no hand",
-                    frame=item,
+                    frame=object,
                 )
         facts.extend(Fact.of("empty", arm) for arm in self.manipulators if arm not in busy)
         return State(facts)
@@ -110,41 +111,41 @@ class Semantics(DomainSemantics):
             giver, taker = (self.manipulators[name].name for name in action.arguments[:2])
             yield from self._handovers(context, frames[action.arguments[2]], giver=giver, taker=taker)
             return
-        arm, item, place = self.manipulators[action.arguments[0]].name, *(frames[n] for n in action.arguments[1:])
+        arm, object, place = self.manipulators[action.arguments[0]].name, *(frames[n] for n in action.arguments[1:])
         if action.name == "pick":
-            grasps = self._grasps(context, item, arm)
+            grasps = self._grasps(context, object, arm)
             if not grasps:
-                yield no_grasp(context.scene, item, manipulator=context.arm(arm).manipulator)
+                yield no_grasp(context.scene, object, manipulator=context.arm(arm).manipulator)
             for grasp in grasps:
-                yield Pick(item, grasp, arm)
+                yield Pick(object, grasp, arm)
         else:
-            for placement in self._placements(context, item, place, arm):
-                yield Place.at(item, placement, robot=arm)
+            for placement in self._placements(context, object, place, arm):
+                yield Place.at(object, placement, robot=arm)
 
-    def _grasps(self, context: ActionContext, item: str, arm: str) -> list[Grasp]:
-        """Return the grasps of an item: from above first."""
-        root_from_item = context.scene.pose(item, relative_to=context.scene.root(item), q=context.q)
+    def _grasps(self, context: ActionContext, object: str, arm: str) -> list[Grasp]:
+        """Return the grasps of an object: from above first."""
+        root_from_object = context.scene.pose(object, relative_to=context.scene.root(object), q=context.q)
 
         def steepness(grasp: Grasp) -> float:
-            return round(float((root_from_item @ grasp.object_from_tool).rotate([0.0, 0.0, 1.0])[2]), 3)
+            return round(float((root_from_object @ grasp.object_from_tool).rotate([0.0, 0.0, 1.0])[2]), 3)
 
-        return sorted(context.grasps(item, robot=arm), key=steepness)
+        return sorted(context.grasps(object, robot=arm), key=steepness)
 
-    def _placements(self, context: ActionContext, item: str, place: str, arm: str) -> Iterator[Placement]:
-        """Yield where an item may rest, on whichever side the hand can come to from above."""
+    def _placements(self, context: ActionContext, object: str, place: str, arm: str) -> Iterator[Placement]:
+        """Yield where an object may rest, on whichever side the hand can come to from above."""
         scene, q, manipulator = context.scene, context.q, context.arm(arm).manipulator
         root_from_place = scene.pose(place, relative_to=scene.root(place), q=q)
-        item_from_tool = scene.pose(manipulator.tool, relative_to=item, q=q)
+        object_from_tool = scene.pose(manipulator.tool, relative_to=object, q=q)
         settings = PlacementSettings(is_packed=False, any_face=True)
         for placement in placements_on_surface(
-            scene, item, place, q=q, rng=context.rng, manipulator=manipulator, settings=settings
+            scene, object, place, q=q, rng=context.rng, manipulator=manipulator, settings=settings
         ):
-            tool = root_from_place @ placement.support_from_item @ item_from_tool
+            tool = root_from_place @ placement.support_from_object @ object_from_tool
             if float(tool.rotate([0.0, 0.0, 1.0])[2]) < _DOWNWARDS:
                 yield placement
 
-    def _handovers(self, context: ActionContext, item: str, *, giver: str, taker: str) -> Iterator[Handover]:
-        yield from handovers(context, item, giver=giver, taker=taker, points=self._points(context, giver, taker))
+    def _handovers(self, context: ActionContext, object: str, *, giver: str, taker: str) -> Iterator[Handover]:
+        yield from handovers(context, object, giver=giver, taker=taker, points=self._points(context, giver, taker))
 
     def _points(self, context: ActionContext, giver: str, taker: str) -> Iterable[NDArray[np.float64]]:
         """Yield where hands may meet: before the middle of the two bases, on the side on which the places are."""

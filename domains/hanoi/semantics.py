@@ -1,4 +1,4 @@
-"""What the words of the towers of Hanoi mean in a scene.
+"""Semantics of the towers of Hanoi in a scene.
 
 A *disc* is a frame of class ``movable``, a *place* one of class ``place``. The parent of a disc says what it lies on:
 a place, another disc, or the hand. A disc fits on every place and on every disc that is wider than itself; how wide it

@@ -1,11 +1,11 @@
-"""What the words of the kitchen domain mean in a scene.
+"""Semantics of the kitchen domain in a scene.
 
-An *item* is a frame of class ``movable``; a *region* is a frame of class ``region`` or ``surface``, on whose top things
-stand: the floor, a stove, a sink. A region that takes part in no collision only marks an area of its parent. An
-item is ``on`` the smallest region that holds all of its footprint, on the frame that is its parent; one that leans,
-floats, or stands over the edge is refused. What stands on a region of class ``sink`` can be cleaned, and what stands on
-one of class ``stove`` can be cooked; the item then has the class ``clean`` or ``cooked``. The arm is at home in its
-ready configuration.
+An object (PDDL type ``item``) is a frame of class ``movable``; a *region* is a frame of class ``region`` or
+``surface``, on whose top objects stand: the floor, a stove, a sink. A region without collision shapes only marks an
+area of its parent. An object is ``on`` the smallest region of its parent that holds all of its footprint; one that
+leans, floats, or stands over the edge is refused. An object on a region of class ``sink`` can be cleaned, and one on a
+region of class ``stove`` can be cooked; it then has the class ``clean`` or ``cooked``. The arm is at home in its ready
+configuration.
 
 Grasps and placements come from the samplers of the planning run: packed together in a ``region``, near by on a
 ``surface``. Regions count with the rectangles around their shapes.
@@ -35,14 +35,14 @@ REGION_CLASSES = ("region", "surface")
 """Classes that mark a frame as a region."""
 
 _FACTS_OF_CLASSES = {"washes": "sink", "heats": "stove"}  # what regions are good for
-_MADE_BY = {"clean": "sink", "cooked": "stove"}  # where items become what
+_MADE_BY = {"clean": "sink", "cooked": "stove"}  # where objects become what
 _SIDES = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=bool)  # which bounds a corner has
 _HOME_TOLERANCE = 1e-6  # radians or metres by which a joint may miss its value at home
-_STANDS = 0.005  # metres that an item may be above or below the top of its region
+_STANDS = 0.005  # metres that an object may be above or below the top of its region
 _MARKED = 0.025  # the same for a region that only marks an area, and may be drawn above or below it
 _TILT = 0.05  # radians that it may lean
 _BESIDE = 0.02  # metres between neighbours, from above
-_OVER = 0.01  # metres above its neighbours from which an item is lowered between them
+_OVER = 0.01  # metres above its neighbours from which an object is lowered between them
 _OVERHANG = 1e-3  # metres that its footprint may reach beyond the region
 
 
@@ -50,39 +50,39 @@ class Semantics(DomainSemantics):
     """The meaning of the kitchen domain for one arm.
 
     Args:
-        manipulator: the arm that moves the items.
+        manipulator: the arm that moves the objects.
     """
 
     is_incremental = True
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
-        """Return items and regions by PDDL name.
+        """Return objects and regions by PDDL name.
 
         Raises:
             SceneError: two things of one name in PDDL.
         """
-        items, regions = pddl_names(movable_frames(scene)), pddl_names(_region_frames(scene))
-        for name in items:
+        objects, regions = pddl_names(movable_frames(scene)), pddl_names(_region_frames(scene))
+        for name in objects:
             if name in regions:
-                what = f"item '{items[name]}' and region '{regions[name]}' have the same name in PDDL: '{name}'"
-                raise SceneError(f"{what}; rename one", frame=items[name])
-        return dict.fromkeys(items, "item") | dict.fromkeys(regions, "region")
+                what = f"object '{objects[name]}' and region '{regions[name]}' have the same name in PDDL: '{name}'"
+                raise SceneError(f"{what}; rename one", frame=objects[name])
+        return dict.fromkeys(objects, "item") | dict.fromkeys(regions, "region")
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
         """Return the facts that hold in a scene at a configuration (n_joints,).
 
         Raises:
-            SceneError: an item that is in no region and not in the hand, two in the hand, or one that leans, floats, or
-                stands over the edge.
+            SceneError: an object that is in no region and not in the hand, two in the hand, or one that leans,
+                floats, or stands over the edge.
         """
         del objects
         regions = _regions(scene)
         facts: list[Fact] = []
         held: str | None = None
-        for name, frame in _items(scene).items():
+        for name, frame in _objects(scene).items():
             if scene.parent(frame) == self.manipulator.tip:
                 if held is not None:
-                    raise SceneError(f"items '{held}' and '{name}' are both in the hand, which holds one", frame=frame)
+                    raise SceneError(f"'{held}' and '{name}' are both in the hand, which holds one object", frame=frame)
                 held = name
                 facts.append(Fact.of("holding", name))
             else:
@@ -101,10 +101,10 @@ class Semantics(DomainSemantics):
         return State(facts)
 
     def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterator[Fact]:
-        """Yield on which region each stated item is to be, and whether it is to be clean or cooked there.
+        """Yield on which region each stated object is to be, and whether it is to be clean or cooked there.
 
         Raises:
-            SceneError: an item that is in no region of the start and not in the hand.
+            SceneError: an object that is in no region of the start and not in the hand.
         """
         regions = tuple(region for region in _regions(scene) if region.name in objects)
         for name, frame in pddl_names(stated).items():
@@ -116,27 +116,27 @@ class Semantics(DomainSemantics):
 
     def infeasibilities(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Infeasibility]:
         """Yield proofs that a goal is impossible: regions too small for what is wanted, things the hand cannot hold."""
-        items, regions = pddl_names(movable_frames(scene)), _regions(scene)
+        objects, regions = pddl_names(movable_frames(scene)), _regions(scene)
         together: dict[str, dict[str, Fact]] = {}
         moved: dict[str, Fact] = {}
         for fact in goal_facts:
-            if not fact.arguments or fact.arguments[0] not in items:
+            if not fact.arguments or fact.arguments[0] not in objects:
                 continue
-            item, places = items[fact.arguments[0]], _places_for(fact, scene, regions)
+            object, places = objects[fact.arguments[0]], _places_for(fact, scene, regions)
             if fact.predicate == "on":
-                together.setdefault(places[0], {})[item] = fact
-            is_held = scene.parent(item) == self.manipulator.tip
-            if is_held or fact.predicate in scene.classes(item):
+                together.setdefault(places[0], {})[object] = fact
+            is_held = scene.parent(object) == self.manipulator.tip
+            if is_held or fact.predicate in scene.classes(object):
                 continue
-            if _region_of(scene, item, regions, self.manipulator.tip).frame in places:
+            if _region_of(scene, object, regions, self.manipulator.tip).frame in places:
                 continue
-            moved.setdefault(item, fact)
-            misfits = [oversized(scene, place, item=item, fact=fact, overhang=_OVERHANG) for place in places]
+            moved.setdefault(object, fact)
+            misfits = [oversized(scene, place, object=object, fact=fact, overhang=_OVERHANG) for place in places]
             if places and all(misfits):
                 yield from filter(None, misfits[:1])
-        crowds = (crowded(scene, region, items=group, overhang=_OVERHANG) for region, group in together.items())
-        alike = {tuple((a.shape, a.pose) for a in scene.shapes(item)): (item, fact) for item, fact in moved.items()}
-        held = (ungraspable(scene, item, fact=fact, manipulator=self.manipulator) for item, fact in alike.values())
+        crowds = (crowded(scene, region, objects=group, overhang=_OVERHANG) for region, group in together.items())
+        alike = {tuple((a.shape, a.pose) for a in scene.shapes(object)): (object, f) for object, f in moved.items()}
+        held = (ungraspable(scene, object, fact=fact, manipulator=self.manipulator) for object, fact in alike.values())
         yield from filter(None, (*crowds, *held))
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
@@ -145,30 +145,32 @@ class Semantics(DomainSemantics):
             yield MoveTo(self.manipulator.ready, "home")
             return
         scene = context.scene
-        item = pddl_names(movable_frames(scene))[action.arguments[0]]
+        object = pddl_names(movable_frames(scene))[action.arguments[0]]
         region = pddl_names(_region_frames(scene))[action.arguments[1]]
         if action.name == "pick":
-            yield from pick_candidates(context, item, manipulator=self.manipulator)
+            yield from pick_candidates(context, object, manipulator=self.manipulator)
         elif action.name == "place":
-            yield from self._places(context, item, region)
+            yield from self._places(context, object, region)
         elif action.name == "clean":
-            yield Change(_gain(scene, item, "clean"), f"washed on {region}")
+            yield Change(_gain(scene, object, "clean"), f"washed on {region}")
         else:
-            yield Change((*_gain(scene, item, "cooked"), ClassChange(item, removed=("clean",))), f"cooked on {region}")
+            yield Change(
+                (*_gain(scene, object, "cooked"), ClassChange(object, removed=("clean",))), f"cooked on {region}"
+            )
 
-    def _places(self, context: ActionContext, item: str, region: str) -> Iterator[Place]:
-        """Yield places at which an item is on a region, and on no smaller one."""
+    def _places(self, context: ActionContext, object: str, region: str) -> Iterator[Place]:
+        """Yield places at which an object is on a region, and on no smaller one."""
         scene = context.scene
         support = next(known.support for known in _regions(scene) if known.frame == region)
         rivals = tuple(known for known in _regions(scene) if known.support == support)
-        for placement in context.placements(item, region):
-            resting = scene.reparent(item, placement.support, pose=placement.support_from_item)
+        for placement in context.placements(object, region):
+            resting = scene.reparent(object, placement.support, pose=placement.support_from_object)
             try:
-                found = _region_of(resting, item, rivals, self.manipulator.tip).frame
+                found = _region_of(resting, object, rivals, self.manipulator.tip).frame
             except SceneError:  # a place of which the domain has no words, as the lower board of a shelf
                 continue
             if found == region:
-                yield Place(item, placement.support, placement.support_from_item, lift=_lift_among(resting, item))
+                yield Place(object, placement.support, placement.support_from_object, lift=_lift_among(resting, object))
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,54 +187,54 @@ class _Region:
     def area(self) -> float:
         return float(np.prod((self.upper - self.lower)[:2]))
 
-    def pose_of(self, scene: SceneGraph, item: str) -> Pose:
-        """Return the pose of an item that is a child of the support, in the region's frame."""
-        return scene.local_pose(item) if self.support == self.frame else scene.pose(item, relative_to=self.frame)
+    def pose_of(self, scene: SceneGraph, object: str) -> Pose:
+        """Return the pose of an object that is a child of the support, in the region's frame."""
+        return scene.local_pose(object) if self.support == self.frame else scene.pose(object, relative_to=self.frame)
 
-    def overhang(self, scene: SceneGraph, item: str) -> float:
-        """Return by how many metres the footprint of an item reaches beyond the region; negative inside."""
-        pose, (low, high) = self.pose_of(scene, item), shape_bounds(scene, item)
+    def overhang(self, scene: SceneGraph, object: str) -> float:
+        """Return by how many metres the footprint of an object reaches beyond the region; negative inside."""
+        pose, (low, high) = self.pose_of(scene, object), shape_bounds(scene, object)
         around = self._beyond(pose.apply(np.where(_SIDES, high, low))[:, :2])
-        return around if around <= 0.0 else self._beyond(footprint(scene, item, pose))
+        return around if around <= 0.0 else self._beyond(footprint(scene, object, pose))
 
     def _beyond(self, corners: NDArray[np.float64]) -> float:
         return float(max(np.max(self.lower[:2] - corners), np.max(corners - self.upper[:2])))
 
 
-def _region_of(scene: SceneGraph, item: str, regions: Sequence[_Region], tip: str) -> _Region:
-    """Return the smallest region that an item is on.
+def _region_of(scene: SceneGraph, object: str, regions: Sequence[_Region], tip: str) -> _Region:
+    """Return the smallest region that an object is on.
 
     Raises:
         SceneError: it is on none, or does not stand as it should.
     """
-    parent = scene.parent(item)
+    parent = scene.parent(object)
     on_parent = [region for region in regions if region.support == parent]
     if not on_parent:
         known = ", ".join(region.frame for region in regions) or "none"
         raise SceneError(
-            f"item '{item}' has parent '{parent}', which is no region (class {' or '.join(REGION_CLASSES)}: "
+            f"object '{object}' has parent '{parent}', which is no region (class {' or '.join(REGION_CLASSES)}: "
             f"{known}) and not the hand '{tip}'",
-            frame=item,
+            frame=object,
         )
-    beyond = {region.frame: region.overhang(scene, item) for region in on_parent}
+    beyond = {region.frame: region.overhang(scene, object) for region in on_parent}
     holding = [region for region in on_parent if beyond[region.frame] <= _OVERHANG]
     if not holding:
         nearest = min(on_parent, key=lambda region: beyond[region.frame]).frame
-        what = f"item '{item}' reaches {beyond[nearest] * 1000:.0f} mm beyond the edge of '{nearest}'"
-        raise SceneError(f"{what}; an item is on a region with all of its footprint", frame=item)
+        what = f"object '{object}' reaches {beyond[nearest] * 1000:.0f} mm beyond the edge of '{nearest}'"
+        raise SceneError(f"{what}; an object is on a region with all of its footprint", frame=object)
     found = min(holding, key=lambda region: region.area)
-    _require_standing(scene, item, found)
+    _require_standing(scene, object, found)
     return found
 
 
 @incremental
-def _standing(scene: SceneGraph, item: str, tip: str) -> Fact:
-    """Return the fact that says on which region an item is."""
-    return Fact.of("on", pddl_name(item), _region_of(scene, item, _regions(scene), tip).name)
+def _standing(scene: SceneGraph, object: str, tip: str) -> Fact:
+    """Return the fact that says on which region an object is."""
+    return Fact.of("on", pddl_name(object), _region_of(scene, object, _regions(scene), tip).name)
 
 
 @incremental
-def _items(scene: SceneGraph) -> dict[str, str]:
+def _objects(scene: SceneGraph) -> dict[str, str]:
     return pddl_names(movable_frames(scene))
 
 
@@ -257,34 +259,34 @@ def _regions(scene: SceneGraph) -> tuple[_Region, ...]:
     return tuple(found)
 
 
-def _lift_among(scene: SceneGraph, item: str) -> float | None:
-    """Return how far above its place an item is when it is lowered: above its neighbours where it has several.
+def _lift_among(scene: SceneGraph, object: str) -> float | None:
+    """Return how far above its place an object is when it is lowered: above its neighbours where it has several.
 
     Between them a path would have to be found through a gap of its own size. None for the usual lift.
     """
-    own_low, own_high = _extent(scene, item)
+    own_low, own_high = _extent(scene, object)
     tops = []
     for other in movable_frames(scene):
-        if other != item and scene.parent(other) == scene.parent(item):
+        if other != object and scene.parent(other) == scene.parent(object):
             low, high = _extent(scene, other)
             if np.all(np.maximum(low - own_high, own_low - high)[:2] < _BESIDE):
                 tops.append(float(high[2]))
     return max(tops) - float(own_low[2]) + _OVER if len(tops) > 1 else None
 
 
-def _extent(scene: SceneGraph, item: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the corners (3,) of the upright box around an item, in its parent."""
-    low, high = shape_bounds(scene, item)
-    corners = scene.local_pose(item).apply(np.where(_SIDES, high, low))
+def _extent(scene: SceneGraph, object: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the corners (3,) of the upright box around an object, in its parent."""
+    low, high = shape_bounds(scene, object)
+    corners = scene.local_pose(object).apply(np.where(_SIDES, high, low))
     return corners.min(axis=0), corners.max(axis=0)
 
 
-def _gain(scene: SceneGraph, item: str, word: str) -> tuple[ClassChange, ...]:
-    return () if word in scene.classes(item) else (ClassChange(item, added=(word,)),)
+def _gain(scene: SceneGraph, object: str, word: str) -> tuple[ClassChange, ...]:
+    return () if word in scene.classes(object) else (ClassChange(object, added=(word,)),)
 
 
 def _places_for(fact: Fact, scene: SceneGraph, regions: Sequence[_Region]) -> tuple[str, ...]:
-    """Return the regions on one of which an item must be for a fact about it to become true."""
+    """Return the regions on one of which an object must be for a fact about it to become true."""
     if fact.predicate == "on":
         return tuple(region.frame for region in regions if region.name == fact.arguments[1])
     kind = _MADE_BY.get(fact.predicate)
@@ -296,14 +298,14 @@ def _region_frames(scene: SceneGraph) -> tuple[str, ...]:
     return tuple(sorted(found, key=scene.frame_id))
 
 
-def _require_standing(scene: SceneGraph, item: str, region: _Region) -> None:
-    """Refuse an item that leans, floats, or is sunk in."""
-    pose, low = region.pose_of(scene, item), shape_bounds(scene, item)[0]
+def _require_standing(scene: SceneGraph, object: str, region: _Region) -> None:
+    """Refuse an object that leans, floats, or is sunk in."""
+    pose, low = region.pose_of(scene, object), shape_bounds(scene, object)[0]
     tilt = acos(min(1.0, max(-1.0, float(pose.rotate([0.0, 0.0, 1.0])[2]))))
     if tilt > _TILT:
-        what = f"item '{item}' leans by {math.degrees(tilt):.0f} degrees on '{region.frame}'"
-        raise SceneError(f"{what}; an item stands upright, its z axis along that of its region", frame=item)
+        what = f"object '{object}' leans by {math.degrees(tilt):.0f} degrees on '{region.frame}'"
+        raise SceneError(f"{what}; an object stands upright, its z axis along that of its region", frame=object)
     gap = float(pose.translation[2] + low[2] - region.upper[2])
     if abs(gap) > (_STANDS if region.support == region.frame else _MARKED):
         where = f"{abs(gap) * 1000:.0f} mm {'above' if gap > 0.0 else 'below'} the top of '{region.frame}'"
-        raise SceneError(f"item '{item}' has its bottom {where}, on which it should stand", frame=item)
+        raise SceneError(f"object '{object}' has its bottom {where}, on which it should stand", frame=object)

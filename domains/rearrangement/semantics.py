@@ -1,10 +1,10 @@
-"""What the words of the rearrangement domain mean in a scene.
+"""Semantics of the rearrangement domain in a scene.
 
-An *item* is a frame of class ``movable``, a *place* one of class ``place``, with a shape on whose top there is room for
-one item. An item is at the place that is its parent. Which item keeps the arm from which other, the words do not say:
-that is for the planner to find out.
+An object (PDDL type ``item``) is a frame of class ``movable``, a *place* one of class ``place``, with a shape on whose
+top there is room for one object. An object is at the place that is its parent. The domain does not state which object
+blocks the arm's way to which other: the planner computes it.
 
-Items are put down in the middle of a place, in quarter turns.
+Objects are put down in the middle of a place, in quarter turns.
 """
 
 from __future__ import annotations
@@ -33,43 +33,43 @@ class Semantics(TabletopSemantics):
     """The meaning of the rearrangement domain for one arm.
 
     Args:
-        manipulator: the arm that moves the items.
+        manipulator: the arm that moves the objects.
     """
 
     object_type, support_type, relation = "item", "place", "at"
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
-        """Return where each item is, which places are free, and what is held.
+        """Return where each object is, which places are free, and what is held.
 
         Raises:
-            SceneError: an item at no place, two at one, two in the hand, or one that leans, floats, or stands beside
+            SceneError: an object at no place, two at one, two in the hand, or one that leans, floats, or stands beside
                 its place.
         """
         del objects, q
         names = {frame: name for name, frame in self.frames(scene).items()}
         held, hand = self.held(scene)
         facts, taken = [hand], dict[str, str]()
-        for item in movable_frames(scene):
-            if item == held:
+        for object in movable_frames(scene):
+            if object == held:
                 continue
-            place = self.checked_support_of(scene, item)
+            place = self.checked_support_of(scene, object)
             if place in taken:
-                raise SceneError(f"items '{taken[place]}' and '{item}' are both at place '{place}'", frame=item)
-            taken[place] = item
-            facts.append(Fact.of("at", names[item], names[place]))
+                raise SceneError(f"objects '{taken[place]}' and '{object}' are both at place '{place}'", frame=object)
+            taken[place] = object
+            facts.append(Fact.of("at", names[object], names[place]))
         facts.extend(Fact.of("free", names[place]) for place in scene.frames_of_class("place") if place not in taken)
         return State(facts)
 
     def equivalence_classes(self, scene: SceneGraph) -> list[list[str]]:
-        """Return the items in groups of one shape: which of them stands at a place makes no difference to the arm."""
-        return [[pddl_name(item) for item in group] for group in equivalence_classes(scene, movable_frames(scene))]
+        """Return the objects in groups of one shape: which of them stands at a place makes no difference to the arm."""
+        return [[pddl_name(object) for object in group] for group in equivalence_classes(scene, movable_frames(scene))]
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        """Yield grasps of the item, or turns in which to put it down, best first."""
+        """Yield grasps of the object, or turns in which to put it down, best first."""
         frames = self.frames(context.scene)
-        item, place = (frames[name] for name in action.arguments)
+        object, place = (frames[name] for name in action.arguments)
         if action.name == "take":
-            yield from pick_candidates(context, item, manipulator=self.manipulator)
+            yield from pick_candidates(context, object, manipulator=self.manipulator)
         else:
-            for turn in turns_nearest_first(context, item, place):
-                yield Place(item, place, standing_pose(context.scene, item, place, point=(0.0, 0.0), turn=turn))
+            for turn in turns_nearest_first(context, object, place):
+                yield Place(object, place, standing_pose(context.scene, object, place, point=(0.0, 0.0), turn=turn))

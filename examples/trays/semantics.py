@@ -1,7 +1,7 @@
-"""What the words of the trays domain mean in a scene.
+"""Semantics of the trays domain in a scene.
 
-An *item* is a frame of class ``movable``; a *tray* is one of class ``tray``. An item is in the tray that is its parent.
-Both are single boxes, centred on their frames.
+An object (PDDL type ``item``) is a frame of class ``movable``; a *tray* is one of class ``tray``. An object is in the
+tray that is its parent. Both are single boxes, centred on their frames.
 """
 
 from __future__ import annotations
@@ -27,42 +27,42 @@ class Semantics(DomainSemantics):
     """The meaning of the trays domain for one arm.
 
     Args:
-        manipulator: the arm that moves the items.
+        manipulator: the arm that moves the objects.
     """
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
-        """Return items and trays by name; the names of such frames must be lower-case PDDL names."""
+        """Return objects and trays by name; the names of such frames must be lower-case PDDL names."""
         return dict.fromkeys(movable_frames(scene), "item") | dict.fromkeys(scene.frames_of_class("tray"), "tray")
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: NDArray[np.float64]) -> State:
-        """Return where each item is.
+        """Return where each object is.
 
         Raises:
-            SceneError: an item is in no tray and not in the hand.
+            SceneError: an object is in no tray and not in the hand.
         """
         del q
         facts: list[Fact] = []
-        for item in movable_frames(scene):
-            parent = scene.parent(item)
+        for object in movable_frames(scene):
+            parent = scene.parent(object)
             if parent == self.manipulator.tip:
-                facts.append(Fact.of("holding", item))
+                facts.append(Fact.of("holding", object))
             elif parent is not None and objects.get(parent) == "tray":
-                facts.append(Fact.of("in", item, parent))
+                facts.append(Fact.of("in", object, parent))
             else:
-                raise SceneError(f"item '{item}' has parent '{parent}', which is no tray and not the hand", frame=item)
+                raise SceneError(f"'{object}' has parent '{parent}', which is no tray and not the hand", frame=object)
         if not any(fact.predicate == "holding" for fact in facts):
             facts.append(Fact.of("handempty"))
         return State(facts)
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        """Yield grasps of the item, or places for it in the tray, from the middle outwards."""
-        item, tray = action.arguments
+        """Yield grasps of the object, or places for it in the tray, from the middle outwards."""
+        object, tray = action.arguments
         if action.name == "take":
-            for grasp in context.grasps(item):
-                yield Pick(item, grasp)
+            for grasp in context.grasps(object):
+                yield Pick(object, grasp)
             return
-        (box,), (carton,) = context.scene.shapes(tray), context.scene.shapes(item)
+        (box,), (carton,) = context.scene.shapes(tray), context.scene.shapes(object)
         height = (box.shape.dimensions[2] + carton.shape.dimensions[2]) / 2
         places = [(SPACING * i, SPACING * j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
         for x, y in sorted(places, key=lambda place: place[0] ** 2 + place[1] ** 2):
-            yield Place(item, tray, Pose([x, y, height]))
+            yield Place(object, tray, Pose([x, y, height]))

@@ -2,7 +2,7 @@
 
 Run by hand: ``python tests/benchmarks/domains_table.py [--out docs/results/domains_results.md] [--quick] [--seeds 0 1 2
 3 4] [--play-seeds 0 1 2] [--only DOMAIN/PROBLEM/ROBOT ...]``. Towers of Hanoi, towers where a ceiling is low, sorting
-in clutter, items that come back to where they were, a drawer, a hand-over and a kitchen; every plan is saved, loaded
+in clutter, objects that come back to where they were, a drawer, a hand-over and a kitchen; every plan is saved, loaded
 and checked, and those of the play seeds are played, but for the longest. ``--quick`` leaves the large problems out and
 takes the first seed alone.
 """

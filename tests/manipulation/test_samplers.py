@@ -30,7 +30,7 @@ Q = GANTRY.ready_configuration(gantry_scene())
 
 def one_grasp(request: GraspRequest) -> Iterator[Grasp]:
     """Give a single grasp named after the object."""
-    yield Grasp(Pose(), 0.05, f"mine of {request.item}")
+    yield Grasp(Pose(), 0.05, f"mine of {request.object}")
 
 
 def one_place(request: PlacementRequest) -> list[Placement]:
@@ -38,22 +38,22 @@ def one_place(request: PlacementRequest) -> list[Placement]:
     return [Placement(request.support, Pose([0.0, 0.0, 0.5]), "mine")]
 
 
-def scene_with_item(**options: Any) -> SceneGraph:
+def scene_with_object(**options: Any) -> SceneGraph:
     """Return the gantry with an object on its table."""
-    return with_block(gantry_scene(), "item", [0.0, 0.0, 0.025], **options)
+    return with_block(gantry_scene(), "block", [0.0, 0.0, 0.025], **options)
 
 
 def context(samplers: Samplers, scene: SceneGraph | None = None, seed: int = 0) -> ActionContext:
     """Return where an action is to be carried out."""
     sampling = Sampling(samplers, GANTRY, seed)
-    return ActionContext(scene or scene_with_item(), Q, np.random.default_rng(seed), sampling)
+    return ActionContext(scene or scene_with_object(), Q, np.random.default_rng(seed), sampling)
 
 
 def test_without_others_ours_are_asked() -> None:
     """The default registry gives the grasps and placements of this package."""
     asked = context(Samplers())
-    assert len(asked.grasps("item")) >= 24
-    assert next(asked.placements("item", "table")).support == "table"
+    assert len(asked.grasps("block")) >= 24
+    assert next(asked.placements("block", "table")).support == "table"
     assert asked.samplers == Samplers()
 
 
@@ -67,13 +67,13 @@ def test_the_last_that_fits_is_asked() -> None:
         .with_placements(one_place, of_class="mug")
         .with_placements(one_place, on_class="shelf")
     )
-    block, can = scene_with_item(), scene_with_item(shape=Cylinder(0.02, 0.1))
-    assert samplers.grasp_sampler(block, "item") is sample_grasps
-    assert samplers.grasp_sampler(can, "item") is one_grasp
-    assert samplers.grasp_sampler(block.set_classes("item", []), "item") is one_grasp
-    assert samplers.placement_sampler(block, "item", "table") is sample_placements
-    assert samplers.placement_sampler(block.set_classes("item", ["mug"]), "item", "table") is one_place
-    assert samplers.placement_sampler(block.set_classes("table", ["shelf"]), "item", "table") is one_place
+    block, can = scene_with_object(), scene_with_object(shape=Cylinder(0.02, 0.1))
+    assert samplers.grasp_sampler(block, "block") is sample_grasps
+    assert samplers.grasp_sampler(can, "block") is one_grasp
+    assert samplers.grasp_sampler(block.set_classes("block", []), "block") is one_grasp
+    assert samplers.placement_sampler(block, "block", "table") is sample_placements
+    assert samplers.placement_sampler(block.set_classes("block", ["mug"]), "block", "table") is one_place
+    assert samplers.placement_sampler(block.set_classes("table", ["shelf"]), "block", "table") is one_place
 
 
 def test_a_registry_is_a_value() -> None:
@@ -82,7 +82,7 @@ def test_a_registry_is_a_value() -> None:
     second = first.with_grasps(one_grasp)
     assert first == Samplers()
     assert second == Samplers().with_grasps(one_grasp) != first
-    assert [grasp.name for grasp in context(second).grasps("item")] == ["mine of item"]
+    assert [grasp.name for grasp in context(second).grasps("block")] == ["mine of block"]
 
 
 def test_the_same_object_is_asked_about_once() -> None:
@@ -90,25 +90,25 @@ def test_the_same_object_is_asked_about_once() -> None:
     asked: list[str] = []
 
     def counting(request: GraspRequest) -> Iterator[Grasp]:
-        asked.append(request.item)
+        asked.append(request.object)
         return one_grasp(request)
 
     sampling = Sampling(Samplers().with_grasps(counting), GANTRY)
-    scene = scene_with_item()
-    first = sampling.grasps(scene, "item")
-    assert sampling.grasps(scene.set_pose("item", Pose([0.1, 0.0, 0.1])), "item") is first
+    scene = scene_with_object()
+    first = sampling.grasps(scene, "block")
+    assert sampling.grasps(scene.set_pose("block", Pose([0.1, 0.0, 0.1])), "block") is first
     assert len(asked) == 1
-    sampling.grasps(scene.set_attribute("item", "handle", "left"), "item")
+    sampling.grasps(scene.set_attribute("block", "handle", "left"), "block")
     assert len(asked) == 2
 
 
 def test_ours_compute_a_shape_once() -> None:
     """Two objects of one shape share their grasps."""
-    scene = with_block(scene_with_item(), "other", [0.2, 0.0, 0.025])
+    scene = with_block(scene_with_object(), "other", [0.2, 0.0, 0.025])
     sampling = Sampling(Samplers(), GANTRY)
-    assert sampling.grasps(scene, "item") is sampling.grasps(scene, "other")
+    assert sampling.grasps(scene, "block") is sampling.grasps(scene, "other")
     third = with_block(scene, "third", [0.3, 0.0, 0.025], shape=Box([0.04] * 3))
-    assert sampling.grasps(third, "third") is not sampling.grasps(scene, "item")
+    assert sampling.grasps(third, "third") is not sampling.grasps(scene, "block")
 
 
 def test_chance_depends_on_seed_and_shape_alone() -> None:
@@ -118,11 +118,11 @@ def test_chance_depends_on_seed_and_shape_alone() -> None:
         return [Grasp(Pose(request.rng.normal(size=3)), 0.05, "random")]
 
     samplers = Samplers().with_grasps(random_grasp)
-    scene = with_block(scene_with_item(), "other", [0.2, 0.0, 0.025], shape=Box([0.04] * 3))
+    scene = with_block(scene_with_object(), "other", [0.2, 0.0, 0.025], shape=Box([0.04] * 3))
     forth, back, other = (Sampling(samplers, GANTRY, seed) for seed in (3, 3, 4))
-    expected = [forth.grasps(scene, "item"), forth.grasps(scene, "other")]
-    assert [back.grasps(scene, "other"), back.grasps(scene, "item")] == expected[::-1]
-    assert other.grasps(scene, "item") != expected[0]
+    expected = [forth.grasps(scene, "block"), forth.grasps(scene, "other")]
+    assert [back.grasps(scene, "other"), back.grasps(scene, "block")] == expected[::-1]
+    assert other.grasps(scene, "block") != expected[0]
 
 
 @pytest.mark.parametrize(
@@ -130,11 +130,11 @@ def test_chance_depends_on_seed_and_shape_alone() -> None:
     [
         (
             [None],
-            "sampler 'test_nonsense_grasps_name_the_sampler.<locals>.bad' gives None for 'item', which is no Grasp",
+            "sampler 'test_nonsense_grasps_name_the_sampler.<locals>.bad' gives None for 'block', which is no Grasp",
         ),
-        ([Grasp(Pose(), math.nan, "")], "gives a grasp of 'item' with numbers that are not finite"),
+        ([Grasp(Pose(), math.nan, "")], "gives a grasp of 'block' with numbers that are not finite"),
         ([Grasp(Pose(), 0.2, "")], "is 0.2 m wide, but the hand of 'gantry' opens from 0 to 0.08 m"),
-        (7, "fails for 'item': TypeError: 'int' object is not iterable"),
+        (7, "fails for 'block': TypeError: 'int' object is not iterable"),
     ],
 )
 def test_nonsense_grasps_name_the_sampler(given: Any, message: str) -> None:
@@ -144,7 +144,7 @@ def test_nonsense_grasps_name_the_sampler(given: Any, message: str) -> None:
         return given
 
     with pytest.raises(SamplerError, match=message.replace("(", r"\(").replace("<", "<")) as caught:
-        context(Samplers().with_grasps(bad)).grasps("item")
+        context(Samplers().with_grasps(bad)).grasps("block")
     assert caught.value.sampler.endswith("bad")
 
 
@@ -164,7 +164,7 @@ def test_nonsense_placements_name_the_sampler(given: Any, message: str) -> None:
             return given
 
     with pytest.raises(SamplerError, match=message) as caught:
-        list(context(Samplers().with_placements(Bad())).placements("item", "table"))
+        list(context(Samplers().with_placements(Bad())).placements("block", "table"))
     assert caught.value.sampler.endswith("Bad")
 
 
@@ -175,9 +175,9 @@ def test_a_sampler_that_raises_is_named() -> None:
         yield Placement(request.support, Pose(), "good")
         raise ZeroDivisionError("oh")
 
-    found = context(Samplers().with_placements(half_way)).placements("item", "table")
+    found = context(Samplers().with_placements(half_way)).placements("block", "table")
     assert next(found).name == "good"
-    with pytest.raises(SamplerError, match=r"half_way' fails for 'item' on 'table': ZeroDivisionError: oh") as caught:
+    with pytest.raises(SamplerError, match=r"half_way' fails for 'block' on 'table': ZeroDivisionError: oh") as caught:
         next(found)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
@@ -185,7 +185,7 @@ def test_a_sampler_that_raises_is_named() -> None:
 def test_errors_of_ours_stay_what_they_are() -> None:
     """A scene that our samplers refuse is an error of the scene."""
     with pytest.raises(SceneError, match="has no collision shape"):
-        context(Samplers(), scene_with_item().set_shapes("item", [])).grasps("item")
+        context(Samplers(), scene_with_object().set_shapes("block", [])).grasps("block")
 
 
 def test_what_cannot_be_called_is_no_sampler() -> None:

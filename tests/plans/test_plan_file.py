@@ -124,9 +124,9 @@ def test_a_file_says_nothing_of_where_it_was_made(panda_file: Path, tmp_path: Pa
 def _texts(value: Any) -> list[str]:
     """Return all texts of a document."""
     if isinstance(value, dict):
-        return [text for key, item in value.items() for text in [key, *_texts(item)]]
+        return [text for key, object in value.items() for text in [key, *_texts(object)]]
     if isinstance(value, list):
-        return [text for item in value for text in _texts(item)]
+        return [text for object in value for text in _texts(object)]
     return [value] if isinstance(value, str) else []
 
 

@@ -75,7 +75,7 @@ def test_a_hand_bears_the_moment_that_the_model_says() -> None:
 
 
 def test_what_is_held_by_an_upper_corner_does_not_turn() -> None:
-    """Items in a niche are taken by a tilted grasp and turned on the way; they end where the plan puts them."""
+    """Objects in a niche are taken by a tilted grasp and turned on the way; they end where the plan puts them."""
     plan = checked(plan_problem("rearrangement", "behind", scene="rearrange_behind", seed=1))
     report = simulate(plan)
     assert report.is_successful

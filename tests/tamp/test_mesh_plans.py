@@ -88,7 +88,7 @@ def test_a_failing_sampler_ends_planning_with_its_name() -> None:
     """An error in a sampler of one's own reaches the caller, with the sampler's name."""
 
     def broken(request: GraspRequest) -> list[Grasp]:
-        raise KeyError(request.item)
+        raise KeyError(request.object)
 
     samplers = tk.Samplers().with_grasps(broken, of_class="movable")
     with pytest.raises(SamplerError, match=r"broken' fails for 'thing': KeyError: 'thing'"):

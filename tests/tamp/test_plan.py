@@ -226,9 +226,9 @@ def test_an_allowed_pair_may_collide() -> None:
     assert solve(fixed, "(on a b)").is_solved
 
 
-def held(item: str = "a", *, robot: str = "hand") -> SceneGraph:
+def held(object: str = "a", *, robot: str = "hand") -> SceneGraph:
     """Return two blocks of which one hangs off the hand, between the fingers."""
-    return two().reparent(item, robot, pose=Pose([0.0, 0.0, -0.12]))
+    return two().reparent(object, robot, pose=Pose([0.0, 0.0, -0.12]))
 
 
 def test_an_object_may_be_in_the_hand_at_the_start() -> None:

@@ -44,7 +44,7 @@ Exclusions = frozenset[tuple[str, str, str, str]]
 class Give:
     """Give a value to a thing, unless it excludes the value of another."""
 
-    item: str
+    object: str
     value: str
     exclusions: Exclusions
     tried: list[tuple[str, ...]]
@@ -54,14 +54,14 @@ class Give:
         del arm, seed
         scene, blockers = context.scene, []
         for other in scene.frames_of_class("thing"):
-            excluded = [(other, value, self.item, self.value) in self.exclusions for value in scene.classes(other)]
-            blockers.extend([(self.item, other)] * sum(excluded))
-        self.tried.append((self.item, self.value))
+            excluded = [(other, value, self.object, self.value) in self.exclusions for value in scene.classes(other)]
+            blockers.extend([(self.object, other)] * sum(excluded))
+        self.tried.append((self.object, self.value))
         if blockers:
             cause = f"{self.value} is excluded by {blockers[0][1]}"
             yield MotionFailure("giving", cause, tuple(blockers[:1]), kind=FailureKind.COLLISION)
             return
-        changes = (ClassChange(self.item, added=(self.value,)),)
+        changes = (ClassChange(self.object, added=(self.value,)),)
         yield Refinement((), with_class_changes(scene, changes), context.q, self.value, changes)
 
 

@@ -126,26 +126,26 @@ def _at(text: str) -> ContinuousGoal:
     from tmkit.spatial import Pose
 
     names, _, written = text.rpartition("=")
-    item, _, frame = (name.strip() for name in names.partition("@"))
+    object, _, frame = (name.strip() for name in names.partition("@"))
     try:
         numbers = [float(number) for number in written.split(",")]
     except ValueError:
         numbers = []
-    if not item or not frame or len(numbers) not in (3, 6):
+    if not object or not frame or len(numbers) not in (3, 6):
         form = "OBJECT@FRAME=X,Y,Z or OBJECT@FRAME=X,Y,Z,ROLL,PITCH,YAW"
         raise ConfigurationError(f"--goal-at: '{text}' is not of the form {form}")
     if len(numbers) == 3:
-        return ObjectAt(item, Pose(numbers), relative_to=frame, radians=None)
-    return ObjectAt(item, Pose.from_rpy(numbers[:3], numbers[3:]), relative_to=frame)
+        return ObjectAt(object, Pose(numbers), relative_to=frame, radians=None)
+    return ObjectAt(object, Pose.from_rpy(numbers[:3], numbers[3:]), relative_to=frame)
 
 
 def _inside(text: str) -> ContinuousGoal:
     from tmkit.plans import ObjectIn
 
-    item, _, region = (name.strip() for name in text.partition("@"))
-    if not item or not region:
+    object, _, region = (name.strip() for name in text.partition("@"))
+    if not object or not region:
         raise ConfigurationError(f"--goal-in: '{text}' is not of the form OBJECT@REGION")
-    return ObjectIn(item, region)
+    return ObjectIn(object, region)
 
 
 def _arm(text: str) -> ContinuousGoal:
@@ -160,7 +160,7 @@ def _read(path: Path) -> list[str | ContinuousGoal]:
     from tmkit.tamp.problem_files import goal_of_table
 
     top = JsonNode(read_json_file(path, what="goal"), str(path))
-    goals = [item.text() if isinstance(item.value, str) else goal_of_table(item) for item in top.items()]
+    goals = [object.text() if isinstance(object.value, str) else goal_of_table(object) for object in top.items()]
     if not goals:
         raise top.error("expected at least one goal, received an empty list")
     return goals

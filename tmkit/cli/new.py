@@ -23,7 +23,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 def domain(
     target: Annotated[Path, typer.Argument(metavar="NAME", help="The folder to write; its name is the domain's.")],
 ) -> None:
-    """Write a folder with a PDDL domain, its semantics and a scene: items in trays."""
+    """Write a folder with a PDDL domain, its semantics and a scene: objects in trays."""
     name = target.name
     if not _NAME.fullmatch(name):
         raise typer.BadParameter(

@@ -22,7 +22,7 @@ import hashlib
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,13 +54,13 @@ class GraspRequest:
 
     Attributes:
         scene: the scene with the object.
-        item: frame of the object.
+        object: frame of the object.
         manipulator: the arm whose hand grasps.
         rng: random generator, seeded by the plan's seed and the object's shapes.
     """
 
     scene: SceneGraph
-    item: str
+    object: str
     manipulator: Manipulator
     rng: np.random.Generator
 
@@ -72,7 +72,7 @@ class PlacementRequest:
     Attributes:
         scene: the scene; the object may be in the hand.
         q: (n_joints,) configuration.
-        item: frame of the object.
+        object: frame of the object.
         support: frame to put it on: a surface, a region, or another object.
         manipulator: the arm that puts it there.
         rng: random generator, seeded for this visit of an action.
@@ -80,7 +80,7 @@ class PlacementRequest:
 
     scene: SceneGraph
     q: Configuration
-    item: str
+    object: str
     support: str
     manipulator: Manipulator
     rng: np.random.Generator
@@ -104,7 +104,7 @@ class PlacementSampler(Protocol):
 
 def sample_grasps(request: GraspRequest, /) -> tuple[Grasp, ...]:
     """Return the grasps that this package knows for an object: the sampler asked when nobody registered another."""
-    return grasps_of(request.scene, request.item, manipulator=request.manipulator, rng=request.rng)
+    return grasps_of(request.scene, request.object, manipulator=request.manipulator, rng=request.rng)
 
 
 def sample_placements(request: PlacementRequest, /) -> Iterator[Placement]:
@@ -115,7 +115,7 @@ def sample_placements(request: PlacementRequest, /) -> Iterator[Placement]:
     sampler = placements_in_region if "region" in request.scene.classes(request.support) else placements_on_surface
     return sampler(
         request.scene,
-        request.item,
+        request.object,
         request.support,
         q=request.q,
         rng=request.rng,
@@ -135,12 +135,12 @@ class _Rule(Generic[_Sampler]):
     of_kind: str | None
     on_class: str | None = None
 
-    def fits(self, scene: SceneGraph, item: str, support: str | None = None) -> bool:
-        if self.of_class is not None and self.of_class not in scene.classes(item):
+    def fits(self, scene: SceneGraph, object: str, support: str | None = None) -> bool:
+        if self.of_class is not None and self.of_class not in scene.classes(object):
             return False
         if self.on_class is not None and (support is None or self.on_class not in scene.classes(support)):
             return False
-        kinds = (attached.shape.kind for attached in scene.shapes(item) if attached.collision)
+        kinds = (attached.shape.kind for attached in scene.shapes(object) if attached.collision)
         return self.of_kind is None or self.of_kind in kinds
 
 
@@ -190,24 +190,24 @@ class Samplers:
         """
         return replace(self, _placements=(_Rule(_callable(sampler), of_class, of_kind, on_class), *self._placements))
 
-    def grasp_sampler(self, scene: SceneGraph, item: str) -> GraspSampler:
+    def grasp_sampler(self, scene: SceneGraph, object: str) -> GraspSampler:
         """Return the sampler of an object's grasps: that of the first rule that applies, or else the default.
 
         Args:
             scene: the scene.
-            item: the object.
+            object: the object.
         """
-        return next((rule.sampler for rule in self._grasps if rule.fits(scene, item)), sample_grasps)
+        return next((rule.sampler for rule in self._grasps if rule.fits(scene, object)), sample_grasps)
 
-    def placement_sampler(self, scene: SceneGraph, item: str, support: str) -> PlacementSampler:
+    def placement_sampler(self, scene: SceneGraph, object: str, support: str) -> PlacementSampler:
         """Return the sampler of an object's placements: that of the first rule that applies, or else the default.
 
         Args:
             scene: the scene.
-            item: the object.
+            object: the object.
             support: the support.
         """
-        found = (rule.sampler for rule in self._placements if rule.fits(scene, item, support))
+        found = (rule.sampler for rule in self._placements if rule.fits(scene, object, support))
         return next(found, sample_placements)
 
 
@@ -226,12 +226,12 @@ class Sampling:
     seed: int = 0
     _known: dict[tuple[object, ...], tuple[Grasp, ...]] = field(default_factory=dict, repr=False)
 
-    def grasps(self, scene: SceneGraph, item: str, *, manipulator: Manipulator | None = None) -> tuple[Grasp, ...]:
+    def grasps(self, scene: SceneGraph, object: str, *, manipulator: Manipulator | None = None) -> tuple[Grasp, ...]:
         """Return the grasps of an object, best first; computed once for the same object (or shape, by our sampler).
 
         Args:
             scene: the scene with the object.
-            item: frame of the object.
+            object: frame of the object.
             manipulator: the arm whose hand grasps, when it is not the first.
 
         Raises:
@@ -239,26 +239,26 @@ class Sampling:
             SceneError: the object has no shape to grasp it by.
             UnknownNameError: no such frame.
         """
-        sampler = self.samplers.grasp_sampler(scene, item)
-        shapes = tuple(attached for attached in scene.shapes(item) if attached.collision)
+        sampler = self.samplers.grasp_sampler(scene, object)
+        shapes = tuple(attached for attached in scene.shapes(object) if attached.collision)
         arm = manipulator or self.manipulator
-        key: tuple[object, ...] = (sampler, arm.name, scene.extract(item))
+        key: tuple[Any, ...] = (sampler, arm.name, scene.extract(object))
         if sampler is sample_grasps:
-            inertia = scene.inertia(item)
+            inertia = scene.inertia(object)
             solids = tuple((attached.shape, attached.pose, attached.level) for attached in shapes)  # of any colour
             key = (sampler, arm.name, solids, () if inertia is None else (inertia.mass, *inertia.center.tolist()))
         if key not in self._known:
             content = "".join(attached.shape.digest for attached in shapes)
             digest = int.from_bytes(hashlib.sha256(content.encode()).digest()[:8], "little")
-            request = GraspRequest(scene, item, arm, np.random.default_rng((self.seed, digest)))
-            found = _asked(sampler, request, f"for '{item}'", is_ours=sampler is sample_grasps)
-            self._known[key] = tuple(_checked_grasp(grasp, sampler, item, arm) for grasp in found)
+            request = GraspRequest(scene, object, arm, np.random.default_rng((self.seed, digest)))
+            found = _asked(sampler, request, f"for '{object}'", is_ours=sampler is sample_grasps)
+            self._known[key] = tuple(_checked_grasp(grasp, sampler, object, arm) for grasp in found)
         return self._known[key]
 
     def placements(
         self,
         scene: SceneGraph,
-        item: str,
+        object: str,
         support: str,
         *,
         q: Configuration,
@@ -269,7 +269,7 @@ class Sampling:
 
         Args:
             scene: the scene.
-            item: frame of the object.
+            object: frame of the object.
             support: frame of a surface, a region or another object.
             q: (n_joints,) configuration.
             rng: generator of this visit.
@@ -280,9 +280,9 @@ class Sampling:
             SceneError: the support has nothing to rest on, or the object cannot rest.
             UnknownNameError: no such frame.
         """
-        sampler = self.samplers.placement_sampler(scene, item, support)
-        request = PlacementRequest(scene, q, item, support, manipulator or self.manipulator, rng)
-        what = f"for '{item}' on '{support}'"
+        sampler = self.samplers.placement_sampler(scene, object, support)
+        request = PlacementRequest(scene, q, object, support, manipulator or self.manipulator, rng)
+        what = f"for '{object}' on '{support}'"
         for placement in _asked(sampler, request, what, is_ours=sampler is sample_placements):
             yield _checked_placement(placement, sampler, scene, what)
 
@@ -305,26 +305,26 @@ def _asked(sampler: _AnySampler[_Request, _Value], request: _Request, what: str,
         raise _error(sampler, f"fails {what}: {type(error).__name__}: {error}") from error
 
 
-def _checked_grasp(grasp: object, sampler: GraspSampler, item: str, manipulator: Manipulator) -> Grasp:
+def _checked_grasp(grasp: object, sampler: GraspSampler, object: str, manipulator: Manipulator) -> Grasp:
     if not isinstance(grasp, Grasp) or not isinstance(grasp.object_from_tool, Pose):
-        raise _error(sampler, f"gives {grasp!r} for '{item}', which is no Grasp")
+        raise _error(sampler, f"gives {grasp!r} for '{object}', which is no Grasp")
     if not _is_finite(grasp.object_from_tool) or not math.isfinite(grasp.width):
-        raise _error(sampler, f"gives a grasp of '{item}' with numbers that are not finite: {grasp!r}")
+        raise _error(sampler, f"gives a grasp of '{object}' with numbers that are not finite: {grasp!r}")
     if manipulator.gripper_kind == "parallel":
         low, high = manipulator.width_closed, manipulator.width_open
         if not low <= grasp.width <= high:
             opening = f"the hand of '{manipulator.name}' opens from {low:g} to {high:g} m"
-            raise _error(sampler, f"gives a grasp of '{item}' that is {grasp.width:g} m wide, but {opening}")
+            raise _error(sampler, f"gives a grasp of '{object}' that is {grasp.width:g} m wide, but {opening}")
     return grasp
 
 
 def _checked_placement(placement: object, sampler: PlacementSampler, scene: SceneGraph, what: str) -> Placement:
-    if not isinstance(placement, Placement) or not isinstance(placement.support_from_item, Pose):
+    if not isinstance(placement, Placement) or not isinstance(placement.support_from_object, Pose):
         raise _error(sampler, f"gives {placement!r} {what}, which is no Placement")
     if placement.support not in scene:
         unknown = UnknownNameError.of("frame", str(placement.support), scene.frame_names)
         raise _error(sampler, f"gives a placement {what} on an {unknown.message}")
-    if not _is_finite(placement.support_from_item):
+    if not _is_finite(placement.support_from_object):
         raise _error(sampler, f"gives a placement {what} with numbers that are not finite: {placement!r}")
     return placement
 

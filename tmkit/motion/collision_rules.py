@@ -163,10 +163,10 @@ class CollisionRules:
         found: set[Exemption] = set(self.parked)
         hands = [(self.manipulator, touched), *((arm, held_by(scene, arm)) for arm in self.others)]
         links = {link for arm in self.arms for link in arm.contact_links}
-        for item in movable_frames(scene):
-            below = scene.parent(item)
+        for object in movable_frames(scene):
+            below = scene.parent(object)
             if below is not None and below not in links:
-                found.add(_rest(item, below))
+                found.add(_rest(object, below))
         for arm, handled in hands:
             found.update(_hand_contacts(arm, handled))
         if touched is not None and support is not None:
@@ -231,14 +231,14 @@ class CollisionRules:
         return self.world(scene, exemptions, margin=-TOUCHING, source=source)
 
 
-def _hand_contacts(arm: Manipulator, item: str | None) -> Iterator[Exemption]:
+def _hand_contacts(arm: Manipulator, object: str | None) -> Iterator[Exemption]:
     """Yield what the contact links of a hand may touch: each other, and what it handles."""
     depth = arm.contact_tolerance
     for a, b in combinations(arm.contact_links, 2):
         yield Exemption.of(a, b, penetration=depth, reason="the fingers of a closed hand touch")
-    for link in sorted({*arm.contact_links}) if item is not None else ():
-        yield Exemption.of(link, str(item), penetration=depth, reason="the hand touches what it grasps")
+    for link in sorted({*arm.contact_links}) if object is not None else ():
+        yield Exemption.of(link, str(object), penetration=depth, reason="the hand touches what it grasps")
 
 
-def _rest(item: str, support: str) -> Exemption:
-    return Exemption.of(item, support, penetration=ALLOWED_PENETRATION, reason="an object touches what it rests on")
+def _rest(object: str, support: str) -> Exemption:
+    return Exemption.of(object, support, penetration=ALLOWED_PENETRATION, reason="an object touches what it rests on")

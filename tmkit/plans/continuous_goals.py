@@ -238,10 +238,10 @@ def goal_of_node(node: JsonNode) -> ContinuousGoal:
             node.only("object", "in")
             return ObjectIn(node.get("object").name(), node.get("in").name())
         node.only("object", "at", "pose", "m", "rad")
-        item, reference, pose = node.get("object").name(), node.get("at").name(), node.get("pose").numbers(7)
+        object, reference, pose = node.get("object").name(), node.get("at").name(), node.get("pose").numbers(7)
         metres, radians = node.get("m").number(), node.get("rad")
         return ObjectAt(
-            item,
+            object,
             Pose.from_array(pose),
             relative_to=reference,
             metres=metres,

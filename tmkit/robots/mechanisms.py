@@ -126,4 +126,4 @@ def held_by(scene: SceneGraph, manipulator: Manipulator) -> str | None:
         scene: the scene.
         manipulator: the arm.
     """
-    return next((item for item in movable_frames(scene) if scene.parent(item) == manipulator.tip), None)
+    return next((object for object in movable_frames(scene) if scene.parent(object) == manipulator.tip), None)

@@ -75,7 +75,7 @@ def draw_failure(
     with Simulation.from_scene(scene, example.q) as simulation:
         camera = fit_camera(simulation, include=_points_of(example), width=width, height=height)
         pixels = render(simulation, camera)
-    outline = _outline(example, camera) if example.item is not None else np.zeros((height, width), dtype=bool)
+    outline = _outline(example, camera) if example.object is not None else np.zeros((height, width), dtype=bool)
     return write_picture(target, _composed(pixels, outline, camera, example, cause, _caption(chosen, cause, red)))
 
 
@@ -127,12 +127,12 @@ def _coloured(example: FailureExample, red: Iterable[str]) -> SceneGraph:
     """Return the scene in the colours of the picture."""
     scene = example.scene
     own = set(scene.subtree(example.robot.base)) - set(movable_frames(scene))
-    culprits = set(red) - {example.item}
+    culprits = set(red) - {example.object}
     met = set(example.pairs[0]) if example.pairs else set()
     with scene.edit() as edit:
         for frame in scene.frame_names:
             parts = scene.shapes(frame)
-            if frame == example.item:
+            if frame == example.object:
                 edit.set_shapes(frame, [_with_colour(part, _BLUE) for part in parts])
             elif frame in culprits:
                 edit.set_shapes(frame, [_with_colour(part, _RED) for part in parts])
@@ -158,7 +158,7 @@ def _paler(part: AttachedShape) -> tuple[float, ...]:
 def _points_of(example: FailureExample) -> NDArray[np.float64]:
     """Return points (n, 3) in the root frame that the picture must show: tool, object and culprits."""
     at, root = example.scene.at(example.q), example.scene.root(example.robot.tool)
-    names = [example.robot.tool, *([example.item] if example.item is not None else []), *_obstacles(example)]
+    names = [example.robot.tool, *([example.object] if example.object is not None else []), *_obstacles(example)]
     return np.array([at.pose(name, relative_to=root).translation for name in names if example.scene.root(name) == root])
 
 
@@ -167,7 +167,7 @@ def _outline(example: FailureExample, camera: Camera) -> NDArray[np.bool_]:
     scene = example.scene
     with scene.edit() as edit:
         for frame in scene.frame_names:
-            if frame != example.item and (scene.shapes(frame) or scene.classes(frame)):
+            if frame != example.object and (scene.shapes(frame) or scene.classes(frame)):
                 edit.set_shapes(frame, [])
                 edit.set_classes(frame, [])
     with Simulation.from_scene(edit.finish(), example.q) as simulation:
@@ -224,7 +224,7 @@ def _composed(
     paper = Image.new("RGB", (width, height + round(size * (1.35 * len(lines) + 1.0))), _PAPER)
     paper.paste(Image.fromarray(pixels), (0, 0))
     draw = ImageDraw.Draw(paper)
-    if cause.kind is FailureKind.OUT_OF_REACH and example.item is not None:
+    if cause.kind is FailureKind.OUT_OF_REACH and example.object is not None:
         _draw_gap(draw, camera, example, in_centimetres(cause.excess), font)
     for number, line in enumerate(lines):
         draw.text((round(0.7 * size), height + round(size * (0.5 + 1.35 * number))), line, fill=_TEXT, font=font)
@@ -234,7 +234,7 @@ def _composed(
 def _draw_gap(draw: ImageDraw, camera: Camera, example: FailureExample, text: str, font: Any) -> None:
     """Draw a line from the tool to the object out of reach, with its least length."""
     at, root = example.scene.at(example.q), example.scene.root(example.robot.tool)
-    ends = [at.pose(name, relative_to=root).translation for name in (example.robot.tool, str(example.item))]
+    ends = [at.pose(name, relative_to=root).translation for name in (example.robot.tool, str(example.object))]
     seen = [_projected(camera, point) for point in ends]
     draw.line([*seen[0], *seen[1]], fill=(200, 30, 30), width=_LINE)
     middle = ((seen[0][0] + seen[1][0]) / 2.0 + 8.0, (seen[0][1] + seen[1][1]) / 2.0 - 2.0 * font.size)

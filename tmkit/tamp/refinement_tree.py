@@ -53,7 +53,7 @@ class FailureRecord:
             when it is not known on what it depends.
         scene: the version in which it happened.
         q: (n_joints,) configuration there.
-        item: frame of the object that was being handled; None when none was.
+        object: frame of the object that was being handled; None when none was.
         robot: name of the arm; None for the first.
     """
 
@@ -62,7 +62,7 @@ class FailureRecord:
     frames: frozenset[str] | None
     scene: SceneGraph
     q: Configuration
-    item: str | None = None
+    object: str | None = None
     robot: str | None = None
 
 
@@ -197,12 +197,12 @@ class Expansion:
 
     def _record(self, candidate: Candidate | None, failure: MotionFailure) -> None:
         frames = _frames_of(candidate, failure)
-        item, handle, robot = (getattr(candidate, name, None) for name in ("item", "handle", "robot"))
-        item = handle if item is None else item
+        object, handle, robot = (getattr(candidate, name, None) for name in ("object", "handle", "robot"))
+        object = handle if object is None else object
         if candidate is None and self._asked:  # no room: for what stands there, however the object is held
-            item, support = self._asked[-1]
+            object, support = self._asked[-1]
             frames = frozenset([support, *(other for _, other in failure.pairs)])
-        record = FailureRecord(self.action, failure, frames, self.node.scene, self.node.q, item, robot)
+        record = FailureRecord(self.action, failure, frames, self.node.scene, self.node.q, object, robot)
         self.failures.append(record)
         is_of_scene = type(candidate) in _OF_SCENE or failure.kind is FailureKind.NO_ROOM
         self.depends_on_way |= failure.is_of_way or not is_of_scene
@@ -369,7 +369,7 @@ def _key(before: bytes, what: str) -> bytes:
 
 _OF_SCENE = (Pick, Place)  # candidates of which all but the way to them depends on the scene alone
 
-_DEPENDS_ON_ITEM = frozenset(
+_DEPENDS_ON_OBJECT = frozenset(
     {
         FailureKind.COLLISION,
         FailureKind.OUT_OF_REACH,
@@ -385,8 +385,8 @@ _DEPENDS_ON_ITEM = frozenset(
 def _frames_of(candidate: Candidate | None, failure: MotionFailure) -> frozenset[str] | None:
     """Return the frames that a failure depends on; None when that is not known."""
     handled = [
-        name for field in ("item", "support", "handle") if isinstance(name := getattr(candidate, field, None), str)
+        name for field in ("object", "support", "handle") if isinstance(name := getattr(candidate, field, None), str)
     ]
-    if failure.kind not in _DEPENDS_ON_ITEM or not handled:
+    if failure.kind not in _DEPENDS_ON_OBJECT or not handled:
         return None
     return frozenset([*handled, *(frame for pair in failure.pairs for frame in pair)])

@@ -95,11 +95,11 @@ def _infeasibilities(context: PlanningContext) -> tuple[Infeasibility, ...]:
     return tuple(proof for proof in found if not _may_be_held(context, proof.ungraspable))
 
 
-def _may_be_held(context: PlanningContext, item: str | None) -> bool:
+def _may_be_held(context: PlanningContext, object: str | None) -> bool:
     """Return whether a sampler of the user's proposes the grasps of an object, of which a proof knows nothing."""
-    if item is None:
+    if object is None:
         return False
-    return context.sampling.samplers.grasp_sampler(context.scene, item) is not sample_grasps
+    return context.sampling.samplers.grasp_sampler(context.scene, object) is not sample_grasps
 
 
 def _restricted(context: PlanningContext, useful: frozenset[str]) -> Problem | None:

@@ -45,7 +45,7 @@ def check_start(scene: SceneGraph, q: ArrayLike | None, *manipulators: Manipulat
             are not at the object held.
         CollisionError: something collides; the message names the pairs.
     """
-    held = {arm.name: item for arm in manipulators if (item := held_by(scene, arm)) is not None}
+    held = {arm.name: object for arm in manipulators if (object := held_by(scene, arm)) is not None}
     if q is None:
         start = np.array(home_configuration(manipulators, scene))
         for arm in manipulators:
@@ -60,11 +60,11 @@ def check_start(scene: SceneGraph, q: ArrayLike | None, *manipulators: Manipulat
         _log.warning("the start is in collision: %s", exemption)
     _refuse_collisions(scene, start, rules)
     for arm in manipulators:
-        item = held.get(arm.name)
-        faults = grip_faults(scene, start, arm, item=item) if item is not None else ()
+        object = held.get(arm.name)
+        faults = grip_faults(scene, start, arm, object=object) if object is not None else ()
         if faults:
             raise ConfigurationError(
-                f"'{item}' hangs off the hand, but {faults[0]}; start with finger joints that close the hand on it"
+                f"'{object}' hangs off the hand, but {faults[0]}; start with finger joints that close the hand on it"
             )
     start.flags.writeable = False
     return start
@@ -96,7 +96,7 @@ def _refuse_collisions(scene: SceneGraph, q: Configuration, rules: CollisionRule
         )
 
 
-def _closed_on(item: str, scene: SceneGraph, q: Configuration, manipulator: Manipulator) -> Configuration:
+def _closed_on(object: str, scene: SceneGraph, q: Configuration, manipulator: Manipulator) -> Configuration:
     """Return ``q`` with the fingers closed until they touch an object, or open when they cannot."""
     if manipulator.gripper_kind != "parallel":
         return q
@@ -106,7 +106,7 @@ def _closed_on(item: str, scene: SceneGraph, q: Configuration, manipulator: Mani
 
     def gap(width: float) -> float:
         links = manipulator.contact_links
-        return max((pair_distance(scene, at(width), frame_a=link, frame_b=item) for link in links), default=0.0)
+        return max((pair_distance(scene, at(width), frame_a=link, frame_b=object) for link in links), default=0.0)
 
     touching, apart = manipulator.width_closed, manipulator.width_open
     if gap(touching) > 0.0 or gap(apart) <= 0.0:

@@ -167,7 +167,7 @@ def test_arms_must_be_different() -> None:
 
 
 def test_an_action_may_be_several_candidates() -> None:
-    """Regrasping puts an item down and takes it by its other sides, in one action; the plan passes its check."""
+    """Regrasping puts an object down and takes it by its other sides, in one action; the plan passes its check."""
     scene = blocks_scene({"a": (0, 0)})
     result = tk.plan(scene, domain=DATA / "domains" / "regrasp", goal="(across a)", robot=GANTRY)
     assert result.plan is not None, result.explanation

@@ -21,7 +21,7 @@ OFFSET = Pose.from_rpy([0.1, -0.2, 0.3], [0.4, -0.5, 0.6])
 
 def grasps(*shapes: AttachedShape, arm: Manipulator = GANTRY) -> tuple[Grasp, ...]:
     """Return the grasps of an object of the given shapes."""
-    return grasps_of(SceneGraph().add_frame("item", "world", shapes=shapes), "item", manipulator=arm)
+    return grasps_of(SceneGraph().add_frame("block", "world", shapes=shapes), "block", manipulator=arm)
 
 
 def straight(found: tuple[Grasp, ...]) -> tuple[Grasp, ...]:
@@ -131,9 +131,9 @@ def test_shapes_for_show_are_not_held() -> None:
     """Only collision shapes count, and there must be one."""
     shown = AttachedShape(Box([0.5] * 3), collision=False)
     assert grasps(shown, AttachedShape(Box([0.05] * 3))) == grasps(AttachedShape(Box([0.05] * 3)))
-    with pytest.raises(SceneError, match="object 'item' has no collision shape to grasp it by"):
+    with pytest.raises(SceneError, match="object 'block' has no collision shape to grasp it by"):
         grasps(shown)
-    with pytest.raises(SceneError, match="object 'item' has a plane, which no hand can grasp"):
+    with pytest.raises(SceneError, match="object 'block' has a plane, which no hand can grasp"):
         grasps(AttachedShape(Plane()))
 
 

@@ -32,16 +32,16 @@ from tmkit.spatial import Pose
 DOWN = st.tuples(*[st.floats(-1.0, 1.0)] * 3).filter(lambda v: math.hypot(*v) > 0.1)
 
 
-def item(friction: float | None = 1.0) -> SceneGraph:
+def one_box(friction: float | None = 1.0) -> SceneGraph:
     """Return a box of 1 kg whose centre of mass is at its frame."""
     shapes = [AttachedShape(Box([0.04, 0.04, 0.12]), friction=friction)]
-    return SceneGraph().add_frame("item", "world", shapes=shapes).set_inertia("item", Inertia(1.0, matrix=np.eye(3)))
+    return SceneGraph().add_frame("block", "world", shapes=shapes).set_inertia("block", Inertia(1.0, matrix=np.eye(3)))
 
 
 def load(offset: tuple[float, float, float], *, suction: bool = False, rim: float = 0.0) -> Load:
     """Return the box as the load of a hand with 30 N, at an offset from the tool point."""
     arm = SUCKER if suction else GANTRY
-    return Load.of(item(), "item", manipulator=arm, tool_from_item=Pose(offset), rim=rim)
+    return Load.of(one_box(), "block", manipulator=arm, tool_from_object=Pose(offset), rim=rim)
 
 
 def test_the_simulator_has_the_numbers_of_the_model() -> None:
@@ -73,7 +73,7 @@ def test_shares_of_a_pinch() -> None:
 
 def test_what_the_scene_does_not_say_has_the_usual_friction() -> None:
     """An object without a friction of its own has that of objects."""
-    found = Load.of(item(friction=None), "item", manipulator=GANTRY, tool_from_item=Pose(), rim=0.0)
+    found = Load.of(one_box(friction=None), "block", manipulator=GANTRY, tool_from_object=Pose(), rim=0.0)
     assert found.friction == OBJECT_FRICTION * FINGER_FRICTION
 
 
@@ -109,11 +109,11 @@ def test_shares_of_a_vacuum(
     assert words in said
 
 
-def heavier(plan: Plan, item: str, mass: float) -> Plan:
-    """Return the plan as if an item had another mass."""
+def heavier(plan: Plan, object: str, mass: float) -> Plan:
+    """Return the plan as if an object had another mass."""
     weight = Inertia(mass, matrix=1e-3 * mass * np.eye(3))
-    steps = tuple(replace(step, scene=step.scene.set_inertia(item, weight)) for step in plan.steps)
-    return replace(plan, scene=plan.scene.set_inertia(item, weight), steps=steps)
+    steps = tuple(replace(step, scene=step.scene.set_inertia(object, weight)) for step in plan.steps)
+    return replace(plan, scene=plan.scene.set_inertia(object, weight), steps=steps)
 
 
 def test_what_is_too_heavy_is_held_otherwise_or_not_at_all() -> None:
@@ -121,7 +121,7 @@ def test_what_is_too_heavy_is_held_otherwise_or_not_at_all() -> None:
 
     In physics the first plan misses with 2.5 kg, and the second plays.
     """
-    scene = tk.load_scene("panda_table", "rearrange_behind")
+    scene = tk.one_box("panda_table", "rearrange_behind")
     light = checked(tk.plan(scene, domain="rearrangement", goal="(at blue_one aside_left)"))
     assert light.steps[0].choice.startswith("grasp tilted")
     report = tk.validate_plan(heavier(light, "blue_one", 2.5))

@@ -38,9 +38,9 @@ def cup() -> Shape:
     return mesh_of(trimesh.creation.annulus(0.033, 0.036, 0.1))
 
 
-def with_item(scene: SceneGraph, *shapes: AttachedShape) -> SceneGraph:
+def with_object(scene: SceneGraph, *shapes: AttachedShape) -> SceneGraph:
     """Return the scene with an object far from everything."""
-    return scene.add_frame("item", scene.root_names[0], pose=Pose([5.0, 5.0, 5.0]), classes=["movable"], shapes=shapes)
+    return scene.add_frame("block", scene.root_names[0], pose=Pose([5.0, 5.0, 5.0]), classes=["movable"], shapes=shapes)
 
 
 def grasps(
@@ -48,19 +48,19 @@ def grasps(
 ) -> tuple[Grasp, ...]:
     """Return the grasps of an object of one shape."""
     rng = np.random.default_rng(seed)
-    return grasps_of(with_item(scene, AttachedShape(shape, level=level)), "item", manipulator=arm, rng=rng)
+    return grasps_of(with_object(scene, AttachedShape(shape, level=level)), "block", manipulator=arm, rng=rng)
 
 
 def contact_faults(shape: AttachedShape, grasp: Grasp) -> list[str]:
     """Return what the planner's own rules say of the Panda that holds an object like this, and of the open hand."""
     q = PANDA.ready_configuration(PANDA_SCENE)
     root_from_tool = PANDA_SCENE.pose(PANDA.tool, relative_to="world", q=q)
-    held = with_item(PANDA_SCENE, shape).set_pose("item", root_from_tool @ grasp.object_from_tool.inverse())
+    held = with_object(PANDA_SCENE, shape).set_pose("block", root_from_tool @ grasp.object_from_tool.inverse())
     closed = np.array(held.configuration(PANDA.gripper_values(grasp.width), base=q))
     rules = CollisionRules(PANDA)
-    world = rules.check_world(held, rules.exemptions(held, touched="item"))
+    world = rules.check_world(held, rules.exemptions(held, touched="block"))
     found = [f"{c.frame_a} and {c.frame_b}" for at in (q, closed) for c in world.contacts(at)]
-    return [*found, *grip_faults(held, closed, PANDA, item="item")]
+    return [*found, *grip_faults(held, closed, PANDA, object="block")]
 
 
 @settings(max_examples=25, deadline=None)
@@ -71,7 +71,7 @@ def test_each_grasp_of_a_convex_mesh_is_antipodal_fits_and_is_free(seed: int, co
     made = trimesh.convex.convex_hull(points)
     assume(made.volume > 1e-6)
     shape = AttachedShape(mesh_of(made))
-    found = grasps_of(with_item(PANDA_SCENE, shape), "item", manipulator=PANDA)
+    found = grasps_of(with_object(PANDA_SCENE, shape), "block", manipulator=PANDA)
     planes = ConvexHull(points).equations
     least = math.cos(math.atan(FRICTION)) - 1e-6
     for grasp in found[:: max(1, len(found) // 6)]:
@@ -147,7 +147,7 @@ def test_grasps_follow_seed_and_shape() -> None:
     assert first == second
     assert first != other
     box = mesh_of(trimesh.creation.box([0.05, 0.05, 0.05]))
-    moved = grasps_of(with_item(PANDA_SCENE, AttachedShape(box, OFFSET)), "item", manipulator=PANDA)
+    moved = grasps_of(with_object(PANDA_SCENE, AttachedShape(box, OFFSET)), "block", manipulator=PANDA)
     for a, b in zip(grasps(box), moved, strict=True):
         assert (OFFSET @ a.object_from_tool).is_close(b.object_from_tool)
     np.testing.assert_allclose(moved[0].object_from_tool.translation, OFFSET.translation, atol=1e-9)
@@ -168,8 +168,8 @@ def test_grasps_follow_seed_and_shape() -> None:
 def test_grasps_by_formula_pass_the_same_check(shape: Shape) -> None:
     """Straight and tilted grasps of simple shapes are free of the Panda's hand."""
     attached = AttachedShape(shape, OFFSET)
-    scene = with_item(PANDA_SCENE, attached)
-    found = grasps_of(scene, "item", manipulator=PANDA)
+    scene = with_object(PANDA_SCENE, attached)
+    found = grasps_of(scene, "block", manipulator=PANDA)
     check = HandCheck(scene, [attached], manipulator=PANDA)
     assert check.passed([grasp.object_from_tool for grasp in found], [grasp.width for grasp in found]).all()
     assert len({grasp.name for grasp in found}) == len(found) >= 30
@@ -224,8 +224,8 @@ def test_none_proves_something_only_where_all_are_known() -> None:
     """For one simple shape the list is complete; for meshes and several shapes it is not."""
     for shapes, known in (([Box([1.0] * 3)], True), ([Sphere(1.0)], True), ([l_mesh()], False), ([Plane()], False),
                           ([Box([1.0] * 3)] * 2, False)):  # fmt: skip
-        scene = with_item(SceneGraph(), *(AttachedShape(shape) for shape in shapes))
-        assert all_grasps_are_known(scene, "item") == known
+        scene = with_object(SceneGraph(), *(AttachedShape(shape) for shape in shapes))
+        assert all_grasps_are_known(scene, "block") == known
 
 
 def test_the_gantry_takes_meshes() -> None:
@@ -237,8 +237,8 @@ def test_the_gantry_takes_meshes() -> None:
 def test_parts_of_an_object_are_held_too() -> None:
     """A bottle too wide for the hand is taken by its neck, where the hand is free of its body."""
     bottle = [AttachedShape(Cylinder(0.045, 0.12)), AttachedShape(Cylinder(0.015, 0.08), Pose([0.0, 0.0, 0.1]))]
-    scene = with_item(PANDA_SCENE, *bottle)
-    found = grasps_of(scene, "item", manipulator=PANDA)
+    scene = with_object(PANDA_SCENE, *bottle)
+    found = grasps_of(scene, "block", manipulator=PANDA)
     assert {grasp.name.split(":")[0] for grasp in found} == {"part 2"}
     assert {round(grasp.width, 6) for grasp in found} == {0.03}
     assert not any(grasp.object_from_tool.rotation[2, 2] > 0.5 for grasp in found)  # not from below

@@ -31,10 +31,10 @@ def stove_scene(*, turn: float = 0.0, shape: AttachedShape = STOVE) -> SceneGrap
     return gantry_scene().add_frame("stove", "table", pose=pose, classes=["region"], shapes=[shape])
 
 
-def find(scene: SceneGraph, item: str = "item", region: str = "stove", seed: int = 0) -> list[Placement]:
+def find(scene: SceneGraph, object: str = "block", region: str = "stove", seed: int = 0) -> list[Placement]:
     """Return all placements in a region."""
     rng = np.random.default_rng(seed)
-    return list(placements_in_region(scene, item, region, q=Q, rng=rng, manipulator=GANTRY))
+    return list(placements_in_region(scene, object, region, q=Q, rng=rng, manipulator=GANTRY))
 
 
 shapes = st.one_of(
@@ -50,16 +50,16 @@ shapes = st.one_of(
 @given(shapes, st.floats(-3.0, 3.0), st.integers(0, 100))
 def test_each_placement_lies_in_the_region_and_on_it(shape: Shape, turn: float, seed: int) -> None:
     """The outline is in the region, the lowest point on its surface, the axis upright, and the name differs."""
-    scene = with_block(stove_scene(turn=turn), "item", [-0.3, -0.3, 0.2], shape=shape)
+    scene = with_block(stove_scene(turn=turn), "block", [-0.3, -0.3, 0.2], shape=shape)
     surface = region_surface(scene, "stove", q=Q)
     found = find(scene, seed=seed)
     for placement in (*found[:12], *found[-4:]):
         assert placement.support == "table"
-        resting = scene.reparent("item", placement.support, pose=placement.support_from_item)
-        pose = surface.support_from_surface.inverse() @ placement.support_from_item
-        assert surface.polygon.holds(outline(solids_of(scene, "item"), pose), tolerance=1e-8)
-        assert lies_in_region(resting, "item", "stove", q=Q)
-        lowest = pose.translation[2] - reach(solids_of(scene, "item"), pose.inverse().rotate([0.0, 0.0, -1.0]))
+        resting = scene.reparent("block", placement.support, pose=placement.support_from_object)
+        pose = surface.support_from_surface.inverse() @ placement.support_from_object
+        assert surface.polygon.holds(outline(solids_of(scene, "block"), pose), tolerance=1e-8)
+        assert lies_in_region(resting, "block", "stove", q=Q)
+        lowest = pose.translation[2] - reach(solids_of(scene, "block"), pose.inverse().rotate([0.0, 0.0, -1.0]))
         assert lowest == pytest.approx(1e-4)
     low, high = np.array(shape.bounds)[:, :2]
     narrow, wide = sorted(high - low)
@@ -73,20 +73,20 @@ def test_each_placement_lies_in_the_region_and_on_it(shape: Shape, turn: float, 
 @given(shapes, shapes, st.integers(0, 1000))
 def test_placements_keep_the_spacing_and_carry_the_weight(shape: Shape, other: Shape, seed: int) -> None:
     """By the collision checker the object is 2 mm from its neighbour; its weight is over the points that touch."""
-    scene = with_block(stove_scene(), "item", [-0.3, -0.3, 0.2], shape=shape)
+    scene = with_block(stove_scene(), "block", [-0.3, -0.3, 0.2], shape=shape)
     rng = np.random.default_rng(seed)
     corner = np.array([0.1, 0.05, 0.01]) + rng.uniform(-0.15, 0.15, size=3) * [1.0, 1.0, 0.2]
     top = corner[2] + float(other.bounds[1][2])  # metres above the table
     assume(not -0.002 < top <= 0.001)  # what ends there is part of the table, and in nobody's way
     scene = with_block(scene, "other", corner.tolist(), shape=other, turn=float(rng.uniform(-3, 3)))
     found = find(scene, seed=seed)
-    centre = centre_of_mass(scene, "item")
+    centre = centre_of_mass(scene, "block")
     for placement in (*found[:6], *found[-2:]):
-        resting = scene.reparent("item", placement.support, pose=placement.support_from_item)
-        assert pair_distance(resting, Q, frame_a="item", frame_b="other") >= 0.002 - 1e-6
-        points = placement.support_from_item.apply(solid_points(solids_of(scene, "item")[0]))
+        resting = scene.reparent("block", placement.support, pose=placement.support_from_object)
+        assert pair_distance(resting, Q, frame_a="block", frame_b="other") >= 0.002 - 1e-6
+        points = placement.support_from_object.apply(solid_points(solids_of(scene, "block")[0]))
         touching = points[points[:, 2] <= points[:, 2].min() + 1e-6][:, :2]
-        middle = placement.support_from_item.apply(centre)[:2]
+        middle = placement.support_from_object.apply(centre)[:2]
         assert shape.kind == "sphere" or ConvexPolygon.around(touching).depth(middle)[0] > 0.001
 
 
@@ -96,9 +96,9 @@ def test_what_stands_on_the_same_frame_is_in_the_way() -> None:
     side = AttachedShape(Box([0.02, 0.3, 0.4]), Pose([-0.14, 0.0, 0.1]))
     scene = gantry_scene().add_frame("shelf", "world", pose=Pose([0.3, 0.3, 0.2]), shapes=[*boards, side])
     for height, levels in ((0.1, {0.01, 0.16}), (0.2, {0.16})):
-        there = with_block(scene, "item", [-0.3, -0.3, 0.2], shape=Box([0.05, 0.05, height]))
-        found = list(placements_on_surface(there, "item", "shelf", q=Q, rng=np.random.default_rng(0)))
-        places = np.array([placement.support_from_item.translation for placement in found])
+        there = with_block(scene, "block", [-0.3, -0.3, 0.2], shape=Box([0.05, 0.05, height]))
+        found = list(placements_on_surface(there, "block", "shelf", q=Q, rng=np.random.default_rng(0)))
+        places = np.array([placement.support_from_object.translation for placement in found])
         assert {round(z - height / 2 - 1e-4, 6) for z in places[:, 2].tolist()} == levels
         assert places[:, 0].min() >= -0.13 + 0.025 + 0.002 - 1e-6
         assert len({round(z, 6) for z in places[: len(levels), 2].tolist()}) == len(levels)
@@ -112,7 +112,7 @@ def test_a_tight_region_is_packed() -> None:
                            shape=Box([0.06] * 3))  # fmt: skip
     for number in range(16):
         placement = find(scene, f"b{number}")[0]
-        scene = scene.reparent(f"b{number}", "table", pose=placement.support_from_item)
+        scene = scene.reparent(f"b{number}", "table", pose=placement.support_from_object)
     placed = [
         outline(solids_of(scene, f"b{number}"), scene.pose(f"b{number}", relative_to="table", q=Q))
         for number in range(16)
@@ -124,18 +124,18 @@ def test_a_tight_region_is_packed() -> None:
 
 def test_corners_come_first_then_places_beside_neighbours() -> None:
     """The order is corners, beside a neighbour, between neighbours, grid, anywhere."""
-    scene = with_block(stove_scene(), "item", [-0.3, -0.3, 0.03], shape=Box([0.06] * 3))
+    scene = with_block(stove_scene(), "block", [-0.3, -0.3, 0.03], shape=Box([0.06] * 3))
     scene = with_block(scene, "other", [0.1, 0.05, 0.03], shape=Box([0.06] * 3))
     kinds = [placement.name.split(" at ")[0] for placement in find(scene)]
     order = ["in a corner", "between neighbours", "on the grid", "anywhere"]
     assert list(dict.fromkeys(kinds)) == order
-    first = find(scene)[0].support_from_item.translation
+    first = find(scene)[0].support_from_object.translation
     np.testing.assert_allclose(np.abs(first[:2] - [0.1, 0.05]), 0.095)
 
 
 def test_equal_calls_give_equal_placements() -> None:
     """The same scene and seed give the same sequence; another seed changes the random ones alone."""
-    scene = with_block(stove_scene(), "item", [-0.3, -0.3, 0.03])
+    scene = with_block(stove_scene(), "block", [-0.3, -0.3, 0.03])
     first, second, other = find(scene), find(scene), find(scene, seed=1)
     assert first == second
     assert [p for p in first if "anywhere" not in p.name] == [p for p in other if "anywhere" not in p.name]
@@ -145,29 +145,29 @@ def test_equal_calls_give_equal_placements() -> None:
 def test_a_region_that_takes_part_in_collisions_is_a_support_of_its_own() -> None:
     """A plate that can be touched carries what stands on it."""
     plate = AttachedShape(Box([0.25, 0.25, 0.02]))
-    scene = with_block(stove_scene(shape=plate), "item", [-0.3, -0.3, 0.03], shape=Box([0.06] * 3))
+    scene = with_block(stove_scene(shape=plate), "block", [-0.3, -0.3, 0.03], shape=Box([0.06] * 3))
     placement = find(scene)[0]
     assert placement.support == "stove"
-    assert placement.support_from_item.translation[2] == pytest.approx(0.01 + 0.03 + 1e-4)
+    assert placement.support_from_object.translation[2] == pytest.approx(0.01 + 0.03 + 1e-4)
 
 
 def test_part_of_a_surface_is_a_region() -> None:
     """A rectangle of a table's top takes what fits, and must lie on it."""
-    scene = with_block(gantry_scene(), "item", [-0.3, -0.3, 0.03], shape=Box([0.06] * 3))
+    scene = with_block(gantry_scene(), "block", [-0.3, -0.3, 0.03], shape=Box([0.06] * 3))
     (top,) = support_surfaces(scene, "table", q=Q)
     part = top.rectangle([0.0, 0.0], [0.06, 0.3])
-    found = list(placements_in_region(scene, "item", part, q=Q, rng=np.random.default_rng(0)))
+    found = list(placements_in_region(scene, "block", part, q=Q, rng=np.random.default_rng(0)))
     assert found
-    assert all(abs(placement.support_from_item.translation[0] - 0.03) < 1e-9 for placement in found)
+    assert all(abs(placement.support_from_object.translation[0] - 0.03) < 1e-9 for placement in found)
     with pytest.raises(SceneError, match="reaches beyond the surface of 'table'"):
         top.rectangle([0.0, 0.0], [0.06, 0.6])
 
 
 def test_near_places_come_first_on_a_surface() -> None:
     """On a whole table the first place is within a grid step of where the object is."""
-    scene = with_block(gantry_scene(), "item", [0.21, -0.13, 0.025])
-    found = list(placements_on_surface(scene, "item", "table", q=Q, rng=np.random.default_rng(0)))
-    first = found[0].support_from_item.translation[:2]
+    scene = with_block(gantry_scene(), "block", [0.21, -0.13, 0.025])
+    found = list(placements_on_surface(scene, "block", "table", q=Q, rng=np.random.default_rng(0)))
+    first = found[0].support_from_object.translation[:2]
     assert np.linalg.norm(first - [0.21, -0.13]) < 0.04
 
 
@@ -209,11 +209,11 @@ def test_nothing_is_put_over_the_hollow_of_a_mesh() -> None:
     lying = Mesh(np.asarray(standing.vertices)[:, [0, 2, 1]], np.asarray(standing.faces)[:, ::-1])
     counter = AttachedShape(lying, level="exact")
     scene = gantry_scene().add_frame("counter", "world", pose=Pose([0.1, 0.1, 0.3]), shapes=[counter])
-    scene = with_block(scene, "item", [-0.3, -0.3, 0.2], shape=Box([0.05, 0.05, 0.05]))
-    found = list(placements_on_surface(scene, "item", "counter", q=Q, rng=np.random.default_rng(0)))
+    scene = with_block(scene, "block", [-0.3, -0.3, 0.2], shape=Box([0.05, 0.05, 0.05]))
+    found = list(placements_on_surface(scene, "block", "counter", q=Q, rng=np.random.default_rng(0)))
     assert found
     for placement in found:
-        corners = outline(solids_of(scene, "item"), placement.support_from_item).vertices
+        corners = outline(solids_of(scene, "block"), placement.support_from_object).vertices
         assert np.all(corners.min(axis=1) <= 0.1 + 1e-9)
         assert np.all((corners >= -1e-9) & (corners <= 0.3 + 1e-9))
 
@@ -234,17 +234,17 @@ def test_what_is_not_level_is_no_surface() -> None:
 
 def test_regions_and_objects_that_cannot_be_are_refused() -> None:
     """A region without a box, off the table or over nothing, and an object without a shape or with a plane."""
-    scene = with_block(stove_scene(), "item", [-0.3, -0.3, 0.03])
+    scene = with_block(stove_scene(), "block", [-0.3, -0.3, 0.03])
     with pytest.raises(SceneError, match="region 'stove' has no level box"):
         find(scene.set_shapes("stove", []))
     with pytest.raises(SceneError, match="region 'stove' does not lie on a level top of its parent 'table'"):
         find(scene.set_pose("stove", Pose([0.0, 0.0, 0.3])))
     with pytest.raises(SceneError, match="no collision shape and no ancestor with one"):
         find(scene.reparent("stove", "world", pose=Pose()))
-    with pytest.raises(SceneError, match="object 'item' has no collision shape, so it cannot rest"):
-        find(scene.set_shapes("item", []))
-    with pytest.raises(SceneError, match="object 'item' has a plane"):
-        find(scene.add_shape("item", AttachedShape(Plane())))
+    with pytest.raises(SceneError, match="object 'block' has no collision shape, so it cannot rest"):
+        find(scene.set_shapes("block", []))
+    with pytest.raises(SceneError, match="object 'block' has a plane"):
+        find(scene.add_shape("block", AttachedShape(Plane())))
     with pytest.raises(ConfigurationError, match="spacing of placements must be a finite number of at least 0, not -1"):
         PlacementSettings(spacing=-1)
 

@@ -26,7 +26,7 @@ Q = GANTRY.ready_configuration(gantry_scene())
 def faces(*shapes: Shape | AttachedShape) -> tuple[StableFace, ...]:
     """Return the stable faces of an object of the given shapes."""
     attached = [shape if isinstance(shape, AttachedShape) else AttachedShape(shape) for shape in shapes]
-    return stable_faces(SceneGraph().add_frame("item", "world", shapes=attached), "item")
+    return stable_faces(SceneGraph().add_frame("block", "world", shapes=attached), "block")
 
 
 def test_a_box_has_six() -> None:
@@ -56,9 +56,9 @@ def test_an_l_has_five() -> None:
 
     Its arms are 0.12 m long and 0.04 m thick, so its centre of mass is at 0.044 m along both, beyond the ends' 0.04 m.
     """
-    scene = SceneGraph().add_frame("item", "world", shapes=[AttachedShape(l_mesh())])
-    np.testing.assert_allclose(centre_of_mass(scene, "item"), [0.044, 0.02, 0.044], atol=1e-12)
-    found = {face.name: face for face in stable_faces(scene, "item")}
+    scene = SceneGraph().add_frame("block", "world", shapes=[AttachedShape(l_mesh())])
+    np.testing.assert_allclose(centre_of_mass(scene, "block"), [0.044, 0.02, 0.044], atol=1e-12)
+    found = {face.name: face for face in stable_faces(scene, "block")}
     assert set(found) == {"+x up", "+z up", "+y up", "-y up", "(-0.71, 0.00, -0.71) up"}
     margins = sorted(round(face.margin, 6) for face in found.values())
     assert margins == [0.02, 0.02, 0.02, 0.044, 0.044]
@@ -82,18 +82,20 @@ def test_round_things_stand_or_lie() -> None:
 
 def test_masses_of_the_scene_count() -> None:
     """A box with its mass in one corner rests only on the sides that are near enough to it."""
-    scene = SceneGraph().add_frame("item", "world", shapes=[AttachedShape(Box([0.1, 0.1, 0.1]))])
-    scene = scene.set_inertia("item", Inertia(1.0, [0.0495, 0.0, 0.0]))
-    assert sorted(face.name for face in stable_faces(scene, "item")) == ["+x up", "-x up"]
-    assert len(stable_faces(scene, "item", least_margin=0.0001)) == 6
+    scene = SceneGraph().add_frame("block", "world", shapes=[AttachedShape(Box([0.1, 0.1, 0.1]))])
+    scene = scene.set_inertia("block", Inertia(1.0, [0.0495, 0.0, 0.0]))
+    assert sorted(face.name for face in stable_faces(scene, "block")) == ["+x up", "-x up"]
+    assert len(stable_faces(scene, "block", least_margin=0.0001)) == 6
 
 
 def test_several_shapes_are_one_object() -> None:
     """Two legs and a plate rest on the legs, the plate, and sides; what hangs off the object belongs to it."""
     legs = [AttachedShape(Box([0.02, 0.1, 0.05]), Pose([x, 0.0, 0.0])) for x in (-0.04, 0.04)]
-    scene = SceneGraph().add_frame("item", "world", shapes=legs)
-    scene = scene.add_frame("plate", "item", pose=Pose([0.0, 0.0, 0.03]), shapes=[AttachedShape(Box([0.1, 0.1, 0.01]))])
-    found = {face.name: face for face in stable_faces(scene, "item")}
+    scene = SceneGraph().add_frame("block", "world", shapes=legs)
+    scene = scene.add_frame(
+        "plate", "block", pose=Pose([0.0, 0.0, 0.03]), shapes=[AttachedShape(Box([0.1, 0.1, 0.01]))]
+    )
+    found = {face.name: face for face in stable_faces(scene, "block")}
     assert len(found) == 6
     assert found["+z up"].height == pytest.approx(0.025)
     assert found["+z up"].outline.area == pytest.approx(0.01)
@@ -107,33 +109,33 @@ def test_every_face_holds_the_weight(seed: int, count: int) -> None:
     points = rng.uniform(-0.1, 0.1, size=(count, 3))
     hull = trimesh.convex.convex_hull(points)
     assume(hull.volume > 1e-4)
-    scene = SceneGraph().add_frame("item", "world", shapes=[AttachedShape(Mesh(hull.vertices, hull.faces))])
-    found = stable_faces(scene, "item", least_margin=0.0)
-    centre = centre_of_mass(scene, "item")
+    scene = SceneGraph().add_frame("block", "world", shapes=[AttachedShape(Mesh(hull.vertices, hull.faces))])
+    found = stable_faces(scene, "block", least_margin=0.0)
+    centre = centre_of_mass(scene, "block")
     assert found
     for face in found:
         turned = face.rotation.apply(np.asarray(hull.vertices))
         assert turned[:, 2].min() == pytest.approx(-face.height, abs=1e-9)
         assert face.outline.depth(face.rotation.apply(centre)[:2])[0] == pytest.approx(face.margin)
-    assert len(stable_faces(scene, "item", least_margin=0.01)) == sum(face.margin >= 0.01 for face in found)
+    assert len(stable_faces(scene, "block", least_margin=0.01)) == sum(face.margin >= 0.01 for face in found)
 
 
 def test_what_cannot_rest_is_refused() -> None:
     """An object needs a collision shape, and no plane."""
-    with pytest.raises(SceneError, match="object 'item' has no collision shape, so it cannot rest"):
+    with pytest.raises(SceneError, match="object 'block' has no collision shape, so it cannot rest"):
         faces()
-    with pytest.raises(SceneError, match="object 'item' has a plane, so it cannot rest"):
+    with pytest.raises(SceneError, match="object 'block' has a plane, so it cannot rest"):
         faces(Plane())
 
 
 def test_placements_use_any_face_when_asked() -> None:
     """Asked for any face the L is put down in all five ways, upright first; else upright only."""
-    scene = with_block(gantry_scene(), "item", [0.0, 0.0, 0.2], shape=l_mesh())
+    scene = with_block(gantry_scene(), "block", [0.0, 0.0, 0.2], shape=l_mesh())
     ups = {}
     for any_face in (False, True):
         chosen = PlacementSettings(any_face=any_face)
         (top,) = support_surfaces(scene, "table", q=Q)
-        found = placements_in_region(scene, "item", top, q=Q, rng=np.random.default_rng(0), settings=chosen)
+        found = placements_in_region(scene, "block", top, q=Q, rng=np.random.default_rng(0), settings=chosen)
         ups[any_face] = list(dict.fromkeys(placement.name.split("), ", 1)[1].split(" up")[0] for placement in found))
     assert ups[False] == ["+z"]
     assert ups[True][0] == "+z"
@@ -145,11 +147,11 @@ def test_what_is_too_large_is_balanced() -> None:
     post = AttachedShape(Box([0.06, 0.06, 0.1]))
     scene = gantry_scene().add_frame("post", "table", pose=Pose([0.1, 0.1, 0.1]), shapes=[post])
     bar = AttachedShape(Box([0.3, 0.04, 0.02]), Pose([0.1, 0.0, 0.0]))
-    scene = with_block(scene, "item", [-0.3, 0.0, 0.3]).set_shapes("item", [bar])
-    found = list(placements_on_surface(scene, "item", "post", q=Q, rng=np.random.default_rng(0)))
+    scene = with_block(scene, "block", [-0.3, 0.0, 0.3]).set_shapes("block", [bar])
+    found = list(placements_on_surface(scene, "block", "post", q=Q, rng=np.random.default_rng(0)))
     assert found
     for placement in found:
-        middle = placement.support_from_item.apply([0.1, 0.0, 0.0])
+        middle = placement.support_from_object.apply([0.1, 0.0, 0.0])
         np.testing.assert_allclose(middle, [0.0, 0.0, 0.05 + 0.01 + 1e-4], atol=1e-9)
 
 
@@ -157,15 +159,15 @@ def test_what_is_too_large_is_balanced() -> None:
                          ids=["box", "tetrahedron", "l", "cylinder"])  # fmt: skip
 def test_physics_agrees(shape: Shape) -> None:
     """Put down on each face that does not roll, an object has tilted by less than two degrees a second later."""
-    base = with_block(gantry_scene(), "item", [0.0, 0.0, 0.3], shape=shape)
-    base = base.set_inertia("item", Inertia(0.2, centre_of_mass(base, "item"), matrix=2e-4 * np.eye(3)))
-    tested = [face for face in stable_faces(base, "item") if not face.is_rolling]
+    base = with_block(gantry_scene(), "block", [0.0, 0.0, 0.3], shape=shape)
+    base = base.set_inertia("block", Inertia(0.2, centre_of_mass(base, "block"), matrix=2e-4 * np.eye(3)))
+    tested = [face for face in stable_faces(base, "block") if not face.is_rolling]
     assert tested
     for face in tested:
-        table_from_item = Pose([0.1, 0.1, 0.05 + face.height + 1e-4]) @ face.rotation
-        with Simulation.from_scene(base.set_pose("item", table_from_item)) as simulation:
+        table_from_object = Pose([0.1, 0.1, 0.05 + face.height + 1e-4]) @ face.rotation
+        with Simulation.from_scene(base.set_pose("block", table_from_object)) as simulation:
             simulation.step(round(1.0 / simulation.settings.time_step))
-            after = simulation.pose("item", relative_to="table")
-        metres, radians = after.distance(table_from_item)
+            after = simulation.pose("block", relative_to="table")
+        metres, radians = after.distance(table_from_object)
         assert radians < math.radians(2.0), face.name
         assert metres < 0.003

@@ -77,7 +77,7 @@ def test_an_example_says_where_everything_was() -> None:
     [blocked] = [cause for cause in action.causes if cause.in_the_way]
     example = blocked.example
     assert example is not None
-    assert (example.item, example.in_the_way, example.scene) == ("a", ("lid",), scene)
+    assert (example.object, example.in_the_way, example.scene) == ("a", ("lid",), scene)
     assert example.robot is GANTRY
     tool = scene.pose("tool", relative_to="world", q=example.q).translation
     assert np.linalg.norm(tool[:2]) < 0.02
@@ -203,7 +203,7 @@ def test_a_diagnosis_is_plain_values_for_programs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pair", "item", "found"),
+    ("pair", "object", "found"),
     [
         (("left", "wall"), None, ("wall",)),
         (("wall", "left"), "cup", ("wall",)),
@@ -215,13 +215,13 @@ def test_a_diagnosis_is_plain_values_for_programs() -> None:
         (("spoon", "cup"), "cup", ()),
     ],
 )
-def test_who_is_in_whose_way(pair: tuple[str, str], item: str | None, found: tuple[str, ...]) -> None:
+def test_who_is_in_whose_way(pair: tuple[str, str], object: str | None, found: tuple[str, ...]) -> None:
     """Of a pair the frame is in the way that neither the arm nor the object moves; then the object, never the arm."""
     scene = SceneGraph()
     for name in ("left", "right", "wall", "lid", "cup"):
         scene = scene.add_frame(name, "world")
     scene = scene.add_frame("spoon", "cup")
-    assert bodies_in_the_way((pair,), scene, moved=frozenset({"left", "right"}), item=item) == found
+    assert bodies_in_the_way((pair,), scene, moved=frozenset({"left", "right"}), object=object) == found
 
 
 def test_counts_of_bodies_are_added_up_in_order() -> None:

@@ -23,11 +23,11 @@ def two() -> SceneGraph:
     return blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.2)
 
 
-def no_room(scene: SceneGraph, item: str = "a") -> str | None:
+def no_room(scene: SceneGraph, object: str = "a") -> str | None:
     """Return the proof that the hand has no room at an object."""
     q = GANTRY.ready_configuration(scene)
-    grasps = grasps_of(scene, item, manipulator=GANTRY)
-    return no_room_for_hand(scene, q, item, grasps=grasps, manipulator=GANTRY, approach=0.08)
+    grasps = grasps_of(scene, object, manipulator=GANTRY)
+    return no_room_for_hand(scene, q, object, grasps=grasps, manipulator=GANTRY, approach=0.08)
 
 
 def enclosed(scene: SceneGraph) -> str | None:

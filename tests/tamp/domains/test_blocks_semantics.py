@@ -210,7 +210,7 @@ def test_grasps_come_from_above_first(domain: PlanningDomain) -> None:
     assert len(found) == 48
     downward = [float((scene.pose("a", relative_to="world") @ c.grasp.object_from_tool).rotation[2, 2]) for c in found]
     np.testing.assert_allclose(downward, sorted(downward), atol=1e-12)
-    assert all(isinstance(c, Pick) and c.item == "a" for c in found)
+    assert all(isinstance(c, Pick) and c.object == "a" for c in found)
 
 
 def test_a_block_too_wide_for_the_hand_says_so(domain: PlanningDomain) -> None:
@@ -230,7 +230,7 @@ def test_a_place_is_in_its_cell_and_on_the_surface(domain: PlanningDomain) -> No
         assert found
         for place in found:
             assert isinstance(place, Place)
-            assert (place.item, place.support) == ("a", "table")
+            assert (place.object, place.support) == ("a", "table")
             corners = place.pose.apply([[x, y, -0.02] for x in (-0.02, 0.02) for y in (-0.04, 0.04)])
             assert np.all(np.abs(corners[:, :2]) <= 0.2 + 1e-9)
             np.testing.assert_allclose(corners[:, 2], 0.05 + CLEARANCE)

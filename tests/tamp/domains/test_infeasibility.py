@@ -126,8 +126,8 @@ def test_full_stoves_are_possible() -> None:
         scene = scene.add_frame(name, "floor", pose=Pose([1.0, 1.0, 0.125]), classes=["movable"], shapes=shapes)
         facts[name] = Fact.of("on", name, "stove")
     first = dict(list(facts.items())[:16])
-    assert crowded(scene, "stove", items=first, overhang=1e-3) is None
-    refuted = crowded(scene, "stove", items=facts, overhang=1e-3)
+    assert crowded(scene, "stove", objects=first, overhang=1e-3) is None
+    refuted = crowded(scene, "stove", objects=facts, overhang=1e-3)
     assert refuted is not None
     assert set(refuted.facts) == set(facts.values())
     assert plan_in(kitchen(1), stove_goal(1)).is_solved
@@ -140,42 +140,42 @@ def test_round_things_need_less_and_unknown_shapes_nothing() -> None:
         name = f"box{number}"
         scene = scene.set_shapes(name, [AttachedShape(Cylinder(0.05, 0.1))])
         facts[name] = Fact.of("on", name, "shelf")
-    assert crowded(scene, "shelf", items=facts) is None  # 236 of 250 cm^2, although the boxes around them have 300
+    assert crowded(scene, "shelf", objects=facts) is None  # 236 of 250 cm^2, although the boxes around them have 300
     smaller = scene.set_shapes("shelf", [AttachedShape(Box([0.2, 0.115, 0.02]))])
-    assert crowded(smaller, "shelf", items=facts) is not None
+    assert crowded(smaller, "shelf", objects=facts) is not None
     lying = smaller.set_shapes(
         "box0", [AttachedShape(Cylinder(0.05, 0.1), pose=Pose.from_rpy([0, 0, 0], [math.pi / 2, 0.0, 0.0]))]
     )
-    assert crowded(lying, "shelf", items=facts) is None
+    assert crowded(lying, "shelf", objects=facts) is None
     leaning = smaller.reparent("box0", "shelf", pose=Pose.from_rpy([0.0, 0.0, 0.06], [0.04, 0.0, 0.0]))
-    assert crowded(leaning, "shelf", items=facts) is None
+    assert crowded(leaning, "shelf", objects=facts) is None
 
 
 def test_things_that_may_overlap_are_not_counted() -> None:
     """Where the scene lets two things touch, nothing is said of their areas."""
     scene = shelf([(0.1, 0.1)] * 3, (0.2, 0.1))
     facts = {f"box{number}": Fact.of("on", f"box{number}", "shelf") for number in range(3)}
-    assert crowded(scene, "shelf", items=facts) is not None
-    assert crowded(scene.allow_collision("box0", "box1"), "shelf", items=facts) is None
+    assert crowded(scene, "shelf", objects=facts) is not None
+    assert crowded(scene.allow_collision("box0", "box1"), "shelf", objects=facts) is None
 
 
 sides = st.floats(0.02, 0.4)
 
 
-@given(item=st.tuples(sides, sides), room=st.tuples(sides, sides))
+@given(object=st.tuples(sides, sides), room=st.tuples(sides, sides))
 @settings(max_examples=60, deadline=None)
 def test_the_condition_for_rectangles_agrees_with_turning_them(
-    item: tuple[float, float], room: tuple[float, float]
+    object: tuple[float, float], room: tuple[float, float]
 ) -> None:
     """What is refused fits at no turn; what fits at some turn is not refused."""
-    scene = with_shelf(SceneGraph().add_frame("floor", "world"), [item], room)
-    refuted = oversized(scene, "shelf", item="box0", fact=Fact.of("on", "box0", "shelf"))
+    scene = with_shelf(SceneGraph().add_frame("floor", "world"), [object], room)
+    refuted = oversized(scene, "shelf", object="box0", fact=Fact.of("on", "box0", "shelf"))
     turns = np.linspace(0.0, math.pi, 721)
     cosines, sines = np.abs(np.cos(turns)), np.abs(np.sin(turns))
-    fits = (item[0] * cosines + item[1] * sines <= room[0]) & (item[0] * sines + item[1] * cosines <= room[1])
+    fits = (object[0] * cosines + object[1] * sines <= room[0]) & (object[0] * sines + object[1] * cosines <= room[1])
     if np.any(fits):
         assert refuted is None
-    smaller = [side - 5e-3 for side in item]
+    smaller = [side - 5e-3 for side in object]
     almost = (smaller[0] * cosines + smaller[1] * sines <= room[0]) & (
         smaller[0] * sines + smaller[1] * cosines <= room[1]
     )
@@ -188,7 +188,7 @@ def test_refuted_goals_name_only_what_contradicts(boxes: int) -> None:
     """The frames of a refutation are those that are wanted on the region, and the region."""
     scene = shelf([(0.1, 0.1)] * 4, (0.09, 0.1))
     facts = {f"box{number}": Fact.of("on", f"box{number}", "shelf") for number in range(boxes)}
-    refuted = crowded(scene, "shelf", items=facts)
+    refuted = crowded(scene, "shelf", objects=facts)
     assert refuted is not None
     assert refuted.frames == (*facts, "shelf")
 
@@ -221,10 +221,10 @@ def test_towers_are_refuted_only_when_the_hand_does_not_get_so_high(height: floa
 
 def test_a_tower_that_stands_already_is_no_proof() -> None:
     """Blocks that need not be put where they are prove nothing, however high they stand; nor do lower ones."""
-    item, fact = "a", Fact.of("on", "a", "b")
+    object, fact = "a", Fact.of("on", "a", "b")
     scene = towers(0.25)
-    assert too_high(scene, item, bottom=0.1, fact=fact, manipulator=GANTRY) is None
-    assert too_high(scene, item, bottom=0.6, fact=fact, manipulator=GANTRY) is not None
+    assert too_high(scene, object, bottom=0.1, fact=fact, manipulator=GANTRY) is None
+    assert too_high(scene, object, bottom=0.6, fact=fact, manipulator=GANTRY) is not None
     stacked = scene.reparent("a", "b", pose=Pose([0.0, 0.0, 0.25]))
     domain = load_planning_domain("blocks", manipulator=GANTRY)
     facts = [Fact.of("on", "a", "b")]

@@ -33,11 +33,11 @@ def facts_of(scene: SceneGraph, *, at_home: bool = True) -> set[str]:
     return {str(fact) for fact in DOMAIN.state(scene, DOMAIN.semantics.objects(scene), q)}
 
 
-def placed(scene: SceneGraph, item: str, region: str, x: float, y: float, *, turn: float = 0.0) -> SceneGraph:
-    """Return the scene with an item standing on a region, at metres from the region's middle."""
+def placed(scene: SceneGraph, object: str, region: str, x: float, y: float, *, turn: float = 0.0) -> SceneGraph:
+    """Return the scene with an object standing on a region, at metres from the region's middle."""
     thickness = float(scene.shapes(region)[0].shape.dimensions[2])
     pose = Pose.from_rpy([x, y, (thickness + HEIGHT) / 2], [0.0, 0.0, turn])
-    return scene.reparent(item, region, pose=pose)
+    return scene.reparent(object, region, pose=pose)
 
 
 def candidates(scene: SceneGraph, name: str, *arguments: str) -> list[Candidate]:
@@ -60,8 +60,8 @@ def test_the_state_says_where_things_are_and_what_regions_do() -> None:
     assert "(handempty)" not in facts_of(held)
 
 
-def test_everything_of_an_item_must_be_on_its_region() -> None:
-    """An item at the edge is on the region, one over the edge is refused; a turn counts too."""
+def test_everything_of_an_object_must_be_on_its_region() -> None:
+    """An object at the edge is on the region, one over the edge is refused; a turn counts too."""
     edge = (0.25 - BLOCK_SIZE[0]) / 2
     assert "(on b0 stove)" in facts_of(placed(kitchen(1), "b0", "stove", edge, edge))
     with pytest.raises(SceneError, match="'b0' reaches 10 mm beyond the edge of 'stove'"):
@@ -71,7 +71,7 @@ def test_everything_of_an_item_must_be_on_its_region() -> None:
 
 
 def test_what_the_words_cannot_tell_is_refused() -> None:
-    """Leaning, floating, stacked, doubly held items and two things of one name are named."""
+    """Leaning, floating, stacked, doubly held objects and two things of one name are named."""
     scene = kitchen(2)
     pose = scene.local_pose("b0")
     with pytest.raises(SceneError, match="'b0' leans by 11 degrees on 'floor'"):
@@ -85,7 +85,7 @@ def test_what_the_words_cannot_tell_is_refused() -> None:
         facts_of(both)
     with pytest.raises(SceneError, match="same name in PDDL: 'b0'; rename one"):
         facts_of(scene.rename_frame("b1", "B0"))
-    with pytest.raises(SceneError, match="item 'Sink' and region 'sink' have the same name"):
+    with pytest.raises(SceneError, match="object 'Sink' and region 'sink' have the same name"):
         facts_of(scene.rename_frame("b1", "Sink"))
 
 
@@ -146,7 +146,7 @@ def marked(scene: SceneGraph) -> SceneGraph:
 
 
 def test_marked_areas_are_regions_within_regions() -> None:
-    """An item is on the smallest region that holds it; what hangs off the stove is on the marked half or beside it."""
+    """An object is on the smallest region that holds it; a child of the stove is on the marked half or beside it."""
     scene = marked(kitchen(1))
     assert "(on b0 hot)" in facts_of(placed(scene, "b0", "stove", 0.0, 0.06))
     assert "(on b0 stove)" in facts_of(placed(scene, "b0", "stove", 0.0, 0.0))

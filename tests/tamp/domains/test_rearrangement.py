@@ -1,4 +1,4 @@
-"""Rearrangement: what the words mean, swaps, and items that must come back to where they were."""
+"""Rearrangement: what the words mean, swaps, and objects that must come back to where they were."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from tmkit.tamp import PlanStatus
 DOMAIN = classic_domain("rearrangement")
 
 
-def moves_of(plan: Plan, item: str) -> int:
-    """Return how often a plan puts an item down."""
-    return sum(action.name == "put" and action.arguments[0] == item for action in plan.actions)
+def moves_of(plan: Plan, object: str) -> int:
+    """Return how often a plan puts an object down."""
+    return sum(action.name == "put" and action.arguments[0] == object for action in plan.actions)
 
 
 def swap(robot: str = "panda") -> SceneGraph:
-    """Return two items at two of three places."""
+    """Return two objects at two of three places."""
     return tk.load_scene(f"{robot}_table", "rearrange_swap")
 
 
-def test_the_state_says_where_items_are() -> None:
-    """Parents are places; a place without an item is free."""
+def test_the_state_says_where_objects_are() -> None:
+    """Parents are places; a place without an object is free."""
     scene = swap()
     assert facts_of(scene, DOMAIN) == {"(at red_one left)", "(at blue_one right)", "(free middle)", "(handempty)"}
     held = scene.reparent("red_one", "panda_hand", pose=Pose([0.0, 0.0, 0.1]))
@@ -37,19 +37,19 @@ def test_the_state_says_where_items_are() -> None:
 @pytest.mark.parametrize(
     ("parent", "pose", "message"),
     [
-        ("table", Pose(), "item 'red_one' has parent 'table', which is no place .*left, middle, right"),
-        ("right", Pose([0.0, 0.0, 0.061]), "items 'red_one' and 'blue_one' are both at place 'right'"),
+        ("table", Pose(), "object 'red_one' has parent 'table', which is no place .*left, middle, right"),
+        ("right", Pose([0.0, 0.0, 0.061]), "objects 'red_one' and 'blue_one' are both at place 'right'"),
         ("left", Pose([0.0, 0.0, 0.1]), "'red_one' has its bottom 39 mm above the top of 'left'"),
     ],
 )
 def test_a_scene_that_the_words_cannot_tell_is_refused(parent: str, pose: Pose, message: str) -> None:
-    """An item at no place, in the air, or at a place that is taken is named."""
+    """An object at no place, in the air, or at a place that is taken is named."""
     with pytest.raises(SceneError, match=message):
         facts_of(swap().reparent("red_one", parent, pose=pose), DOMAIN)
 
 
 @pytest.mark.parametrize("robot", ["panda", "iiwa"])
-def test_two_items_change_places(robot: str) -> None:
+def test_two_objects_change_places(robot: str) -> None:
     """With one free place a swap takes three moves, and holds in physics."""
     plan = checked(plan_problem("rearrangement", "swap", scene="rearrange_swap", robot=robot))
     assert len(plan.steps) == 6
@@ -68,7 +68,7 @@ def test_a_swap_may_be_shown_by_a_scene() -> None:
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_what_is_in_the_way_comes_back(seed: int) -> None:
-    """The item in front, which no word says is in the way, is moved aside and put back."""
+    """The object in front, which no word says is in the way, is moved aside and put back."""
     plan = checked(plan_problem("rearrangement", "behind", scene="rearrange_behind", seed=seed))
     assert plan.final_scene.parent("red_one") == "aside_left"
     assert plan.final_scene.parent("blue_one") == "front_middle"
@@ -78,15 +78,15 @@ def test_what_is_in_the_way_comes_back(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_row_is_moved_aside_and_comes_back(seed: int) -> None:
-    """That nothing is taken from behind, and nothing put there, is learned of one item for all that are alike."""
+    """That nothing is taken from behind, and nothing put there, is learned of one object for all that are alike."""
     plan = checked(plan_problem("rearrangement", "row", scene="rearrange_row", seed=seed))
     final = plan.final_scene
     wanted = {"red_left": "aside_left", "red_right": "aside_right", "blue_left": "front_left"}
     wanted |= {"blue_middle": "front_middle", "blue_right": "front_right"}
-    assert {item: final.parent(item) for item in wanted} == wanted
+    assert {object: final.parent(object) for object in wanted} == wanted
 
 
-def test_items_of_one_shape_are_alike() -> None:
+def test_objects_of_one_shape_are_alike() -> None:
     """Whatever their colour; one of another size is not."""
     scene = tk.load_scene("panda_table", "rearrange_row")
     (group,) = DOMAIN.semantics.equivalence_classes(scene)
@@ -98,7 +98,7 @@ def test_items_of_one_shape_are_alike() -> None:
     ]
 
 
-def test_the_item_in_front_alone_needs_no_detour() -> None:
+def test_the_object_in_front_alone_needs_no_detour() -> None:
     """Nothing is moved that is in nobody's way."""
     scene = tk.load_scene("panda_table", "rearrange_behind")
     plan = checked(tk.plan(scene, domain="rearrangement", goal="(at blue_one aside_left)"))
@@ -106,7 +106,7 @@ def test_the_item_in_front_alone_needs_no_detour() -> None:
 
 
 def test_a_swap_without_a_free_place_is_proved_impossible() -> None:
-    """With two places and two items nothing can be put anywhere else."""
+    """With two places and two objects nothing can be put anywhere else."""
     scene = swap().remove_frame("middle")
     result = tk.plan(scene, domain="rearrangement", goal="(and (at red_one right) (at blue_one left))")
     assert result.status is PlanStatus.PROVED_UNSOLVABLE

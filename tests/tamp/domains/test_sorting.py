@@ -44,8 +44,8 @@ def test_the_state_says_where_bricks_are_and_belong() -> None:
 @pytest.mark.parametrize(
     ("parent", "position", "message"),
     [
-        ("table", [0.0, 0.0, 0.1], "item 'b1' has parent 'table', which is no area"),
-        ("red_area", [0.15, 0.0, HEIGHT], "item 'b1' stands 10 mm over the edge of 'red_area'"),
+        ("table", [0.0, 0.0, 0.1], "object 'b1' has parent 'table', which is no area"),
+        ("red_area", [0.15, 0.0, HEIGHT], "object 'b1' stands 10 mm over the edge of 'red_area'"),
         ("red_area", [0.0, 0.0, 0.06], "'b1' has its bottom 29 mm above the top of 'red_area'"),
     ],
 )

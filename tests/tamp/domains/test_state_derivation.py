@@ -57,31 +57,31 @@ def edited(scene: SceneGraph, random: np.random.Generator) -> SceneGraph:
     if len(scene) < 3:
         return scene
     things = movable_frames(scene) or scene.frame_names
-    item, other = (str(random.choice(things)), str(random.choice(scene.frame_names)))
+    object, other = (str(random.choice(things)), str(random.choice(scene.frame_names)))
     kind = random.random()
     if kind < 0.35:
-        return scene.reparent(item, str(random.choice(scene.frame_names)), pose=scene.local_pose(item))
+        return scene.reparent(object, str(random.choice(scene.frame_names)), pose=scene.local_pose(object))
     if kind < 0.45:
-        lower = scene.local_pose(item).translation
-        return scene.set_pose(item, Pose([*(lower[:2] + random.choice([0.0, 0.1, -0.1], size=2)), lower[2]]))
+        lower = scene.local_pose(object).translation
+        return scene.set_pose(object, Pose([*(lower[:2] + random.choice([0.0, 0.1, -0.1], size=2)), lower[2]]))
     if kind < 0.6:  # stand on something as one should, where both have boxes
-        shapes, below = scene.shapes(item), scene.shapes(other)
+        shapes, below = scene.shapes(object), scene.shapes(other)
         if not shapes or not below:
             return scene
         height = below[0].shape.bounds[1][2] - shapes[0].shape.bounds[0][2]
-        return scene.reparent(item, other, pose=Pose([0, 0, float(height)]))
+        return scene.reparent(object, other, pose=Pose([0, 0, float(height)]))
     if kind < 0.7:
         return scene.set_classes(
-            other, list(random.choice([*scene.classes(item), "movable", "surface", "red"], size=1))
+            other, list(random.choice([*scene.classes(object), "movable", "surface", "red"], size=1))
         )
     if kind < 0.8:
-        return scene.set_shapes(item, [AttachedShape(Box([0.04, 0.04, float(random.choice([0.04, 0.06]))]))])
+        return scene.set_shapes(object, [AttachedShape(Box([0.04, 0.04, float(random.choice([0.04, 0.06]))]))])
     if kind < 0.85:
-        return scene.add_frame(f"new{len(scene)}", other, classes=["movable"], shapes=scene.shapes(item))
+        return scene.add_frame(f"new{len(scene)}", other, classes=["movable"], shapes=scene.shapes(object))
     if kind < 0.9:
-        return scene.remove_frame(item, subtree=True)
+        return scene.remove_frame(object, subtree=True)
     if kind < 0.95:
-        return scene.rename_frame(item, f"{item}_")
+        return scene.rename_frame(object, f"{object}_")
     return scene.set_joint(other, Fixed())
 
 
@@ -146,14 +146,14 @@ class Counting(Silent):
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
         """Return what each movable frame is on."""
         del objects, q
-        return State(fact for item in scene.frames_of_class("movable") for fact in _on(scene, item, self))
+        return State(fact for object in scene.frames_of_class("movable") for fact in _on(scene, object, self))
 
 
 @incremental
-def _on(scene: SceneGraph, item: str, semantics: Counting) -> tuple[Fact, ...]:
-    semantics.calls += (item,)
-    height = scene.pose(item, relative_to="world").translation[2]
-    return Fact.of("on", item, str(scene.parent(item))), *([Fact.of("high", item)] if height > 1.0 else [])
+def _on(scene: SceneGraph, object: str, semantics: Counting) -> tuple[Fact, ...]:
+    semantics.calls += (object,)
+    height = scene.pose(object, relative_to="world").translation[2]
+    return Fact.of("on", object, str(scene.parent(object))), *([Fact.of("high", object)] if height > 1.0 else [])
 
 
 def counting(scene: SceneGraph) -> tuple[Counting, StateDeriver]:
@@ -167,8 +167,8 @@ def counting(scene: SceneGraph) -> tuple[Counting, StateDeriver]:
 def tower() -> SceneGraph:
     """Return three things on each other, and one beside."""
     scene = SceneGraph().add_frame("table", "world")
-    for item, below in (("a", "table"), ("b", "a"), ("c", "b"), ("d", "table")):
-        scene = scene.add_frame(item, below, pose=Pose([0, 0, 0.4]), classes=["movable"])
+    for object, below in (("a", "table"), ("b", "a"), ("c", "b"), ("d", "table")):
+        scene = scene.add_frame(object, below, pose=Pose([0, 0, 0.4]), classes=["movable"])
     return scene
 
 
@@ -197,18 +197,18 @@ def test_only_what_read_a_change_is_called_again() -> None:
 
 
 @incremental
-def _outer(scene: SceneGraph, item: str) -> str:
+def _outer(scene: SceneGraph, object: str) -> str:
     try:
-        return _inner(scene, item)
+        return _inner(scene, object)
     except SceneError:
         return "nothing"
 
 
 @incremental
-def _inner(scene: SceneGraph, item: str) -> str:
-    if not scene.classes(item):
+def _inner(scene: SceneGraph, object: str) -> str:
+    if not scene.classes(object):
         raise SceneError("no class")
-    return scene.classes(item)[0]
+    return scene.classes(object)[0]
 
 
 def test_what_is_read_inside_counts_for_what_is_around() -> None:

@@ -39,16 +39,16 @@ def two_blocks() -> SceneGraph:
 
 
 class Semantics(TabletopSemantics):
-    """Items on surfaces."""
+    """Objects on surfaces."""
 
     object_type, support_type, relation = "item", "surface", "at"
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
-        """Return where each item is, and what is held."""
+        """Return where each object is, and what is held."""
         del objects, q
         held, hand = self.held(scene)
-        items = (frame for frame in movable_frames(scene) if frame != held)
-        return State([hand, *(Fact.of("at", frame, self.checked_support_of(scene, frame)) for frame in items)])
+        others = (frame for frame in movable_frames(scene) if frame != held)
+        return State([hand, *(Fact.of("at", frame, self.checked_support_of(scene, frame)) for frame in others)])
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield none."""

@@ -314,12 +314,12 @@ def test_a_segment_of_another_kind(plan: Plan, kind: str, other: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("item", ["b", None])
-def test_another_object_handled(plan: Plan, kind: str, item: str | None) -> None:
+@pytest.mark.parametrize("object", ["b", None])
+def test_another_object_handled(plan: Plan, kind: str, object: str | None) -> None:
     """A segment handles the object that it handles."""
-    if kind == "transit" and item is None:
+    if kind == "transit" and object is None:
         return
-    assert not check_edited(plan, lambda d: segment(d, kind).update(held=item)).is_valid
+    assert not check_edited(plan, lambda d: segment(d, kind).update(held=object)).is_valid
 
 
 @pytest.mark.parametrize("kind", ["grasp", "release"])

@@ -57,27 +57,27 @@ class ActionContext:
         """Which sampler is asked for which object."""
         return self._sampling().samplers
 
-    def grasps(self, item: str, *, robot: str | None = None) -> tuple[Grasp, ...]:
+    def grasps(self, object: str, *, robot: str | None = None) -> tuple[Grasp, ...]:
         """Return the grasps of an object by an arm; see :meth:`Sampling.grasps`.
 
         Args:
-            item: the object.
+            object: the object.
             robot: name of the arm; the first by default.
         """
         arm = None if robot is None else self.arm(robot).manipulator
-        return self._sampling().grasps(self.scene, item, manipulator=arm)
+        return self._sampling().grasps(self.scene, object, manipulator=arm)
 
-    def placements(self, item: str, support: str, *, robot: str | None = None) -> Iterator[Placement]:
+    def placements(self, object: str, support: str, *, robot: str | None = None) -> Iterator[Placement]:
         """Yield placements of an object on a surface, in a region or on an object; see :meth:`Sampling.placements`.
 
         Args:
-            item: the object.
+            object: the object.
             support: the surface, region or object.
             robot: name of the arm; the first by default.
         """
-        self.asked.append((item, support))
+        self.asked.append((object, support))
         arm = None if robot is None else self.arm(robot).manipulator
-        return self._sampling().placements(self.scene, item, support, q=self.q, rng=self.rng, manipulator=arm)
+        return self._sampling().placements(self.scene, object, support, q=self.q, rng=self.rng, manipulator=arm)
 
     def _sampling(self) -> Sampling:
         if self.sampling is None:
@@ -114,14 +114,14 @@ class Pick:
     """Pick an object with one grasp.
 
     Attributes:
-        item: frame of the object.
+        object: frame of the object.
         grasp: how to hold it.
         robot: name of the arm; the first by default.
         lift: metres by which it is lifted straight up before it goes elsewhere; 6 cm by default.
         slip: the covariance that the closing hand adds, as :func:`tmkit.plans.covariance_rows` gives it.
     """
 
-    item: str
+    object: str
     grasp: Grasp
     robot: str | None = None
     lift: float | None = None
@@ -137,7 +137,7 @@ class Pick:
         """
         arm = arm if self.robot is None else context.arm(self.robot)
         return arm.pick(
-            context.scene, context.q, item=self.item, grasp=self.grasp, seed=seed, lift=self.lift, slip=self.slip
+            context.scene, context.q, object=self.object, grasp=self.grasp, seed=seed, lift=self.lift, slip=self.slip
         )
 
 
@@ -146,15 +146,15 @@ class Place:
     """Place the held object at rest on a support.
 
     Attributes:
-        item: frame of the object.
+        object: frame of the object.
         support: frame that it settles on.
-        pose: support_from_item.
+        pose: support_from_object.
         robot: name of the arm; the first by default.
         lift: metres from above by which it is lowered straight down; 6 cm by default.
         slip: the covariance that the opening hand adds, as :func:`tmkit.plans.covariance_rows` gives it.
     """
 
-    item: str
+    object: str
     support: str
     pose: Pose
     robot: str | None = None
@@ -162,15 +162,15 @@ class Place:
     slip: CovarianceRows | None = None
 
     @classmethod
-    def at(cls, item: str, placement: Placement, *, robot: str | None = None) -> Place:
+    def at(cls, object: str, placement: Placement, *, robot: str | None = None) -> Place:
         """Return the candidate that puts an object at a placement.
 
         Args:
-            item: the object.
+            object: the object.
             placement: support, and pose relative to it.
             robot: name of the arm; the first by default.
         """
-        return cls(item, placement.support, placement.support_from_item, robot)
+        return cls(object, placement.support, placement.support_from_object, robot)
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
         """Yield motions of the action, and failures in between.
@@ -184,7 +184,7 @@ class Place:
         return arm.place(
             context.scene,
             context.q,
-            item=self.item,
+            object=self.object,
             support=self.support,
             pose=self.pose,
             seed=seed,

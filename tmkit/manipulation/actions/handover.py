@@ -41,14 +41,14 @@ class Handover:
     """Give a held object to another arm.
 
     Attributes:
-        item: frame of the object, which is a child of the giver's hand.
+        object: frame of the object, which is a child of the giver's hand.
         giver: name of the arm that holds it.
         taker: name of the arm that takes it.
         grasp: how the taker holds it.
-        exchange: root_from_item, where it changes hands.
+        exchange: root_from_object, where it changes hands.
     """
 
-    item: str
+    object: str
     giver: str
     taker: str
     grasp: Grasp
@@ -68,7 +68,7 @@ class Handover:
 
 
 def handovers(
-    context: ActionContext, item: str, *, giver: str, taker: str, points: Iterable[ArrayLike]
+    context: ActionContext, object: str, *, giver: str, taker: str, points: Iterable[ArrayLike]
 ) -> Iterator[Handover]:
     """Yield handovers at given points, the hands opposite each other.
 
@@ -77,29 +77,27 @@ def handovers(
 
     Args:
         context: where the action is to be carried out.
-        item: frame of the object, in the giver's hand.
+        object: frame of the object, in the giver's hand.
         giver: name of the arm that holds it.
         taker: name of the arm that takes it.
         points: (3,) points of the root at which the giver's tool may be, best first.
     """
     scene, q = context.scene, context.q
     giving, taking = context.arm(giver).manipulator, context.arm(taker).manipulator
-    root = scene.root(item)
+    root = scene.root(object)
     bases = [scene.pose(arm.base, relative_to=root, q=q).translation for arm in (giving, taking)]
     across = (bases[1] - bases[0]) * np.array([1.0, 1.0, 0.0])
     across /= norm(across) or 1.0
-    tool_from_item = scene.pose(item, relative_to=giving.tool, q=q)
-    item_from_tool = tool_from_item.inverse()
-    facing = [
-        grasp for grasp in context.grasps(item, robot=taker) if _cosine(item_from_tool, grasp.object_from_tool) < -0.9
-    ]
+    tool_from_object = scene.pose(object, relative_to=giving.tool, q=q)
+    held = tool_from_object.inverse()
+    facing = [grasp for grasp in context.grasps(object, robot=taker) if _cosine(held, grasp.object_from_tool) < -0.9]
     for point in points:
         for tilt in _TILTS:
             axis = cos(tilt) * across - np.array([0.0, 0.0, sin(tilt)])
             for spin in range(_SPINS):
-                exchange = _tool(np.asarray(point, dtype=float), axis, spin * math.tau / _SPINS) @ tool_from_item
+                exchange = _tool(np.asarray(point, dtype=float), axis, spin * math.tau / _SPINS) @ tool_from_object
                 for grasp in facing:
-                    yield Handover(item, giver, taker, grasp, exchange)
+                    yield Handover(object, giver, taker, grasp, exchange)
 
 
 def _cosine(first: Pose, second: Pose) -> float:
@@ -124,17 +122,17 @@ class _Exchange:
         self.candidate, self.giver, self.taker, self.seed = candidate, giver, taker, seed
         self.scene, self.q = context.scene, context.q
         self.near: NearPairs = giver.pieces.near_pairs(self.scene, self.q)
-        self.carried = giver.pieces.phase(self.scene, self.near, touched=candidate.item)
-        self.before = taker.pieces.phase(self.scene, self.near, touched=candidate.item)
+        self.carried = giver.pieces.phase(self.scene, self.near, touched=candidate.object)
+        self.before = taker.pieces.phase(self.scene, self.near, touched=candidate.object)
 
     def attempts(self) -> Iterator[Refinement | MotionFailure]:
         """Yield motions and failures."""
-        item, giver = self.candidate.item, self.giver
-        if self.scene.parent(item) != giver.manipulator.tip:
-            cause = f"'{item}' is not in the hand of '{self.candidate.giver}'"
+        object, giver = self.candidate.object, self.giver
+        if self.scene.parent(object) != giver.manipulator.tip:
+            cause = f"'{object}' is not in the hand of '{self.candidate.giver}'"
             yield MotionFailure("handing over", cause, kind=FailureKind.NO_CHOICE)
             return
-        root_from_tool = self.candidate.exchange @ self.scene.pose(giver.manipulator.tool, relative_to=item, q=self.q)
+        root_from_tool = self.candidate.exchange @ self.scene.pose(giver.manipulator.tool, relative_to=object, q=self.q)
         what = "reaching the exchange"
         for q in giver.pieces.contacts(self.carried, root_from_tool, q=self.q, seed=self.seed, what=what):
             if isinstance(q, MotionFailure):
@@ -144,10 +142,10 @@ class _Exchange:
 
     def _taken_at(self, q_exchange: Configuration) -> Iterator[Refinement | MotionFailure]:
         """Yield motions for one configuration of the giver."""
-        taker, scene, item = self.taker, self.scene, self.candidate.item
+        taker, scene, object = self.taker, self.scene, self.candidate.object
         q_open = taker.pieces.with_gripper(scene, q_exchange, taker.manipulator.gripper_open)
-        root_from_item = scene.pose(item, relative_to=scene.root(item), q=q_exchange)
-        target = root_from_item @ self.candidate.grasp.object_from_tool
+        root_from_object = scene.pose(object, relative_to=scene.root(object), q=q_exchange)
+        target = root_from_object @ self.candidate.grasp.object_from_tool
         what = "reaching what the other hand holds"
         for q_take in taker.pieces.contacts(self.before, target, q=q_open, seed=self.seed, what=what):
             if isinstance(q_take, MotionFailure):
@@ -159,37 +157,38 @@ class _Exchange:
                 yield failed.failure
 
     def _exchange(self, q_exchange: Configuration, q_open: Configuration, q_take: Configuration) -> Refinement:
-        giver, taker, scene, item = self.giver, self.taker, self.scene, self.candidate.item
+        giver, taker, scene, object = self.giver, self.taker, self.scene, self.candidate.object
         width = self.candidate.grasp.width
         q_held = taker.pieces.with_gripper(scene, q_take, taker.manipulator.gripper_values(width))
-        faults = grip_faults(scene, q_held, taker.manipulator, item=item)
+        faults = grip_faults(scene, q_held, taker.manipulator, object=object)
         if faults:
             raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
-        change = Reparenting(item, taker.manipulator.tip, scene.pose(item, relative_to=taker.manipulator.tip, q=q_held))
+        tip = taker.manipulator.tip
+        change = Reparenting(object, tip, scene.pose(object, relative_to=tip, q=q_held))
         taken = change.applied(scene, q_held)
-        both = giver.pieces.phase(taken, self.near, touched=item)
+        both = giver.pieces.phase(taken, self.near, touched=object)
         q_let = giver.pieces.with_gripper(taken, q_held, giver.manipulator.gripper_open)
         away = taker.pieces.retreat(self.before, q_take, what="approach")
         taker.pieces.check_hand(self.before, q_take, q_held, what="grasp")
         giver.pieces.check_hand(both, q_held, q_let, what="release")
         back = giver.pieces.retreat(both, q_let, what="retreat")
         transfer = giver.pieces.search(self.carried, self.q, q_exchange, seed=self.seed, what="transfer")
-        giver.require_hold(self.carried, transfer, item=item, what="transfer")
-        taker.require_hold(both, back, item=item, what="retreat")
+        giver.require_hold(self.carried, transfer, object=object, what="transfer")
+        taker.require_hold(both, back, object=object, what="retreat")
         free = taker.pieces.phase(scene, self.near)
         taker.pieces.check_hand(free, q_exchange, q_open, what="opening the hand")
         transit = taker.pieces.search(free, q_open, away[-1], seed=self.seed, what="transit")
         segments = (
-            giver.segment(SegmentKind.TRANSFER, transfer, q=self.q, held=item, phase=self.carried),
+            giver.segment(SegmentKind.TRANSFER, transfer, q=self.q, held=object, phase=self.carried),
             taker.segment(SegmentKind.TRANSIT, transit, q=q_open, held=None, phase=free),
-            taker.segment(SegmentKind.APPROACH, away[::-1], q=q_open, held=item, phase=self.before),
-            taker.segment(SegmentKind.GRASP, q_take[None], q=q_held, held=item, phase=self.before, change=change),
-            giver.segment(SegmentKind.RELEASE, q_held[None], q=q_let, held=item, phase=both),
-            giver.segment(SegmentKind.RETREAT, back, q=q_let, held=item, phase=both),
+            taker.segment(SegmentKind.APPROACH, away[::-1], q=q_open, held=object, phase=self.before),
+            taker.segment(SegmentKind.GRASP, q_take[None], q=q_held, held=object, phase=self.before, change=change),
+            giver.segment(SegmentKind.RELEASE, q_held[None], q=q_let, held=object, phase=both),
+            giver.segment(SegmentKind.RETREAT, back, q=q_let, held=object, phase=both),
         )
-        return Refinement(segments, taken, back[-1], f"at {_place(q_exchange, self.carried, item)}")
+        return Refinement(segments, taken, back[-1], f"at {_place(q_exchange, self.carried, object)}")
 
 
-def _place(q: Configuration, phase: Phase, item: str) -> str:
-    point = phase.scene.pose(item, relative_to=phase.scene.root(item), q=q).translation
+def _place(q: Configuration, phase: Phase, object: str) -> str:
+    point = phase.scene.pose(object, relative_to=phase.scene.root(object), q=q).translation
     return f"({', '.join(f'{number:.3f}' for number in point)})"

@@ -34,12 +34,12 @@ class Look:
     """Look at an object through a camera.
 
     Attributes:
-        item: frame of the object.
+        object: frame of the object.
         camera: frame of class ``camera``.
         robot: name of the arm that carries the camera, should one do so; the first by default.
     """
 
-    item: str
+    object: str
     camera: str
     robot: str | None = None
 
@@ -66,7 +66,7 @@ class Look:
         """Yield root_from_camera from where the object is seen, from straight above first."""
         scene = context.scene
         model = CameraModel.of(scene, self.camera)
-        point = scene.pose(self.item, relative_to=scene.root(self.item), q=context.q).translation
+        point = scene.pose(self.object, relative_to=scene.root(self.object), q=context.q).translation
         down = Pose([0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0])
         for tilt in _TILTS:
             for share in _DISTANCES:
@@ -88,15 +88,15 @@ class Look:
                 yield found
                 continue
             there = dict(zip(arm.manipulator.joints, found[arm.manipulator.joint_indices(scene)].tolist(), strict=True))
-            for attempt in arm.move(scene, q, joints=there, name=f"a view of {self.item}", seed=seed):
+            for attempt in arm.move(scene, q, joints=there, name=f"a view of {self.object}", seed=seed):
                 yield attempt if isinstance(attempt, MotionFailure) else self._seen(attempt)
 
     def _seen(self, there: Refinement) -> Refinement | MotionFailure:
         """Return what a look from where the arm is now leads to, or why the object is not seen."""
-        fault = CameraModel.of(there.scene, self.camera).fault(there.scene, self.item, q=there.q)
+        fault = CameraModel.of(there.scene, self.camera).fault(there.scene, self.object, q=there.q)
         if fault is not None:
             return MotionFailure("looking", fault, kind=FailureKind.NO_CHOICE)
-        looked = (PlannedObservation(self.item, self.camera),)
+        looked = (PlannedObservation(self.object, self.camera),)
         q = np.asarray(there.q)
         scene = with_observations(there.scene, looked, q=q)
-        return replace(there, scene=scene, observations=looked, choice=f"{self.item} from {self.camera}")
+        return replace(there, scene=scene, observations=looked, choice=f"{self.object} from {self.camera}")

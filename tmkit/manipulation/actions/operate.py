@@ -139,7 +139,7 @@ class _Operation:
     def _operate(self, phase: Phase, near: NearPairs, q_open: Configuration, q_grasp: Configuration) -> Refinement:
         arm, pieces, scene, handle = self.arm.manipulator, self.arm.pieces, self.scene, self.candidate.handle
         q_held = pieces.with_gripper(scene, q_grasp, arm.gripper_values(self.candidate.grasp.width))
-        faults = grip_faults(scene, q_held, arm, item=handle)
+        faults = grip_faults(scene, q_held, arm, object=handle)
         if faults:
             raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
         away = pieces.retreat(phase, q_grasp, what="approach")

@@ -91,7 +91,7 @@ class ArmMotion:
         scene: SceneGraph,
         q: Configuration,
         *,
-        item: str,
+        object: str,
         grasp: Grasp,
         seed: int,
         lift: float | None = None,
@@ -102,7 +102,7 @@ class ArmMotion:
         Args:
             scene: the scene before.
             q: (n_joints,) configuration before.
-            item: frame of the object.
+            object: frame of the object.
             grasp: how to hold it.
             seed: seed of all searches.
             lift: metres by which it is lifted straight up; those of the budget by default.
@@ -114,14 +114,14 @@ class ArmMotion:
         arm, pieces = self.manipulator, self.pieces
         q_open = pieces.with_gripper(scene, q, arm.gripper_open)
         near = pieces.near_pairs(scene, q)
-        before = pieces.phase(scene, near, touched=item, support=scene.parent(item))
-        root_from_tool = scene.pose(item, relative_to=scene.root(item), q=q) @ grasp.object_from_tool
+        before = pieces.phase(scene, near, touched=object, support=scene.parent(object))
+        root_from_tool = scene.pose(object, relative_to=scene.root(object), q=q) @ grasp.object_from_tool
         for q_grasp in pieces.contacts(before, root_from_tool, q=q_open, seed=seed, what="reaching the grasp"):
             if isinstance(q_grasp, MotionFailure):
                 yield q_grasp
                 continue
             try:
-                yield self._pick_at(before, near, q, q_open, q_grasp, item, grasp, seed, lift, slip)
+                yield self._pick_at(before, near, q, q_open, q_grasp, object, grasp, seed, lift, slip)
             except PieceFailedError as failed:
                 yield failed.failure
 
@@ -130,7 +130,7 @@ class ArmMotion:
         scene: SceneGraph,
         q: Configuration,
         *,
-        item: str,
+        object: str,
         support: str,
         pose: Pose,
         seed: int,
@@ -142,9 +142,9 @@ class ArmMotion:
         Args:
             scene: the scene before, in which the object is a child of the hand.
             q: (n_joints,) configuration before.
-            item: frame of the object.
+            object: frame of the object.
             support: frame that it settles on.
-            pose: support_from_item, at rest.
+            pose: support_from_object, at rest.
             seed: seed of all searches.
             lift: metres by which it is lowered straight down; those of the budget's lift by default.
             slip: the covariance that the opening hand adds; none by default.
@@ -153,11 +153,11 @@ class ArmMotion:
             Refinements, and failures in between.
         """
         arm, pieces = self.manipulator, self.pieces
-        change = Reparenting(item, support, pose, slip)
+        change = Reparenting(object, support, pose, slip)
         near = (*pieces.near_pairs(scene, q), *pieces.near_at_rest(scene, q, change))
-        held = pieces.phase(scene, near, touched=item, support=support)
-        root_from_item = scene.pose(support, relative_to=scene.root(support), q=q) @ pose
-        root_from_tool = root_from_item @ scene.pose(arm.tool, relative_to=item, q=q)
+        held = pieces.phase(scene, near, touched=object, support=support)
+        root_from_object = scene.pose(support, relative_to=scene.root(support), q=q) @ pose
+        root_from_tool = root_from_object @ scene.pose(arm.tool, relative_to=object, q=q)
         for q_place in pieces.contacts(held, root_from_tool, q=q, seed=seed, what="reaching the place"):
             if isinstance(q_place, MotionFailure):
                 yield q_place
@@ -194,7 +194,7 @@ class ArmMotion:
         try:
             path = pieces.search(phase, q, scene.configuration(dict(joints), base=q), seed=seed, what=f"to {name}")
             if held is not None:
-                self.require_hold(phase, path, item=held, what=f"to {name}")
+                self.require_hold(phase, path, object=held, what=f"to {name}")
         except PieceFailedError as failed:
             yield failed.failure
             return
@@ -209,7 +209,7 @@ class ArmMotion:
         q_before: Configuration,
         q: Configuration,
         q_grasp: Configuration,
-        item: str,
+        object: str,
         grasp: Grasp,
         seed: int,
         lift: float | None,
@@ -217,25 +217,25 @@ class ArmMotion:
     ) -> Refinement:
         arm, pieces, scene = self.manipulator, self.pieces, before.scene
         q_held = pieces.with_gripper(scene, q_grasp, arm.gripper_values(grasp.width))
-        change = Reparenting(item, arm.tip, scene.pose(item, relative_to=arm.tip, q=q_held), slip)
+        change = Reparenting(object, arm.tip, scene.pose(object, relative_to=arm.tip, q=q_held), slip)
         held_scene = change.applied(scene, q_held)
-        held = pieces.phase(held_scene, near, touched=item, support=scene.parent(item))
+        held = pieces.phase(held_scene, near, touched=object, support=scene.parent(object))
         with pieces.clock.phase(PlanningPhase.COLLISION):
-            faults = grip_faults(scene, q_held, arm, item=item)
+            faults = grip_faults(scene, q_held, arm, object=object)
         if faults:
             raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
         away = pieces.retreat(before, q_grasp, what="approach")
         pieces.check_hand(before, q_grasp, q_held, what="grasp")
         lifted = pieces.rise(held, q_held, what="lift", height=lift)
-        self.require_hold(held, lifted, item=item, what="lift")
+        self.require_hold(held, lifted, object=object, what="lift")
         free = pieces.phase(scene, near)
         pieces.check_hand(free, q_before, q, what="opening the hand")
         transit = pieces.search(free, q, away[-1], seed=seed, what="transit")
         segments = (
             self.segment(SegmentKind.TRANSIT, transit, q=q, held=None, phase=free),
-            self.segment(SegmentKind.APPROACH, away[::-1], q=q, held=item, phase=before),
-            self.segment(SegmentKind.GRASP, q_grasp[None], q=q_held, held=item, phase=before, change=change),
-            self.segment(SegmentKind.LIFT, lifted, q=q_held, held=item, phase=held),
+            self.segment(SegmentKind.APPROACH, away[::-1], q=q, held=object, phase=before),
+            self.segment(SegmentKind.GRASP, q_grasp[None], q=q_held, held=object, phase=before, change=change),
+            self.segment(SegmentKind.LIFT, lifted, q=q_held, held=object, phase=held),
         )
         return Refinement(segments, held_scene, lifted[-1], f"grasp {grasp.name}")
 
@@ -249,39 +249,39 @@ class ArmMotion:
         seed: int,
         lift: float | None,
     ) -> Refinement:
-        arm, pieces, item = self.manipulator, self.pieces, reparenting.frame
+        arm, pieces, object = self.manipulator, self.pieces, reparenting.frame
         q_open = pieces.with_gripper(held.scene, q_place, arm.gripper_open)
         released_scene = reparenting.applied(held.scene, q_open)
-        released = pieces.phase(released_scene, near, touched=item, support=reparenting.parent)
+        released = pieces.phase(released_scene, near, touched=object, support=reparenting.parent)
         raised = pieces.rise(held, q_place, what="lowering", height=lift)
-        self.require_hold(held, raised, item=item, what="lowering")
+        self.require_hold(held, raised, object=object, what="lowering")
         pieces.check_hand(held, q_place, q_open, what="release")
         away = pieces.retreat(released, q_open, what="retreat")
-        carried = pieces.phase(held.scene, near, touched=item)
+        carried = pieces.phase(held.scene, near, touched=object)
         transfer = pieces.search(carried, q, raised[-1], seed=seed, what="transfer")
-        self.require_hold(carried, transfer, item=item, what="transfer")
+        self.require_hold(carried, transfer, object=object, what="transfer")
         segments = (
-            self.segment(SegmentKind.TRANSFER, transfer, q=q, held=item, phase=carried),
-            self.segment(SegmentKind.LOWER, raised[::-1], q=q, held=item, phase=held),
-            self.segment(SegmentKind.RELEASE, q_place[None], q=q_open, held=item, phase=held, change=reparenting),
-            self.segment(SegmentKind.RETREAT, away, q=q_open, held=item, phase=released),
+            self.segment(SegmentKind.TRANSFER, transfer, q=q, held=object, phase=carried),
+            self.segment(SegmentKind.LOWER, raised[::-1], q=q, held=object, phase=held),
+            self.segment(SegmentKind.RELEASE, q_place[None], q=q_open, held=object, phase=held, change=reparenting),
+            self.segment(SegmentKind.RETREAT, away, q=q_open, held=object, phase=released),
         )
         place = ", ".join(f"{number:.3f}" for number in reparenting.pose.translation)
         return Refinement(segments, released_scene, away[-1], f"on {reparenting.parent} at ({place})")
 
-    def require_hold(self, phase: Phase, path: Configuration, *, item: str, what: str) -> None:
+    def require_hold(self, phase: Phase, path: Configuration, *, object: str, what: str) -> None:
         """Check that the gripper bears the weight of an object along a path.
 
         Args:
             phase: scene and collision rules of the path.
             path: (k, n_joints) configurations.
-            item: the held object.
+            object: the held object.
             what: name of the motion, for the failure.
 
         Raises:
             PieceFailedError: the object is too heavy to be held like that.
         """
-        fault = hold_fault(phase.scene, path, self.manipulator, item=item)
+        fault = hold_fault(phase.scene, path, self.manipulator, object=object)
         if fault is not None:
             raise PieceFailedError(what, fault, kind=FailureKind.GRIP, q=path[0])
 

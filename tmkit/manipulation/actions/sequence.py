@@ -26,15 +26,15 @@ __all__ = ["Sequence"]
 class Sequence:
     """Carry out several candidates one after the other.
 
-    ``Sequence((Place(item, table, pose), Pick(item, other_grasp)))`` regrasps an object that is in the hand.
+    ``Sequence((Place(object, table, pose), Pick(object, other_grasp)))`` regrasps an object that is in the hand.
 
     Attributes:
         candidates: what to do, in order; at least one.
-        item: frame of the object that it is about, if it is about one; failures are taken to depend on it.
+        object: frame of the object that it is about, if it is about one; failures are taken to depend on it.
     """
 
     candidates: tuple[Candidate, ...]
-    item: str | None = None
+    object: str | None = None
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
         """Yield motions of all parts, and failures of parts in between.

@@ -49,9 +49,9 @@ class HandCheck:
         self.manipulator = manipulator
         tip = manipulator.tip
         hand = scene.extract(tip)
-        for item in movable_frames(hand):
-            if item in hand and item != tip:
-                hand = hand.remove_frame(item, subtree=True)
+        for object in movable_frames(hand):
+            if object in hand and object != tip:
+                hand = hand.remove_frame(object, subtree=True)
         self._tip_from_tool = hand.pose(manipulator.tool, relative_to=tip, q=hand.zero_configuration())
         frame = tip
         frames = [f"{_PREFIX}/{name}" for name in ("x", "y", "z", "yaw", "pitch", "roll")]
@@ -60,7 +60,7 @@ class HandCheck:
                 joint = Prismatic(axis, name=name) if frames.index(name) < 3 else Continuous(axis, name=name)
                 edit.add_frame(name, frame, joint=joint, shapes=tuple(solids) if name == frames[-1] else ())
                 frame = name
-        self._item, self._joints = frames[-1], frames
+        self._object, self._joints = frames[-1], frames
         self._scene = edit.finish()
         self._world = self._collision_world()
 
@@ -108,15 +108,15 @@ class HandCheck:
         """Return whether every contact link is at the object."""
         tolerance = self.manipulator.contact_tolerance
         for link in self.manipulator.contact_links:
-            contact = self._world.distance(link, self._item, closed)
+            contact = self._world.distance(link, self._object, closed)
             if contact is None or contact.distance > tolerance:
                 return False
         return True
 
     def _row(self, object_from_tool: Pose, fingers: dict[str, float]) -> NDArray[np.float64]:
         """Return the configuration in which the hand is at the object like this."""
-        tip_from_item = self._tip_from_tool @ object_from_tool.inverse()
-        values = [*tip_from_item.translation, *yaw_pitch_roll(tip_from_item.rotation)]
+        tip_from_object = self._tip_from_tool @ object_from_tool.inverse()
+        values = [*tip_from_object.translation, *yaw_pitch_roll(tip_from_object.rotation)]
         return np.asarray(self._scene.configuration({**dict(zip(self._joints, values, strict=True)), **fingers}))
 
     def _collision_world(self) -> CollisionWorld:
@@ -124,7 +124,7 @@ class HandCheck:
         links = set(self.manipulator.contact_links)
         margins = {}
         for a, b, _ in CollisionWorld(self._scene).pairs:
-            if self._item not in (a, b):
+            if self._object not in (a, b):
                 margins[a, b] = -math.inf
             elif {a, b} & links:
                 margins[a, b] = -self.manipulator.contact_tolerance

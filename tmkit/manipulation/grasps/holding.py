@@ -118,19 +118,21 @@ class Load:
     rim: float = 0.0
 
     @classmethod
-    def of(cls, scene: SceneGraph, item: str, *, manipulator: Manipulator, tool_from_item: Pose, rim: float) -> Load:
+    def of(
+        cls, scene: SceneGraph, object: str, *, manipulator: Manipulator, tool_from_object: Pose, rim: float
+    ) -> Load:
         """Return an object of a scene, with its descendants, as a load.
 
         Args:
             scene: the scene.
-            item: frame of the object.
+            object: frame of the object.
             manipulator: the arm whose hand holds it.
-            tool_from_item: where the hand holds it.
+            tool_from_object: where the hand holds it.
             rim: metres, radius of a suction cup's rim.
         """
-        frames = tuple(dict.fromkeys((item, *scene.subtree(item))))
+        frames = tuple(dict.fromkeys((object, *scene.subtree(object))))
         inertia = lumped_inertia(scene, frames, density=DENSITY)
-        centre = np.asarray(tool_from_item.apply(inertia.center), dtype=float)
+        centre = np.asarray(tool_from_object.apply(inertia.center), dtype=float)
         fingers = [_friction(scene, (link,), FINGER_FRICTION) for link in manipulator.contact_links if link in scene]
         friction = FINGER_FRICTION
         if manipulator.gripper_kind != "suction":

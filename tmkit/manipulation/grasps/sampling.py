@@ -56,13 +56,13 @@ _PAIRS, _PAIRS_OF_AXIS = 40, 10  # contact pairs of a mesh, in all and of nearly
 
 
 def grasps_of(
-    scene: SceneGraph, item: str, *, manipulator: Manipulator, rng: np.random.Generator | None = None
+    scene: SceneGraph, object: str, *, manipulator: Manipulator, rng: np.random.Generator | None = None
 ) -> tuple[Grasp, ...]:
     """Return the grasps of an object by one hand, in a fixed order.
 
     Args:
         scene: the scene with the object.
-        item: frame of the object.
+        object: frame of the object.
         manipulator: the arm whose hand grasps.
         rng: for what is sampled; seeded by 0 by default.
 
@@ -72,14 +72,14 @@ def grasps_of(
     Raises:
         SceneError: the object has no collision shape to hold it by, or one without an end.
     """
-    solids = tuple(attached for attached in scene.shapes(item) if attached.collision)
+    solids = tuple(attached for attached in scene.shapes(object) if attached.collision)
     if not solids:
-        raise SceneError(f"object '{item}' has no collision shape to grasp it by", frame=item)
+        raise SceneError(f"object '{object}' has no collision shape to grasp it by", frame=object)
     if any(attached.shape.kind == "plane" for attached in solids):
-        raise SceneError(f"object '{item}' has a plane, which no hand can grasp", frame=item)
+        raise SceneError(f"object '{object}' has a plane, which no hand can grasp", frame=object)
     hand = _Hand(scene, manipulator, rng if rng is not None else np.random.default_rng(0))
     if len(solids) == 1:
-        inertia = scene.inertia(item)
+        inertia = scene.inertia(object)
         centre = solid_centre(solids[0]) if inertia is None else np.asarray(inertia.center)
         return tuple(_of_one(hand, solids[0], centre))
     size, around = _box_around(solids)
@@ -92,50 +92,50 @@ def grasps_of(
     return tuple(found)
 
 
-def all_grasps_are_known(scene: SceneGraph, item: str) -> bool:
+def all_grasps_are_known(scene: SceneGraph, object: str) -> bool:
     """Return whether an empty result of :func:`grasps_of` proves that the object cannot be grasped.
 
     It does for one box, cylinder, ball or capsule; meshes are sampled, and of several shapes some grasps are not tried.
 
     Args:
         scene: the scene.
-        item: the object.
+        object: the object.
     """
-    solids = [attached for attached in scene.shapes(item) if attached.collision]
+    solids = [attached for attached in scene.shapes(object) if attached.collision]
     return len(solids) == 1 and solids[0].shape.kind in ("box", "cylinder", "sphere", "capsule")
 
 
-def grip_faults(scene: SceneGraph, q: NDArray[np.float64], manipulator: Manipulator, *, item: str) -> tuple[str, ...]:
+def grip_faults(scene: SceneGraph, q: NDArray[np.float64], manipulator: Manipulator, *, object: str) -> tuple[str, ...]:
     """Return descriptions of the faults of a closed grasp; none if each contact link touches the object.
 
     Args:
         scene: the scene.
         q: (n_joints,) configuration.
         manipulator: the arm.
-        item: the object.
+        object: the object.
     """
     faults: list[str] = []
     for link in manipulator.contact_links:
-        gap = pair_distance(scene, q, frame_a=link, frame_b=item)
+        gap = pair_distance(scene, q, frame_a=link, frame_b=object)
         if gap > manipulator.contact_tolerance:
-            faults.append(f"'{link}' is {gap * 1000:.1f} mm away from '{item}'")
+            faults.append(f"'{link}' is {gap * 1000:.1f} mm away from '{object}'")
         elif gap < -manipulator.contact_tolerance:
-            faults.append(f"'{link}' overlaps with '{item}' by {-gap * 1000:.1f} mm")
+            faults.append(f"'{link}' overlaps with '{object}' by {-gap * 1000:.1f} mm")
     return tuple(faults)
 
 
-def hold_fault(scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipulator, *, item: str) -> str | None:
+def hold_fault(scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipulator, *, object: str) -> str | None:
     """Return why a hand cannot hold an object along a path; None when it can.
 
     Args:
         scene: the scene, with the object in the hand.
         path: (k, n_joints) configurations.
         manipulator: the arm.
-        item: frame of the object.
+        object: frame of the object.
     """
-    root, tool_from_item = scene.root(manipulator.tool), scene.pose(item, relative_to=manipulator.tool, q=path[0])
+    root, tool_from_object = scene.root(manipulator.tool), scene.pose(object, relative_to=manipulator.tool, q=path[0])
     rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
-    load = Load.of(scene, item, manipulator=manipulator, tool_from_item=tool_from_item, rim=rim)
+    load = Load.of(scene, object, manipulator=manipulator, tool_from_object=tool_from_object, rim=rim)
     if load.largest_share() <= 1.0:
         return None
     downs = (-scene.pose(manipulator.tool, relative_to=root, q=row).rotation[2] for row in _densely(path))
@@ -144,7 +144,7 @@ def hold_fault(scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipu
         return None
     grip = "its vacuum" if manipulator.gripper_kind == "suction" else "the friction of its fingers"
     much = f"{share:.1f} times what {grip} holds" if math.isfinite(share) else f"and {grip} holds nothing"
-    return f"'{item}' is too heavy for the hand so: {said}, {much}"
+    return f"'{object}' is too heavy for the hand so: {said}, {much}"
 
 
 def _densely(path: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
@@ -156,20 +156,20 @@ def _densely(path: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
             yield before + (after - before) * (k / count)
 
 
-def firmly_held(scene: SceneGraph, item: str, grasps: Sequence[Grasp], manipulator: Manipulator) -> list[bool]:
+def firmly_held(scene: SceneGraph, object: str, grasps: Sequence[Grasp], manipulator: Manipulator) -> list[bool]:
     """Return for each grasp whether the gripper bears the object's weight in every orientation.
 
     Args:
         scene: the scene.
-        item: the object.
+        object: the object.
         grasps: grasps of the object.
         manipulator: the arm.
     """
     rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
-    load = Load.of(scene, item, manipulator=manipulator, tool_from_item=Pose(), rim=rim)
+    load = Load.of(scene, object, manipulator=manipulator, tool_from_object=Pose(), rim=rim)
     inverses = (grasp.object_from_tool.inverse() for grasp in grasps)
     return [
-        replace(load, centre=tool_from_item.apply(load.centre)).largest_share() <= 1.0 for tool_from_item in inverses
+        replace(load, centre=tool_from_grasp.apply(load.centre)).largest_share() <= 1.0 for tool_from_grasp in inverses
     ]
 
 

@@ -70,7 +70,7 @@ class Posture:
     """An object turned as it could stand on a surface.
 
     Attributes:
-        rotation: surface_from_item without translation.
+        rotation: surface_from_object without translation.
         height: metres of the object's origin above the surface.
         name: in words.
         fit: positions at which the outline lies in the area.
@@ -93,7 +93,7 @@ class Posture:
 
 def postures_on(
     scene: SceneGraph,
-    item: str,
+    object: str,
     surface: SupportSurface,
     solids: tuple[AttachedShape, ...],
     q: ArrayLike | None,
@@ -106,7 +106,7 @@ def postures_on(
 
     Args:
         scene: the scene.
-        item: the object.
+        object: the object.
         surface: the support surface.
         solids: collision shapes of the object.
         q: (n_joints,) configuration; needed if the scene has joints.
@@ -114,16 +114,16 @@ def postures_on(
         settings: stability and spacing.
         may_overhang: whether the object may extend beyond the surface.
     """
-    faces = stable_faces(scene, item, q=q)
+    faces = stable_faces(scene, object, q=q)
     upright = [face for face in faces if face.is_upright]
     if upright and not settings.any_face:
         faces = tuple(upright)
-    now = _rotation_now(scene, item, surface, q)
+    now = _rotation_now(scene, object, surface, q)
     known: dict[tuple[str, bytes | float], tuple[ConvexPolygon | None, tuple[ConvexPolygon, ...]]] = {}
     for face in sorted(faces, key=lambda face: not face.is_upright):
         height = face.height + settings.clearance
         top = height + reach(solids, face.rotation.inverse().rotate([0.0, 0.0, 1.0]))
-        obstacles = list(_obstacles(scene, item, surface, top, q, manipulator, settings.spacing))
+        obstacles = list(_obstacles(scene, object, surface, top, q, manipulator, settings.spacing))
         for angle in _turns(surface.polygon, outline(solids, face.rotation), now @ face.rotation.inverse()):
             rotation = Pose([0.0, 0.0, 0.0], [0.0, 0.0, sin(angle / 2), cos(angle / 2)]) @ face.rotation
             footprint = outline(solids, rotation)
@@ -173,17 +173,17 @@ def _rectangle_area(polygon: ConvexPolygon) -> float:
     return float(width) * float(height)
 
 
-def _rotation_now(scene: SceneGraph, item: str, surface: SupportSurface, q: ArrayLike | None) -> Pose:
-    """Return surface_from_item without translation, as the object is now."""
-    if scene.root(item) != scene.root(surface.support):
+def _rotation_now(scene: SceneGraph, object: str, surface: SupportSurface, q: ArrayLike | None) -> Pose:
+    """Return surface_from_object without translation, as the object is now."""
+    if scene.root(object) != scene.root(surface.support):
         return Pose()
-    now = surface.support_from_surface.inverse() @ scene.pose(item, relative_to=surface.support, q=q)
+    now = surface.support_from_surface.inverse() @ scene.pose(object, relative_to=surface.support, q=q)
     return Pose([0.0, 0.0, 0.0], now.quat_xyzw)
 
 
 def _obstacles(
     scene: SceneGraph,
-    item: str,
+    object: str,
     surface: SupportSurface,
     height: float,
     q: ArrayLike | None,
@@ -191,11 +191,11 @@ def _obstacles(
     spacing: float,
 ) -> Iterator[ConvexPolygon]:
     """Yield the outlines of what stands on or reaches over a surface, below ``height``, in the surface's x and y."""
-    ignored = set(scene.subtree(item))
+    ignored = set(scene.subtree(object))
     if manipulator is not None:
         ignored |= moved_frames(scene, manipulator)
     root = scene.root(surface.support)
-    balls = (_ball(attached) for attached in solids_under(scene, item, q=q))
+    balls = (_ball(attached) for attached in solids_under(scene, object, q=q))
     around = spacing + max(norm(middle) + radius for middle, radius in balls)
     for frame in scene.frame_names:
         solids = () if frame in ignored else solids_of(scene, frame)

@@ -50,18 +50,18 @@ class Placement:
 
     Attributes:
         support: frame that it settles on, off which it will hang.
-        support_from_item: pose of the object at rest.
+        support_from_object: pose of the object at rest.
         name: the place in words.
     """
 
     support: str
-    support_from_item: Pose
+    support_from_object: Pose
     name: str
 
 
 def placements_in_region(
     scene: SceneGraph,
-    item: str,
+    object: str,
     region: str | SupportSurface,
     *,
     q: ArrayLike | None,
@@ -73,7 +73,7 @@ def placements_in_region(
 
     Args:
         scene: the scene; the object's parent does not matter.
-        item: frame of the object.
+        object: frame of the object.
         region: frame with a flat box, or part of a surface; see :func:`region_surface`.
         q: (n_joints,) configuration; None where no joint is between the frames asked about.
         rng: for the random placements at the end.
@@ -85,12 +85,12 @@ def placements_in_region(
         UnknownNameError: no such frame.
     """
     surface = region if isinstance(region, SupportSurface) else region_surface(scene, region, q=q)
-    yield from _placements(scene, item, (surface,), q, rng, manipulator, settings or PlacementSettings())
+    yield from _placements(scene, object, (surface,), q, rng, manipulator, settings or PlacementSettings())
 
 
 def placements_on_surface(
     scene: SceneGraph,
-    item: str,
+    object: str,
     support: str,
     *,
     q: ArrayLike | None,
@@ -102,7 +102,7 @@ def placements_on_surface(
 
     Args:
         scene: the scene.
-        item: the object.
+        object: the object.
         support: frame with a level surface.
         q: (n_joints,) configuration; needed if the scene has joints.
         rng: generator of random positions.
@@ -116,26 +116,26 @@ def placements_on_surface(
     surfaces = support_surfaces(scene, support, q=q)
     if not surfaces:
         raise SceneError(f"'{support}' has no level top that anything could rest on", frame=support)
-    yield from _placements(scene, item, surfaces, q, rng, manipulator, settings or PlacementSettings(is_packed=False))
+    yield from _placements(scene, object, surfaces, q, rng, manipulator, settings or PlacementSettings(is_packed=False))
 
 
 def _placements(
     scene: SceneGraph,
-    item: str,
+    object: str,
     surfaces: Sequence[SupportSurface],
     q: ArrayLike | None,
     rng: np.random.Generator,
     manipulator: Manipulator | None,
     settings: PlacementSettings,
 ) -> Iterator[Placement]:
-    solids = collision_solids(scene, item, q)
+    solids = collision_solids(scene, object, q)
     for may_overhang in (False, True):
         rows = []
         for surface in surfaces:
             postures = list(
-                postures_on(scene, item, surface, solids, q, manipulator, settings, may_overhang=may_overhang)
+                postures_on(scene, object, surface, solids, q, manipulator, settings, may_overhang=may_overhang)
             )
-            origin = _origin(scene, item, surface, q, manipulator, settings)
+            origin = _origin(scene, object, surface, q, manipulator, settings)
             if postures:
                 rows.append(_on_one(surface, postures, origin, rng, settings))
         if rows or settings.is_packed:
@@ -163,14 +163,14 @@ def _on_one(
 
 def _origin(
     scene: SceneGraph,
-    item: str,
+    object: str,
     surface: SupportSurface,
     q: ArrayLike | None,
     manipulator: Manipulator | None,
     settings: PlacementSettings,
 ) -> NDArray[np.float64]:
     """Return the point (2,) that order is about: the arm's base for packing, else where the object is."""
-    frame = item if not settings.is_packed else manipulator.base if manipulator is not None else surface.support
+    frame = object if not settings.is_packed else manipulator.base if manipulator is not None else surface.support
     if scene.root(frame) != scene.root(surface.support):
         frame = surface.support
     surface_from_frame = surface.support_from_surface.inverse() @ scene.pose(frame, relative_to=surface.support, q=q)

@@ -48,7 +48,7 @@ class StableFace:
     """A way of resting.
 
     Attributes:
-        rotation: surface_from_item without translation: turns the face downwards.
+        rotation: surface_from_object without translation: turns the face downwards.
         outline: the face, about the object's origin, in the x and y of the surface.
         centre: (2,) the point below the centre of mass, in the same coordinates.
         height: metres of the object's origin above the surface.
@@ -72,13 +72,13 @@ class StableFace:
 
 
 def stable_faces(
-    scene: SceneGraph, item: str, *, q: ArrayLike | None = None, least_margin: float = LEAST_MARGIN
+    scene: SceneGraph, object: str, *, q: ArrayLike | None = None, least_margin: float = LEAST_MARGIN
 ) -> tuple[StableFace, ...]:
     """Return the ways in which an object can rest, with its descendants, the most stable first.
 
     Args:
         scene: the scene.
-        item: frame of the object.
+        object: frame of the object.
         q: (n_joints,) configuration; None where the object has no joints.
         least_margin: metres that the centre of mass must be inside a face.
 
@@ -86,30 +86,30 @@ def stable_faces(
         SceneError: the object has no collision shape, or a plane.
         UnknownNameError: no such frame.
     """
-    solids = solids_under(scene, item, q=q)
+    solids = solids_under(scene, object, q=q)
     if not solids or any(attached.shape.kind == "plane" for attached in solids):
         what = "has no collision shape" if not solids else "has a plane"
-        raise SceneError(f"object '{item}' {what}, so it cannot rest on anything", frame=item)
-    centre = centre_of_mass(scene, item, q=q)
+        raise SceneError(f"object '{object}' {what}, so it cannot rest on anything", frame=object)
+    centre = centre_of_mass(scene, object, q=q)
     faces = [face for face in _faces(solids, centre) if face.is_rolling or face.margin >= least_margin]
     return tuple(sorted(faces, key=lambda face: (face.is_rolling, -round(_steadiness(face, centre), 9))))
 
 
-def centre_of_mass(scene: SceneGraph, item: str, *, q: ArrayLike | None = None) -> Vector:
+def centre_of_mass(scene: SceneGraph, object: str, *, q: ArrayLike | None = None) -> Vector:
     """Return the centre of mass (3,) of an object and its descendants, in its frame.
 
     Args:
         scene: the scene.
-        item: the object.
+        object: the object.
         q: (n_joints,) configuration; needed if the scene has joints.
     """
     masses: list[tuple[float, Vector]] = []
-    for frame in scene.subtree(item):
+    for frame in scene.subtree(object):
         inertia = scene.inertia(frame)
         if inertia is not None and inertia.mass > 0.0:
-            masses.append((inertia.mass, scene.pose(frame, relative_to=item, q=q).apply(inertia.center)))
+            masses.append((inertia.mass, scene.pose(frame, relative_to=object, q=q).apply(inertia.center)))
     if not masses:
-        masses = [_volume_and_centre(attached) for attached in solids_under(scene, item, q=q)]
+        masses = [_volume_and_centre(attached) for attached in solids_under(scene, object, q=q)]
     total = sum(mass for mass, _ in masses)
     if not total > 0.0:
         return np.asarray(np.mean([centre for _, centre in masses], axis=0))

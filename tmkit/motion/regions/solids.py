@@ -57,22 +57,22 @@ def solids_under(scene: SceneGraph, frame: str, *, q: ArrayLike | None) -> Solid
     return tuple(found)
 
 
-def collision_solids(scene: SceneGraph, item: str, q: ArrayLike | None) -> Solids:
+def collision_solids(scene: SceneGraph, object: str, q: ArrayLike | None) -> Solids:
     """Return the collision shapes of an object and what is on it; see :func:`solids_under`.
 
     Args:
         scene: the scene.
-        item: the object.
+        object: the object.
         q: (n_joints,) configuration; needed if the scene has joints.
 
     Raises:
         SceneError: the object has no collision shape, or is a plane.
     """
-    solids = solids_under(scene, item, q=q)
-    if not solids_of(scene, item):
-        raise SceneError(f"object '{item}' has no collision shape, so it cannot rest on anything", frame=item)
+    solids = solids_under(scene, object, q=q)
+    if not solids_of(scene, object):
+        raise SceneError(f"object '{object}' has no collision shape, so it cannot rest on anything", frame=object)
     if any(attached.shape.kind == "plane" for attached in solids):
-        raise SceneError(f"object '{item}' has a plane, which cannot be put anywhere", frame=item)
+        raise SceneError(f"object '{object}' has a plane, which cannot be put anywhere", frame=object)
     return solids
 
 

@@ -125,22 +125,22 @@ def region_surface(scene: SceneGraph, region: str, *, q: ArrayLike | None) -> Su
 
 
 def lies_in_region(
-    scene: SceneGraph, item: str, region: str | SupportSurface, *, q: ArrayLike | None, tolerance: float = 0.001
+    scene: SceneGraph, object: str, region: str | SupportSurface, *, q: ArrayLike | None, tolerance: float = 0.001
 ) -> bool:
     """Return whether an object is a child of what a region belongs to, with its outline in the region.
 
     Args:
         scene: the scene.
-        item: frame of the object.
+        object: frame of the object.
         region: frame with a flat box, or part of a surface.
         q: (n_joints,) configuration; None where no joint is between the frames.
         tolerance: metres that the outline may reach beyond the region.
     """
     surface = region if isinstance(region, SupportSurface) else region_surface(scene, region, q=q)
-    if scene.parent(item) != surface.support:
+    if scene.parent(object) != surface.support:
         return False
-    surface_from_item = surface.support_from_surface.inverse() @ scene.local_pose(item)
-    return surface.polygon.holds(outline(collision_solids(scene, item, q), surface_from_item), tolerance=tolerance)
+    surface_from_object = surface.support_from_surface.inverse() @ scene.local_pose(object)
+    return surface.polygon.holds(outline(collision_solids(scene, object, q), surface_from_object), tolerance=tolerance)
 
 
 def _flat_points(polygon: ConvexPolygon) -> NDArray[np.float64]:

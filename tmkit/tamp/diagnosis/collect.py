@@ -54,15 +54,15 @@ def _cause(log: FailureLog, record: FailureRecord, manipulator: Manipulator) -> 
     moved = moved_frames(scene, manipulator)
     counts = Counter[str]()
     for pairs, count in log.pairs.get(key, Counter()).items():
-        for frame in bodies_in_the_way(pairs, scene, moved=moved, item=record.item):
+        for frame in bodies_in_the_way(pairs, scene, moved=moved, object=record.object):
             counts[frame] += count
     bodies = added_up(BlockingBody(frame, count) for frame, count in counts.items())
     example = FailureExample(
         scene,
         record.q if failure.q is None else failure.q,
-        record.item,
+        record.object,
         failure.pairs,
-        bodies_in_the_way(failure.pairs, scene, moved=moved, item=record.item),
+        bodies_in_the_way(failure.pairs, scene, moved=moved, object=record.object),
         manipulator,
     )
     return FailureCause(
@@ -103,7 +103,7 @@ def _action(action: str, causes: list[FailureCause]) -> ActionDiagnosis:
 
 
 def bodies_in_the_way(
-    pairs: tuple[tuple[str, str], ...], scene: SceneGraph, *, moved: frozenset[str], item: str | None
+    pairs: tuple[tuple[str, str], ...], scene: SceneGraph, *, moved: frozenset[str], object: str | None
 ) -> tuple[str, ...]:
     """Return which frames of pairs were in the way, by the rule of this module; each once, in the order of the pairs.
 
@@ -111,9 +111,9 @@ def bodies_in_the_way(
         pairs: frames that met.
         scene: where.
         moved: the frames that the arm that acts and its hand move.
-        item: the object that was being handled.
+        object: the object that was being handled.
     """
-    handled = frozenset(scene.subtree(item)) if item is not None and item in scene else frozenset()
+    handled = frozenset(scene.subtree(object)) if object is not None and object in scene else frozenset()
     found: dict[str, None] = {}
     for pair in pairs:
         passive = [frame for frame in pair if frame not in moved and frame not in handled]

@@ -64,7 +64,7 @@ class FailureExample:
         scene: the version in which it happened.
         q: (n_joints,) configuration: the one in collision, the nearest to a pose out of reach, or else that at the
             start of the action.
-        item: frame of the object that was being handled; None when none was.
+        object: frame of the object that was being handled; None when none was.
         pairs: frames that were in each other's way.
         in_the_way: of these, the bodies that neither the arm nor its hand moves.
         robot: the arm that acts.
@@ -72,7 +72,7 @@ class FailureExample:
 
     scene: SceneGraph
     q: NDArray[np.float64]
-    item: str | None
+    object: str | None
     pairs: tuple[tuple[str, str], ...]
     in_the_way: tuple[str, ...]
     robot: Manipulator

@@ -42,7 +42,7 @@ _DRAWN = 400  # configurations that are drawn for that at most, to find so many 
 _FEW = 0.5  # share of them below which the arm counts as enclosed
 _NAMED = 4  # bodies that are named
 _STEPS = 9  # poses of the hand on its straight way
-_ITEMS = 3  # objects of which it is asked whether the hand has room
+_OBJECTS = 3  # objects of which it is asked whether the hand has room
 _PREFIX = "alone"
 
 
@@ -71,11 +71,11 @@ def find_reasons(
     """
     first = next(iter(arms))
     found = []
-    for item, robot in _first_items(log, scene):
+    for object, robot in _first_objects(log, scene):
         arm = arms[robot or first]
-        grasps = sampling.grasps(scene, item, manipulator=arm.manipulator)
+        grasps = sampling.grasps(scene, object, manipulator=arm.manipulator)
         approach = arm.pieces.budget.approach
-        found.append(no_room_for_hand(scene, q, item, grasps=grasps, manipulator=arm.manipulator, approach=approach))
+        found.append(no_room_for_hand(scene, q, object, grasps=grasps, manipulator=arm.manipulator, approach=approach))
     expansions = [expansion for root in roots for expansion in root.expansions.values()]
     records = [record for expansion in expansions for record in expansion.failures if record.failure.is_of_way]
     if not any(expansion.children for expansion in expansions):
@@ -91,22 +91,22 @@ def find_reasons(
     return tuple(reason for reason in found if reason is not None)
 
 
-def _first_items(log: FailureLog, scene: SceneGraph) -> list[tuple[str, str | None]]:
+def _first_objects(log: FailureLog, scene: SceneGraph) -> list[tuple[str, str | None]]:
     """Return the objects whose handling failed most often, with the arm, of those that stood where they did."""
     counts = Counter[tuple[str, str | None]]()
     movable = movable_frames(scene)
     for key, record in log.records.items():
-        item = record.item
-        if item in movable and record.scene.parent(item) == scene.parent(item):
-            counts[item, record.robot] += log.counts[key]
+        object = record.object
+        if object in movable and record.scene.parent(object) == scene.parent(object):
+            counts[object, record.robot] += log.counts[key]
     ordered = sorted(counts, key=lambda pair: (-counts[pair], pair[0], pair[1] or ""))
-    return ordered[:_ITEMS]
+    return ordered[:_OBJECTS]
 
 
 def no_room_for_hand(
     scene: SceneGraph,
     q: Configuration,
-    item: str,
+    object: str,
     *,
     grasps: Sequence[Grasp],
     manipulator: Manipulator,
@@ -119,20 +119,20 @@ def no_room_for_hand(
     Args:
         scene: the scene.
         q: (n_joints,) configuration.
-        item: frame of the object.
+        object: frame of the object.
         grasps: its grasps.
         manipulator: the arm.
         approach: metres of the straight way to a grasp.
     """
     chain = [*reversed(scene.ancestors(manipulator.tool)), manipulator.tool]
     links = [frame for frame in chain if scene.joint(frame).name in manipulator.joints]
-    if not grasps or not links or not _is_still(scene, item):
+    if not grasps or not links or not _is_still(scene, object):
         return None
     made = _with_free_hand(scene, links[0], manipulator)
     if made is None:
         return None
     free, tip_from_tool = made
-    root_from_item = scene.pose(item, relative_to=scene.root(item), q=q)
+    root_from_object = scene.pose(object, relative_to=scene.root(object), q=q)
     bodies = Counter[str]()
     hand = set(free.subtree(_JOINTS[-1]))
     pairs = CollisionWorld(free).pairs
@@ -146,7 +146,7 @@ def no_room_for_hand(
     for grasp in grasps:
         rows = []
         for back in np.linspace(0.0, approach, _STEPS):
-            pose = root_from_item @ grasp.object_from_tool @ Pose([0.0, 0.0, -back]) @ tip_from_tool.inverse()
+            pose = root_from_object @ grasp.object_from_tool @ Pose([0.0, 0.0, -back]) @ tip_from_tool.inverse()
             values = dict(zip(_JOINTS, [*pose.translation, *yaw_pitch_roll(pose.rotation)], strict=True))
             rows.append(free.configuration({**fixed, **values, **dict(manipulator.gripper_open)}))
         met = hulls.contacts_batch(np.array(rows))
@@ -155,7 +155,7 @@ def no_room_for_hand(
             return None
         with_room += not np.any(meshes.in_collision_batch(np.array(rows)))
         bodies.update({frame for contact in first for frame in (contact.frame_a, contact.frame_b)} - hand)
-    support = scene.parent(item)
+    support = scene.parent(object)
     if len(bodies) > 1 and support in bodies:
         del bodies[support]
     tried = f"any of the {len(grasps)} grasps tried" if len(grasps) > 1 else "the only grasp tried"
@@ -163,7 +163,7 @@ def no_room_for_hand(
     always = "" if with_room else f", whatever arm '{manipulator.name}' does"
     hulls_only = f"; {with_room} would have room if meshes were not checked as their convex hulls" if with_room else ""
     return (
-        f"'{item}' cannot be taken where it stands by {tried}{always}: the open hand alone, at the grasp or on its "
+        f"'{object}' cannot be taken where it stands by {tried}{always}: the open hand alone, at the grasp or on its "
         f"straight way there, meets {_named(bodies)}, which never {moves}{hulls_only}"
     )
 

@@ -89,66 +89,68 @@ def _joined(formula: Formula, problem: Problem, ranges: Mapping[str, tuple[str, 
 
 
 def crowded(
-    scene: SceneGraph, region: str, *, items: Mapping[str, Fact], overhang: float = 0.0
+    scene: SceneGraph, region: str, *, objects: Mapping[str, Fact], overhang: float = 0.0
 ) -> Infeasibility | None:
-    """Refute that items stand on a region together when their footprints have more area than it.
+    """Refute that objects stand on a region together when their footprints have more area than it.
 
     Args:
         scene: the scene at the start. What stands on the region there already, but leans, is not counted.
         region: frame whose top is level; it counts with the rectangle around its shapes.
-        items: for each frame that is to stand on it, upright and with all of its footprint, the fact that says so.
+        objects: for each frame that is to stand on it, upright and with all of its footprint, the fact that says so.
         overhang: metres by which a footprint may reach beyond the region.
 
     Returns:
         The refutation, or None when the area suffices.
     """
     available = float(np.prod(_size(scene, region) + 2.0 * overhang))
-    alone = [item for item in items if not any(scene.is_allowed(item, other) for other in items if other != item)]
-    areas = {item: _area(scene, item, region) for item in alone}  # what may overlap with others is not counted
-    counted = {item: area for item, area in areas.items() if area > 0.0}
+    alone = [one for one in objects if not any(scene.is_allowed(one, other) for other in objects if other != one)]
+    areas = {object: _area(scene, object, region) for object in alone}  # what may overlap with others is not counted
+    counted = {object: area for object, area in areas.items() if area > 0.0}
     if not math.isfinite(available) or sum(counted.values()) <= available:
         return None
-    needed = sum(_area(scene, item, region, erosion=0.0) for item in counted)
-    names = ", ".join(f"'{item}'" for item in counted)
+    needed = sum(_area(scene, object, region, erosion=0.0) for object in counted)
+    names = ", ".join(f"'{object}'" for object in counted)
     has = float(np.prod(_size(scene, region)))
     cause = (
         f"{names} do not fit on '{region}' together: their footprints have {needed * 1e4:.4g} cm^2, and it has "
         f"{has * 1e4:.4g} cm^2"
     )
-    return Infeasibility(cause, tuple(items[item] for item in counted), (*counted, region))
+    return Infeasibility(cause, tuple(objects[object] for object in counted), (*counted, region))
 
 
-def oversized(scene: SceneGraph, region: str, *, item: str, fact: Fact, overhang: float = 0.0) -> Infeasibility | None:
-    """Refute that an item stands upright on a region with all of its footprint, at whatever turn.
+def oversized(
+    scene: SceneGraph, region: str, *, object: str, fact: Fact, overhang: float = 0.0
+) -> Infeasibility | None:
+    """Refute that an object stands upright on a region with all of its footprint, at whatever turn.
 
     Args:
         scene: the scene at the start.
         region: frame whose top is level; it counts with the rectangle around its shapes.
-        item: frame that is to stand on it.
+        object: frame that is to stand on it.
         fact: what says so.
         overhang: metres by which its footprint may reach beyond the region.
     """
     room = _size(scene, region) + 2.0 * overhang
     if not np.all(np.isfinite(room)):
         return None
-    for attached in scene.shapes(item):
+    for attached in scene.shapes(object):
         size = _section(attached)
         if size is None or _fits(*sorted(size - 2.0 * _EROSION), *sorted(room), is_round=_is_round(attached)):
             continue
         has, needs = (" x ".join(f"{side * 100:.4g}" for side in sides) for sides in (_size(scene, region), size))
-        cause = f"'{item}' does not fit on '{region}': it is {needs} cm wide and long, and that is {has} cm"
-        return Infeasibility(cause, (fact,), (item, region))
+        cause = f"'{object}' does not fit on '{region}': it is {needs} cm wide and long, and that is {has} cm"
+        return Infeasibility(cause, (fact,), (object, region))
     return None
 
 
 def too_high(
-    scene: SceneGraph, item: str, *, bottom: float, fact: Fact, manipulator: Manipulator
+    scene: SceneGraph, object: str, *, bottom: float, fact: Fact, manipulator: Manipulator
 ) -> Infeasibility | None:
-    """Refute that an item is put down upright at a height.
+    """Refute that an object is put down upright at a height.
 
     Args:
         scene: the scene at the start.
-        item: frame that has to be put there to make the fact true.
+        object: frame that has to be put there to make the fact true.
         bottom: metres in the root frame at or above which its lowest point comes to stand.
         fact: the fact.
         manipulator: the only arm that could.
@@ -157,17 +159,17 @@ def too_high(
         The refutation; None when the arm may reach, or when joints that are none of its own move its base.
 
     Raises:
-        SceneError: the item has no shape.
+        SceneError: the object has no shape.
     """
     chain = [*scene.ancestors(manipulator.tool), manipulator.tool]
     moved = {scene.joint(frame).name for frame in chain if scene.joint(frame).is_actuated}
-    if not moved <= set(manipulator.joints) or not all_grasps_are_known(scene, item):
+    if not moved <= set(manipulator.joints) or not all_grasps_are_known(scene, object):
         return None
     heights = reach_heights(scene, manipulator, q=scene.zero_configuration())
-    held = [grasp.object_from_tool for grasp in grasps_of(scene, item, manipulator=manipulator)]
+    held = [grasp.object_from_tool for grasp in grasps_of(scene, object, manipulator=manipulator)]
     if heights.up is not None:  # the hand cannot lean, so the others do not hold what stands upright
         held = [pose for pose in held if float(pose.rotate(heights.up)[2]) >= cos(_LEAN)]
-    solid = [attached for attached in scene.shapes(item) if attached.collision]
+    solid = [attached for attached in scene.shapes(object) if attached.collision]
     if not held or not solid:
         return None
     below = min(float(attached.pose.translation[2]) - _radius(attached) for attached in solid)
@@ -175,10 +177,10 @@ def too_high(
     if needed <= heights.highest + _ARM_ERROR:
         return None
     cause = (
-        f"'{item}' would stand at least {bottom:.2f} m high; to put it there the hand '{manipulator.tip}' would hold "
+        f"'{object}' would stand at least {bottom:.2f} m high; to put it there the hand '{manipulator.tip}' would hold "
         f"it at {needed:.2f} m or higher, and the arm never gets higher than {heights.highest:.2f} m"
     )
-    return Infeasibility(cause, (fact,), (item, manipulator.tip), item)
+    return Infeasibility(cause, (fact,), (object, manipulator.tip), object)
 
 
 def _lowest_height(object_from_tool: Pose) -> float:
@@ -195,24 +197,24 @@ def _radius(attached: AttachedShape) -> float:
     return float(-turned[:, 2].min())
 
 
-def ungraspable(scene: SceneGraph, item: str, *, fact: Fact, manipulator: Manipulator) -> Infeasibility | None:
-    """Refute that an item is moved which the hand cannot hold.
+def ungraspable(scene: SceneGraph, object: str, *, fact: Fact, manipulator: Manipulator) -> Infeasibility | None:
+    """Refute that an object is moved which the hand cannot hold.
 
     Args:
         scene: the scene at the start.
-        item: frame that has to be picked to make the fact true.
+        object: frame that has to be picked to make the fact true.
         fact: the fact.
         manipulator: the only arm that could.
 
     Raises:
-        SceneError: the item has no shape.
+        SceneError: the object has no shape.
     """
-    if not all_grasps_are_known(scene, item) or grasps_of(scene, item, manipulator=manipulator):
+    if not all_grasps_are_known(scene, object) or grasps_of(scene, object, manipulator=manipulator):
         return None
     hand, tip = ("cup", manipulator.tip) if manipulator.gripper_kind == "suction" else ("hand", manipulator.tip)
     room = f", which opens to {manipulator.width_open * 100:.4g} cm" if hand == "hand" else ""
-    cause = f"'{item}' has to be moved, and nothing of it fits the {hand} '{tip}'{room}"
-    return Infeasibility(cause, (fact,), (item, tip), item)
+    cause = f"'{object}' has to be moved, and nothing of it fits the {hand} '{tip}'{room}"
+    return Infeasibility(cause, (fact,), (object, tip), object)
 
 
 def _fits(short: float, long: float, room_short: float, room_long: float, *, is_round: bool) -> bool:
@@ -253,13 +255,13 @@ def _is_round(attached: AttachedShape) -> bool:
     return attached.shape.kind == "cylinder"
 
 
-def _area(scene: SceneGraph, item: str, region: str, *, erosion: float = _EROSION) -> float:
-    """Return square metres that an item certainly takes of the level just above its bottom; 0 when that is unknown."""
-    leans = float(scene.local_pose(item).rotate([0.0, 0.0, 1.0])[2]) < cos(_UPRIGHT)
-    if leans and scene.parent(item) in (region, *scene.ancestors(region)):
+def _area(scene: SceneGraph, object: str, region: str, *, erosion: float = _EROSION) -> float:
+    """Return the area in m^2 that an object covers at least, just above its bottom; 0 if unknown."""
+    leans = float(scene.local_pose(object).rotate([0.0, 0.0, 1.0])[2]) < cos(_UPRIGHT)
+    if leans and scene.parent(object) in (region, *scene.ancestors(region)):
         return 0.0
     found = []
-    for attached in scene.shapes(item):
+    for attached in scene.shapes(object):
         if attached.collision:
             bounds = np.array(attached.shape.bounds)
             height = float(bounds[1][2] - bounds[0][2])

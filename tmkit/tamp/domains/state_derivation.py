@@ -5,15 +5,15 @@ from that of another: it keeps the values of the functions that a semantics mark
 with what each of them read of the scene, and calls such a function again only when something that it read has changed::
 
     @incremental
-    def _standing(scene: SceneGraph, item: str) -> Fact:        # reads this item and its parent
-        require_standing(scene, item)
-        return Fact.of("on", pddl_name(item), pddl_name(str(scene.parent(item))))
+    def _standing(scene: SceneGraph, object: str) -> Fact:        # reads this object and its parent
+        require_standing(scene, object)
+        return Fact.of("on", pddl_name(object), pddl_name(str(scene.parent(object))))
 
     class Semantics(DomainSemantics):
         is_incremental = True
 
         def state(self, scene, objects, q):
-            return State(_standing(scene, item) for item in scene.frames_of_class("movable"))
+            return State(_standing(scene, object) for object in scene.frames_of_class("movable"))
 
 Nothing is declared: what is read is recorded. ``state`` itself runs for each version, so what is not marked is always
 derived anew, and both ways run the same code. A semantics without ``is_incremental = True`` is derived in full.

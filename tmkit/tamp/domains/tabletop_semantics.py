@@ -1,6 +1,6 @@
 """The base class of semantics of objects that stand on supports: names, goal scenes, what is held, and grasps.
 
-In such domains every movable frame is an *object*, and the frames of one class are *supports*: discs on places, items
+In such domains every movable frame is an *object*, and the frames of one class are *supports*: discs on places, objects
 in areas. The parent of an object is what it is on, or the hand that holds it. A semantics of this kind derives from
 :class:`TabletopSemantics`, sets three attributes, and adds its own facts and candidates::
 

@@ -142,7 +142,7 @@ class GoalDomain(PlanningDomain):
         own = super().candidates(action, context)
         wanted = {fact for goal in goals for fact in goal.facts} & set(added_facts(self.domain, action))
         for place in _places(goals[0], own, action, context):
-            scene = context.scene.reparent(place.item, place.support, pose=place.pose)
+            scene = context.scene.reparent(place.object, place.support, pose=place.pose)
             if all(goal.goal.fault(scene, context.q) is None for goal in goals) and self._holds(
                 wanted, scene, context.q
             ):
@@ -164,7 +164,7 @@ def _places(
     wanted = goal.goal
     places: list[Place] = []
     for candidate in own:
-        if not isinstance(candidate, Place) or candidate.item != wanted.frame:
+        if not isinstance(candidate, Place) or candidate.object != wanted.frame:
             what = f"{action} is carried out otherwise than by placing '{wanted.frame}'"
             raise TaskError.at("goal", f"{wanted} cannot be planned for: {what}")
         places.append(candidate)
@@ -173,7 +173,7 @@ def _places(
     if isinstance(wanted, ObjectIn):
         yield from places
         for placement in placements_in_region(context.scene, wanted.frame, wanted.region, q=context.q, rng=context.rng):
-            yield Place(wanted.frame, placement.support, placement.support_from_item)
+            yield Place(wanted.frame, placement.support, placement.support_from_object)
         return
     assert goal.support is not None
     pose = context.scene.pose(wanted.relative_to, relative_to=goal.support, q=context.q) @ wanted.pose

@@ -99,7 +99,7 @@ def _resting(
         rng = np.random.default_rng(0)
         placements = placements_in_region(scene, goal.frame, goal.region, q=q, rng=rng)
         for placement, _ in zip(placements, range(_PLACEMENTS), strict=False):
-            yield placement.support, placement.support_from_item
+            yield placement.support, placement.support_from_object
         return
     solid = [frame for frame in scene.frame_names if any(attached.collision for attached in scene.shapes(frame))]
     below = {goal.frame, *(frame for frame in scene.frame_names if goal.frame in scene.ancestors(frame))}

@@ -161,7 +161,7 @@ class RelocationDomain(GoalDomain):
         """
         first = list(itertools.islice(own, _CHOICE))
         places = [candidate for candidate in first if isinstance(candidate, Place)]
-        if len(places) == len(first) and len({place.item for place in places}) == 1:
+        if len(places) == len(first) and len({place.object for place in places}) == 1:
             nearness = self._nearness(places, context)
             turns = Counter[tuple[float, ...]]()
             keys: list[tuple[int, int, int]] = []
@@ -177,9 +177,9 @@ class RelocationDomain(GoalDomain):
     def _is_elsewhere(self, candidate: Candidate, context: ActionContext) -> bool:
         if not isinstance(candidate, Place):
             return True
-        scene = context.scene.reparent(candidate.item, candidate.support, pose=candidate.pose)
-        goals = [goal.goal for goal in self.goals if goal.goal.frame == candidate.item]
-        return not self._is_at_start(scene, candidate.item) and all(goal.fault(scene, context.q) for goal in goals)
+        scene = context.scene.reparent(candidate.object, candidate.support, pose=candidate.pose)
+        goals = [goal.goal for goal in self.goals if goal.goal.frame == candidate.object]
+        return not self._is_at_start(scene, candidate.object) and all(goal.fault(scene, context.q) for goal in goals)
 
     def _is_at_start(self, scene: SceneGraph, frame: str) -> bool:
         parent, pose = (self.start or {}).get(frame, ("", Pose.identity()))
@@ -190,13 +190,13 @@ class RelocationDomain(GoalDomain):
 
     def _nearness(self, places: Sequence[Place], context: ActionContext) -> list[tuple[int, int]]:
         """Return of each place of an object how near it is to what goals want, and to other objects."""
-        scene, q, item = context.scene, context.q, places[0].item
+        scene, q, object = context.scene, context.q, places[0].object
         goals = [goal.goal for goal in self.goals if isinstance(goal.goal, ObjectAt)]
         wanted = [(_in_root(scene, goal.relative_to, q) @ goal.pose, goal.frame) for goal in goals]
-        others = [(_in_root(scene, frame, q), frame) for frame in movable_frames(scene) if frame != item]
+        others = [(_in_root(scene, frame, q), frame) for frame in movable_frames(scene) if frame != object]
         supports = {support: _in_root(scene, support, q) for support in {place.support for place in places}}
         points = np.array([(supports[place.support] @ place.pose).translation[:2] for place in places])
-        columns = [_rooms_missing(points, _radius(scene, item), scene, near) for near in (wanted, others)]
+        columns = [_rooms_missing(points, _radius(scene, object), scene, near) for near in (wanted, others)]
         return list(zip(*columns, strict=True))
 
 
@@ -335,10 +335,10 @@ class _Builder:
     def _relocating(self, leaf: Effect) -> Effect:
         if not isinstance(leaf, Add | Delete) or leaf.atom.predicate not in self.placing:
             return leaf
-        item = leaf.atom.terms[:1]
+        object = leaf.atom.terms[:1]
         if isinstance(leaf, Add):
-            return EffectAnd((leaf, Add(Atom(self.relocated, item))))
-        return EffectAnd((leaf, *(Delete(Atom(predicate, item)) for predicate in (self.at_start, self.relocated))))
+            return EffectAnd((leaf, Add(Atom(self.relocated, object))))
+        return EffectAnd((leaf, *(Delete(Atom(predicate, object)) for predicate in (self.at_start, self.relocated))))
 
 
 def _mapped(effect: Effect, change: Callable[[Effect], Effect]) -> Effect:

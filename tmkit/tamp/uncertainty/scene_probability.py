@@ -103,7 +103,7 @@ def point_inside(
     return inside_box(mean, covariance, lower=lower, upper=upper)
 
 
-def stands_on(scene: SceneGraph, item: str, support: str, *, q: Configuration | None = None) -> Probability:
+def stands_on(scene: SceneGraph, object: str, support: str, *, q: Configuration | None = None) -> Probability:
     """Return the probability that the middle of an object is above the top of what it stands on.
 
     The top is the rectangle around the support's collision shapes; how high and how upright the object stands is not
@@ -111,7 +111,7 @@ def stands_on(scene: SceneGraph, item: str, support: str, *, q: Configuration | 
 
     Args:
         scene: the scene.
-        item: frame of the object.
+        object: frame of the object.
         support: frame of what it stands on.
         q: (n_joints,) configuration; may be omitted if no joint is on the path.
 
@@ -119,13 +119,13 @@ def stands_on(scene: SceneGraph, item: str, support: str, *, q: Configuration | 
         SceneError: the support has no collision shape.
     """
     lower, upper = shape_bounds(scene, support)
-    mean, covariance = point_distribution(scene, item, relative_to=support, q=q)
+    mean, covariance = point_distribution(scene, object, relative_to=support, q=q)
     return inside_box(mean[:2], covariance[:2, :2], lower=lower[:2], upper=upper[:2])
 
 
 def footprint_inside(
     scene: SceneGraph,
-    item: str,
+    object: str,
     *,
     relative_to: str | None = None,
     lower: ArrayLike,
@@ -141,7 +141,7 @@ def footprint_inside(
 
     Args:
         scene: the scene.
-        item: frame of the object; the box around its collision shapes counts.
+        object: frame of the object; the box around its collision shapes counts.
         relative_to: the frame of the rectangle; the root of its tree if omitted.
         lower: (2,) metres, lower corner in x and y of ``relative_to``.
         upper: (2,) metres, upper corner.
@@ -152,18 +152,18 @@ def footprint_inside(
     Raises:
         SceneError: the object has no collision shape.
     """
-    bounds = np.array(shape_bounds(scene, item))
+    bounds = np.array(shape_bounds(scene, object))
     corners = np.array([[x, y, z] for x in bounds[:, 0] for y in bounds[:, 1] for z in bounds[:, 2]])
     low, high = plain_numbers(lower, "lower"), plain_numbers(upper, "upper")
-    known = scene.gaussian_pose(item, relative_to=relative_to, q=q)
+    known = scene.gaussian_pose(object, relative_to=relative_to, q=q)
     if float(np.max(np.diag(known.covariance)[3:])) <= _EXACT_TURN:
         offsets = product(corners, known.mean.rotation.T)
-        mean, covariance = point_distribution(scene, item, relative_to=relative_to, q=q)
+        mean, covariance = point_distribution(scene, object, relative_to=relative_to, q=q)
         low, high = low - offsets[:, :2].min(axis=0), high - offsets[:, :2].max(axis=0)
         if np.any(low > high):
             return Probability(0.0)
         return inside_box(mean[:2], covariance[:2, :2], lower=low, upper=high)
-    poses = sample_poses(scene, item, relative_to=relative_to, count=count, seed=seed, q=q)
+    poses = sample_poses(scene, object, relative_to=relative_to, count=count, seed=seed, q=q)
     inside = np.ones(count, dtype=bool)
     for x, y in (_points(poses, corner)[:, :2].T for corner in corners):
         inside &= (x >= low[0]) & (x <= high[0]) & (y >= low[1]) & (y <= high[1])

@@ -274,10 +274,10 @@ class _Check:
         elif not result.is_ok:
             self.problems.append(f"{where}: joint '{result.joint}' is outside its limits")
         if segment.kind in LOADED and segment.held is not None and segment.held == rules.held(scene):
-            too_heavy = hold_fault(scene, path, rules.manipulator, item=segment.held)
+            too_heavy = hold_fault(scene, path, rules.manipulator, object=segment.held)
             self.problems += [] if too_heavy is None else [f"{where}: {too_heavy}"]
         if segment.kind is SegmentKind.GRASP and is_at_handle(segment, scene):
-            for fault in grip_faults(scene, path[-1], rules.manipulator, item=str(segment.held)):
+            for fault in grip_faults(scene, path[-1], rules.manipulator, object=str(segment.held)):
                 self.problems.append(f"{where}: {fault} when the hand has closed")
         if segment.reparenting is not None:
             self._check_reparenting(segment, segment.reparenting, scene, path[-1], rules.manipulator, where)
@@ -326,7 +326,7 @@ class _Check:
             moved = f"{metres * 1000:.2f} mm and {math.degrees(radians):.3f} degrees"
             self.problems.append(f"{where}: '{change.frame}' jumps by {moved} when it changes hands")
         if segment.kind is SegmentKind.GRASP:
-            for fault in grip_faults(scene, q, arm, item=change.frame):
+            for fault in grip_faults(scene, q, arm, object=change.frame):
                 self.problems.append(f"{where}: {fault} when the hand has closed")
         elif (gap := pair_distance(after, q, frame_a=change.frame, frame_b=change.parent)) > _SUPPORT_TOLERANCE:
             self.problems.append(f"{where}: '{change.frame}' is let go {gap * 1000:.1f} mm off '{change.parent}'")
@@ -338,7 +338,7 @@ class _Check:
             self.problems.append(f"{where}: '{contact.frame_a}' and '{contact.frame_b}' collide")
         for arm in self.plan.robots:
             held = held_by(scene, arm)
-            for fault in grip_faults(scene, q, arm, item=held) if held is not None else ():
+            for fault in grip_faults(scene, q, arm, object=held) if held is not None else ():
                 self.problems.append(f"{where}: {fault}, which it holds")
 
     def _check_limits(self, scene: SceneGraph, q: Configuration, where: str) -> None:

@@ -220,5 +220,5 @@ def _line_faults(path: Configuration, scene: SceneGraph, q: Configuration, manip
     return []
 
 
-def _named(item: str | None) -> str:
-    return "nothing" if item is None else f"'{item}'"
+def _named(object: str | None) -> str:
+    return "nothing" if object is None else f"'{object}'"

@@ -321,12 +321,12 @@ class _PlanReader:
 
     def handling(self, motions: list[TmpMotion], entry: TmpReparent, before: Segment | None) -> list[Segment]:
         """Return the segments up to a change of parent, the last of which is the hand that closes or opens."""
-        item, parent = self.change(entry)
+        object, parent = self.change(entry)
         taker = next((arm for arm in self.robots if arm.tip == parent), None)
-        giver = next((arm for arm in self.robots if arm.tip == self.scene.parent(item)), self.robots[0])
+        giver = next((arm for arm in self.robots if arm.tip == self.scene.parent(object)), self.robots[0])
         kind, arm = (SegmentKind.GRASP, taker) if taker is not None else (SegmentKind.RELEASE, giver)
         hand = motions[-1] if motions and self.is_hand(motions[-1], arm) else None
-        segments = self.moves(motions[:-1] if hand is not None else motions, before, (kind, item))
+        segments = self.moves(motions[:-1] if hand is not None else motions, before, (kind, object))
         if hand is not None:
             path, gripper = self.path(hand, arm)
         else:
@@ -334,8 +334,8 @@ class _PlanReader:
         joints = dict(zip(arm.joints, map(float, path[-1]), strict=True))
         try:
             q = self.scene.configuration({**joints, **gripper}, base=self.q)
-            change = Reparenting(item, parent, self.scene.pose(item, relative_to=parent, q=q))
-            segments.append(self.segment(kind, arm, path[-1:], gripper, item, change))
+            change = Reparenting(object, parent, self.scene.pose(object, relative_to=parent, q=q))
+            segments.append(self.segment(kind, arm, path[-1:], gripper, object, change))
         except TmkitError as error:
             raise _error(entry.place, str(error)) from error
         return segments
@@ -355,7 +355,7 @@ class _PlanReader:
             arm = self.arm_of(motion)
             path, gripper = self.path(motion, arm)
             held = held_by(self.scene, arm)
-            kind, item = SegmentKind.TRANSIT if held is None else SegmentKind.TRANSFER, held
+            kind, object = SegmentKind.TRANSIT if held is None else SegmentKind.TRANSFER, held
             last, first = coming is not None and index == len(motions) - 1, before is not None and index == 0
             if first and before is not None and before.robot != arm.name:
                 first = False
@@ -366,10 +366,10 @@ class _PlanReader:
                 first, before = True, segments[0]
             if (last or first) and is_straight(path, self.scene, self.q, manipulator=arm):
                 if last and coming is not None:
-                    kind, item = _BEFORE[coming[0]], coming[1]
+                    kind, object = _BEFORE[coming[0]], coming[1]
                 elif before is not None:
-                    kind, item = _AFTER[before.kind], before.held
-            segments.append(self.segment(kind, arm, path, gripper, item, None))
+                    kind, object = _AFTER[before.kind], before.held
+            segments.append(self.segment(kind, arm, path, gripper, object, None))
         return segments
 
     def segment(
@@ -378,13 +378,13 @@ class _PlanReader:
         arm: Manipulator,
         path: NDArray[np.float64],
         gripper: dict[str, float],
-        item: str | None,
+        object: str | None,
         change: Reparenting | None,
     ) -> Segment:
         """Return a segment, without what the rules let touch in it, and go to its end."""
         path = np.array(path)
         path.flags.writeable = False
-        segment = Segment(kind, arm.name, arm.joints, path, gripper, item, (), change)
+        segment = Segment(kind, arm.name, arm.joints, path, gripper, object, (), change)
         scene, q = segment.end(self.scene, self.q)
         self.scene, self.q = scene, np.array(q, dtype=float)
         return segment

@@ -1,4 +1,4 @@
-"""An item is taken from above, and taken again by its other two sides: an action of two candidates."""
+"""An object is taken from above, and taken again by its other two sides: an action of two candidates."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class Semantics(DomainSemantics):
     """The meaning for one arm."""
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
-        """Return the items."""
+        """Return the objects."""
         return dict.fromkeys(movable_frames(scene), "item")
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
-        """Return which item is held, and whether the fingers close across it."""
+        """Return which object is held, and whether the fingers close across it."""
         del q
-        held = [item for item in objects if scene.parent(item) == self.manipulator.tip]
-        across = [item for item in held if _is_across(scene.pose(self.manipulator.tool, relative_to=item))]
-        return State([*(Fact.of("held", item) for item in held), *(Fact.of("across", item) for item in across)])
+        held = [object for object in objects if scene.parent(object) == self.manipulator.tip]
+        across = [object for object in held if _is_across(scene.pose(self.manipulator.tool, relative_to=object))]
+        return State([*(Fact.of("held", object) for object in held), *(Fact.of("across", object) for object in across)])
 
     def useful_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:
         """Return all."""
@@ -35,20 +35,20 @@ class Semantics(DomainSemantics):
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield grasps from above, or putting down and taking again."""
-        (item,) = action.arguments
-        grasps = [grasp for grasp in context.grasps(item) if "from +z" in grasp.name]
+        (object,) = action.arguments
+        grasps = [grasp for grasp in context.grasps(object) if "from +z" in grasp.name]
         if action.name == "take":
-            yield from (Pick(item, grasp) for grasp in grasps if not _is_across(grasp.object_from_tool))
+            yield from (Pick(object, grasp) for grasp in grasps if not _is_across(grasp.object_from_tool))
             return
-        for placement in context.placements(item, "table"):
+        for placement in context.placements(object, "table"):
             for grasp in grasps:
                 if _is_across(grasp.object_from_tool):
-                    yield _again(item, grasp, placement.support_from_item)
+                    yield _again(object, grasp, placement.support_from_object)
 
 
-def _again(item: str, grasp: Grasp, pose: Pose) -> Sequence:
-    return Sequence((Place(item, "table", pose), Pick(item, grasp)), item=item)
+def _again(object: str, grasp: Grasp, pose: Pose) -> Sequence:
+    return Sequence((Place(object, "table", pose), Pick(object, grasp)), object=object)
 
 
-def _is_across(item_from_tool: Pose) -> bool:
-    return bool(abs(item_from_tool.rotate([0.0, 1.0, 0.0])[0]) > 0.9)
+def _is_across(object_from_tool: Pose) -> bool:
+    return bool(abs(object_from_tool.rotate([0.0, 1.0, 0.0])[0]) > 0.9)

@@ -1,4 +1,4 @@
-"""Items are movable frames, spots are surfaces; the parent of an item says where it is."""
+"""Objects are movable frames, spots are surfaces; the parent of an object says where it is."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class Semantics(DomainSemantics):
     """The meaning of spots for one arm."""
 
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
-        """Return items and spots."""
-        items = dict.fromkeys(movable_frames(scene), "item")
-        return {**items, **dict.fromkeys(scene.frames_of_class("surface"), "spot")}
+        """Return objects and spots."""
+        objects = dict.fromkeys(movable_frames(scene), "item")
+        return {**objects, **dict.fromkeys(scene.frames_of_class("surface"), "spot")}
 
     def state(self, scene: SceneGraph, objects: Mapping[str, str], q: np.ndarray) -> State:
-        """Return where every item is."""
+        """Return where every object is."""
         del objects, q  # all frames of the scene are told
         facts = []
-        for item in movable_frames(scene):
-            parent = scene.parent(item) or ""
-            facts.append(Fact.of("held", item) if parent == self.manipulator.tip else Fact.of("at", item, parent))
+        for object in movable_frames(scene):
+            parent = scene.parent(object) or ""
+            facts.append(Fact.of("held", object) if parent == self.manipulator.tip else Fact.of("at", object, parent))
         return State([*facts, *([] if any(fact.predicate == "held" for fact in facts) else [Fact.of("free")])])
 
     def useful_objects(self, scene: SceneGraph, q: np.ndarray) -> frozenset[str]:
@@ -38,10 +38,10 @@ class Semantics(DomainSemantics):
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield grasps, or places in the middle of a spot."""
-        item, spot = action.arguments
+        object, spot = action.arguments
         if action.name == "take":
-            for grasp in grasps_of(context.scene, item, manipulator=self.manipulator):
-                yield Pick(item, grasp)
+            for grasp in grasps_of(context.scene, object, manipulator=self.manipulator):
+                yield Pick(object, grasp)
         else:
-            top, bottom = (context.scene.shapes(frame)[0].shape.bounds for frame in (spot, item))
-            yield Place(item, spot, Pose([0.0, 0.0, float(top[1][2] - bottom[0][2])]))
+            top, bottom = (context.scene.shapes(frame)[0].shape.bounds for frame in (spot, object))
+            yield Place(object, spot, Pose([0.0, 0.0, float(top[1][2] - bottom[0][2])]))
