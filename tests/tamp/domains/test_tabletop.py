@@ -162,5 +162,5 @@ def test_tabletop_semantics_has_objects_supports_and_goals() -> None:
 def test_tabletop_semantics_refuses_other_parents() -> None:
     """The message names the parent, the supports, and the hand."""
     scene = two_blocks().reparent("a", "world")
-    with pytest.raises(SceneError, match=r"item 'a' has parent 'world', which is no surface \(class 'surface'"):
+    with pytest.raises(SceneError, match=r"object 'a' has parent 'world', which is no surface \(class 'surface'"):
         Semantics(GANTRY).support_of(scene, "a")

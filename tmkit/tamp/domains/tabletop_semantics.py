@@ -125,7 +125,7 @@ class TabletopSemantics(DomainSemantics):
         if parent is None or not self.is_support(scene, parent):
             known = ", ".join(scene.frames_of_class(self.support_type)) or "none"
             raise SceneError(
-                f"{self.object_type} '{object}' has parent '{parent}', which is no {self.support_type} (class "
+                f"object '{object}' has parent '{parent}', which is no {self.support_type} (class "
                 f"'{self.support_type}': {known}) and not the hand '{self.manipulator.tip}'",
                 frame=object,
             )
