@@ -121,7 +121,7 @@ def test_what_is_too_heavy_is_held_otherwise_or_not_at_all() -> None:
 
     In physics the first plan misses with 2.5 kg, and the second plays.
     """
-    scene = tk.one_box("panda_table", "rearrange_behind")
+    scene = tk.load_scene("panda_table", "rearrange_behind")
     light = checked(tk.plan(scene, domain="rearrangement", goal="(at blue_one aside_left)"))
     assert light.steps[0].choice.startswith("grasp tilted")
     report = tk.validate_plan(heavier(light, "blue_one", 2.5))
