@@ -37,6 +37,7 @@ BOX = tk.Box([0.1, 0.1, 0.1])
         (lambda: tk.SceneArrays(SCENE).pose("cup", "world"), "write pose(frame, relative_to=...)"),
         (lambda: SCENE.set_twist("cup", "world", np.zeros(6)), "write set_twist(frame, vector, relative_to_body=...)"),
         (lambda: SCENE.pose("cup", relative_to="world", qq=[]), "got an unexpected keyword argument 'qq'; did you mean 'q'?"),
+        (lambda: tk.motion.inverse_kinematics(SCENE, "cup", target=tk.Pose()), "keyword argument 'target'; did you mean 'target_pose'?"),
         (lambda: SCENE.reparent("cup"), "missing a required argument: 'parent'; the signature is reparent(frame, parent, *, "),
         (lambda: tk.Box(1, 2, 3), "Box(): too many positional arguments; the signature is Box(size)"),
         (lambda: tk.Revolute([0, 0, 1], lower="x"), "Revolute(): 'lower' must be a number, not a str ('x')"),

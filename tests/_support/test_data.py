@@ -67,6 +67,9 @@ def test_missing_names_are_answered_with_the_nearest(tmp_path: Path) -> None:
     (tmp_path / "kitchen.robray").write_text("")
     with pytest.raises(MissingFileError, match=r"no file '.*kichen.robray'; did you mean '.*kitchen.robray'"):
         resolve_name(tmp_path / "kichen.robray", "scenes")
+    (tmp_path / "kichen.md").write_text("")
+    with pytest.raises(MissingFileError, match=r"did you mean '.*kitchen.robray'"):  # the other is no scene
+        resolve_name(tmp_path / "kichen.urdf", "scenes", suffixes=(".urdf", ".robray"))
 
 
 @pytest.mark.parametrize("name", ["", ".", ".."])

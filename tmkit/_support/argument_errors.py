@@ -63,7 +63,9 @@ def _failure(
         unknown = next((key for key in keywords if key not in signature.parameters), None)
         near = nearest_name(unknown, signature.parameters) if unknown is not None else None
         hint = f"; did you mean '{near}'?" if near else _spelling(name, signature)
-        return -1, ArgumentError(f"{name}(): {error}{hint}", function=name)
+        # a wrong keyword is often the one that is missing, so it is named first
+        reason = error if unknown is None else f"got an unexpected keyword argument '{unknown}'"
+        return -1, ArgumentError(f"{name}(): {reason}{hint}", function=name)
     fitting = 0
     for parameter, value in bound.items():
         annotation = signature.parameters[parameter].annotation
@@ -80,7 +82,12 @@ def _spelling(name: str, signature: inspect.Signature) -> str:
     reference = next((key for key in names if key.startswith("relative_to")), None)
     if reference is None:
         return f"; the signature is {_readable(name, signature)}"
-    first = [key for key in names if signature.parameters[key].kind is not inspect.Parameter.KEYWORD_ONLY]
+    first = [
+        f"{key}=..." if each.kind is inspect.Parameter.KEYWORD_ONLY else key
+        for key, each in signature.parameters.items()
+        if key != "self"
+        and (each.kind is not inspect.Parameter.KEYWORD_ONLY or each.default is inspect.Parameter.empty)
+    ]
     return f"; write {name}({', '.join(first)}, {reference}=...)"
 
 

@@ -73,14 +73,15 @@ def resolve_name(name: str | os.PathLike[str], kind_folder: str, *, suffixes: Se
         An existing path; a path of the user's own is returned as it was given.
 
     Raises:
-        MissingFileError: there is no such file; the message names the nearest name.
+        MissingFileError: there is no such file; the message gives the most similar name of a readable format.
     """
     if isinstance(name, str) and is_bare(name):
         return _ours(name, kind_folder, suffixes)
     path = Path(name)
     if os.path.exists(path):
         return path
-    near = nearest_name(path.name, _names_in(path.parent))
+    readable = suffixes or (path.suffix,)
+    near = nearest_name(path.name, [name for name in _names_in(path.parent) if Path(name).suffix.lower() in readable])
     hint = f"; did you mean '{path.parent / near}'?" if near is not None else ""
     raise MissingFileError(f"there is no file '{path}'{hint}", path=str(path), nearest=near)
 

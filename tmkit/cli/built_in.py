@@ -6,10 +6,8 @@ import re
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from tmkit.cli.common import AsJson, print_json, say
-from tmkit.cli.completion import Kind, built_in_files
+from tmkit.cli.completion import Kind, built_in_files, word_argument
 
 __all__ = ["list_built_in"]
 
@@ -18,7 +16,7 @@ _SENTENCE_END = re.compile(r"\.(\s|$)")
 
 
 def list_built_in(
-    kind: Annotated[Kind, typer.Argument(metavar="|".join(Kind), help="What to list.", show_default=False)],
+    kind: Annotated[Kind, word_argument(Kind, help="What to list.")],
     as_json: AsJson = False,
 ) -> None:
     """List the built-in robots, scenes or domains, with a description of each.

@@ -10,13 +10,14 @@ import os
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tmkit._support.data import data_roots
+from tmkit._support.source_location import did_you_mean
 
-__all__ = ["Kind", "built_in_files", "complete_names", "completion", "prepare_completion"]
+__all__ = ["Kind", "built_in_files", "complete_names", "completion", "prepare_completion", "word_argument"]
 
 _VARIABLE = "_TMKIT_COMPLETE"
 
@@ -51,6 +52,20 @@ def built_in_files(kind: Kind) -> dict[str, Path]:
     return {name: by_name[name] for name in sorted(by_name)}  # of one name that of the root searched first
 
 
+def word_argument(words: type[StrEnum], *, help: str) -> Any:
+    """Return the argument of a command that is one of a few words; another is refused with the nearest."""
+
+    def parse(text: str) -> StrEnum:
+        if text not in list(words):
+            raise typer.BadParameter(f"'{text}' is not one of {', '.join(words)}{did_you_mean(text, words)}")
+        return words(text)
+
+    def complete(incomplete: str) -> list[str]:
+        return [word for word in words if word.startswith(incomplete)]
+
+    return typer.Argument(metavar="|".join(words), help=help, show_default=False, parser=parse, autocompletion=complete)
+
+
 def complete_names(kind: Kind) -> Callable[[str], list[str]]:
     """Return the completion of an argument that takes a built-in name; without one, shells complete file names."""
 
@@ -61,7 +76,7 @@ def complete_names(kind: Kind) -> Callable[[str], list[str]]:
 
 
 def completion(
-    shell: Annotated[Shell, typer.Argument(metavar="|".join(Shell), help="The shell.", show_default=False)],
+    shell: Annotated[Shell, word_argument(Shell, help="The shell.")],
 ) -> None:
     """Print the script that makes a shell complete commands, options and built-in names.
 
