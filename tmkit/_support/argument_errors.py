@@ -82,13 +82,11 @@ def _spelling(name: str, signature: inspect.Signature) -> str:
     reference = next((key for key in names if key.startswith("relative_to")), None)
     if reference is None:
         return f"; the signature is {_readable(name, signature)}"
-    first = [
-        f"{key}=..." if each.kind is inspect.Parameter.KEYWORD_ONLY else key
-        for key, each in signature.parameters.items()
-        if key != "self"
-        and (each.kind is not inspect.Parameter.KEYWORD_ONLY or each.default is inspect.Parameter.empty)
-    ]
-    return f"; write {name}({', '.join(first)}, {reference}=...)"
+    by_name = [key for key in names if signature.parameters[key].kind is inspect.Parameter.KEYWORD_ONLY]
+    needed = [key for key in by_name if signature.parameters[key].default is inspect.Parameter.empty]
+    words = [key for key in names if key not in by_name]
+    words += [f"{key}=..." for key in dict.fromkeys((*needed, reference))]
+    return f"; write {name}({', '.join(words)})"
 
 
 def _mismatch(function: str, name: str, expected: str, value: object, hint: str) -> ArgumentError:
