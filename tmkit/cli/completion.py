@@ -53,7 +53,12 @@ def built_in_files(kind: Kind) -> dict[str, Path]:
 
 
 def word_argument(words: type[StrEnum], *, help: str) -> Any:
-    """Return the argument of a command that is one of a few words; another is refused with the nearest."""
+    """Return an argument of a command that accepts a few words; any other is refused with the nearest.
+
+    Args:
+        words: the words.
+        help: the text for ``--help``.
+    """
 
     def parse(text: str) -> StrEnum:
         if text not in list(words):
