@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import inspect
 import re
 from collections import defaultdict
@@ -11,22 +10,11 @@ from collections.abc import Iterator
 from dataclasses import MISSING
 from pathlib import Path
 
+from support.public_names import classes, public
+
+from tmkit._support.results import Result
+
 ROOT = Path(__file__).resolve().parents[1]
-REFERENCE = "\n".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs" / "reference").rglob("*.md")))
-PACKAGES = re.findall(r"^\.\. package:: (tmkit[\w.]*)$", REFERENCE, re.MULTILINE)
-
-
-def public() -> Iterator[tuple[str, str, object]]:
-    """Yield the packages of the reference, with their public names and what these name."""
-    for package in ("tmkit", *PACKAGES):
-        module = importlib.import_module(package)
-        yield from ((package, name, getattr(module, name)) for name in module.__all__)
-
-
-def classes() -> list[type]:
-    """Return the public classes of tmkit, each once."""
-    found = {value: None for _, _, value in public() if inspect.isclass(value)}
-    return [value for value in found if str(value.__module__).startswith("tmkit")]
 
 
 def test_a_public_name_means_one_object() -> None:
@@ -47,6 +35,8 @@ def test_plain_values_are_dictionaries() -> None:
     for _, name, member in (*members, *functions):
         assert not re.search(r"(^|_)(to|from)_json$|^(as|to)_dictionary$|^as_dict$", name), name
         function = getattr(member, "__func__", member)
+        if not hasattr(function, "__annotations__"):  # of the core: the stub has them
+            continue
         if name.endswith("to_dict"):
             written += 1
             assert str(function.__annotations__["return"]) in ("dict[str, Any]", "dict[str, object]", "Json"), function
@@ -105,6 +95,20 @@ def test_booleans_begin_with_is() -> None:
     assert [f"{owner}.{name}" for owner, name in public_names if not name.startswith("is_") and name not in VERBS] == []
     assert len([name for _, name in public_names if name.startswith("is_")]) > 40
     assert {name for _, name in public_names} >= set(VERBS)
+
+
+def test_what_succeeds_or_fails_is_a_result() -> None:
+    """A class that promises success by name or by a boolean has a status, an own repr and what all results have."""
+    promises = re.compile(r"(Results?|Report|Validation|Solutions?|Resolution|Fusion)$")
+    success = {"is_solved", "is_valid", "is_successful", "is_converged", "is_accepted", "is_consistent", "is_ok"}
+    shared = ("__bool__", "to_dict", "_repr_html_")
+    found = [kind for kind in classes() if promises.search(kind.__name__) or success & set(booleans(kind))]
+    for kind in {*found, *(kind for kind in classes() if hasattr(kind, "status"))}:
+        assert hasattr(kind, "status") or "status" in kind.__annotations__, kind
+        assert all(hasattr(kind, name) for name in shared), kind
+        if kind.__module__ != "tmkit._core":
+            assert issubclass(kind, Result), kind
+    assert len(found) > 15
 
 
 def test_the_most_iterations_are_max_iterations() -> None:

@@ -36,6 +36,7 @@ from tmkit import errors as _errors
 from tmkit._support.argument_errors import argument_error as _argument_error
 from tmkit._support.data import data_path
 from tmkit._support.lazy_imports import lazy_names
+from tmkit._support.results import Result as _Result
 from tmkit.errors import TmkitError
 from tmkit.graph import (
     AttachedShape,
@@ -85,7 +86,7 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
-_core._register(errors=vars(_errors), argument_error=_argument_error)  # the core raises these
+_core._register(errors=vars(_errors), argument_error=_argument_error, result=_Result)  # the core uses these
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the user configures logging
 
 __all__ = [

@@ -4264,6 +4264,17 @@ class InverseKinematicsStatus(enum.Enum):
 class InverseKinematicsResult:
     """What ``inverse_kinematics`` found."""
 
+    def __bool__(self) -> bool:
+        """
+        Refuse a truth value.
+
+        Raises:
+            TypeError: always; the message has what to write.
+        """
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all properties as plain values, which :func:`json.dumps` takes."""
+
     @property
     def status(self) -> InverseKinematicsStatus:
         """How the search ended."""
@@ -4294,6 +4305,17 @@ class InverseKinematicsResult:
 
 class InverseKinematicsSolutions:
     """What ``inverse_kinematics_solutions`` found."""
+
+    def __bool__(self) -> bool:
+        """
+        Refuse a truth value.
+
+        Raises:
+            TypeError: always; the message has what to write.
+        """
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all properties as plain values, which :func:`json.dumps` takes."""
 
     @property
     def status(self) -> InverseKinematicsStatus:
@@ -4419,6 +4441,17 @@ class PathStatus(enum.Enum):
 class PathResult:
     """What ``search_path`` found."""
 
+    def __bool__(self) -> bool:
+        """
+        Refuse a truth value.
+
+        Raises:
+            TypeError: always; the message has what to write.
+        """
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all properties as plain values, which :func:`json.dumps` takes."""
+
     @property
     def status(self) -> PathStatus:
         """How the search ended."""
@@ -4482,6 +4515,17 @@ class StraightLineStatus(enum.Enum):
 class StraightLineResult:
     """What ``straight_line`` found."""
 
+    def __bool__(self) -> bool:
+        """
+        Refuse a truth value.
+
+        Raises:
+            TypeError: always; the message has what to write.
+        """
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all properties as plain values, which :func:`json.dumps` takes."""
+
     @property
     def status(self) -> StraightLineStatus:
         """How the motion ended."""
@@ -4524,6 +4568,17 @@ class RecheckStatus(enum.Enum):
 
 class RecheckResult:
     """What ``recheck_path`` found first."""
+
+    def __bool__(self) -> bool:
+        """
+        Refuse a truth value.
+
+        Raises:
+            TypeError: always; the message has what to write.
+        """
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all properties as plain values, which :func:`json.dumps` takes."""
 
     @property
     def status(self) -> RecheckStatus:

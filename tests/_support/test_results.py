@@ -4,25 +4,43 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, fields
 from enum import Enum
 from html.parser import HTMLParser
+from inspect import get_annotations
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.public_names import classes
 
 import tmkit as tk
 from tmkit._support.results import Result, ValidationStatus, plain_values, to_html
+from tmkit.estimation import Latest, Observations, pose_graph, resolve_observations, solve_pose_graph
 from tmkit.formats.scene_check import check_scene
-from tmkit.motion import FoundPath, PathStatus
+from tmkit.manipulation import SweptVolume
+from tmkit.motion import (
+    CollisionWorld,
+    FoundPath,
+    PathResult,
+    PathStatus,
+    ReachableRegion,
+    RecheckResult,
+    inverse_kinematics,
+    inverse_kinematics_solutions,
+    recheck_path,
+    search_path,
+    straight_line,
+)
 from tmkit.pddl import And, Problem, State, make_domain, validate_task_plan
 from tmkit.relations import PoseCoord, SemanticPose, SemanticTwist, TwistCoord
+from tmkit.robots import check_robot
 from tmkit.simulation import SimulationReport
 from tmkit.spatial import GaussianPose, PositionMeasurement, condition, fuse
-from tmkit.spatial.consistency import gate
+from tmkit.spatial.consistency import gate, nees
 from tmkit.tamp import (
     Diagnosis,
     PlanningOptions,
@@ -32,10 +50,16 @@ from tmkit.tamp import (
     PortfolioResult,
     ValidationReport,
 )
+from tmkit.tamp.trial_pick import TrialPick, TrialPickStatus
 from tmkit.task_planning import TaskPlanResult, TaskPlanStatus
 
 EVIL = "<script>alert('x')</script>&\"\n\x1b[31m"
 UNSURE = GaussianPose(tk.Pose([0.1, 0.2, 0.3]), np.eye(6) * 1e-4)
+
+
+SLIDE = tk.SceneGraph().add_frame("a", "world", joint=tk.Prismatic([1, 0, 0], lower=0.0, upper=1.0, name="j"))
+SLIDE = SLIDE.add_frame("b", "a", shapes=[tk.Box((0.1, 0.1, 0.1))])
+SEEN = Observations().observe("b", relative_to="a", pose=UNSURE)
 
 
 def no_plan() -> PlanResult:
@@ -57,7 +81,18 @@ RESULTS: list[Any] = [
     fuse([UNSURE, UNSURE]),
     condition([UNSURE], PositionMeasurement([0.1, 0.2, 0.3], np.eye(3) * 1e-4)),
     gate(UNSURE, PositionMeasurement([0.1, 0.2, 0.3], np.eye(3) * 1e-4)),
+    nees([(UNSURE, UNSURE.mean)]),
     FoundPath(PathStatus.NO_PATH, np.empty((0, 2)), blocking_pairs=((EVIL, "b", 2),)),
+    inverse_kinematics(SLIDE, "b", target_pose=tk.Pose([0.5, 0, 0]), joints=["j"], q=[0.0]),
+    inverse_kinematics_solutions(SLIDE, "b", target_pose=tk.Pose([2, 0, 0]), joints=["j"], q=[0.0], count=2),
+    search_path(CollisionWorld(SLIDE), ["j"], start=[0.0], goals=[0.5]),
+    straight_line(SLIDE, "b", start=[0.0], target_pose=tk.Pose([2.0, 0, 0]), joints=["j"]),
+    recheck_path(CollisionWorld(SLIDE), [[0.0], [2.0]]),
+    check_robot(SLIDE, samples=10),
+    resolve_observations(SLIDE, SEEN, "b", policy=Latest(), q=[0.0]),
+    *resolve_observations(SLIDE, SEEN, "b", policy=Latest(), q=[0.0]).gate_results,
+    solve_pose_graph(pose_graph(SLIDE.set_covariance("b", np.eye(6) * 1e-4), SEEN, q=[0.0])),
+    TrialPick(TrialPickStatus.NO_PLACE, EVIL),
     ValidationReport((EVIL,), 2, 8, 100),
     validate_task_plan(empty_task(), []),
 ]
@@ -81,6 +116,13 @@ def by_class(result: object) -> str:
     return type(result).__name__
 
 
+def test_all_public_results_are_tested() -> None:
+    """Every public class with a status is held to what follows, those of the core included."""
+    with_status = {kind for kind in classes() if hasattr(kind, "status") or "status" in get_annotations(kind)}
+    assert with_status - {type(result) for result in RESULTS} == set()
+    assert {kind for kind in with_status if kind.__module__ == "tmkit._core"} >= {PathResult, RecheckResult}
+
+
 @pytest.mark.parametrize("result", RESULTS, ids=by_class)
 def test_a_result_has_no_truth_value(result: Any) -> None:
     """The error says what to write; that is right."""
@@ -98,13 +140,28 @@ def test_displays_of_results(result: Any) -> None:
     line = repr(result)
     assert "\n" not in line.replace(EVIL, "")
     assert line.startswith(f"{type(result).__name__}(")
+    assert re.search(r"\d", line)
     document = json.loads(json.dumps(result.to_dict(), allow_nan=False))
-    assert document["status"] == (result.status.value if isinstance(result.status.value, str) else "no_path")
+    value = result.status.value
+    assert document["status"] == (value if isinstance(value, str) else result.status.name.lower())
     shown = result._repr_html_()
     tags = Tags()
     tags.feed(shown)
     assert tags.tags <= {"table", "caption", "tr", "th", "td"}
     assert len(shown) < 10_000
+
+
+def test_values_without_an_outcome_are_displayed() -> None:
+    """A volume or a region has plain values and a display, and no status."""
+    for value in (
+        SweptVolume("world", 0.1, np.zeros((1, 3), dtype=np.int64), ("b",), 4),
+        ReachableRegion(EVIL, "b", "world", 10, np.zeros((1, 3)), np.ones((1, 3)), ()),
+    ):
+        document = json.loads(json.dumps(value.to_dict(), allow_nan=False))
+        assert set(document) == {entry.name for entry in fields(value)}
+        assert "status" not in document
+        assert "<table>" in value._repr_html_()
+        assert "<script" not in value._repr_html_()
 
 
 def test_the_display_of_a_diagnosis() -> None:

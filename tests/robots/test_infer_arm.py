@@ -15,7 +15,7 @@ from tmkit.graph import AttachedShape, Box, Joint, Mimic, Prismatic, Revolute, S
 from tmkit.robots import infer_arm, load_manipulator
 from tmkit.spatial import Pose
 from tmkit.tamp import validate_plan
-from tmkit.tamp.trial_pick import trial_pick
+from tmkit.tamp.trial_pick import TrialPickStatus, trial_pick
 
 FINGER = [AttachedShape(Box((0.02, 0.01, 0.06)))]
 
@@ -156,15 +156,17 @@ def test_a_trial_pick_shows_a_tool_that_looks_the_wrong_way() -> None:
     """Our Panda picks the cube; with its tool turned back, or fingers that open too little, it does not."""
     scene, robot = load_scene("panda_alone"), load_manipulator("panda")
     picked = trial_pick(scene, robot)
-    assert picked.reason == ""
+    assert (picked.status, picked.reason) == (TrialPickStatus.PICKED, "")
     assert picked.result is not None
     assert picked.result.plan is not None
     assert validate_plan(picked.result.plan).is_valid
     values = robot.to_dict()
     backwards = scene.set_pose(robot.tool, scene.local_pose(robot.tool) @ Pose.from_rpy((0, 0, 0), (np.pi, 0, 0)))
-    assert trial_pick(backwards, robot).reason != ""
+    assert trial_pick(backwards, robot).status in (TrialPickStatus.NO_PLACE, TrialPickStatus.NO_PLAN)
     narrow = type(robot).from_dict({**values, "width_open": 0.03})
-    assert trial_pick(scene, narrow).reason == "the hand opens to 30 mm, too little for a cube of 40 mm"
+    small = trial_pick(scene, narrow)
+    assert repr(small).startswith("TrialPick(hand too small, cube of 0.04 m, ")
+    assert small.reason == "the hand opens to 30 mm, too little for a cube of 40 mm"
 
 
 def test_the_command_ends_with_the_trial(tmp_path: Path) -> None:

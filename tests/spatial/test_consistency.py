@@ -152,6 +152,7 @@ def test_an_honest_estimator_is_in_its_band_and_a_boastful_one_is_not() -> None:
         assert (result.runs, result.degrees) == (500, 6)
         assert result.lower < 6.0 < result.upper
         assert int(result.mean > result.upper) - int(result.mean < result.lower) == where
+        assert result.status.value == ("consistent", "overconfident", "underconfident")[where]
         assert result.is_consistent == (where == 0)
 
 

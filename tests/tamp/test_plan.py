@@ -48,7 +48,7 @@ def test_a_plan_reaches_the_goal_and_leaves_the_scene_alone() -> None:
     result = solve(scene, "(on a b)")
     assert result.status is PlanStatus.SOLVED
     assert result.is_solved
-    assert repr(result) == "PlanResult(solved, 2 steps)"
+    assert repr(result) == f"PlanResult(solved, 2 steps, {result.statistics.attempts} attempts)"
     assert result.plan is not None
     assert result.plan.final_scene.parent("a") == "b"
     assert result.plan.scene is scene
@@ -367,7 +367,7 @@ def test_a_goal_that_contradicts_itself_is_proved_unsolvable() -> None:
     assert result.plan is None
     assert not result.is_solved
     assert result.explanation.startswith("No sequence of the domain's actions leads from the state of the scene to")
-    assert repr(result) == "PlanResult(proved unsolvable)"
+    assert repr(result) == "PlanResult(proved unsolvable, 0 attempts)"
 
 
 def test_a_contradiction_is_proved_where_no_search_could() -> None:

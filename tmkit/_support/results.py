@@ -1,4 +1,4 @@
-"""What all results have in common: no truth value, a display for notebooks, plain values.
+"""What all results have in common, those of the core included: no truth value, a display for notebooks, plain values.
 
 A result is a value with an enum ``status``. ``if result:`` would be true of a failure too, so a result has no truth
 value: the error says what to write. :meth:`Result.to_dict` has what :func:`json.dumps` takes.
@@ -6,14 +6,25 @@ value: the error says what to write. :meth:`Result.to_dict` has what :func:`json
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum, StrEnum
 from typing import Any
 
-__all__ = ["ConvergenceStatus", "GateStatus", "Report", "Result", "ValidationStatus", "plain_values", "to_html"]
+__all__ = [
+    "ConvergenceStatus",
+    "Displayed",
+    "GateStatus",
+    "Report",
+    "Result",
+    "ValidationStatus",
+    "plain_values",
+    "to_html",
+]
+
+_SUCCESS = ("is_solved", "is_valid", "is_successful", "is_converged", "is_accepted", "is_consistent", "is_ok")
+"""Booleans that say of a result what its name promises."""
 
 _MOST_ROWS = 12
 _MOST_LETTERS = 200
@@ -46,7 +57,20 @@ class GateStatus(StrEnum):
     REJECTED = "rejected"
 
 
-class Result:
+class Displayed:
+    """Base of dataclasses with plain values and a display for notebooks."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as plain values, which :func:`json.dumps` takes."""
+        return _members(self)
+
+    def _repr_html_(self) -> str:
+        return to_html(repr(self), self.to_dict())
+
+
+class Result(Displayed):
     """Base of results, which are dataclasses with a ``status``."""
 
     __slots__ = ()
@@ -58,18 +82,13 @@ class Result:
             TypeError: always; the message has what to write.
         """
         status: Any = type(self.status)  # type: ignore[attr-defined]  # each subclass has one
-        flags = [f"result.{name}" for name in dir(type(self)) if name.startswith("is_")]
-        first = next(iter(status))
-        written = " or ".join([f"'result.status is {status.__name__}.{first.name}'", *(f"'{flag}'" for flag in flags)])
-        raise TypeError(f"{type(self).__name__} has no truth value; write {written}")
+        flags = [f" or 'result.{name}'" for name in _SUCCESS if hasattr(self, name)]
+        first = f"'result.status is {status.__name__}.{next(iter(status)).name}'"
+        raise TypeError(f"{type(self).__name__} has no truth value; write {first}{''.join(flags)}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the status and all fields as plain values, which :func:`json.dumps` takes."""
-        values: dict[str, Any] = plain_values(self)
-        return {"status": plain_values(self.status), **values}  # type: ignore[attr-defined]  # each subclass has one
-
-    def _repr_html_(self) -> str:
-        return to_html(repr(self), self.to_dict())
+        return {"status": plain_values(self.status), **_members(self)}  # type: ignore[attr-defined]
 
 
 class Report(Result):
@@ -99,6 +118,15 @@ class Report(Result):
         return {"ok": self.is_valid, **super().to_dict()}
 
 
+def _members(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass, or the properties of what the core made, as plain values."""
+    if is_dataclass(value):
+        names = [entry.name for entry in fields(value)]
+    else:
+        names = [name for name, member in vars(type(value)).items() if isinstance(member, property)]
+    return {name: plain_values(getattr(value, name)) for name in names}
+
+
 def plain_values(value: Any) -> Any:
     """Return a value as dictionaries, lists, texts, finite numbers, booleans and None.
 
@@ -113,12 +141,12 @@ def plain_values(value: Any) -> Any:
         return value if math.isfinite(value) else None
     if hasattr(value, "tolist"):
         return plain_values(value.tolist())
-    if hasattr(value, "to_dict") and not isinstance(value, Result):
+    if hasattr(value, "to_dict"):
         return value.to_dict()
-    if not isinstance(value, Result) and "__str__" in vars(type(value)):
+    if "__str__" in vars(type(value)):
         return str(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return {entry.name: plain_values(getattr(value, entry.name)) for entry in fields(value)}
+        return _members(value)
     if isinstance(value, Mapping):
         return {str(key): plain_values(item) for key, item in value.items()}
     if hasattr(value, "as_array"):
@@ -135,9 +163,11 @@ def to_html(title: str, values: Mapping[str, Any]) -> str:
         title: the caption.
         values: plain values by name; tables within and what is empty are not shown.
     """
+    from html import escape
+
     rows = [(name, shown) for name, value in values.items() if (shown := _shown(value))]
-    cells = (f"<tr><th>{html.escape(name)}</th><td>{_cut(shown)}</td></tr>" for name, shown in rows[:_MOST_ROWS])
-    return f"<table><caption>{_cut(title)}</caption>{''.join(cells)}</table>"
+    cells = (f"<tr><th>{escape(name)}</th><td>{escape(_cut(shown))}</td></tr>" for name, shown in rows[:_MOST_ROWS])
+    return f"<table><caption>{escape(_cut(title))}</caption>{''.join(cells)}</table>"
 
 
 def _shown(value: Any) -> str:
@@ -152,4 +182,4 @@ def _shown(value: Any) -> str:
 
 def _cut(text: str) -> str:
     shown = text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."
-    return html.escape("".join(letter if letter.isprintable() else "\ufffd" for letter in shown))
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in shown)

@@ -86,7 +86,7 @@ def check(
     """Check whether a robot can pick: joints, meshes, self-collisions, inverse kinematics, hand, a trial pick."""
     from tmkit.formats import write_json_scene
     from tmkit.robots import check_robot, find_manipulator
-    from tmkit.tamp.trial_pick import trial_pick
+    from tmkit.tamp.trial_pick import TrialPickStatus, trial_pick
 
     if robot is not None and (base is not None or tip is not None):
         raise typer.BadParameter("these are for a guessed arm, and --robot gives one", param_hint="--base / --tip")
@@ -113,9 +113,10 @@ def check(
     if trial and arm is not None and report.is_valid and not missing:
         with progress("planning a trial pick"):
             tried = trial_pick(scene, arm, seed=seed)
-        missing = f"the trial pick of a cube of 4 cm failed: {tried.reason}" if tried.reason else ""
-        if not missing:
+        if tried.status is TrialPickStatus.PICKED:
             lines = (*lines, f"trial pick: '{arm.name}' picks a cube of 4 cm, looking down")
+        else:
+            missing = f"the trial pick of a cube of 4 cm failed: {tried.reason}"
         if trial_picture is not None and tried.scene is not None:
             _draw_trial(tried, arm, trial_picture)
     if as_json:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from tmkit.estimation.gtsam import solution_from_gtsam, solve_with_gtsam, to_gtsam_graph
     from tmkit.estimation.observations import Observation, Observations
-    from tmkit.estimation.resolution import GateResult, Resolution, resolve_observations
+    from tmkit.estimation.resolution import GateResult, Resolution, ResolutionStatus, resolve_observations
     from tmkit.estimation.resolution_policies import ByTag, Estimate, Fused, Latest, MinCovariance, ResolutionPolicy
 else:
     __getattr__, __dir__ = lazy_names(__name__)
@@ -55,6 +55,7 @@ __all__ = [
     "PoseGraphSolution",
     "Resolution",
     "ResolutionPolicy",
+    "ResolutionStatus",
     "apply_compliance",
     "beam_compliance",
     "joint_compliance",

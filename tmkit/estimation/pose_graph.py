@@ -108,6 +108,10 @@ class PoseGraphSolution(Result):
         """Whether the iterations converged."""
         return ConvergenceStatus.CONVERGED if self.is_converged else ConvergenceStatus.ITERATION_LIMIT
 
+    def __repr__(self) -> str:
+        numbers = f"{len(self.poses)} variables, {self.iterations} iterations, cost {self.cost:.4g}"
+        return f"PoseGraphSolution({self.status.value}, {numbers})"
+
     def pose(self, frame: str) -> GaussianPose:
         """Return root_from_frame of a variable with its marginal covariance.
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +28,7 @@ from tmkit.estimation.resolution_policies import Estimate, ResolutionPolicy
 from tmkit.graph import common_ancestor, path_noise
 from tmkit.spatial import Pose, chi_square_quantile, mahalanobis_distance
 
-__all__ = ["GateResult", "Resolution", "resolve_observations"]
+__all__ = ["GateResult", "Resolution", "ResolutionStatus", "resolve_observations"]
 
 _MOST_PATHS = 500
 _DIGITS = 9  # of squared distances that are compared: what differs by rounding is equal
@@ -57,6 +58,10 @@ class GateResult(Result):
         """Whether the estimate is accepted."""
         return GateStatus.ACCEPTED if self.is_accepted else GateStatus.REJECTED
 
+    def __repr__(self) -> str:
+        numbers = f"squared distance {self.squared_distance:.4g} of {self.threshold:.4g}"
+        return f"GateResult({self.status.value}, {numbers}{', used' if self.is_used else ''})"
+
     def __str__(self) -> str:
         if self.is_accepted:
             return f"{self.estimate}: {'used' if self.is_used else 'not needed'}"
@@ -64,8 +69,15 @@ class GateResult(Result):
         return f"{self.estimate}: rejected, {beyond}"
 
 
+class ResolutionStatus(StrEnum):
+    """What came of several estimates."""
+
+    RESOLVED = "resolved"
+    UNCHANGED = "unchanged"
+
+
 @dataclass(frozen=True)
-class Resolution:
+class Resolution(Result):
     """A new version of the scene, and why it is that.
 
     Attributes:
@@ -79,6 +91,11 @@ class Resolution:
     gate_results: tuple[GateResult, ...]
 
     @property
+    def status(self) -> ResolutionStatus:
+        """Whether observations are in the new version; without any, the scene is unchanged."""
+        return ResolutionStatus.RESOLVED if self.used else ResolutionStatus.UNCHANGED
+
+    @property
     def used(self) -> tuple[Observation, ...]:
         """The observations in the new version; after fusing, take them out of the collection."""
         return tuple(
@@ -89,6 +106,11 @@ class Resolution:
     def rejected(self) -> tuple[GateResult, ...]:
         """The estimates that contradict the others."""
         return tuple(result for result in self.gate_results if not result.is_accepted)
+
+    def __repr__(self) -> str:
+        used = sum(result.is_used for result in self.gate_results)
+        counts = f"{used} of {len(self.gate_results)} estimates used, {len(self.rejected)} rejected"
+        return f"Resolution('{self.frame}', {self.status.value}, {counts})"
 
     def __str__(self) -> str:
         return "\n".join([f"'{self.frame}':", *(f"    {result}" for result in self.gate_results)])

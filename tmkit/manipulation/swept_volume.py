@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.elementary import norms
+from tmkit._support.results import Displayed
 from tmkit.errors import ConfigurationError
 from tmkit.graph import AttachedShape, PointCloud, SceneGraph
 from tmkit.motion.reachable_region import hull_points
@@ -38,7 +39,7 @@ _NAME = "swept volume"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SweptVolume:
+class SweptVolume(Displayed):
     """Cells of a grid that a plan sweeps.
 
     Attributes:

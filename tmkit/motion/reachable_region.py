@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import CollisionWorld
 from tmkit._support.elementary import circle, cos, sin
+from tmkit._support.results import Displayed
 from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph, Shape
 from tmkit.robots.chains import random_configurations
@@ -30,7 +31,7 @@ _ROUND = 24
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ReachableRegion:
+class ReachableRegion(Displayed):
     """Where a tool comes.
 
     Attributes:

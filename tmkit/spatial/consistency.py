@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +30,7 @@ __all__ = [
     "ConfidenceEllipsoid",
     "Gate",
     "Nees",
+    "NeesStatus",
     "chi_square_quantile",
     "gate",
     "mahalanobis_distance",
@@ -237,8 +239,16 @@ def orientation_ellipsoid(pose: GaussianPose, *, probability: float = 0.95) -> C
 # ---------------------------------------------------------------------------------------------------------------- NEES
 
 
+class NeesStatus(StrEnum):
+    """What the errors of many runs say about the covariances that were claimed."""
+
+    CONSISTENT = "consistent"
+    OVERCONFIDENT = "overconfident"
+    UNDERCONFIDENT = "underconfident"
+
+
 @dataclass(frozen=True)
-class Nees:
+class Nees(Result):
     """How the errors of many runs compare with what was claimed.
 
     Attributes:
@@ -256,9 +266,16 @@ class Nees:
     degrees: int
 
     @property
+    def status(self) -> NeesStatus:
+        """Whether the mean lies in the band, above it (overconfident) or below it."""
+        if self.mean < self.lower:
+            return NeesStatus.UNDERCONFIDENT
+        return NeesStatus.CONSISTENT if self.mean <= self.upper else NeesStatus.OVERCONFIDENT
+
+    @property
     def is_consistent(self) -> bool:
         """Whether the mean lies in the band."""
-        return self.lower <= self.mean <= self.upper
+        return self.status is NeesStatus.CONSISTENT
 
 
 def nees(runs: Iterable[tuple[GaussianPose, Pose]], *, probability: float = 0.95) -> Nees:

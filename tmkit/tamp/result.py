@@ -89,4 +89,5 @@ class PlanResult(Result):
         }
 
     def __repr__(self) -> str:
-        return f"PlanResult({self.status.value}{f', {len(self.plan.steps)} steps' if self.plan is not None else ''})"
+        steps = f", {len(self.plan.steps)} steps" if self.plan is not None else ""
+        return f"PlanResult({self.status.value}{steps}, {self.statistics.attempts} attempts)"

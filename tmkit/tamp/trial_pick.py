@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._core import InverseKinematicsStatus, inverse_kinematics
 from tmkit._support.elementary import atan2
+from tmkit._support.results import Result
 from tmkit.graph import AttachedShape, Box, Inertia, SceneGraph
 from tmkit.motion.collision_rules import CollisionRules
 from tmkit.robots import Manipulator
@@ -25,7 +27,7 @@ from tmkit.spatial import Pose
 from tmkit.tamp.planning import plan
 from tmkit.tamp.result import PlanResult
 
-__all__ = ["CUBE", "TrialPick", "trial_pick"]
+__all__ = ["CUBE", "TrialPick", "TrialPickStatus", "trial_pick"]
 
 CUBE = 0.04
 """Metres: the side of the cube."""
@@ -40,19 +42,34 @@ _ABOVE = 0.06  # metres over the cube from which it is approached
 _TABLE = (0.1, 0.1, 0.02)
 
 
+class TrialPickStatus(StrEnum):
+    """How a trial pick went."""
+
+    PICKED = "picked"
+    NO_PLAN = "no plan"
+    NO_PLACE = "no place"
+    HAND_TOO_SMALL = "hand too small"
+
+
 @dataclass(frozen=True, slots=True)
-class TrialPick:
-    """How a trial pick went.
+class TrialPick(Result):
+    """What came of a trial pick.
 
     Attributes:
+        status: how it went.
         reason: why the cube cannot be picked, in one sentence; empty when it can.
         scene: the scene with support and cube, where a place was found.
         result: the planner's answer, where a place was found.
     """
 
-    reason: str
-    scene: SceneGraph | None
-    result: PlanResult | None
+    status: TrialPickStatus
+    reason: str = ""
+    scene: SceneGraph | None = None
+    result: PlanResult | None = None
+
+    def __repr__(self) -> str:
+        found = self.reason if self.result is None else repr(self.result)
+        return f"TrialPick({self.status.value}, cube of {CUBE:g} m, {found})"
 
 
 def trial_pick(scene: SceneGraph, manipulator: Manipulator, *, seed: int = 0) -> TrialPick:
@@ -65,22 +82,22 @@ def trial_pick(scene: SceneGraph, manipulator: Manipulator, *, seed: int = 0) ->
     """
     arm = manipulator
     if arm.gripper_kind == "parallel" and arm.width_open < CUBE + 0.008:
-        return TrialPick(
-            f"the hand opens to {1000 * arm.width_open:.0f} mm, too little for a cube of 40 mm", None, None
-        )
+        reason = f"the hand opens to {1000 * arm.width_open:.0f} mm, too little for a cube of 40 mm"
+        return TrialPick(TrialPickStatus.HAND_TOO_SMALL, reason)
     last: TrialPick | None = None
     for number, place in enumerate(_places(scene, arm, seed)):
         tried = _with_cube(scene, place)
         result = plan(tried, goal=f"(holding {OBJECT})", robot=arm, seed=seed, time_limit=60.0, suggest=False)
-        last = TrialPick("" if result.plan is not None else result.explanation, tried, result)
-        if result.plan is not None or number + 1 == _PLANS:
-            return last
-    return last or TrialPick(
+        if result.is_solved:
+            return TrialPick(TrialPickStatus.PICKED, "", tried, result)
+        last = TrialPick(TrialPickStatus.NO_PLAN, result.explanation, tried, result)
+        if number + 1 == _PLANS:
+            break
+    nowhere = (
         f"no place was found where '{arm.tool}' looks down at a cube and the arm is free: see that its z points away "
-        "from the hand, and the limits of the joints",
-        None,
-        None,
+        "from the hand, and the limits of the joints"
     )
+    return TrialPick(TrialPickStatus.NO_PLACE, nowhere) if last is None else last
 
 
 def _with_cube(scene: SceneGraph, place: NDArray[np.float64]) -> SceneGraph:

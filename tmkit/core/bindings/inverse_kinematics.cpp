@@ -5,15 +5,6 @@
 namespace tmkit::bindings {
 namespace {
 
-const char* status_text(InverseKinematicsStatus status) {
-    switch (status) {
-        case InverseKinematicsStatus::solved: return "SOLVED";
-        case InverseKinematicsStatus::not_found: return "NOT_FOUND";
-        case InverseKinematicsStatus::out_of_reach: return "OUT_OF_REACH";
-    }
-    return "";
-}
-
 // Solutions with the names of what was in the way.
 struct NamedSolutions {
     InverseKinematicsSolutions solutions;
@@ -85,8 +76,7 @@ void bind_results(nb::module_& m) {
         .value("NOT_FOUND", InverseKinematicsStatus::not_found, "no try succeeded; a solution may exist")
         .value("OUT_OF_REACH", InverseKinematicsStatus::out_of_reach,
                "proved: the target is farther than the links are long");
-    nb::class_<InverseKinematicsResult>(m, "InverseKinematicsResult", nb::is_weak_referenceable(),
-                                        "What ``inverse_kinematics`` found.")
+    result_class<InverseKinematicsResult>(m, "InverseKinematicsResult", "What ``inverse_kinematics`` found.")
         .def_ro("status", &InverseKinematicsResult::status, "How the search ended.")
         .def_prop_ro("q", [](const InverseKinematicsResult& r) { return make_array(r.q, {r.q.size()}); },
                      "(n_joints,) full configuration, read-only: the solution, or the best try when there is none.")
@@ -97,12 +87,11 @@ void bind_results(nb::module_& m) {
         .def_ro("iterations", &InverseKinematicsResult::iterations, "Steps of all tries together.")
         .def_ro("restarts", &InverseKinematicsResult::restarts, "Random configurations used.")
         .def("__repr__", [](const InverseKinematicsResult& r) {
-        return std::string("InverseKinematicsResult(") + status_text(r.status) +
+        return "InverseKinematicsResult(" + status_name(r.status) +
                ", position_error=" + number_text(r.position_error) +
                ", rotation_error=" + number_text(r.rotation_error) + ", restarts=" + std::to_string(r.restarts) + ")";
     });
-    nb::class_<NamedSolutions>(m, "InverseKinematicsSolutions", nb::is_weak_referenceable(),
-                               "What ``inverse_kinematics_solutions`` found.")
+    result_class<NamedSolutions>(m, "InverseKinematicsSolutions", "What ``inverse_kinematics_solutions`` found.")
         .def_prop_ro("status", [](const NamedSolutions& s) { return s.solutions.status; },
                      "SOLVED when there is at least one.")
         .def_prop_ro("configurations", &configurations,
@@ -117,7 +106,7 @@ void bind_results(nb::module_& m) {
             "is_target_in_collision", [](const NamedSolutions& s) { return s.solutions.target_collides; },
             R"(Proved: every solution collides, since one does in frames whose relative pose is the same in all.)")
         .def("__repr__", [](const NamedSolutions& s) {
-        return std::string("InverseKinematicsSolutions(") + status_text(s.solutions.status) + ", " +
+        return "InverseKinematicsSolutions(" + status_name(s.solutions.status) + ", " +
                std::to_string(s.solutions.configurations.size()) + " found, " +
                std::to_string(s.solutions.in_collision) + " in collision)";
     });

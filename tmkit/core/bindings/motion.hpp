@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bindings.hpp"
+#include "registered.hpp"
 #include "tmkit/collision_world.hpp"
 #include "tmkit/inverse_kinematics.hpp"
 
@@ -42,6 +43,30 @@ std::string pair_text(const std::optional<PairNames>& pair);
 
 // Throws Error(configuration) unless value > 0 and finite.
 void require_positive(double value, const char* name);
+
+// The name of a bound enum's value, such as "SOLVED".
+template <class Status>
+std::string status_name(Status status) {
+    return nb::cast<std::string>(nb::cast(status).attr("name"));
+}
+
+// Binds a class of results with what the registered class gives all of them: no truth value, plain values, a display.
+template <class T>
+nb::class_<T> result_class(nb::module_& m, const char* name, const char* doc) {
+    using PlainValues = nb::typed<nb::dict, nb::str, nb::any>;
+    static const auto call = [](nb::handle_t<T> self, const char* method) {
+        return registered_function(&Registered::result).attr(method)(self);
+    };
+    nb::class_<T> bound(m, name, nb::is_weak_referenceable(), doc);
+    bound
+        .def("__bool__", [](nb::handle_t<T> self) { return nb::cast<bool>(call(self, "__bool__")); },
+             "Refuse a truth value.\n\nRaises:\n    TypeError: always; the message has what to write.")
+        .def("to_dict", [](nb::handle_t<T> self) { return nb::cast<PlainValues>(call(self, "to_dict")); },
+             "Return all properties as plain values, which :func:`json.dumps` takes.")
+        .def("_repr_html_", [](nb::handle_t<T> self) { return nb::cast<nb::str>(call(self, "_repr_html_")); },
+             "Return a short table for notebooks.");
+    return bound;
+}
 
 inline std::int32_t frame_number(const SceneGraph& scene, const std::string& frame) {
     return scene.layout().index_of(scene.record(frame).id);

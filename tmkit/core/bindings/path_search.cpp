@@ -29,41 +29,6 @@ struct NamedRecheck {
     std::optional<std::string> joint;
 };
 
-const char* status_text(PathStatus status) {
-    switch (status) {
-        case PathStatus::solved: return "SOLVED";
-        case PathStatus::start_in_collision: return "START_IN_COLLISION";
-        case PathStatus::goal_in_collision: return "GOAL_IN_COLLISION";
-        case PathStatus::start_out_of_limits: return "START_OUT_OF_LIMITS";
-        case PathStatus::goal_out_of_limits: return "GOAL_OUT_OF_LIMITS";
-        case PathStatus::no_path: return "NO_PATH";
-        case PathStatus::time_limit: return "TIME_LIMIT";
-        case PathStatus::recheck_failed: return "RECHECK_FAILED";
-        case PathStatus::interrupted: return "INTERRUPTED";
-    }
-    return "";
-}
-
-const char* status_text(StraightLineStatus status) {
-    switch (status) {
-        case StraightLineStatus::solved: return "SOLVED";
-        case StraightLineStatus::unreachable: return "UNREACHABLE";
-        case StraightLineStatus::joint_limit: return "JOINT_LIMIT";
-        case StraightLineStatus::joint_jump: return "JOINT_JUMP";
-        case StraightLineStatus::collision: return "COLLISION";
-    }
-    return "";
-}
-
-const char* status_text(RecheckStatus status) {
-    switch (status) {
-        case RecheckStatus::ok: return "OK";
-        case RecheckStatus::collision: return "COLLISION";
-        case RecheckStatus::out_of_limits: return "OUT_OF_LIMITS";
-    }
-    return "";
-}
-
 std::optional<std::string> joint_name(const SceneGraph& scene, std::int32_t entry) {
     if (entry < 0) return std::nullopt;
     return joint_of_entry(scene, entry).name;
@@ -190,7 +155,7 @@ void bind_path_result(nb::module_& m) {
         .value("TIME_LIMIT", PathStatus::time_limit, "the clock stopped the search")
         .value("RECHECK_FAILED", PathStatus::recheck_failed,
                "paths were found but none passed the finer check; see ``pair``");
-    nb::class_<NamedPath>(m, "PathResult", nb::is_weak_referenceable(), "What ``search_path`` found.")
+    result_class<NamedPath>(m, "PathResult", "What ``search_path`` found.")
         .def_prop_ro("status", [](const NamedPath& r) { return r.result.status; }, "How the search ended.")
         .def_prop_ro("path", [](const NamedPath& r) { return array_of(r.result.path, r.joint_count); },
                      R"((k, n_joints) full configurations to be joined by straight joint motions, read-only.
@@ -209,7 +174,7 @@ The first is the start, the last the goal up to whole turns of continuous joints
                      "The frames that collide at the start, the goal or in the recheck.")
         .def_prop_ro("joint", [](const NamedPath& r) { return r.joint; }, "The joint that is outside its limits.")
         .def("__repr__", [](const NamedPath& r) {
-        std::string text = std::string("PathResult(") + status_text(r.result.status);
+        std::string text = "PathResult(" + status_name(r.result.status);
         if (!r.result.path.empty())
             text += ", " + std::to_string(r.result.path.size()) + " waypoints, length=" + number_text(r.result.length);
         if (r.pair) text += ", pair=" + pair_text(r.pair);
@@ -225,7 +190,7 @@ void bind_line_result(nb::module_& m) {
         .value("JOINT_LIMIT", StraightLineStatus::joint_limit, "the motion goes on only beyond the limit of ``joint``")
         .value("JOINT_JUMP", StraightLineStatus::joint_jump, "``joint`` would have to move too far at once")
         .value("COLLISION", StraightLineStatus::collision, "``pair`` collides at ``fraction``");
-    nb::class_<NamedLine>(m, "StraightLineResult", nb::is_weak_referenceable(), "What ``straight_line`` found.")
+    result_class<NamedLine>(m, "StraightLineResult", "What ``straight_line`` found.")
         .def_prop_ro("status", [](const NamedLine& r) { return r.result.status; }, "How the motion ended.")
         .def_prop_ro("path", [](const NamedLine& r) { return array_of(r.result.path, r.joint_count); },
                      "(k, n_joints) full configurations from the start to the target, or as far as it came; read-only.")
@@ -235,7 +200,7 @@ void bind_line_result(nb::module_& m) {
         .def_prop_ro("joint", [](const NamedLine& r) { return r.joint; }, "The joint, of JOINT_LIMIT and JOINT_JUMP.")
         .def_prop_ro("checks", [](const NamedLine& r) { return r.result.checks; }, "Configurations checked.")
         .def("__repr__", [](const NamedLine& r) {
-        std::string text = std::string("StraightLineResult(") + status_text(r.result.status) + ", " +
+        std::string text = "StraightLineResult(" + status_name(r.result.status) + ", " +
                            std::to_string(r.result.path.size()) +
                            " waypoints, fraction=" + number_text(r.result.fraction);
         if (r.pair) text += ", pair=" + pair_text(r.pair);
@@ -249,7 +214,7 @@ void bind_recheck_result(nb::module_& m) {
         .value("OK", RecheckStatus::ok, "nothing: the path is free and within the limits")
         .value("COLLISION", RecheckStatus::collision, "``pair`` collides")
         .value("OUT_OF_LIMITS", RecheckStatus::out_of_limits, "``joint`` is outside its limits");
-    nb::class_<NamedRecheck>(m, "RecheckResult", nb::is_weak_referenceable(), "What ``recheck_path`` found first.")
+    result_class<NamedRecheck>(m, "RecheckResult", "What ``recheck_path`` found first.")
         .def_prop_ro("status", [](const NamedRecheck& r) { return r.result.status; }, "What was found.")
         .def_prop_ro("is_ok", [](const NamedRecheck& r) { return r.result.status == RecheckStatus::ok; },
                      "Whether the path passed.")
@@ -266,7 +231,7 @@ void bind_recheck_result(nb::module_& m) {
     }, "(n_joints,) the configuration of the failure, read-only.")
         .def_prop_ro("checks", [](const NamedRecheck& r) { return r.result.checks; }, "Configurations checked.")
         .def("__repr__", [](const NamedRecheck& r) {
-        std::string text = std::string("RecheckResult(") + status_text(r.result.status);
+        std::string text = "RecheckResult(" + status_name(r.result.status);
         if (r.result.status != RecheckStatus::ok)
             text += ", segment=" + std::to_string(r.result.segment) + ", fraction=" + number_text(r.result.fraction);
         if (r.pair) text += ", pair=" + pair_text(r.pair);

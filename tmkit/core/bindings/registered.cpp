@@ -10,9 +10,10 @@
 namespace tmkit::bindings {
 namespace {
 
-constexpr std::array<std::pair<const char*, nb::object Registered::*>, 5> entries{{
+constexpr std::array<std::pair<const char*, nb::object Registered::*>, 6> entries{{
     {"errors", &Registered::errors},
     {"argument_error", &Registered::argument_error},
+    {"result", &Registered::result},
     {"tree_html", &Registered::tree_html},
     {"attribute_map", &Registered::attribute_map},
     {"attribute_text", &Registered::attribute_text},

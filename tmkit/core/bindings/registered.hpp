@@ -10,6 +10,7 @@ namespace tmkit::bindings {
 struct Registered {
     nanobind::object errors;          // exception classes by name
     nanobind::object argument_error;  // (function, positional, keywords) -> the error of a call that fits no signature
+    nanobind::object result;          // the class whose functions are the methods that all results have
     nanobind::object tree_html;
     nanobind::object attribute_map, attribute_text;  // JSON text -> immutable map, and a JSON value -> its text
 };
