@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.panda_srdf import PANDA_SRDF, READY
 
 from tmkit.errors import RobotError, UnknownNameError
 from tmkit.formats import load_scene
-from tmkit.graph import SceneGraph
-from tmkit.robots import find_manipulator, load_manipulator, manipulator_from_srdf
+from tmkit.formats.srdf import Chain, EndEffector, GroupState, RobotSemantics, SrdfGroup
+from tmkit.graph import AttachedShape, Box, Prismatic, Revolute, SceneGraph
+from tmkit.robots import Manipulator, find_manipulator, load_manipulator, manipulator_from_srdf
+from tmkit.robots.srdf_arms import arm_groups
+from tmkit.spatial import Pose
 
 
 @pytest.fixture(scope="module")
@@ -143,3 +149,164 @@ def test_a_hand_that_no_end_effector_names(tmp_path: Path, scene: SceneGraph) ->
         find_manipulator(f"{path}:arm:hnad", scene)
     with pytest.raises(RobotError, match=r"the group 'arm' has no joints that could open and close a hand"):
         find_manipulator(f"{path}:arm:arm", scene)
+
+
+def two_arms(tool_frames: tuple[str, ...] = ("left_tcp",)) -> SceneGraph:
+    """Return a torso with two arms of two revolute joints each and frames that are fixed to the left one's wrist."""
+    scene = SceneGraph().add_frame("torso", "world").add_frame("chest", "torso")
+    for side in ("left", "right"):
+        upper = Revolute((0, 0, 1), lower=-1.0, upper=3.0, velocity=1.0, name=f"{side}_1")
+        scene = scene.add_frame(f"{side}_upper", "chest", joint=upper)
+        turn = Revolute((0, 1, 0), lower=-math.inf, upper=math.inf, velocity=1.0, name=f"{side}_2")
+        scene = scene.add_frame(f"{side}_wrist", f"{side}_upper", joint=turn)
+    for frame in tool_frames:
+        scene = scene.add_frame(frame, "left_wrist", pose=Pose((0, 0, 0.1)))
+    return scene
+
+
+LEFT = SrdfGroup("left", joints=("left_1", "left_2"))
+RIGHT = SrdfGroup("right", joints=("right_1", "right_2"))
+BOTH = SrdfGroup("both", subgroups=("left", "right"))
+SHOULDER = SrdfGroup("shoulder", joints=("left_1",))
+
+
+def suction(semantics: RobotSemantics, scene: SceneGraph | None = None, **options: Any) -> Manipulator:
+    """Return an arm with a suction cup of the robot with two arms."""
+    return manipulator_from_srdf(semantics, scene or two_arms(), gripper="suction", **options)
+
+
+@pytest.mark.parametrize(
+    ("semantics", "group"),
+    [
+        (RobotSemantics("r", groups=(RIGHT,)), "right"),
+        (RobotSemantics("r", groups=(BOTH, SHOULDER, LEFT)), None),
+        (RobotSemantics("r", groups=(SHOULDER, SrdfGroup("none"), RIGHT)), "right"),
+        (RobotSemantics("", groups=(LEFT, RIGHT), end_effectors=(EndEffector("e", "right_wrist", "x", "right"),)), "-"),
+        (RobotSemantics("r", groups=(LEFT, RIGHT), end_effectors=(EndEffector("e", "left_wrist", "left"),)), "left"),
+    ],
+)
+def test_the_group_that_can_only_be_the_arm(semantics: RobotSemantics, group: str | None) -> None:
+    """Of the groups with two joints or more on one path the only one is taken, or the one with an end effector."""
+    if group is None:
+        broken = replace(semantics, groups=(*semantics.groups, SrdfGroup("lost", links=("nowhere",))))
+        assert arm_groups(broken, two_arms()) == ("left",)
+        assert suction(broken).joints == ("left_1", "left_2")
+    elif group == "-":
+        semantics = replace(semantics, groups=(*semantics.groups, SrdfGroup("x")))
+        arm = suction(semantics)
+        assert (arm.joints, arm.tip) == (("right_1", "right_2"), "right_wrist")
+    else:
+        assert suction(semantics).joints == (f"{group}_1", f"{group}_2")
+
+
+def test_an_end_effector_tells_the_arm_it_belongs_to() -> None:
+    """A named end effector selects its parent group, or its own group if only that one is an arm."""
+    ends = (EndEffector("a", "left_wrist", "right", "shoulder"), EndEffector("b", "left_wrist", "x", "left"))
+    groups = (SHOULDER, LEFT, RIGHT, SrdfGroup("x"))
+    semantics = RobotSemantics("r", groups=groups, end_effectors=ends)
+    assert suction(semantics, end_effector="b").joints == ("left_1", "left_2")
+    with pytest.raises(RobotError, match="the end effector 'a' is on 'left_wrist', which is not rigidly joined"):
+        suction(semantics, end_effector="a")
+
+
+@pytest.mark.parametrize(
+    ("groups", "options", "message"),
+    [
+        ((), {}, r"^srdf: there is no group, so the joints of the arm are not defined$"),
+        ((LEFT, RIGHT), {}, r"say which group is the arm; groups that may be arms: left, right$"),
+        ((SHOULDER, BOTH, LEFT, RIGHT), {}, r"groups that may be arms: left, right$"),
+        ((SHOULDER, SrdfGroup("x")), {}, r"the arm; none of its groups \(shoulder, x\) is an arm in this scene$"),
+        ((SrdfGroup("x"), LEFT), {"group": "x"}, "the group 'x' has no joint that moves$"),
+        (
+            (SrdfGroup("x", joints=("left_9", "bolt")), LEFT),
+            {"group": "x"},
+            "'x' has no movable joint in this scene, which has no 'left_9'; did you mean 'left_[12]'",
+        ),
+        (
+            (BOTH, LEFT, RIGHT),
+            {"group": "both"},
+            r"'both' is no arm: joint '\w+_1' is not on the way from the base to the tip; groups that may be arms: "
+            "left, right$",
+        ),
+        (
+            (SrdfGroup("spread", joints=("left_2", "right_1")), SHOULDER),
+            {"group": "spread"},
+            "joint 'right_1' is not on the way from the base to the tip; groups that may be arms: none$",
+        ),
+    ],
+)
+def test_groups_that_are_no_arm_are_refused(groups: tuple[SrdfGroup, ...], options: Any, message: str) -> None:
+    """A group without moving joints, with a branch, or an unclear choice is refused with the groups that would do."""
+    with pytest.raises(RobotError, match=message):
+        suction(RobotSemantics("r", groups=groups), **options)
+
+
+def test_a_chain_names_base_and_tip() -> None:
+    """The arm begins and ends where its chain does; of joints alone it begins at the first joint's parent."""
+    scene = two_arms()
+    chain = SrdfGroup("left", chains=(Chain("torso", "left_tcp"),))
+    arm = suction(RobotSemantics("r", groups=(chain,)), scene)
+    assert (arm.name, arm.base, arm.tip, arm.tool) == ("r:left", "torso", "left_tcp", "left_tcp")
+    assert (arm.gripper_joints, dict(arm.gripper_open), dict(arm.gripper_closed)) == ((), {}, {})
+    assert (arm.width_open, arm.width_closed) == (0.0, 0.0)
+    plain = suction(RobotSemantics("", groups=(LEFT,)), scene)
+    assert (plain.name, plain.base, plain.tip) == ("robot:left", "chest", "left_wrist")
+
+
+@pytest.mark.parametrize("word", ["TCP", "grasp", "tool"])
+def test_the_tool_is_found_by_its_name(word: str) -> None:
+    """The one frame at the tip with ``tcp``, ``grasp`` or ``tool`` in its name, in any case, is the tool."""
+    arm = suction(RobotSemantics("r", groups=(LEFT,)), two_arms(("cover", f"left_{word}_0")))
+    assert (arm.tip, arm.tool) == ("left_wrist", f"left_{word}_0")
+
+
+def test_without_one_tool_frame_the_cup_is_the_tip_and_a_hand_needs_a_choice() -> None:
+    """Two frames that may be the tool, or none, leave the tip of a suction cup; a hand of fingers is refused."""
+    semantics = RobotSemantics(
+        "r",
+        groups=(LEFT, SrdfGroup("hand", joints=("grip_a", "grip_b"))),
+        states=tuple(
+            GroupState(name, "hand", (("grip_a", (value,)), ("grip_b", (value,))))
+            for name, value in (("open", 0.04), ("closed", 0.0))
+        ),
+        end_effectors=(EndEffector("e", "left_wrist", "hand", "left"),),
+    )
+    box = [AttachedShape(Box((0.01, 0.01, 0.01)))]
+    for frames in (("cover",), ("left_tcp", "left_tool")):
+        scene = two_arms(frames)
+        for side, sign in (("a", 1), ("b", -1)):
+            slide = Prismatic((0, sign, 0), lower=0.0, upper=0.05, velocity=1.0, name=f"grip_{side}")
+            near = Pose((0, sign * 0.005, 0))
+            scene = scene.add_frame(f"finger_{side}", "left_wrist", pose=near, joint=slide, shapes=box)
+        assert suction(semantics, scene).tool == "left_wrist"
+        with pytest.raises(RobotError, match="say which frame is the tool of the arm 'left'") as caught:
+            manipulator_from_srdf(semantics, scene)
+        listed = str(caught.value).split("rigidly joined to its tip are: ")[1].split(", ")
+        assert set(listed) == {"left_wrist", *frames}
+
+
+def ready_state(name: str, first: float) -> GroupState:
+    """Return a state of the left arm."""
+    return GroupState(name, "left", (("left_1", (first,)), ("left_2", (0.25,))))
+
+
+@pytest.mark.parametrize("word", ["ready", "home", "default", "neutral", "rest", "start", "init"])
+def test_the_ready_configuration_is_a_state_of_a_known_name(word: str) -> None:
+    """The first state with such a name that fits is taken; ``ready`` comes before all others."""
+    states = (ready_state("folded", 0.1), ready_state(f"{word}_0", 0.2))
+    arm = suction(RobotSemantics("r", groups=(LEFT,), states=states))
+    assert dict(arm.ready) == {"left_1": 0.2, "left_2": 0.25}
+    states = (*states, ready_state("Ready!", 0.3))
+    arm = suction(RobotSemantics("r", groups=(LEFT,), states=states))
+    assert arm.ready["left_1"] == (0.2 if word == "ready" else 0.3)
+
+
+def test_a_state_that_does_not_fit_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    """A state outside the limits is logged; the middle is taken, 0 where a joint has no limits, within the limits."""
+    semantics = RobotSemantics("r", groups=(LEFT,), states=(ready_state("home", 3.5),))
+    assert dict(suction(semantics).ready) == {"left_1": 1.0, "left_2": 0.0}
+    assert "group 'left' is not made ready by it: the state 'home' puts joint 'left_1' at 3.5" in caplog.text
+    half = Revolute((0, 1, 0), lower=0.5, upper=math.inf, velocity=1.0, name="left_2")
+    assert suction(semantics, two_arms().set_joint("left_wrist", half)).ready["left_2"] == 0.5
+    half = Revolute((0, 1, 0), lower=-math.inf, upper=-0.5, velocity=1.0, name="left_2")
+    assert suction(semantics, two_arms().set_joint("left_wrist", half)).ready["left_2"] == -0.5
