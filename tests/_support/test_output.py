@@ -278,3 +278,25 @@ def test_many_writers_of_one_file(tmp_path: Path) -> None:
     assert not failed
     assert list(tmp_path.iterdir()) == [path]
     assert len(set(path.read_text(encoding="utf-8"))) == 1
+
+
+def test_no_file_stays_open(tmp_path: Path) -> None:
+    """Files, folders, what is removed and open files by their paths leave no descriptor open."""
+    path, before = tmp_path / "x.json", set(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        (tmp_path / ".x.json.0123456789abcdef").write_text("half", encoding="utf-8")
+        write_text(path, "text")
+    with path.open("wb") as file:
+        write_text(Path(f"/dev/fd/{file.fileno()}"), "through")
+        write_text(Path(f"/proc/{os.getpid()}/fd/{file.fileno()}"), " a descriptor")
+    assert path.read_bytes() == b"through a descriptor"
+    assert set(os.listdir("/proc/self/fd")) == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_without_permission_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file in a folder that may not be written is refused before the work; root may write everywhere."""
+    monkeypatch.setattr(output.os, "access", lambda path, mode: (path, mode) != (tmp_path, os.W_OK))
+    with pytest.raises(OutputError, match=r"x.json: cannot be written: permission denied"):
+        check_writable(tmp_path / "x.json")
+    check_writable(tmp_path / ".." / "x.json")
