@@ -97,7 +97,8 @@ def test_unknown_names() -> None:
     assert str(error) == "scene.robray:3: unknown frame 'tabel'; did you mean 'table'? (known: cup, table)"
     assert (error.kind, error.name, error.nearest) == ("frame", "tabel", "table")
     assert str(UnknownNameError.of("frame", "x", [])) == "unknown frame 'x'; there is no frame at all"
-    assert str(UnknownNameError.of("frame", "x", [f"frame{i}" for i in range(50)])) == "unknown frame 'x'"
+    many = str(UnknownNameError.of("frame", "x", [f"frame{i}" for i in range(50)]))
+    assert many == "unknown frame 'x' (known: frame0, frame1, frame2, frame3, frame4, frame5 and 44 more)"
 
 
 def test_places_in_files() -> None:

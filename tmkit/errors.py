@@ -168,7 +168,7 @@ class UnknownNameError(TmkitError, KeyError):
         Args:
             kind: what the name denotes, e.g. ``frame``.
             name: the unknown name.
-            candidates: the valid names; the nearest is suggested, and up to 12 are listed.
+            candidates: the valid names; the nearest is suggested, and up to 12 are listed, of more the 6 shortest.
             where: prefix of the message, such as a file and a line.
         """
         names = list(candidates)
@@ -178,6 +178,9 @@ class UnknownNameError(TmkitError, KeyError):
             message += f"; did you mean '{near}'?"
         if names and len(names) <= 12:
             message += f" (known: {', '.join(sorted(names))})"
+        elif names and near is None:
+            shortest = sorted(names, key=lambda known: (len(known), known))[:6]
+            message += f" (known: {', '.join(shortest)} and {len(names) - 6} more)"
         elif not names:
             message += f"; there is no {kind} at all"
         return cls(message, kind=kind, name=name, nearest=near)

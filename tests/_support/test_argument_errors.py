@@ -47,6 +47,11 @@ BOX = tk.Box([0.1, 0.1, 0.1])
         (lambda: tk.plan("panda_table", goal="(on a b)"), "load it first: tk.load_scene('panda_table')"),
         (lambda: tk.load_scene(SCENE), "'files' must be a str or a PathLike, not a SceneGraph"),
         (lambda: tk.plans.ObjectAt("a", tk.Pose(), relative_to=tk.Pose()), "'relative_to' must be a str, not a Pose"),
+        (lambda: tk.simulate("plan.json"), "not a str ('plan.json'); load a plan file with tk.load_plan"),
+        (lambda: tk.save_plan(None, "plan.json"), "save_plan(): 'plan' must be a Plan, not None; planning found none"),
+        (lambda: tk.validate_plan(tk.PlanningOptions()), "load a plan file with tk.load_plan"),
+        (lambda: tk.plans.ObjectAt("a", [0, 0, 0], relative_to="table"), "not a list ([0, 0, 0]); write tk.Pose(...)"),
+        (lambda: tk.plan(SCENE, goal=[["on", "a", "b"]]), "'goal' must be PDDL text, a formula, ObjectAt, ObjectIn, ArmAt, a scene"),
         (lambda: tk.load_manipulator(3), "'name' must be a str or a Path, not an int (3)"),
     ],
 )  # fmt: skip
@@ -134,8 +139,21 @@ def test_a_frame_that_is_no_object_says_which_class_it_lacks(goal: str | list[st
     scene = tk.load_scene("panda_table", "blocks2").set_classes("a", [])
     with pytest.raises(TaskError, match="frame 'a' is not an object of domain 'blocks': it lacks the class 'movable'"):
         tk.plan(scene, goal=goal)
-    with pytest.raises(TaskError, match="unknown object 'zebra'"):
+    with pytest.raises(TaskError, match=r"unknown object 'zebra' \(known: b, table__0__0, .* and \d+ more\)"):
         tk.plan(scene, goal="(on zebra b)")
+    with pytest.raises(TaskError, match=r"'table' is not an object .* one of its locations, such as 'table__0__0'"):
+        tk.plan(scene, goal="(ontable b table)")
+
+
+def test_a_configuration_is_an_array_and_a_robot_is_in_the_scene() -> None:
+    """Joint values by name are refused with the method that makes an array of them."""
+    scene = tk.load_scene("panda_table", "blocks1")
+    with pytest.raises(
+        tk.errors.SceneError, match=r"q must be an array of numbers, not \{.*scene.configuration\(values\)"
+    ):
+        tk.plan(scene, {"panda_joint1": 0.5}, goal="(holding a)")  # type: ignore[call-overload]
+    with pytest.raises(tk.errors.UnknownNameError, match="robot 'ur5' is not in the scene: unknown joint"):
+        tk.load_manipulator("ur5").ready_configuration(scene)
 
 
 def test_a_goal_at_a_pose_alone_is_named_alone() -> None:

@@ -109,7 +109,7 @@ def test_plan_writes_a_plan_that_checks(run: Run, tmp_path: Path) -> None:
     assumed, verdict = outcome.out.splitlines()
     assert assumed.startswith("  not checked: the validity rests on the plan's own scene of 17 frames")
     assert verdict.startswith("plan.json: 2 actions, ")
-    assert outcome.out.endswith(" configurations: the plan holds\n")
+    assert outcome.out.endswith(" configurations: the plan is valid\n")
 
 
 def test_a_plan_need_not_be_written(run: Run, tmp_path: Path) -> None:
@@ -334,6 +334,8 @@ def test_a_missing_scene_is_refused(run: Run, tmp_path: Path) -> None:
     (tmp_path / "kitchen.robray").write_text("frame x { }", encoding="utf-8")
     refused(run("scene", "dump", "kitchn.robray"), "there is no file 'kitchn.robray'; did you mean 'kitchen.robray'?")
     refused(run("scene", "dump", "panda_tabel"), "tmkit has no 'panda_tabel' in scenes; did you mean 'panda_table'?")
+    refused(run("scene", "dump", "panda"), "no 'panda' in scenes, only in scenes/robots (all: tmkit list scenes)")
+    refused(run("scene", "dump", "."), "is a folder; give a scene file in it")
     refused(run("plan", "blocks2", *GOAL), "blocks2.robray:6:", "parent 'table', which no file declares")
     refused(run("scene", "dump", "blocks1", "blocks1"), "blocks1.robray:5:7", "'a'", "already declared")
 
@@ -398,7 +400,7 @@ def test_a_wrong_domain_or_robot_is_refused(run: Run, tmp_path: Path) -> None:
     refused(run(*PLAN, *GOAL, "--domain", "own/"), "semantics.py:1: ZeroDivisionError")
     refused(run(*PLAN, *GOAL, "--robot", "pnda"), "tmkit has no 'pnda' in scenes/robots; did you mean 'panda'?")
     refused(run(*PLAN, *GOAL, "--robot", "arm.toml"), "arm.toml:2:8: is not TOML")
-    refused(run("plan", "blocks1", *GOAL), "'table', which no file declares")
+    refused(run("plan", "blocks1", *GOAL), "'table', which no file declares; load a file that declares 'table', too")
 
 
 # --- bad starts -------------------------------------------------------------------------------------------------------
@@ -415,6 +417,8 @@ def test_a_wrong_domain_or_robot_is_refused(run: Run, tmp_path: Path) -> None:
         ("panda_jiont1=0", ["--start: unknown joint 'panda_jiont1'; did you mean 'panda_joint1'"]),
         ("panda_joint1=0,", ["--start: '' is not of the form joint=number"]),
         ("none.json", ["there is no start file 'none.json'"]),
+        ("panda_joint1", ["--start: 'panda_joint1' is not of the form joint=number"]),
+        ("panda_joint1=90", ["joint values are in radians: 90 degrees are 1.571"]),
         ("folder", ["folder: cannot be read: Is a directory"]),
         ("list.json", ["list.json: must be an object of finite numbers by joint name"]),
         ("text.json", ["text.json: must be an object of finite numbers by joint name"]),
@@ -615,7 +619,7 @@ def test_the_demo_runs(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setattr(planning, "_simulate", without_film)
     outcome = run("demo", "--out", "demo")
     assert outcome.code == 0, outcome
-    assert "the plan holds" in outcome.out
+    assert "the plan is valid" in outcome.out
     assert "Simulated: SimulationReport(ok;" in outcome.out
     assert {path.name for path in (tmp_path / "demo").iterdir()} == {"plan.json", "report.json", "demo.png"}
 

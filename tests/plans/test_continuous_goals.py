@@ -228,24 +228,28 @@ def test_a_broken_goal_in_a_file_is_refused() -> None:
 @pytest.mark.parametrize(
     ("goal", "error", "message"),
     [
-        (ObjectAt("aa", Pose([0, 0, 0]), relative_to="table"), UnknownNameError, "unknown frame 'aa'"),
+        (
+            ObjectAt("aa", Pose([0, 0, 0]), relative_to="table"),
+            UnknownNameError,
+            "unknown frame 'aa'; did you mean 'a'",
+        ),
         (ObjectAt("a", Pose([0, 0, 0]), relative_to="tabel"), UnknownNameError, "did you mean 'table'"),
         (
             ObjectAt("table", Pose([0, 0, 0]), relative_to="a"),
             ConfigurationError,
-            "'table' is no movable object.*movable: a, b",
+            "'table' is not movable, so a goal cannot give its pose .movable: a, b",
         ),
         (ObjectAt("a", Pose([0, 0, 0]), relative_to="a"), TaskError, "no place relative to itself"),
         (
             ObjectAt("a", turned(0, 0, z=0.3), relative_to="table"),
             TaskError,
-            "'blocks' has no words for 'a' at .*above the top",
+            "'blocks' has no predicates that describe 'a' at .*above the top",
         ),
-        (ObjectAt("a", turned(0.9, 0), relative_to="table"), TaskError, "domain 'blocks' has no words for"),
+        (ObjectAt("a", turned(0.9, 0), relative_to="table"), TaskError, "'blocks' has no predicates that describe"),
         (
             ObjectAt("a", turned(0.1, 0, z=0.0), relative_to="b"),
             TaskError,
-            "has no words for.*50 mm below the top of 'b'",
+            "has no predicates that describe.*50 mm below the top of 'b'",
         ),
         (ObjectIn("a", "pod"), UnknownNameError, "unknown frame 'pod'"),
         (ObjectIn("a", "tool"), SceneError, "tool"),

@@ -167,6 +167,7 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
+        ("panda.urdf", "is a scene, where a robot description in TOML is expected; .*robot check"),
         ("pandas", "tmkit has no 'pandas' in scenes/robots; did you mean 'panda'"),
         ("./nowhere/arm.toml", "there is no file 'nowhere/arm.toml'"),
         (".", "cannot be read: Is a directory"),
@@ -175,6 +176,7 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
 def test_a_missing_file_is_named(name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not there is named, with the nearest that is."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "panda.urdf").touch()
     with pytest.raises((MissingFileError, RobotError), match=message):
         load_manipulator(Path(name) if name == "." else name)
 

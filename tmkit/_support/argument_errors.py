@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,13 +17,13 @@ from typing import Any
 
 from tmkit.errors import ArgumentError, nearest_name
 
-__all__ = ["argument_error", "check_argument"]
+__all__ = ["argument_error", "check_argument", "degrees_hint", "plan_hint"]
 
 _LONGEST_VALUE = 60  # characters of a received value that are shown
 
 
 def check_argument(
-    value: object, expected: type | tuple[type, ...], name: str, *, function: str, hint: str = ""
+    value: object, expected: type | tuple[type, ...], name: str, *, function: str, hint: str = "", words: str = ""
 ) -> None:
     """Raise an :class:`~tmkit.errors.ArgumentError` unless ``value`` is an instance of ``expected``.
 
@@ -32,11 +33,25 @@ def check_argument(
         name: the parameter.
         function: the function as users write it, e.g. ``tk.plan``.
         hint: what to do instead, added to the message.
+        words: what is expected, in place of the names of the types.
     """
     if isinstance(value, expected):
         return
     types = expected if isinstance(expected, tuple) else (expected,)
-    raise _mismatch(function, name, " or ".join(_with_article(t.__name__) for t in types), value, hint)
+    words = words or " or ".join(_with_article(t.__name__) for t in types)
+    raise _mismatch(function, name, words, value, hint)
+
+
+def plan_hint(value: object) -> str:
+    """Return what to give in place of something that is not a plan."""
+    if value is None:
+        return "planning found none; see result.explanation"
+    return "give its plan: result.plan" if hasattr(value, "plan") else "load a plan file with tk.load_plan"
+
+
+def degrees_hint(value: float) -> str:
+    """Return a hint that joint values are radians, for one that is more than a full turn."""
+    return f"; joint values are in radians: {value:g} degrees are {math.radians(value):.4g}" if abs(value) > 7.0 else ""
 
 
 def argument_error(function: Any, positional: Sequence[Any], keywords: Mapping[str, Any]) -> ArgumentError:

@@ -24,6 +24,9 @@ from tmkit.errors import MissingFileError, nearest_name
 __all__ = ["data_path", "data_roots", "is_bare", "is_built_in", "resolve_name"]
 
 
+_KINDS = {"scenes": (".robray", ".json"), "scenes/robots": (".toml",), "domains": ()}
+
+
 def data_roots() -> tuple[Path, ...]:
     """Return the folders that may hold ``domains/`` and ``scenes/``, in the order in which they are searched."""
     package = Path(__file__).resolve().parents[1]
@@ -114,11 +117,13 @@ def _ours(name: str, kind_folder: str, suffixes: Sequence[str]) -> Path:
     known = sorted(set(_known(kind_folder, endings)))
     near = nearest_name(name, known)
     message = f"tmkit has no '{name}' in {kind_folder}"
-    if near is not None:
+    if (other := next((kind for kind in _KINDS if name in _known(kind, _KINDS[kind] or ("",))), None)) is not None:
+        message += f", only in {other}"
+    elif near is not None:
         message += f"; did you mean '{near}'?"
     if known:
-        message += f" (known: {', '.join(known)})"
-    message += "; write a path with a separator or suffix for a file of your own"
+        message += f" (known: {', '.join(known)})" if len(known) <= 12 else f" (all: tmkit list {kind_folder})"
+    message += f"; for a file of your own give a path with a separator or suffix, as './{name}'"
     raise MissingFileError(message, path=name, nearest=near)
 
 

@@ -277,7 +277,7 @@ def read_xml(path: Path, *, root: str, note: Note = unheard, limits: ReadingLimi
         text = file.lines[line - 1] if line is not None and 0 < line <= len(file.lines) else None
         raise FileFormatError.at(
             path,
-            f"no well-formed XML: {_LINE.sub('', error.msg or '')}",
+            f"is not well-formed XML: {_LINE.sub('', error.msg or '')}",
             line=line or None,
             column=column or None,
             source_line=text,

@@ -166,7 +166,7 @@ def plan(
             refuse_beside_problem(file, option, value)
     elif (problem is None) is (goals is None and goal_scene is None):
         hint = "--goal, --goal-at ..., --goal-scene / --problem"
-        raise typer.BadParameter("give a goal, in one or several ways, or a problem", param_hint=hint)
+        raise typer.BadParameter("give a goal, in one or several ways, or a problem: '(on a b)'", param_hint=hint)
     wanted = with_options(tk.PlanningOptions(), options)
     for path in (output, picture):
         if path is not None:
@@ -378,4 +378,4 @@ def _simulate(plan: Plan, *, gui: bool, record: Path | None, picture: Path | Non
 
 
 def _verdict(report: ValidationReport) -> str:
-    return "the plan holds" if report.is_valid else report.summary
+    return "the plan is valid" if report.is_valid else report.summary

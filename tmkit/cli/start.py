@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tmkit._support.data import is_bare
 from tmkit.cli.json_files import read_json_file
 from tmkit.errors import ConfigurationError, FileFormatError, UnknownNameError
 
@@ -55,7 +56,8 @@ def _tmp_values(start: str, scene: SceneGraph) -> dict[str, float]:
 
 
 def _start_values(start: str) -> dict[str, float]:
-    return joint_values(start, option="--start") if "=" in start else _read_start_file(Path(start))
+    as_text = "=" in start or (is_bare(start) and not Path(start).exists())
+    return joint_values(start, option="--start") if as_text else _read_start_file(Path(start))
 
 
 def joint_values(text: str, *, option: str) -> dict[str, float]:

@@ -61,7 +61,8 @@ def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path
     again = _read_back(target.name, text, meshes)
     difference = _difference(scene, again, exact=suffix == ".robray")
     if difference is not None:
-        raise SceneError(f"{target}: {suffix.removeprefix('.')} cannot say this scene: {difference}")
+        other = ".json" if suffix == ".robray" else ".robray or .json"
+        raise SceneError(f"{target}: a {suffix} file cannot hold this scene: {difference}; write {other}")
     beside = {target.with_name(name): content for name, content in meshes.items()}
     write_files({**beside, target: text})
     return (target, *beside)

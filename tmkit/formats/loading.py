@@ -201,5 +201,7 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
     other = _OTHER_TOOLS.get(suffix)
     if other is not None:
         raise FileFormatError.at(path, f"{other} (accepted: {', '.join(SCENE_SUFFIXES)})")
+    if path.is_dir():
+        raise FileFormatError.at(path, "is a folder; give a scene file in it")
     hint, accepted = did_you_mean(path.suffix, SCENE_SUFFIXES), ", ".join(SCENE_SUFFIXES)
     raise FileFormatError.at(path, f"unknown scene format '{path.suffix}'{hint} (accepted: {accepted})")

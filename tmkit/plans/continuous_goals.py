@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.argument_errors import check_argument
+from tmkit._support.argument_errors import check_argument, degrees_hint
 from tmkit.errors import ConfigurationError, FileFormatError, TmkitError, UnknownNameError
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import SceneGraph
@@ -57,7 +57,7 @@ class ObjectAt:
     def __post_init__(self) -> None:
         for name in ("frame", "relative_to"):
             check_argument(getattr(self, name), str, name, function="ObjectAt")
-        check_argument(self.pose, Pose, "pose", function="ObjectAt")
+        check_argument(self.pose, Pose, "pose", function="ObjectAt", hint="write tk.Pose(...)")
         for name, value in (("metres", self.metres), ("radians", self.radians)):
             if value is not None and not (0.0 < value < math.inf):
                 raise ConfigurationError(f"{name} of a goal must be positive, not {value}")
@@ -191,6 +191,7 @@ class ArmAt:
             lower, upper = limits[joint]
             if not lower <= value <= upper:
                 what = f"joint '{joint}' is to be at {value:g}, outside its limits from {lower:g} to {upper:g}"
+                what += degrees_hint(value)
                 raise ConfigurationError(what, joint=joint, value=value, lower=lower, upper=upper)
 
     def to_dict(self) -> dict[str, Any]:
@@ -256,7 +257,7 @@ def goal_of_node(node: JsonNode) -> ContinuousGoal:
 def _require_movable(scene: SceneGraph, frame: str) -> None:
     movable = movable_frames(scene)
     if frame not in scene:
-        raise UnknownNameError.of("frame", frame, scene.frame_names)
+        raise UnknownNameError.of("frame", frame, movable)
     if frame not in movable:
         known = ", ".join(movable) or "none"
-        raise ConfigurationError(f"'{frame}' is no movable object, so no goal can say where it is (movable: {known})")
+        raise ConfigurationError(f"'{frame}' is not movable, so a goal cannot give its pose (movable: {known})")

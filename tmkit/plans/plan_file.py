@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from tmkit._support.argument_errors import check_argument
+from tmkit._support.argument_errors import check_argument, plan_hint
 from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit._support.output import write_text
 from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, PlanFileError, RobotError, TmkitError
@@ -67,7 +67,7 @@ def save_plan(plan: Plan, path: str | Path) -> None:
         PlanFileError: a step does what a ``.tmp`` file cannot express.
         FileFormatError: a name that a ``.tmp`` file cannot hold.
     """
-    check_argument(plan, Plan, "plan", function="save_plan")
+    check_argument(plan, Plan, "plan", function="save_plan", hint=plan_hint(plan))
     if Path(path).suffix == ".tmp":
         save_tmp_plan(plan, path)
         return

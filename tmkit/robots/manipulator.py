@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._support.source_location import did_you_mean
-from tmkit.errors import RobotError
+from tmkit.errors import RobotError, UnknownNameError
 from tmkit.graph import SceneGraph
 
 __all__ = ["Manipulator"]
@@ -276,7 +276,10 @@ class Manipulator:
             base: (n_joints,) values of the other joints; 0 by default.
         """
         values = {**self.ready, **self.gripper_open}
-        return scene.configuration(values, base=base)
+        try:
+            return scene.configuration(values, base=base)
+        except UnknownNameError as error:
+            raise UnknownNameError(f"robot '{self.name}' is not in the scene: {error}", **error.data) from None
 
 
 def _require(source: str, key: str, name: str, known: Iterable[str], kind: str) -> None:

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.argument_errors import check_argument
+from tmkit._support.argument_errors import check_argument, plan_hint
 from tmkit.errors import SimulationError
 from tmkit.motion.timing import time_path
 from tmkit.plans.execution import execute
@@ -106,9 +106,7 @@ def simulate(
         OutputError: film or picture cannot be written; found out before the simulation starts.
         MissingExtraError: an MP4 is wanted without the extra ``video``.
     """
-    hint = "planning found none; see result.explanation" if plan is None else ""
-    hint = "give its plan: simulate(result.plan)" if hasattr(plan, "plan") else hint
-    check_argument(plan, Plan, "plan", function="simulate", hint=hint)
+    check_argument(plan, Plan, "plan", function="simulate", hint=plan_hint(plan))
     if grasp not in _GRASPS:
         raise SimulationError(f"grasp must be 'contact' or 'constraint', not {grasp!r}")
     for name, value in (("position_tolerance", position_tolerance), ("rotation_tolerance", rotation_tolerance)):

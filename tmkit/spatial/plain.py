@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import reprlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,11 @@ def plain_numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
     Raises:
         SceneError: a quantity with a dimension, which numpy would strip of its unit.
     """
-    return np.asarray(_plain(values, what), dtype=float)
+    try:
+        return np.asarray(_plain(values, what), dtype=float)
+    except (TypeError, ValueError):
+        hint = "; scene.configuration(values) returns one" if isinstance(values, Mapping) else ""
+        raise SceneError(f"{what} must be an array of numbers, not {reprlib.repr(values)}{hint}") from None
 
 
 def _plain(values: Any, what: str) -> Any:

@@ -101,7 +101,7 @@ def _checked_goals(goal: object) -> tuple[Goal, ...]:
         raise TaskError.at("goal", "give a goal: PDDL, a pose or region, a scene, or the path of a PDDL problem file")
     for entry in goals:
         expected = "PDDL text, a formula, ObjectAt, ObjectIn, ArmAt, a scene or a path"
-        check_argument(entry, _GOALS, "goal", function="plan", hint=f"a goal is {expected}")
+        check_argument(entry, _GOALS, "goal", function="plan", words=expected)
     if len(goals) > 1 and (files := [entry for entry in goals if problem_file_of(entry) is not None]):
         raise TaskError.at("goal", f"the problem file '{files[0]}' states the whole goal; give it alone")
     return goals

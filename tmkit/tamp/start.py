@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tmkit._support.argument_errors import degrees_hint
 from tmkit.errors import CollisionError, ConfigurationError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.grasps.sampling import grip_faults
@@ -64,7 +65,7 @@ def check_start(scene: SceneGraph, q: ArrayLike | None, *manipulators: Manipulat
         faults = grip_faults(scene, start, arm, object=object) if object is not None else ()
         if faults:
             raise ConfigurationError(
-                f"'{object}' hangs off the hand, but {faults[0]}; start with finger joints that close the hand on it"
+                f"'{object}' is a child of the hand, but {faults[0]}; start with finger joints that close the hand on it"
             )
     start.flags.writeable = False
     return start
@@ -80,6 +81,7 @@ def _refuse_beyond_limits(scene: SceneGraph, q: Configuration, manipulators: Seq
             continue
         what = f"joint '{joint}' starts at {value:.6g}, outside its limits from {lower:.6g} to {upper:.6g}"
         if joint in moved:
+            what += degrees_hint(value)
             raise ConfigurationError(what, joint=joint, value=float(value), lower=float(lower), upper=float(upper))
         _log.warning("%s; it stays there, since %s move it", what, none)
 

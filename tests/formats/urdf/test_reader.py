@@ -347,7 +347,7 @@ def test_prefixes_without_a_namespace_are_overlooked(read: Loader) -> None:
     assert [remark.text for remark in remarks] == [
         f"the prefix '{name}' has no namespace; elements with it are ignored" for name in ("drake", "sensor")
     ]
-    with pytest.raises(FileFormatError, match="no well-formed XML: Opening and ending tag mismatch"):
+    with pytest.raises(FileFormatError, match="is not well-formed XML: Opening and ending tag mismatch"):
         read(link(), joint(kind="fixed"), "<drake:a></drake:b>")
     with pytest.raises(FileFormatError, match="expand it to URDF first"):
         read(link(), joint(kind="fixed"), '<xacro:property name="a" value="1"/>')
@@ -506,8 +506,8 @@ def test_a_missing_collision_mesh_is_a_mesh_error(name: str, read: Loader) -> No
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "main.urdf:1:1: no well-formed XML"),
-        ("<robot><link name='a'></robot>", "main.urdf:1:.*: no well-formed XML: Opening and ending tag mismatch"),
+        ("", "main.urdf:1:1: is not well-formed XML"),
+        ("<robot><link name='a'></robot>", "main.urdf:1:.*: is not well-formed XML: Opening and ending tag mismatch"),
         ("<robot/>", "main.urdf:1: the robot has no link"),
         ("<sdf/>", "main.urdf:1: expected <robot> as the outermost element, received <sdf>"),
         ("<!DOCTYPE robot><robot><link name='a'/></robot>", "declares a document type"),

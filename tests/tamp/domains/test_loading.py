@@ -278,7 +278,7 @@ def test_semantics_may_be_a_file_or_a_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("domain", "semantics", "error", "message"),
     [
-        ("words.pddl", None, MissingFileError, "no semantics.py beside it.*name a domain with the same words"),
+        ("words.pddl", None, MissingFileError, "no semantics.py beside it.*a domain with the same predicates"),
         ("words.pddl", "bloks", MissingFileError, "did you mean 'blocks'"),
         ("words.pddl", "words.txt", FileFormatError, "a domain's folder or a Python file"),
         ("words.txt", "blocks", FileFormatError, "a folder or a file that ends in .pddl"),

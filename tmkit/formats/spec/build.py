@@ -141,6 +141,7 @@ def _check_parents(frames: dict[str, FrameSpec]) -> None:
             if current.parent not in frames:
                 hint = did_you_mean(current.parent, [*frames, WORLD])
                 reason = f"the frame '{current.name}' has the parent '{current.parent}', which no file declares{hint}"
+                reason += "" if hint else f"; load a file that declares '{current.parent}', too"
                 raise (current.parent_place or current.place).error(reason)
             current = frames[current.parent]
         safe.update(path)

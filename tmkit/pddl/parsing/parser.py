@@ -214,7 +214,9 @@ class _Frame:
         header = whole.parts[1] if len(whole.parts) > 1 else whole.closing
         if not isinstance(header, Group) or header.head != self.kind:
             where = header.first if isinstance(header, Group) else header
-            raise self.source.error(where, f"expected ({self.kind} NAME) after 'define'")
+            is_other = isinstance(header, Group) and header.head in {"domain", "problem"}
+            other = f"; this file is a {header.head}: give the domain first, then the problem" if is_other else ""
+            raise self.source.error(where, f"expected ({self.kind} NAME) after 'define'{other}")
         return header, whole.parts[2:]
 
     def _sections(self, entries: Iterable[Token | Group], known: tuple[str, ...]) -> dict[str, list[Group]]:

@@ -267,8 +267,8 @@ def _semantics_beside(pddl_path: Path, domain: str | Path) -> Path:
     if pddl_path.name == _PDDL:
         _refuse_incomplete(domain, _SEMANTICS, pddl_path.parent)
     raise MissingFileError(
-        f"{pddl_path}: there is no {_SEMANTICS} beside it, which would say what its words mean in a scene; name a "
-        "domain with the same words, as 'blocks' (semantics=, --semantics)",
+        f"{pddl_path}: there is no {_SEMANTICS} beside it, which relates its predicates to a scene; name "
+        "a domain with the same predicates, as 'blocks' (semantics=, --semantics)",
         path=str(path), nearest=None,
     )  # fmt: skip
 

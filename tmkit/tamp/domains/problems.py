@@ -102,6 +102,8 @@ def parse_goal_of_scene(text: str, scene: SceneGraph, domain: PlanningDomain, *,
     except TaskError as error:
         for name in re.findall(r"[^\s()]+", text):
             if f"unknown object '{name.lower()}'" in str(error) and (reason := _no_object(name, scene, domain)):
+                if parts := [known for known in objects if known.startswith(f"{name.lower()}__")]:
+                    reason += f"; did you mean one of its locations, such as '{min(parts, key=len)}'?"
                 raise TaskError.at("goal", reason) from error
         raise
 

@@ -67,7 +67,7 @@ def facts_of_continuous_goal(
             return _said(domain, goal, scene, q, facts), support
     if not facts:
         reason = refusals[0] if refusals else "nothing there could carry it"
-        raise TaskError.at("goal", f"domain '{domain.name}' has no words for {goal}: {reason}")
+        raise TaskError.at("goal", f"domain '{domain.name}' has no predicates that describe {goal}: {reason}")
     return _said(domain, goal, scene, q, facts), None
 
 
@@ -77,7 +77,7 @@ def _said(
     try:
         stated = domain.semantics.continuous_goal_facts(goal, scene, q)
     except SceneError as error:
-        raise TaskError.at("goal", f"domain '{domain.name}' has no words for {goal}: {error}") from error
+        raise TaskError.at("goal", f"domain '{domain.name}' has no predicates that describe {goal}: {error}") from error
     return frozenset(facts if stated is None else stated)
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tmkit._support.argument_errors import check_argument
+from tmkit._support.argument_errors import check_argument, plan_hint
 from tmkit._support.results import Report
 from tmkit.errors import ConfigurationError, TmkitError
 from tmkit.graph import SceneGraph
@@ -112,7 +112,7 @@ def validate_plan(
         TaskError: the plan's goal is none in the domain's predicates, or the values of functions are none.
         SceneError: the plan's first scene cannot be told in the domain's predicates.
     """
-    check_argument(plan, Plan, "plan", function="validate_plan", hint="load a file with tk.load_plan")
+    check_argument(plan, Plan, "plan", function="validate_plan", hint=plan_hint(plan))
     check = _Check(plan, load_plan_domain(plan, domain, semantics), on_progress)
     check.problems.extend(scene_differences(plan, scene, robot))
     check.run()
