@@ -65,7 +65,7 @@ def check_start(scene: SceneGraph, q: ArrayLike | None, *manipulators: Manipulat
         faults = grip_faults(scene, start, arm, object=object) if object is not None else ()
         if faults:
             raise ConfigurationError(
-                f"'{object}' is a child of the hand, but {faults[0]}; start with finger joints that close the hand on it"
+                f"'{object}' is a child of the hand, but {faults[0]}; start with fingers that close on it"
             )
     start.flags.writeable = False
     return start

@@ -214,8 +214,9 @@ class _Frame:
         header = whole.parts[1] if len(whole.parts) > 1 else whole.closing
         if not isinstance(header, Group) or header.head != self.kind:
             where = header.first if isinstance(header, Group) else header
-            is_other = isinstance(header, Group) and header.head in {"domain", "problem"}
-            other = f"; this file is a {header.head}: give the domain first, then the problem" if is_other else ""
+            head = header.head if isinstance(header, Group) else ""
+            is_other = head in {"domain", "problem"}
+            other = f"; this file is a {head}: give the domain first, then the problem" if is_other else ""
             raise self.source.error(where, f"expected ({self.kind} NAME) after 'define'{other}")
         return header, whole.parts[2:]
 
