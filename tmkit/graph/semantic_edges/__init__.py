@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from tmkit.graph.semantic_edges.edges import Node, add_edge
     from tmkit.graph.semantic_edges.integration import finite_difference, integrate
     from tmkit.graph.semantic_edges.poses import add_pose, update_pose
-    from tmkit.graph.semantic_edges.queries import gaussian_twist, relate, transport
+    from tmkit.graph.semantic_edges.queries import relate
+    from tmkit.graph.semantic_edges.twist_queries import gaussian_twist, transport
     from tmkit.graph.semantic_edges.twists import add_twist, update_twist
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from tmkit._core import EdgeNoise, NoiseSource, SceneGraph
 from tmkit.errors import NumberOverflowError, SceneError, UnknownNameError
 from tmkit.graph.semantic_edges.names import body_of, frames_on
-from tmkit.graph.semantic_edges.queries import uncertain_twist
+from tmkit.graph.semantic_edges.twist_queries import uncertain_twist
 from tmkit.relations import SemanticError, TwistCoord, Violation
 from tmkit.relations.representation import elapsed, seconds
 from tmkit.spatial import Pose, adjoint, inverse_right_jacobian, right_jacobian

@@ -8,20 +8,22 @@ keeps its point, can be asked for, and the screw twist ``(h|C, D, [h])`` of De L
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
-from tmkit._core import SceneGraph
-from tmkit.errors import UnknownNameError
+from tmkit._core import SceneGraph, twist_path
+from tmkit.errors import DisconnectedError, UnknownNameError
 from tmkit.relations import LinearVelocityCoord, SemanticError, SemanticRelation, TwistCoord, Violation
 
 __all__ = [
     "body_of",
     "check_names",
     "coord_of",
+    "explain",
     "frames_on",
     "is_on_reference",
     "require_body",
     "require_conflict_answer",
+    "unjoined",
 ]
 
 
@@ -129,3 +131,39 @@ def check_names(scene: SceneGraph, coord: Any) -> None:
         raise UnknownNameError.of("frame", coord.coord, scene.frame_names)
     if broken:
         raise SemanticError.of(repr(coord), broken)
+
+
+def unjoined(scene: SceneGraph, coord: Any, error: DisconnectedError) -> SemanticError:
+    """Return the error of coordinates whose frames no poses join.
+
+    Args:
+        scene: the scene.
+        coord: coordinates of a relation.
+        error: what the core says.
+
+    Raises:
+        UnknownNameError, SemanticError: a name is wrong, which is the reason.
+    """
+    check_names(scene, coord)
+    violation = Violation("a path of poses leads there", str(error), repair="join the trees with add_pose")
+    return SemanticError.of(f"relate({coord!r})", [violation])
+
+
+def explain(scene: SceneGraph, coord: Any) -> NoReturn:
+    """Say why the core has no numbers: a name is wrong, or no path of twists leads there.
+
+    Args:
+        scene: the scene.
+        coord: coordinates of a relation.
+
+    Raises:
+        UnknownNameError, SemanticError: the reason.
+    """
+    check_names(scene, coord)
+    rule = f"a path of twists leads from body '{coord.ref_body}' to body '{coord.body}'"
+    why, repair = "there is none", "add what is missing with add_twist, also where nothing moves; or ask with qd"
+    there, back = (coord.body, coord.ref_body), (coord.ref_body, coord.body)
+    if any(twist_path(scene, body, relative_to_body=other) for body, other in (there, back)):
+        why = f"there is one, but poses do not join its frames to '{getattr(coord, 'point', coord.coord)}'"
+        repair = "add what is missing with add_pose"
+    raise SemanticError.of(f"relate({coord!r})", [Violation(rule, why, repair=repair)])

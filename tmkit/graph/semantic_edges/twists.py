@@ -21,7 +21,7 @@ from tmkit.graph.semantic_edges.names import (
     require_conflict_answer,
 )
 from tmkit.graph.semantic_edges.poses import OnConflict
-from tmkit.graph.semantic_edges.queries import brought, brought_covariance
+from tmkit.graph.semantic_edges.twist_queries import brought, brought_covariance
 from tmkit.relations import SemanticError, SemanticTwist, TwistCoord, Violation
 from tmkit.spatial import checked_covariance
 

@@ -1,0 +1,211 @@
+"""The twists that a scene answers: of twist edges with their errors, of moving joints, at another point, in other axes.
+
+A wrench is brought to another point like a twist, with force and moment in the places of angular and linear velocity.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tmkit._core import EdgeNoise, SceneGraph
+from tmkit.errors import DisconnectedError
+from tmkit.graph.semantic_edges.names import check_names, explain, frames_on, is_on_reference, unjoined
+from tmkit.relations import SemanticError, SemanticWrench, TwistCoord, Violation, WrenchCoord, WrenchVector
+from tmkit.spatial import GaussianTwist
+
+__all__ = ["brought", "brought_covariance", "gaussian_twist", "joint_twist", "transport", "uncertain_twist"]
+
+Vector = NDArray[np.float64]
+
+
+def gaussian_twist(scene: SceneGraph, coord: TwistCoord, *, q: ArrayLike | None = None) -> GaussianTwist:
+    """Return a twist that holds in a scene and how sure it is. O(t) for t twist edges, and a pose for each on the way.
+
+    The errors of the twist edges on the way are moved to the point and into the axes that are asked for, and added up:
+    those from different sources as squares, those from one source before they are squared. Where a twist edge stands
+    at another frame than the point, or in other axes, the poses between count as well, with their own errors; so the
+    covariance is all of what is not known of the six numbers, to first order.
+
+    Args:
+        scene: the scene.
+        coord: what is asked for, as for :func:`relate`; joints do not move.
+        q: (n_joints,) configuration; needed where a joint is on the way of a pose.
+
+    Returns:
+        The linear velocity of the point and the angular velocity, in the axes of the frame of expression; exact (a
+        covariance of zero) where no error is on the way.
+
+    Raises:
+        UnknownNameError: a frame or body that is not there.
+        SemanticError: a frame is not on the body named; no twists lead from one body to the other; or no coordinates
+            of a twist.
+        ConfigurationError: a joint is on the way and q is missing.
+    """
+    if not isinstance(coord, TwistCoord):
+        what = " ".join(repr(coord).split())[:80]
+        repair = "such as TwistCoord('g|C', 'D', '[g]')"
+        raise SemanticError.of(
+            "gaussian_twist", [Violation("it is asked by coordinates of a twist", what, repair=repair)]
+        )
+    vector, error = uncertain_twist(scene, coord, q=q)
+    return GaussianTwist(vector, None if error is None else error.covariance)
+
+
+def uncertain_twist(
+    scene: SceneGraph, coord: TwistCoord, *, q: ArrayLike | None = None
+) -> tuple[Vector, EdgeNoise | None]:
+    """Return a twist (6,) [linear, angular] and its noise, None if it is exact.
+
+    Args:
+        scene: the scene.
+        coord: coordinates of the twist.
+        q: (n_joints,) configuration; needed if the scene has joints.
+
+    Raises:
+        UnknownNameError, SemanticError, ConfigurationError: as :func:`gaussian_twist`.
+    """
+    typed_apart: Any = scene
+    try:
+        found = typed_apart._uncertain_twist(coord.point, coord.body, coord.ref_body, coord.coord, q)
+    except DisconnectedError as error:
+        raise unjoined(scene, coord, error) from error
+    vector, noise = (explain(scene, coord), None) if found is None else found
+    return vector, noise
+
+
+def joint_twist(scene: SceneGraph, coord: Any, point: str | None, q: ArrayLike | None, qd: ArrayLike) -> Vector:
+    """Return the velocity (6,) [linear, angular] that the joints give.
+
+    Args:
+        scene: the scene.
+        coord: coordinates of a velocity or twist.
+        point: the frame whose point moves; None: the angular velocity only counts.
+        q: (n_joints,) configuration; all zeros if omitted.
+        qd: (n_joints,) joint velocities.
+
+    Raises:
+        UnknownNameError, SemanticError: as :func:`gaussian_twist`.
+    """
+    check_names(scene, coord)
+    if coord.body == coord.ref_body:
+        return np.zeros(6)
+    at = scene.at(q if q is not None else scene.zero_configuration(), qd)
+    tree = scene.root(point if point is not None else coord.coord)
+    ends = []
+    for body in (coord.body, coord.ref_body):
+        frame = next((f for f in frames_on(scene, body) if scene.root(f) == tree), None)
+        if frame is None:
+            rule = f"poses join a frame of body '{body}' to '{point or coord.coord}'"
+            raise SemanticError.of(f"relate({coord!r})", [Violation(rule, "there is none")])
+        ends.append(frame)
+    moving = ends[0] if point is None or is_on_reference(scene, coord) else point
+    twist = at.twist(moving, relative_to=ends[1], axes=coord.coord)
+    if point is None or moving == point:
+        return twist
+    return np.concatenate([twist[:3] + np.cross(twist[3:], _way(scene, point, moving, coord.coord, q)), twist[3:]])
+
+
+def transport(
+    scene: SceneGraph, wrench: SemanticWrench, *, point: str, axes: str | None = None, q: ArrayLike | None = None
+) -> SemanticWrench:
+    """Return a wrench about another point of its body, in other axes.
+
+    Args:
+        scene: the scene, whose poses join the frames.
+        wrench: the wrench.
+        point: frame about whose origin the moment is wanted, on the body that the wrench acts on.
+        axes: frame of expression; that of the wrench by default.
+        q: (n_joints,) configuration, where a joint is on the way to the axes.
+
+    Raises:
+        UnknownNameError: a frame or body that is not there.
+        SemanticError: a frame is not on the body, or no poses lead there.
+    """
+    c = wrench.coord
+    to = c.coord if axes is None else axes
+    coord = WrenchCoord._of(point, c.body, c.ref_body, to)
+    check_names(scene, c)
+    check_names(scene, coord)
+    force, torque = wrench.numbers
+    try:
+        way = _way(scene, point, c.point, c.coord, q)
+        turned = scene.pose(c.coord, relative_to=to, q=q)
+    except DisconnectedError as error:
+        raise SemanticError.of(f"transport({c!r})", [Violation("a path of poses leads there", str(error))]) from error
+    moved = [turned.rotate(force), turned.rotate(torque - np.cross(way, force))]
+    return SemanticWrench(coord, WrenchVector(np.concatenate(moved)))
+
+
+def _way(scene: SceneGraph, point: str, ref_point: str, axes: str, q: ArrayLike | None) -> Vector:
+    """Return the vector (3,) from one frame's origin to another's, in the axes of a third."""
+    way = scene.pose(point, relative_to=ref_point, q=q).translation
+    return np.array(way if axes == ref_point else scene.pose(ref_point, relative_to=axes, q=q).rotate(way))
+
+
+def brought(
+    scene: SceneGraph,
+    numbers: tuple[Vector, ...],
+    *,
+    point: str,
+    axes: str,
+    to_point: str,
+    to_axes: str,
+    q: ArrayLike | None,
+) -> tuple[Vector, Vector]:
+    """Return the twist of a body at another point, expressed in other axes.
+
+    Args:
+        scene: the scene.
+        numbers: linear (3,) in m/s and angular velocity (3,) in rad/s.
+        point: frame whose origin ``numbers`` refer to.
+        axes: frame in which ``numbers`` are expressed.
+        to_point: frame whose origin the result refers to.
+        to_axes: frame in which the result is expressed.
+        q: (n_joints,) configuration; needed if the scene has joints.
+
+    Raises:
+        SemanticError: poses do not join the frames.
+    """
+    v, w = numbers
+    try:
+        if to_point != point:
+            v = v + np.cross(w, _way(scene, to_point, point, axes, q))
+        if to_axes != axes:
+            turned = scene.pose(axes, relative_to=to_axes, q=q)
+            v, w = turned.rotate(v), turned.rotate(w)
+    except DisconnectedError as error:
+        rule = f"poses join '{point}' and '{axes}' to '{to_point}' and '{to_axes}', so that a twist can be converted"
+        raise SemanticError.of("twist", [Violation(rule, str(error))]) from error
+    return v, w
+
+
+def brought_covariance(
+    scene: SceneGraph,
+    covariance: Vector,
+    *,
+    point: str,
+    axes: str,
+    to_point: str,
+    to_axes: str,
+    q: ArrayLike | None,
+) -> Vector:
+    """Return the covariance (6, 6) of the result of :func:`brought`; unchanged if point and axes are unchanged.
+
+    Args:
+        scene: the scene.
+        covariance: (6, 6) of [linear, angular].
+        point: frame whose origin ``covariance`` refers to.
+        axes: frame in which ``covariance`` is expressed.
+        to_point: frame whose origin the result refers to.
+        to_axes: frame in which the result is expressed.
+        q: (n_joints,) configuration; needed if the scene has joints.
+    """
+    twist = GaussianTwist(np.zeros(6), covariance)
+    if to_point != point:
+        twist = twist.moved_to(_way(scene, to_point, point, axes, q))
+    if to_axes != axes:
+        twist = twist.turned(scene.pose(axes, relative_to=to_axes, q=q))
+    return twist.covariance
