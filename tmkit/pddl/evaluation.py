@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tmkit._support.time_limits import check_time
+from tmkit.pddl.conjuncts import conjuncts_of, independent_groups, merged_quantifiers, negation
 from tmkit.pddl.formulas import (
     Add,
     And,
@@ -155,9 +156,9 @@ class Interpretation:
             case Imply(premise, conclusion):
                 return not self.holds(premise, bound) or self.holds(conclusion, bound)
             case Exists():
-                return any(True for _ in self.solutions(*_merged(formula), bound))
+                return any(True for _ in self.solutions(*merged_quantifiers(formula), bound))
             case Forall(parameters, body):
-                return not any(True for _ in self.solutions(*_merged(Exists(parameters, _negated(body))), bound))
+                return not self.holds(Exists(parameters, negation(body)), bound)
 
     def failures(self, formula: Formula, binding: Binding | None = None) -> tuple[Formula, ...]:
         """Return the ground conjuncts that make a formula fail; none if it holds.
@@ -249,7 +250,7 @@ class Interpretation:
     ) -> Iterator[dict[str, str]]:
         check_time()
         remaining: list[tuple[Formula, set[str]]] = []  # each with the wanted variables that it speaks of
-        waiting = list(_conjuncts(conjuncts))[::-1]
+        waiting = list(conjuncts_of(conjuncts))[::-1]
         while waiting:
             part = waiting.pop()
             open_names = wanted.keys() & free_variables(part)
@@ -257,10 +258,10 @@ class Interpretation:
                 if not self.holds(part, bound):
                     return
             elif isinstance(part, Or) and (fewer := self._open_choices(part, wanted, bound)) is not part:
-                waiting.extend(_conjuncts([fewer]))
+                waiting.extend(conjuncts_of([fewer]))
             else:
                 remaining.append((part, open_names))
-        groups = _groups(remaining, wanted)
+        groups = independent_groups(remaining, wanted)
         if len(groups) == 1:
             yield from self._solve_connected([part for part, _ in remaining], wanted, bound)
         elif all(self._is_solvable(parts, names, bound) for parts, names in groups):
@@ -323,7 +324,9 @@ class Interpretation:
             case Or(parts):
                 return 2 + sum(self._choices(choice, wanted, bound) for choice in parts)
             case Exists(parameters, body) if wanted.keys().isdisjoint(p.name for p in parameters):
-                return 2 + min((self._choices(inner, wanted, bound) for inner in _conjuncts([body])), default=_UNGUIDED)
+                return 2 + min(
+                    (self._choices(inner, wanted, bound) for inner in conjuncts_of([body])), default=_UNGUIDED
+                )
             case _:
                 return _UNGUIDED
 
@@ -394,65 +397,6 @@ class Interpretation:
 
 
 _UNGUIDED = float("inf")
-
-
-def _conjuncts(formulas: Iterable[Formula]) -> Iterator[Formula]:
-    """Yield the parts of which the conjunction of ``formulas`` consists."""
-    for formula in formulas:
-        match formula:
-            case And(parts):
-                yield from _conjuncts(parts)
-            case Not(Not(part)):
-                yield from _conjuncts([part])
-            case Not(Or(parts)):
-                yield from _conjuncts(Not(part) for part in parts)
-            case Not(Imply(premise, conclusion)):
-                yield from _conjuncts([premise, Not(conclusion)])
-            case Not(Forall(parameters, body)):
-                yield Exists(parameters, _negated(body))
-            case Not(And(parts)):
-                yield from _conjuncts([Or(tuple(map(_negated, parts)))])
-            case Imply(premise, conclusion):
-                yield from _conjuncts([Or((_negated(premise), conclusion))])
-            case Or((part,)):
-                yield from _conjuncts([part])
-            case _:
-                yield formula
-
-
-def _merged(formula: Exists) -> tuple[Formula, tuple[Parameter, ...]]:
-    """Return the body and variables of a formula with the quantifiers directly within it made one with it."""
-    parameters, body = formula.parameters, formula.body
-    while True:
-        inner = list(_conjuncts([body]))
-        if len(inner) != 1 or not isinstance(inner[0], Exists):
-            return body, parameters
-        names = {parameter.name for parameter in parameters}
-        if not names.isdisjoint(parameter.name for parameter in inner[0].parameters):
-            return body, parameters
-        parameters, body = parameters + inner[0].parameters, inner[0].body
-
-
-def _groups(
-    parts: Iterable[tuple[Formula, set[str]]], wanted: dict[str, tuple[str, ...]]
-) -> list[tuple[list[Formula], dict[str, tuple[str, ...]]]]:
-    """Return formulas in groups that have no wanted variable in common, each with its variables.
-
-    Variables of which nothing is said are a group each. What can be solved alone is not tried again for each solution
-    of something else: so a quantifier over many variables costs what its largest group does.
-    """
-    groups: list[tuple[list[Formula], set[str]]] = []
-    for part, names in parts:
-        met = [group for group in groups if not names.isdisjoint(group[1])]
-        groups = [group for group in groups if names.isdisjoint(group[1])]
-        groups.append(([*(p for group in met for p in group[0]), part], names.union(*(group[1] for group in met))))
-    said = {name for _, names in groups for name in names}
-    groups += [([], {name}) for name in wanted if name not in said]
-    return [(found, {name: wanted[name] for name in wanted if name in names}) for found, names in groups]
-
-
-def _negated(formula: Formula) -> Formula:
-    return formula.part if isinstance(formula, Not) else Not(formula)
 
 
 def _unify(

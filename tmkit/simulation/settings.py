@@ -64,3 +64,7 @@ class PhysicsSettings:
         for name in ("time_step", "solver_iterations", "density", "position_gain", "gripper_speed"):
             if not getattr(self, name) > 0:
                 raise SimulationError(f"{name} must be positive, not {getattr(self, name)}")
+
+    def joint_friction(self, joint_type: str) -> float:
+        """Return the friction of a joint that no motor holds, in newtons or newton metres, by the joint's type."""
+        return self.slide_friction if joint_type == "prismatic" else self.hinge_friction

@@ -95,7 +95,7 @@ class Simulation:
             bodies=self._bodies,
             robots=robots,
             gain=settings.position_gain,
-            passive={joint: _joint_friction(scene, joint, settings) for joint in passive},
+            passive={name: settings.joint_friction(scene.joint(scene.joint_frame(name)).type) for name in passive},
         )
         self._robots = robots
         self._motors.place(q)
@@ -261,10 +261,7 @@ class Simulation:
             if frame not in self._scene:
                 raise UnknownNameError.of("frame", frame, self._scene.frame_names)
             return self._start.pose(frame)
-        return self._link_pose(body, body.links[frame]) @ body.offsets[frame]
-
-    def _link_pose(self, body: Body, link: int) -> Pose:
-        return link_pose(self._bullet, self.client, body=body, link=link)
+        return link_pose(self._bullet, self.client, body=body, link=body.links[frame]) @ body.offsets[frame]
 
     def speed(self, name: str) -> float:
         """Return the speed of an object's base, m/s, plus a tenth of a metre times its angular speed."""
@@ -445,9 +442,3 @@ class Simulation:
         body, place = self._body(name), [float(value) for value in np.asarray(point, dtype=float)]
         self.client  # noqa: B018  raises when closed
         return self._contacts.distance(body, name, point=place, reach=reach)
-
-
-def _joint_friction(scene: SceneGraph, joint: str, settings: PhysicsSettings) -> float:
-    """Return the friction of a joint that no motor holds, newtons or newton metres."""
-    slides = scene.joint(scene.joint_frame(joint)).type == "prismatic"
-    return settings.slide_friction if slides else settings.hinge_friction
