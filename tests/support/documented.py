@@ -73,7 +73,8 @@ def _functions(body: list[ast.stmt], prefix: str, class_text: str) -> Iterator[t
 def _arguments(function: Function) -> list[str]:
     given = function.args
     every = [*given.posonlyargs, *given.args, *([given.vararg] if given.vararg else []), *given.kwonlyargs]
-    every += [given.kwarg] if given.kwarg else []
+    unpacked = given.kwarg is not None and "Unpack[" in ast.unparse(given.kwarg)  # arguments of the implementation
+    every += [given.kwarg] if given.kwarg and not unpacked else []
     return [a.arg for a in every if a.arg not in ("self", "cls") and not a.arg.startswith("_")]
 
 
