@@ -352,7 +352,7 @@ def left_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.floa
     To first order in d, ``exp(xi + d) = exp(left_jacobian(xi) @ d) @ exp(xi)``.
 
     Raises:
-        SceneError: numbers that are not six or not finite.
+        SceneError: not six numbers, or non-finite numbers.
     """
 
 def right_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
@@ -362,14 +362,14 @@ def right_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.flo
     To first order in d, ``exp(xi + d) = exp(xi) @ exp(right_jacobian(xi) @ d)``.
 
     Raises:
-        SceneError: numbers that are not six or not finite.
+        SceneError: not six numbers, or non-finite numbers.
     """
 
 def inverse_left_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
     """
     Return the inverse (6, 6) of the left Jacobian at xi = [rho, theta], read-only.
 
-    To first order in d, ``log(exp(d) @ exp(xi)) = xi + inverse_left_jacobian(xi) @ d``. The angle must be below 2 pi.
+    To first order in d, ``log(exp(d) @ exp(xi)) = xi + inverse_left_jacobian(xi) @ d``, at angles < 2 pi.
 
     Raises:
         SceneError: not six numbers, or non-finite numbers.
@@ -379,7 +379,7 @@ def inverse_right_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[n
     """
     Return the inverse (6, 6) of the right Jacobian at xi = [rho, theta], read-only.
 
-    To first order in d, ``log(exp(xi) @ exp(d)) = xi + inverse_right_jacobian(xi) @ d``. The angle must be below 2 pi.
+    To first order in d, ``log(exp(xi) @ exp(d)) = xi + inverse_right_jacobian(xi) @ d``, at angles < 2 pi.
 
     Raises:
         SceneError: not six numbers, or non-finite numbers.
@@ -761,8 +761,7 @@ def PointCloud(points: numpy.typing.ArrayLike, *, radius: float, source: str = '
 
     Args:
         points: (n, 3) metres.
-        radius: of the balls, metres; about the distance between neighbouring points, so that nothing slips between
-            them.
+        radius: of the balls, metres; about the distance between neighbouring points, which leaves no gaps.
         source: where it came from, a label; empty if omitted.
 
     Raises:
@@ -1130,7 +1129,7 @@ class FrameSpecification:
         joint: how the frame moves relative to its parent; fixed if omitted.
         body: the body it is on; one of the frame's own name if omitted.
         classes: what the frame is, e.g. ``movable``.
-        shapes: the shapes on it; a bare shape is put at its origin.
+        shapes: the shapes on it; a ``Shape`` alone is put at its origin.
         inertia: mass properties of the body, in the axes of this frame; None if given at another frame or unknown.
         attributes: JSON values by key.
         twist: name of a reference body, and (6,) the twist of the frame relative to it, at its origin and in its axes,
@@ -1227,7 +1226,7 @@ class SceneDifference:
     """
     What differs between two versions of a scene. Immutable.
 
-    Made by ``diff(a, b)``; ``a.apply(diff(a, b)) == b``. Frames are matched by id, so that one renamed is one change.
+    Made by ``diff(a, b)``; ``a.apply(diff(a, b)) == b``. Frames are matched by id: a renamed one is one change.
     """
 
     @property
@@ -1326,28 +1325,6 @@ class SceneGraph:
             ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
-    def noise(self, frame: str) -> EdgeNoise | None:
-        """
-        Return the error of a frame's pose relative to its parent by source, or None when exact. O(log n).
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    def edge_covariance(self, frame: str) -> numpy.typing.NDArray[numpy.float64]:
-        """
-        Return the covariance (6, 6) of a frame's pose relative to its parent; zeros when exact. O(log n).
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    @property
-    def noisy_frames(self) -> tuple[str, ...]:
-        """
-        Names of the frames whose pose relative to their parent is not exact, in insertion order.
-        """
-
     @property
     def frame_names(self) -> tuple[str, ...]:
         """
@@ -1361,22 +1338,27 @@ class SceneGraph:
         """
 
     @property
-    def joint_frames(self) -> tuple[str, ...]:
-        """The frame that each entry of the configuration moves. O(joints log n)."""
-
-    @property
     def body_names(self) -> tuple[str, ...]:
-        """Names of all bodies, in the order of their first frames. O(n)."""
-
-    @property
-    def root_names(self) -> tuple[str, ...]:
         """
-        Names of the frames without a parent, in insertion order. Costs as ``children``.
+        Names of all bodies, in the order of their first frames; then those without, by name. O(n).
         """
 
     @property
-    def allowed_pairs(self) -> tuple[tuple[str, str, str], ...]:
-        """Pairs of frames that may touch, with the reason: (a, b, reason)."""
+    def bodies_without_frames(self) -> tuple[str, ...]:
+        """Names of the bodies without a frame, in their order."""
+
+    @property
+    def twist_frames(self) -> tuple[str, ...]:
+        """Names of the frames that have a twist edge, in insertion order."""
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """Names of all groups, sorted."""
+
+    def zero_configuration(self) -> numpy.typing.NDArray[numpy.float64]:
+        """
+        Return the configuration (n_joints,) of zeros, whether or not it is within the limits.
+        """
 
     def __len__(self) -> int: ...
 
@@ -1396,16 +1378,6 @@ class SceneGraph:
 
         O(log n + children), and O(log n) for each frame that changed since the version of the previous such query: versions
         made from one another share an index. The first query of all of them builds it in O(n log n).
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    def subtree(self, frame: str) -> tuple[str, ...]:
-        """
-        Return a frame and all its descendants, parents before children, level by level.
-
-        Costs as ``children``, and O(log n) for each of them.
 
         Raises:
             UnknownNameError: no such frame.
@@ -1435,6 +1407,107 @@ class SceneGraph:
             UnknownNameError: no such frame.
         """
 
+    def is_allowed(self, a: str, b: str) -> bool:
+        """
+        Return whether two frames may touch. O(log n).
+
+        Args:
+            a: a frame.
+            b: another frame; the order does not matter.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def local_pose(self, frame: str) -> Pose:
+        """
+        Return parent_from_frame at joint value 0; the identity for a root. O(log n).
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def stamped_poses(self, frame: str) -> StampedPoses | None:
+        """
+        Return the stamped poses of a frame's edge, or None when none are kept. O(log n + capacity).
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def twist_edge(self, frame: str) -> tuple[str, numpy.typing.NDArray[numpy.float64]] | None:
+        """
+        Return the twist edge of a frame, or None. O(log n).
+
+        Returns:
+            Name of the reference body, and (6,) the twist at the frame's origin in its axes.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def noise(self, frame: str) -> EdgeNoise | None:
+        """
+        Return the error of a frame's pose relative to its parent by source, or None when exact. O(log n).
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def edge_covariance(self, frame: str) -> numpy.typing.NDArray[numpy.float64]:
+        """
+        Return the covariance (6, 6) of a frame's pose relative to its parent; zeros when exact. O(log n).
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def specification(self, frame: str) -> FrameSpecification:
+        """
+        Return the full specification of a frame; ``SceneGraph.from_frames`` makes a scene of these.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def group(self, name: str) -> Group:
+        """
+        Return the direct content of a group.
+
+        Raises:
+            UnknownNameError: no such group.
+        """
+
+    @property
+    def joint_frames(self) -> tuple[str, ...]:
+        """The frame that each entry of the configuration moves. O(joints log n)."""
+
+    @property
+    def root_names(self) -> tuple[str, ...]:
+        """
+        Names of the frames without a parent, in insertion order. Costs as ``children``.
+        """
+
+    @property
+    def allowed_pairs(self) -> tuple[tuple[str, str, str], ...]:
+        """Pairs of frames that may touch, with the reason: (a, b, reason)."""
+
+    @property
+    def noisy_frames(self) -> tuple[str, ...]:
+        """
+        Names of the frames whose pose relative to their parent is not exact, in insertion order.
+        """
+
+    def subtree(self, frame: str) -> tuple[str, ...]:
+        """
+        Return a frame and all its descendants, parents before children, level by level.
+
+        Costs as ``children``, and O(log n) for each of them.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
     def joint(self, frame: str) -> Joint:
         """
         Return how a frame moves relative to its parent. O(log n).
@@ -1451,12 +1524,13 @@ class SceneGraph:
             UnknownNameError: no such joint.
         """
 
-    def local_pose(self, frame: str) -> Pose:
+    def inertia(self, frame: str) -> Inertia | None:
         """
-        Return parent_from_frame at joint value 0; the identity for a root. O(log n).
+        Return the mass properties of a frame's body in the axes of that frame, or None.
 
         Raises:
             UnknownNameError: no such frame.
+            DisconnectedError: the inertia was given in another tree.
         """
 
     def shapes(self, frame: str) -> tuple[AttachedShape, ...]:
@@ -1480,46 +1554,6 @@ class SceneGraph:
         Return the frames of a class in insertion order. Costs as ``children``.
         """
 
-    def twist_edge(self, frame: str) -> tuple[str, numpy.typing.NDArray[numpy.float64]] | None:
-        """
-        Return the twist edge of a frame, or None. O(log n).
-
-        Returns:
-            Name of the reference body, and (6,) the twist at the frame's origin in its axes.
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    @property
-    def twist_frames(self) -> tuple[str, ...]:
-        """Names of the frames that have a twist edge, in insertion order."""
-
-    @property
-    def bodies_without_frames(self) -> tuple[str, ...]:
-        """Names of the bodies without a frame, in their order."""
-
-    def inertia(self, frame: str) -> Inertia | None:
-        """
-        Return the mass properties of a frame's body in the axes of that frame, or None.
-
-        Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the inertia was given in another tree.
-        """
-
-    def is_allowed(self, a: str, b: str) -> bool:
-        """
-        Return whether two frames may touch. O(log n).
-
-        Args:
-            a: a frame.
-            b: another frame; the order does not matter.
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
     def attributes(self, frame: str) -> PMap[str, Any]:
         """
         Return the attributes of a frame, an immutable map (``pyrsistent.PMap``).
@@ -1529,22 +1563,10 @@ class SceneGraph:
         Args:
             frame: the frame.
 
-        Cost: O(log n + length of the attributes as JSON), some microseconds; more on first use of these attributes.
+        Cost: O(log n + length of the attributes as JSON), some microseconds; more on their first use.
 
         Raises:
             UnknownNameError: no such frame.
-        """
-
-    @property
-    def group_names(self) -> tuple[str, ...]:
-        """Names of all groups, sorted."""
-
-    def group(self, name: str) -> Group:
-        """
-        Return the direct content of a group.
-
-        Raises:
-            UnknownNameError: no such group.
         """
 
     def frames_of_group(self, name: str) -> tuple[str, ...]:
@@ -1671,8 +1693,8 @@ class SceneGraph:
         SHA-256 of the content, as hexadecimal text: equal if and only if scenes are equal. O(n).
 
         The same in every process. Content is what ``==`` compares: insertion order, names, parents, bodies, joints, poses,
-        classes, attributes, shapes, inertia, allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers,
-        so that q and -q, one rotation, make two scenes.
+        classes, attributes, shapes, inertia, allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers:
+        q and -q, one rotation, make two scenes.
         """
 
     @overload
@@ -1714,14 +1736,6 @@ class SceneGraph:
             ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
-    def stamped_poses(self, frame: str) -> StampedPoses | None:
-        """
-        Return the stamped poses of a frame's edge, or None when none are kept. O(log n + capacity).
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
     def twist_from_stamps(self, frame: str, *, relative_to: str | None = None, first: float, second: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> numpy.typing.NDArray[numpy.float64]:
         """
         Return (6,) the constant twist of a frame relative to another between two stamps.
@@ -1758,11 +1772,6 @@ class SceneGraph:
             ConfigurationError: q is missing though there are joints, or q or qd has the wrong length or non-finite numbers.
         """
 
-    def zero_configuration(self) -> numpy.typing.NDArray[numpy.float64]:
-        """
-        Return the configuration (n_joints,) of zeros, whether or not it is within the limits.
-        """
-
     def configuration(self, values: Mapping[str, float], *, base: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
         """
         Return a configuration (n_joints,) from joint values by name.
@@ -1789,14 +1798,6 @@ class SceneGraph:
     @property
     def effort_limits(self) -> numpy.typing.NDArray[numpy.float64]:
         """(n_joints,) largest torques or forces, N m or N."""
-
-    def specification(self, frame: str) -> FrameSpecification:
-        """
-        Return the full specification of a frame; ``SceneGraph.from_frames`` makes a scene of these.
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
 
     @staticmethod
     def from_frames(frames: Sequence[FrameSpecification], *, allowed: Sequence[tuple[str, str, str]] = (), bodies_without_frames: Sequence[str] = ()) -> SceneGraph:
@@ -2020,7 +2021,7 @@ class SceneGraph:
             body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
                 default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
             classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
-            shapes: the shapes on the frame; a bare shape is put at its origin. None if omitted.
+            shapes: the shapes on the frame; a ``Shape`` alone is put at its origin. None if omitted.
             covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact if
                 omitted. See ``set_covariance``.
 
@@ -2049,7 +2050,7 @@ class SceneGraph:
             covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of
                 its own. With ``pose`` it is the whole error of the new edge, which is exact without it. Otherwise it is
                 added (slip of a grasp, placement): the new edge keeps the errors of all edges between frame and parent,
-                source by source, so that to first order every relative pose in the scene keeps its distribution.
+                source by source; to first order every relative pose in the scene keeps its distribution.
 
         Raises:
             UnknownNameError: no such frame.
@@ -2077,7 +2078,7 @@ class SceneGraph:
 
         Args:
             frame: the frame.
-            shapes: the shapes on it, in place of those it has; a bare shape is put at the frame's origin.
+            shapes: the shapes on it, in place of those it has; a ``Shape`` alone is put at the frame's origin.
 
         Raises:
             UnknownNameError: no such frame.
@@ -2089,7 +2090,7 @@ class SceneGraph:
 
         Args:
             frame: the frame.
-            shape: the shape; a bare shape is put at the frame's origin.
+            shape: the shape; a ``Shape`` alone is put at the frame's origin.
 
         Raises:
             UnknownNameError: no such frame.
@@ -2556,7 +2557,7 @@ class SceneEdit:
             body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
                 default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
             classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
-            shapes: the shapes on the frame; a bare shape is put at its origin. None if omitted.
+            shapes: the shapes on the frame; a ``Shape`` alone is put at its origin. None if omitted.
             covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact if
                 omitted. See ``set_covariance``.
 
@@ -2585,7 +2586,7 @@ class SceneEdit:
             covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of
                 its own. With ``pose`` it is the whole error of the new edge, which is exact without it. Otherwise it is
                 added (slip of a grasp, placement): the new edge keeps the errors of all edges between frame and parent,
-                source by source, so that to first order every relative pose in the scene keeps its distribution.
+                source by source; to first order every relative pose in the scene keeps its distribution.
 
         Raises:
             UnknownNameError: no such frame.
@@ -2613,7 +2614,7 @@ class SceneEdit:
 
         Args:
             frame: the frame.
-            shapes: the shapes on it, in place of those it has; a bare shape is put at the frame's origin.
+            shapes: the shapes on it, in place of those it has; a ``Shape`` alone is put at the frame's origin.
 
         Raises:
             UnknownNameError: no such frame.
@@ -2625,7 +2626,7 @@ class SceneEdit:
 
         Args:
             frame: the frame.
-            shape: the shape; a bare shape is put at the frame's origin.
+            shape: the shape; a ``Shape`` alone is put at the frame's origin.
 
         Raises:
             UnknownNameError: no such frame.
@@ -3027,8 +3028,8 @@ class SceneArrays:
         stamps: room for so many stamped poses of all edges; twice those of the scene and at least 256 if omitted.
         groups: room for so many groups; those of the scene and 16 if omitted.
         group_members: room for so many members of all groups; those of the scene and two for each frame if omitted.
-        noise: room for so many dimensions of noise sources on each edge; all those of the scene if omitted, so that
-            every edge may come to hold the errors of all.
+        noise: room for so many dimensions of noise sources on each edge; by default all those of the scene: every
+            edge can then hold the errors of all.
 
     Raises:
         CapacityError: the scene alone needs more, and of an edit: it does not fit; nothing was changed. ``kind`` names
@@ -3245,7 +3246,7 @@ class SceneArrays:
 
         Args:
             frame: the frame.
-            shapes: the shapes on it, in place of those it has; a bare shape is put at the frame's origin.
+            shapes: the shapes on it, in place of those it has; a ``Shape`` alone is put at the frame's origin.
 
         Raises:
             UnknownNameError: no such frame.
@@ -3258,7 +3259,7 @@ class SceneArrays:
 
         Args:
             frame: the frame.
-            shape: the shape; a bare shape is put at the frame's origin.
+            shape: the shape; a ``Shape`` alone is put at the frame's origin.
 
         Raises:
             UnknownNameError: no such frame.
@@ -3440,7 +3441,7 @@ class SceneArrays:
             joint: how the frame moves relative to the parent; fixed if omitted.
             body: an existing body that the frame is on; by default a new one of the frame's own name.
             classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
-            shapes: the shapes on the frame; a bare shape is put at its origin. None if omitted.
+            shapes: the shapes on the frame; a ``Shape`` alone is put at its origin. None if omitted.
 
         Raises:
             UnknownNameError, DuplicateNameError, SceneError: as ``SceneGraph.add_frame``.
@@ -3462,26 +3463,6 @@ class SceneArrays:
             UnknownNameError, CycleError, ConfigurationError, SceneError: as ``SceneGraph.reparent``.
         """
 
-    def specification(self, frame: str) -> FrameSpecification:
-        """
-        Return the specification of a frame, as ``SceneGraph.specification``. For the writer.
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    def group(self, name: str) -> Group:
-        """
-        Return the direct content of a group. For the writer.
-
-        Raises:
-            UnknownNameError: no such group.
-        """
-
-    @property
-    def group_names(self) -> tuple[str, ...]:
-        """Names of all groups, sorted. For the writer."""
-
     def forward(self, q: numpy.typing.ArrayLike) -> None:
         """
         Go to a configuration (n_joints,): computes the poses of all frames in place. O(n).
@@ -3497,9 +3478,130 @@ class SceneArrays:
         The identity when nothing was edited; otherwise what the same edits would have made of the first scene.
         """
 
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """
+        Names of all frames in insertion order; reparenting does not change it. O(n).
+        """
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """
+        Names of the joints that have an entry in the configuration, in its order. O(joints).
+        """
+
+    @property
+    def body_names(self) -> tuple[str, ...]:
+        """
+        Names of all bodies, in the order of their first frames; then those without, by name. O(n).
+        """
+
+    @property
+    def bodies_without_frames(self) -> tuple[str, ...]:
+        """Names of the bodies without a frame, in their order."""
+
+    @property
+    def twist_frames(self) -> tuple[str, ...]:
+        """Names of the frames that have a twist edge, in insertion order."""
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """Names of all groups, sorted. For the writer."""
+
+    def zero_configuration(self) -> numpy.typing.NDArray[numpy.float64]:
+        """
+        Return the configuration (n_joints,) of zeros, whether or not it is within the limits.
+        """
+
+    def __len__(self) -> int: ...
+
+    def __contains__(self, arg: object, /) -> bool: ...
+
+    def parent(self, frame: str) -> str | None:
+        """
+        Return the name of a frame's parent, None for a root. O(1).
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def children(self, frame: str) -> tuple[str, ...]:
+        """
+        Return the names of a frame's children in insertion order.
+
+        O(k log k) for k
+        children.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def ancestors(self, frame: str) -> tuple[str, ...]:
+        """
+        Return the ancestors of a frame, nearest first. O(depth).
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def root(self, frame: str) -> str:
+        """
+        Return the root of the tree of a frame. O(depth).
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def body(self, frame: str) -> str:
+        """
+        Return the name of the body that a frame is on. O(1).
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def is_allowed(self, a: str, b: str) -> bool:
+        """
+        Return whether two frames may touch. O(1).
+
+        Args:
+            a: a frame.
+            b: another frame; the order does not matter.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def local_pose(self, frame: str) -> Pose:
+        """
+        Return parent_from_frame at joint value 0; the identity for a root. O(1).
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def stamped_poses(self, frame: str) -> StampedPoses | None:
+        """
+        Return the stamped poses of a frame's edge, or None when none are kept. O(poses).
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    def twist_edge(self, frame: str) -> tuple[str, numpy.typing.NDArray[numpy.float64]] | None:
+        """
+        Return the twist edge of a frame, or None. O(1).
+
+        Returns:
+            Name of the reference body, and (6,) the twist at the frame's origin in its axes.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
     def noise(self, frame: str) -> EdgeNoise | None:
         """
-        Return the error of a frame's pose relative to its parent, or None when exact. For the writer.
+        Return the error of a frame's pose relative to its parent by source, or None when exact. For the writer.
 
         Raises:
             UnknownNameError: no such frame.
@@ -3507,32 +3609,26 @@ class SceneArrays:
 
     def edge_covariance(self, frame: str) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Return the covariance (6, 6) of a frame's pose relative to its parent. For the writer.
-
-        Zeros when exact.
+        Return the covariance (6, 6) of a frame's pose relative to its parent; zeros when exact. For the writer.
 
         Raises:
             UnknownNameError: no such frame.
         """
 
-    def gaussian_pose(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> GaussianPose:
+    def specification(self, frame: str) -> FrameSpecification:
         """
-        Return the pose of one frame relative to another with its covariance. O(depth).
-
-        The same bits as ``SceneGraph.gaussian_pose``. For the writer: it works in the arrays' own scratch.
-
-        Args:
-            frame: the frame of which the pose is returned.
-            relative_to: the frame it is relative to; the root of its tree if omitted.
-            q: (n_joints,) configuration, radians or metres; the present one if omitted.
-
-        Returns:
-            relative_to_from_frame.
+        Return the full specification of a frame; ``SceneGraph.from_frames`` makes a scene of these. For the writer.
 
         Raises:
             UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-            ConcurrentWriteError: another thread is writing.
+        """
+
+    def group(self, name: str) -> Group:
+        """
+        Return the direct content of a group. For the writer.
+
+        Raises:
+            UnknownNameError: no such group.
         """
 
     @property
@@ -3598,27 +3694,31 @@ class SceneArrays:
             ConfigurationError: q has the wrong length or non-finite numbers.
         """
 
+    def gaussian_pose(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> GaussianPose:
+        """
+        Return the pose of one frame relative to another with its covariance. O(depth).
+
+        The same bits as ``SceneGraph.gaussian_pose``. For the writer: it works in the arrays' own scratch.
+
+        Args:
+            frame: the frame of which the pose is returned.
+            relative_to: the frame it is relative to; the root of its tree if omitted.
+            q: (n_joints,) configuration, radians or metres; the present one if omitted.
+
+        Returns:
+            relative_to_from_frame.
+
+        Raises:
+            UnknownNameError: no such frame.
+            DisconnectedError: the frames are in different trees.
+            ConcurrentWriteError: another thread is writing.
+        """
+
     def jacobian(self, frame: str) -> numpy.typing.NDArray[numpy.float64]:
         """
         Return the Jacobian (6, n_joints) of a frame's origin. O(depth + n_joints).
 
         At the present configuration, as ``Kinematics.jacobian``.
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    def local_pose(self, frame: str) -> Pose:
-        """
-        Return parent_from_frame at joint value 0; the identity for a root. O(1).
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    def stamped_poses(self, frame: str) -> StampedPoses | None:
-        """
-        Return the stamped poses of a frame's edge, or None when none are kept.
 
         Raises:
             UnknownNameError: no such frame.
@@ -3640,96 +3740,6 @@ class SceneArrays:
             StampError, UnknownNameError, DisconnectedError, ConfigurationError: as ``SceneGraph.twist_from_stamps``.
         """
 
-    def body(self, frame: str) -> str:
-        """
-        Return the name of the body that a frame is on. O(1).
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    @property
-    def body_names(self) -> tuple[str, ...]:
-        """
-        Names of all bodies, in the order of their first frames; then those without, by name. O(n).
-        """
-
-    @property
-    def bodies_without_frames(self) -> tuple[str, ...]:
-        """Names of the bodies without a frame, in their order."""
-
-    def twist_edge(self, frame: str) -> tuple[str, numpy.typing.NDArray[numpy.float64]] | None:
-        """
-        Return the twist edge of a frame, or None. O(1).
-
-        Returns:
-            Name of the reference body, and (6,) the twist at the frame's origin in its axes.
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    @property
-    def twist_frames(self) -> tuple[str, ...]:
-        """Names of the frames that have a twist edge, in insertion order."""
-
-    def root(self, frame: str) -> str:
-        """
-        Return the root of the tree of a frame. O(depth).
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    def ancestors(self, frame: str) -> tuple[str, ...]:
-        """
-        Return the ancestors of a frame, nearest first. O(depth).
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    def parent(self, frame: str) -> str | None:
-        """
-        Return the name of a frame's parent, None for a root. O(1).
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    def children(self, frame: str) -> tuple[str, ...]:
-        """
-        Return the names of a frame's children in insertion order. O(k log k) for k children.
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    @property
-    def frame_names(self) -> tuple[str, ...]:
-        """Names of all frames in insertion order. O(n)."""
-
-    @property
-    def joint_names(self) -> tuple[str, ...]:
-        """
-        Names of the joints that have an entry in the configuration, in its order. O(n).
-        """
-
-    def is_allowed(self, a: str, b: str) -> bool:
-        """
-        Return whether two frames may touch. O(1).
-
-        Args:
-            a: a frame.
-            b: another frame; the order does not matter.
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    def zero_configuration(self) -> numpy.typing.NDArray[numpy.float64]:
-        """Return the configuration (n_joints,) of zeros."""
-
     @property
     def capacities(self) -> dict[str, int]:
         """
@@ -3738,10 +3748,6 @@ class SceneArrays:
         By name: ``frames``, ``bodies``, ``shapes``, ``allowed_pairs``, ``name_bytes``, ``twists``, ``stamps``, ``groups``
         and ``group_members``.
         """
-
-    def __len__(self) -> int: ...
-
-    def __contains__(self, arg: object, /) -> bool: ...
 
     def __repr__(self) -> str: ...
 
@@ -3755,7 +3761,7 @@ def joint_gaussian(scene: SceneGraph, pairs: Sequence[tuple[str, str]], *, q: nu
         q: (n_joints,) configuration, radians or metres; optional when no joint is on a path.
 
     Returns:
-        The m means, and (6 m, 6 m) the covariance of their stacked errors, each in the axes of its frame; read-only.
+        The m means, and (6 m, 6 m) the covariance of their stacked errors, each in its frame's axes; read-only.
 
     Raises:
         UnknownNameError: no such frame.
@@ -3832,7 +3838,7 @@ def innovation(scene: SceneGraph, measurement: Measurement, *, q: numpy.typing.A
     Args:
         scene: the scene.
         measurement: the measured pose, position, bearing or range.
-        q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
+        q: (n_joints,) configuration measured at, radians or metres; optional when no joint is on the path.
 
     Raises:
         UnknownNameError: no such frame.
@@ -4024,7 +4030,7 @@ class CollisionWorld:
         scene: the version of the scene.
         movable: names of frames whose edge may be changed later. Such an edge joins nothing rigidly: a block that lies
             on a table as its child is checked against the table. Free joints never join.
-        margin: metres; negative lets all pairs overlap by so much.
+        margin: metres, at least -1; negative lets all pairs overlap by so much.
         pair_margins: ``{(frame_a, frame_b): metres}`` in place of ``margin`` for these pairs, in either order: negative
             lets them penetrate to that depth, ``-inf`` means never checked. It adds no pair that is not checked
             otherwise.
@@ -4037,7 +4043,7 @@ class CollisionWorld:
 
     Raises:
         UnknownNameError: a frame that is not in the scene, or another level.
-        ConfigurationError: a margin that is infinite or NaN.
+        ConfigurationError: a margin that is infinite, NaN or below -1.
         ShapeError: a mesh without a convex hull, e.g. a flat one.
 
     Cost: some microseconds plus the hulls not yet computed; a check of an arm over a table with ten blocks about 2 us.
@@ -4063,7 +4069,7 @@ class CollisionWorld:
 
         Raises:
             UnknownNameError: a frame that is not in the scene.
-            ConfigurationError: a margin that is infinite or NaN.
+            ConfigurationError: a margin that is infinite, NaN or below -1.
             ShapeError: a mesh without a convex hull.
 
         Cost: about one check for a reparented object; O(changes log n + objects).
@@ -4114,10 +4120,10 @@ class CollisionWorld:
 
     def in_collision_batch(self, qs: numpy.typing.ArrayLike, *, threads: int = 1) -> Annotated[NDArray[numpy.bool_], dict(writable=False)]:
         """
-        Tell for each row of ``qs`` whether it is in collision.
+        Return for each row of ``qs`` whether it is in collision.
 
         Args:
-            qs: (m, n_joints) full configurations.
+            qs: (m, n_joints) full configurations, radians or metres.
             threads: number of threads; the result does not depend on it. Other Python threads run meanwhile.
 
         Returns:
@@ -4159,7 +4165,7 @@ class CollisionWorld:
 
     def find_collision(self, q: numpy.typing.ArrayLike) -> Contact | None:
         """
-        Return a checked pair in contact at a full configuration (n_joints,), or None when it is free.
+        Return a checked pair in contact at a configuration (n_joints,), or None when it is free.
 
         Raises:
             ConfigurationError: the wrong length, or non-finite numbers.
@@ -4365,7 +4371,7 @@ def inverse_kinematics(scene: SceneGraph, frame: str, *, target_pose: Pose, join
         q: (n_joints,) values of all joints, and the first start.
         relative_to: the frame that the target pose is relative to; the root of the frame's tree if omitted. The joints may
             move it too.
-        position_only: place the origin of the frame and leave its orientation open.
+        position_only: place the origin of the frame and leave its orientation free.
         seed: of the random configurations; the same seed gives the same result.
         restarts: random configurations to try after ``q``.
         max_iterations: steps of one try.
@@ -4375,8 +4381,7 @@ def inverse_kinematics(scene: SceneGraph, frame: str, *, target_pose: Pose, join
     Raises:
         UnknownNameError: a frame or joint that is not in the scene.
         DisconnectedError: ``frame`` and ``relative_to`` are in different trees.
-        ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option that makes no
-            sense.
+        ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option out of its range.
     """
 
 def inverse_kinematics_solutions(scene: SceneGraph, frame: str, *, target_pose: Pose, joints: Sequence[str], q: numpy.typing.ArrayLike, count: int, world: CollisionWorld | None = None, separation: float = 0.1, relative_to: str | None = None, position_only: bool = False, seed: int = 0, restarts: int = 100, max_iterations: int = 100, position_tolerance: float = 1e-05, rotation_tolerance: float = 1e-05) -> InverseKinematicsSolutions:

@@ -262,10 +262,10 @@ def test_rules_hold_after_each_edit() -> None:
     refused: list[tuple[str, Callable[[Any], Any]]] = [
         ("would be the second: frame 'c2', joined to it by poses", lambda s: s.attach("c2", "c1")),
         (
-            "'table' cannot go while the twist of frame 'c1' is relative to it",
+            "'table' cannot be removed while the twist of frame 'c1' is relative to it",
             lambda s: s.remove_frame("table", subtree=True),
         ),
-        ("would lead back", lambda s: s.set_twist("table", [1] * 6, relative_to_body="C")),
+        ("would close a cycle", lambda s: s.set_twist("table", [1] * 6, relative_to_body="C")),
         (
             "has a twist relative to body 'table' already",
             lambda s: s.set_twist("c1", [1] * 6, relative_to_body="world"),

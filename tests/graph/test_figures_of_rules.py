@@ -92,15 +92,15 @@ REFUSED: list[tuple[str, Callable[[], SceneGraph], Edit, type[TmkitError], str |
         lambda s: s.add_frame("z"),
         SceneError,
         "N3",
-        "needs a parent to hang off, or the name of the body",
+        "has neither a parent nor a body",
     ),
     ("2.3 Z", figure2, lambda s: s.add_frame("z", body="Z"), UnknownNameError, None, "unknown body 'Z'"),
     ("3 body to frame", figure3, edge("pose", ("body", "D"), ("frame", "g")), SemanticError, None, "joins two frames"),
     ("3 frame to body", figure3, edge("pose", ("frame", "h"), ("body", "C")), SemanticError, None, "joins two frames"),
     ("3 body to body", figure3, edge("pose", ("body", "D"), ("body", "C")), SemanticError, None, "joins two frames"),
-    ("3 to itself", figure3, edge("pose", ("frame", "h"), ("frame", "h")), SceneError, "PE1", "hang off itself"),
+    ("3 to itself", figure3, edge("pose", ("frame", "h"), ("frame", "h")), SceneError, "PE1", "be its own parent"),
     ("4.1", figure4, pose("b1", "b2", x=0.2), SceneError, "PE4", "on one body, so the pose between them cannot change"),
-    ("4.2a", figure4, pose("c2", "f"), SceneError, "PE3", "frame 'c2' hangs off 'd' already, and has one parent only"),
+    ("4.2a", figure4, pose("c2", "f"), SceneError, "PE3", "frame 'c2' already has parent 'd' and can have only one"),
     ("4.2b", figure4, pose("a", "d"), SceneError, "PE6", "would give body 'C' two paths"),
     ("4 cycle", figure4, pose("a", "c1"), SceneError, "PE5", "itself or its descendant"),
     (
@@ -123,7 +123,7 @@ REFUSED: list[tuple[str, Callable[[], SceneGraph], Edit, type[TmkitError], str |
     ("5 own body", figure3, twist("g", "C"), SceneError, "TE1", "relative to which it does not move"),
     ("6.1a", figure6, twist("c2", "F"), SceneError, "TE3", "has a twist relative to body 'D' already"),
     ("6.1b", figure6, twist("c3", "A"), SceneError, "TE4", "frame 'c1', joined to it by poses, has a path of twists"),
-    ("6 back", figure6, twist("a", "C"), SceneError, "TE5", "would lead back"),
+    ("6 back", figure6, twist("a", "C"), SceneError, "TE5", "would close a cycle"),
     ("6 strict", figure6, twist("a", "D", strict=True), SceneError, "TE6", "are joined by twists already"),
 ]
 ACCEPTED: list[tuple[str, Callable[[], SceneGraph], Edit]] = [

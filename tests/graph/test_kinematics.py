@@ -182,7 +182,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="unknown frame 'nowhere'"):
         at.pose("spin", relative_to="nowhere")
     with pytest.raises(
-        DisconnectedError, match=r"'spin' and 'elsewhere' stand in different trees \('world' and"
+        DisconnectedError, match=r"'spin' and 'elsewhere' are in different trees \('world' and"
     ) as lost:
         at.pose("spin", relative_to="elsewhere")
     assert (lost.value.frame, lost.value.relative_to) == ("spin", "elsewhere")

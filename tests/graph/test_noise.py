@@ -174,7 +174,7 @@ def test_joint_values_that_are_not_sure() -> None:
     at = scene.at(q)
     jacobian = at.jacobian("tip", axes="tip")
     assert close(answer.covariance, jacobian @ np.diag([1e-4, 4e-6]) @ jacobian.T)
-    with pytest.raises(SceneError, match="joint 'b' mimics joint 'a': say how sure the value of that one is"):
+    with pytest.raises(SceneError, match="joint 'b' mimics joint 'a': set the variance of that joint"):
         scene.add_joint_noise("b", 1.0)
     with pytest.raises(SceneError, match="the variance of joint 'a' must be a finite number and not negative, not -1"):
         scene.add_joint_noise("a", -1.0)
@@ -351,8 +351,8 @@ def test_bad_input_is_refused_with_its_defect() -> None:
         scene.set_covariance("cup", np.diag([1, 1, 1, 1, 1, -2]))
     with pytest.raises(SceneError, match="is not symmetric: two entries that should be equal differ by 1"):
         scene.set_covariance("cup", np.eye(6) + np.eye(6, k=1))
-    with pytest.raises(SceneError, match=r"must have shape \(m, 6\), not \(3, 3\)"):
-        scene.add_frame("x", "cup", covariance=np.eye(3))
+    with pytest.raises(SceneError, match=r"must have shape \(6, 6\), not \(5, 5\)"):
+        scene.add_frame("x", "cup", covariance=np.eye(5))
     with pytest.raises(SceneError, match="frame 'world' is a root, which has no covariance"):
         scene.set_covariance("world", np.eye(6))
     with pytest.raises(SceneError, match=r"the map of noise source 'heat' must have shape \(6, 2\)"):

@@ -188,7 +188,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="unknown frame 'cub'; did you mean 'cup'") as unknown:
         arrays.set_pose("cub", Pose())
     assert unknown.value.nearest == "cup"
-    with pytest.raises(CycleError, match="'upper' cannot hang off 'hand', which is itself or its descendant"):
+    with pytest.raises(CycleError, match="'upper' cannot have parent 'hand', which is itself or its descendant"):
         arrays.reparent("upper", "hand")
     with pytest.raises(DuplicateNameError, match="a joint named 'elbow' is already in the scene"):
         arrays.add_frame("x", "world", joint=Revolute([0, 0, 1], name="elbow"))

@@ -96,26 +96,26 @@ _REFUSALS: list[tuple[Callable[[SceneGraph], object], type[TmkitError], str]] = 
         "joint 'hand' mimics 'finger', which mimics it in turn",
     ),
     (lambda s: s.remove_frame("cups"), UnknownNameError, "unknown frame 'cups'; did you mean 'cup'?"),
-    (lambda s: s.remove_frame("cup"), SceneError, "frame 'cup' has children, the first is 'handle'; remove them first"),
+    (lambda s: s.remove_frame("cup"), SceneError, "frame 'cup' has children, the first is 'handle'; remove them first, or the whole subtree with subtree=True"),
     (
         lambda s: s.reparent("finger", "world", pose=Pose()).remove_frame("hand"),
         SceneError,
-        "joint 'hand' cannot go while joint 'finger' mimics it",
+        "joint 'hand' cannot be removed while joint 'finger' mimics it",
     ),
-    (lambda s: s.set_joint("hand", Fixed()), SceneError, "joint 'hand' cannot go while joint 'finger' mimics it"),
+    (lambda s: s.set_joint("hand", Fixed()), SceneError, "joint 'hand' cannot be removed while joint 'finger' mimics it"),
     (
         lambda s: s.set_joint("hand", Prismatic([1, 0, 0], name="slider")),
         SceneError,
-        "joint 'hand' cannot go while joint 'finger' mimics it",
+        "joint 'hand' cannot be removed while joint 'finger' mimics it",
     ),
     (lambda s: s.rename_frame("cup", "table"), DuplicateNameError, "a frame named 'table' is already in the scene"),
     (lambda s: s.rename_frame("cup", ""), SceneError, "a frame needs a name that is not empty"),
     (
         lambda s: s.reparent("arm", "finger", pose=Pose()),
         CycleError,
-        "frame 'arm' cannot hang off 'finger', which is itself or its descendant",
+        "frame 'arm' cannot have parent 'finger', which is itself or its descendant",
     ),
-    (lambda s: s.reparent("arm", "arm", q=[0, 0]), CycleError, "frame 'arm' cannot hang off 'arm'"),
+    (lambda s: s.reparent("arm", "arm", q=[0, 0]), CycleError, "frame 'arm' cannot have parent 'arm'"),
     (
         lambda s: s.add_root("moon").reparent("moon", "arm", pose=Pose()),
         SceneError,
@@ -124,7 +124,7 @@ _REFUSALS: list[tuple[Callable[[SceneGraph], object], type[TmkitError], str]] = 
     (
         lambda s: s.add_root("moon").reparent("cup", "moon"),
         DisconnectedError,
-        r"frames 'cup' and 'moon' stand in different trees \('world' and 'moon'\), so no pose between them is known",
+        r"frames 'cup' and 'moon' are in different trees \('world' and 'moon'\), so no pose between them is known",
     ),
     (
         lambda s: s.reparent("cup", "table", pose=Pose(), q=[0, 0]),
@@ -421,7 +421,7 @@ def test_inertia_stays_with_the_body() -> None:
     assert left is not None
     assert left.center.tolist() == [0, 0, 1.5]
     apart = scene.add_root("moon").add_frame("c", "moon", body="a")
-    with pytest.raises(DisconnectedError, match="frames 'b' and 'c' stand in different trees"):
+    with pytest.raises(DisconnectedError, match="frames 'b' and 'c' are in different trees"):
         apart.inertia("c")
     assert apart.remove_frame("a", subtree=True).inertia("c") is None
     without = SceneGraph().add_root("moon").add_body("a").add_frame("c", "moon", body="a")

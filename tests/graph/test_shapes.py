@@ -299,7 +299,7 @@ _REFUSALS: list[tuple[Callable[[], object], type[TmkitError], str]] = [
     (lambda: Inertia(0.0), SceneError, "mass must be positive and finite, not 0.0.*; leave the inertia out"),
     (lambda: Inertia(float("inf")), SceneError, "mass must be positive and finite, not inf"),
     (lambda: Inertia(1.0, [0, 0]), SceneError, "center must hold 3 numbers"),
-    (lambda: Inertia(1.0, matrix=np.eye(2)), SceneError, r"matrix must have shape \(m, 3\), not \(2, 2\)"),
+    (lambda: Inertia(1.0, matrix=np.eye(2)), SceneError, r"matrix must have shape \(3, 3\), not \(2, 2\)"),
     (lambda: Inertia(1.0, matrix=[[1, 0.1, 0], [0, 1, 0], [0, 0, 1]]), SceneError, "inertia matrix must be symmetric"),
     (lambda: Inertia(1.0, matrix=np.diag([1, 1, -0.1])), SceneError, "must be positive semi-definite"),
     (lambda: Inertia(1.0, matrix=[[1, 2, 0], [2, 1, 0], [0, 0, 9]]), SceneError, "must be positive semi-definite"),

@@ -450,7 +450,7 @@ def test_bad_covariances_are_refused_by_name() -> None:
         with pytest.raises(SceneError, match="finite"):
             one(given_, covariance=np.full((6, 6), np.nan))
     with pytest.raises(
-        SceneError, match="frame 'cart' has no twist that could be more or less sure; give it one with set_twist"
+        SceneError, match="frame 'cart' has no twist edge to set an error on; add one with set_twist"
     ):
         scene.set_twist_noise("cart", None)
     with pytest.raises(UnknownNameError, match="did you mean 'cart'"):

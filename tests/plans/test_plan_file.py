@@ -296,7 +296,7 @@ SEGMENT = ("steps", 0, "segments", 2)
         (_set(*SEGMENT, "exemptions", 0, 2, to="deep"), r"exemptions\[0\]\[2\]: expected a finite number"),
         (_set(*SEGMENT, "reparent", "frame", to="zebra"), "zebra"),
         (_set(*SEGMENT, "reparent", "parent", to="a_hand"), "a_hand"),
-        (_set(*SEGMENT, "reparent", "parent", to="c"), "frame 'c' cannot hang off 'c'"),
+        (_set(*SEGMENT, "reparent", "parent", to="c"), "frame 'c' cannot have parent 'c'"),
         (_set(*SEGMENT, "reparent", "pose", to=[0.0] * 7), "quat_xyzw is zero"),
         (_set(*SEGMENT, "reparent", "pose", to=[0.0] * 3), "pose: expected 7 numbers, received 3"),
     ],

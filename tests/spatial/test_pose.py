@@ -351,7 +351,7 @@ _REFUSALS: list[tuple[Callable[[], object], str]] = [
     (lambda: Pose.from_array([0] * 6), "pose must hold 7 numbers"),
     (lambda: Pose.exp([0] * 7), "xi must hold 6 numbers"),
     (lambda: Pose.from_rpy([0, 0, 0], [0, 0, math.inf]), "rpy holds inf"),
-    (lambda: Pose.from_matrix(np.eye(3)), r"matrix must have shape \(m, 4\), not \(3, 3\)"),
+    (lambda: Pose.from_matrix(np.eye(3)), r"matrix must have shape \(4, 4\), not \(3, 3\)"),
     (lambda: Pose.from_matrix(np.eye(4)[:3]), r"matrix must have shape \(4, 4\), not \(3, 4\)"),
     (lambda: Pose.from_matrix(2 * np.eye(4)), r"the last row of a rigid transform is \[0, 0, 0, 1\]"),
     (
@@ -359,7 +359,7 @@ _REFUSALS: list[tuple[Callable[[], object], str]] = [
         "not orthonormal: .* differs from the identity by 3",
     ),
     (lambda: Pose.from_matrix(np.diag([1.0, 1, -1, 1])), "rotation is left-handed"),
-    (lambda: Pose.from_rotation_matrix([0, 0, 0], np.eye(4)), r"rotation must have shape \(m, 3\), not \(4, 4\)"),
+    (lambda: Pose.from_rotation_matrix([0, 0, 0], np.eye(4)), r"rotation must have shape \(3, 3\), not \(4, 4\)"),
     (lambda: Pose.from_rotation_matrix([0, 0, 0], np.eye(3)[:2]), r"rotation must have shape \(3, 3\), not \(2, 3\)"),
     (lambda: Pose().apply([1, 2]), "point must hold 3 numbers"),
     (lambda: Pose().apply(np.zeros((2, 4))), r"points must have shape \(m, 3\), not \(2, 4\)"),

@@ -181,7 +181,7 @@ def test_what_is_refused_is_crossed_out_with_the_scenes_words() -> None:
     drawing = semantics_graph_drawing(scene, refused=[refused])
     assert drawing.meanings(Cross) == ("refused pose",)
     assert line(drawing, "refused pose edge from frame 'f' to frame 'g'").has_head
-    assert drawing.caption == ("1  PE3: frame 'g' hangs off 'd' already, and has one parent only; reparent it",)
+    assert drawing.caption == ("1  PE3: frame 'g' already has parent 'd' and can have only one; change it with reparent",)
     with pytest.raises(ValueError, match="the scene takes a pose edge from frame 'f' to frame 'd'"):
         try_edge(scene, "pose", tail=Node("frame", "f"), head=Node("frame", "d"))
 
@@ -260,14 +260,14 @@ def test_the_pictures_of_the_page_show_what_the_rules_refuse() -> None:
         "N1": "a body named 'E' is already in the scene",
         "N2": "a frame named 'a' is already in the scene",
         "PE1": "a pose edge joins two frames",
-        "PE3": "has one parent only",
+        "PE3": "can have only one",
         "PE4": "so the pose between them cannot change",
-        "PE5": "cannot hang off 'c1', which is itself or its descendant",
+        "PE5": "cannot have parent 'c1', which is itself or its descendant",
         "PE6": "would give body 'C' two paths",
         "TE1": "a twist edge joins a body and a frame of another body",
         "TE3": "has a twist relative to body 'D' already",
         "TE4": "would be the second: frame 'c1', joined to it by poses",
-        "TE5": "would lead back",
+        "TE5": "would close a cycle",
     }
     for rule, words in said.items():
         shown = [text for text in captions if f"{rule}:" in text]

@@ -142,6 +142,15 @@ std::vector<double> read_matrix(nb::handle values, const char* what, std::size_t
     return finite(array, what, kind);
 }
 
+std::vector<double> read_shaped(nb::handle values, const char* what, std::size_t rows, std::size_t columns,
+                                ErrorKind kind) {
+    const Array array = as_array(values, what, kind);
+    if (array.ndim() != 2 || array.shape(0) != rows || array.shape(1) != columns)
+        throw Error(kind, std::string(what) + " must have shape (" + std::to_string(rows) + ", " +
+                              std::to_string(columns) + "), not " + shape_text(array));
+    return finite(array, what, kind);
+}
+
 std::vector<double> read_grid(nb::handle values, const char* what, std::size_t& columns, ErrorKind kind) {
     const Array array = as_array(values, what, kind);
     if (array.ndim() != 2)

@@ -19,6 +19,14 @@
 
 namespace nb = nanobind;
 
+// Ends of docstrings that many queries share.
+#define NO_FRAME "\n\nRaises:\n    UnknownNameError: no such frame."
+#define NO_PATH NO_FRAME "\n    DisconnectedError: the frames are in different trees."
+#define NO_POSE                                                                                    \
+    NO_PATH                                                                                        \
+    "\n    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length" \
+    " or non-finite numbers."
+
 namespace tmkit::bindings {
 
 // An argument that is any sequence or array of numbers; shown to type checkers as numpy.typing.ArrayLike.
@@ -30,6 +38,7 @@ struct ArrayArgument {
 // What Python holds of a shape: one of its owners.
 struct ShapeHandle {
     Ref<const Shape> shape;
+    bool operator==(const ShapeHandle& other) const { return shape->same_content(*other.shape); }
 };
 
 // A shape on a frame, or a bare shape, which sits in the frame's origin.
@@ -88,7 +97,10 @@ Vector3 read_vector3(nb::handle values, const char* what);
 // Any (m, columns) array of finite numbers, or nested sequences; rows one after the other.
 std::vector<double> read_matrix(nb::handle values, const char* what, std::size_t columns,
                                 ErrorKind kind = ErrorKind::configuration);
-// The same of any number of columns, which is told.
+// Any (rows, columns) array of finite numbers; row by row.
+std::vector<double> read_shaped(nb::handle values, const char* what, std::size_t rows, std::size_t columns,
+                                ErrorKind kind = ErrorKind::scene);
+// An array of any number of columns, which is returned, too.
 std::vector<double> read_grid(nb::handle values, const char* what, std::size_t& columns, ErrorKind kind);
 // Any (m, columns) array of integers of 32 bits.
 std::vector<std::int32_t> read_indices(nb::handle values, const char* what, std::size_t columns, ErrorKind kind);
@@ -127,8 +139,32 @@ inline std::string_view reference_frame(const SceneGraph& scene, std::string_vie
     return relative_to ? *relative_to : scene.record(scene.root_of(scene.record(frame).id)).name->text;
 }
 
-using Names = nb::typed<nb::tuple, nb::str, nb::ellipsis>;
+// A docstring that is put together of parts.
+struct Text {
+    std::string text;
+    operator const char*() const { return text.c_str(); }
+    Text operator+(const char* more) const { return {text + more}; }
+};
+
+template <class Value>
+using TupleOf = nb::typed<nb::tuple, Value, nb::ellipsis>;
+template <class Value>
+TupleOf<Value> tuple_of(std::vector<Value> values) {  // moved: a copy that memory is short for would be a bad cast
+    return TupleOf<Value>(nb::tuple(nb::cast(std::move(values))));
+}
+using Names = TupleOf<nb::str>;
 inline Names tuple_of(const std::vector<std::string>& names) { return Names(nb::tuple(nb::cast(names))); }
+inline Names names_of(const SceneGraph& scene, const std::vector<FrameId>& frames) {
+    nb::list names;
+    for (const FrameId id : frames) names.append(scene.record(id).name->text);
+    return Names(nb::tuple(names));
+}
+
+// __eq__ of a class: equal to objects of the same class only.
+template <class Value>
+bool equals(const Value& a, nb::handle b) {
+    return nb::isinstance<Value>(b) && a == nb::cast<const Value&>(b);
+}
 
 // Free tags of frames: values that JSON can say, kept as its canonical text.
 using AttributeMapping = nb::typed<nb::mapping, nb::str, nb::any>;
@@ -153,12 +189,14 @@ Ref<const StampedPoses> stamps_from_state(nb::handle state);
 // What Python holds of the noise of an edge and of a source.
 struct NoiseHandle {
     Ref<const EdgeNoise> noise;
+    bool operator==(const NoiseHandle& other) const { return noise->same_content(*other.noise); }
 };
 inline std::optional<NoiseHandle> noise_or_none(const Ref<const EdgeNoise>& noise) {
     return noise ? std::optional(NoiseHandle{noise}) : std::nullopt;
 }
 struct SourceHandle {
     Ref<const NoiseSource> source;
+    bool operator==(const SourceHandle& other) const { return source == other.source; }
 };
 
 // A shape on a frame, checked.
@@ -171,6 +209,7 @@ Ref<const EdgeNoise> with_covariance(const EdgeNoise& noise, const Covariance& c
 // What a group holds, as Python sees it.
 struct Group {
     std::vector<std::string> frames, groups;
+    bool operator==(const Group&) const = default;
 };
 
 nb::tuple scene_state(const SceneGraph& scene);
@@ -195,7 +234,6 @@ void bind_measurement(nb::module_& m);
 void bind_gaussian_queries(nb::class_<SceneGraph>& cls);
 void bind_scene_functions(nb::module_& m);
 void bind_structure_functions(nb::module_& m);
-void bind_arrays_noise(nb::class_<SceneArrays>& cls);
 void bind_shape(nb::module_& m);
 void bind_joint(nb::module_& m);
 void bind_scene_graph(nb::module_& m);
@@ -205,6 +243,7 @@ void bind_inertia(nb::module_& m);
 void bind_scene_difference(nb::module_& m);
 void bind_group(nb::module_& m);
 void bind_structure_queries(nb::class_<SceneGraph>& cls);
+void bind_structure_queries(nb::class_<SceneArrays>& cls);
 void bind_scene_queries(nb::class_<SceneGraph>& cls);
 void bind_relations(nb::class_<SceneGraph>& cls);
 void bind_kinematics(nb::module_& m);

@@ -6,6 +6,9 @@
 
 #include "motion.hpp"
 
+// Parts of docstrings that several queries share.
+#define WRONG_LENGTH "\n\nRaises:\n    ConfigurationError: the wrong length, or non-finite numbers."
+#define WRONG_BATCH "\n\nRaises:\n    ConfigurationError: the wrong shape, non-finite numbers, or no thread."
 namespace tmkit::bindings {
 
 namespace {
@@ -236,7 +239,7 @@ Args:
 
 Raises:
     UnknownNameError: a frame that is not in the scene.
-    ConfigurationError: a margin that is infinite or NaN.
+    ConfigurationError: a margin that is infinite, NaN or below -1.
     ShapeError: a mesh without a convex hull.
 
 Cost: about one check for a reparented object; O(changes log n + objects).)");
@@ -253,13 +256,20 @@ Args:
                      "The default margin in metres.")
         .def_prop_ro("level", [](const CollisionWorld& w) { return name_of(w.options().level); },
                      "How much of a shape counts that has no level of its own: \"box\", \"hull\" or \"exact\".")
-        .def_prop_ro("movable",
-                     [](const CollisionWorld& w) {
-        return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(w.options().movable)));
-    }, "Names of the frames whose edge joins nothing.")
+        .def_prop_ro("movable", [](const CollisionWorld& w) { return tuple_of(w.options().movable); },
+                     "Names of the frames whose edge joins nothing.")
         .def_prop_ro("pairs", &checked_pairs,
                      "Every checked pair as (frame_a, frame_b, margin), in frame order. O(frames^2).");
 }
+
+constexpr const char* batch_arguments = R"(
+
+Args:
+    qs: (m, n_joints) full configurations, radians or metres.
+    threads: number of threads; the result does not depend on it. Other Python threads run meanwhile.
+
+Returns:
+)";
 
 void bind_collision_queries(nb::class_<CollisionWorld>& cls) {
     cls.def("is_in_collision",
@@ -269,70 +279,31 @@ void bind_collision_queries(nb::class_<CollisionWorld>& cls) {
     }, nb::arg("q"), R"(Return whether any checked pair is in contact at a configuration.
 
 Args:
-    q: (n_joints,) full configuration; limits are not checked.
-
-Raises:
-    ConfigurationError: the wrong length, or non-finite numbers.)")
+    q: (n_joints,) full configuration; limits are not checked.)" WRONG_LENGTH)
         .def("in_collision_batch", &in_collision_batch, nb::arg("qs"), nb::kw_only(), nb::arg("threads") = 1,
-             R"(Tell for each row of ``qs`` whether it is in collision.
-
-Args:
-    qs: (m, n_joints) full configurations.
-    threads: number of threads; the result does not depend on it. Other Python threads run meanwhile.
-
-Returns:
-    (m,) bool, read-only.
-
-Raises:
-    ConfigurationError: the wrong shape, non-finite numbers, or no thread.)")
+             Text{R"(Return for each row of ``qs`` whether it is in collision.)"} + batch_arguments +
+                 R"(    (m,) bool, read-only.)" WRONG_BATCH)
         .def("distance_batch", &distance_batch, nb::arg("qs"), nb::kw_only(), nb::arg("threads") = 1,
-             R"(Return the smallest signed distance of all checked pairs for many configurations.
-
-Args:
-    qs: (m, n_joints) full configurations, radians or metres.
-    threads: number of threads; the result does not depend on it. Other Python threads run meanwhile.
-
-Returns:
-    (m,) metres, inf when no pair is checked; read-only.
-
-Raises:
-    ConfigurationError: the wrong shape, non-finite numbers, or no thread.)")
+             Text{R"(Return the smallest signed distance of all checked pairs for many configurations.)"} +
+                 batch_arguments + R"(    (m,) metres, inf when no pair is checked; read-only.)" WRONG_BATCH)
         .def("contacts_batch", &contacts_batch, nb::arg("qs"), nb::kw_only(), nb::arg("threads") = 1,
-             R"(Return the ``contacts`` of many configurations.
-
-Args:
-    qs: (m, n_joints) full configurations, radians or metres.
-    threads: number of threads; the result does not depend on it. Other Python threads run meanwhile.
-
-Returns:
-    For each row its contacts, as ``contacts`` returns them.
-
-Raises:
-    ConfigurationError: the wrong shape, non-finite numbers, or no thread.)");
+             Text{R"(Return the ``contacts`` of many configurations.)"} + batch_arguments +
+                 R"(    For each row its contacts, as ``contacts`` returns them.)" WRONG_BATCH);
 }
 
 void bind_contact_queries(nb::class_<CollisionWorld>& cls) {
     cls.def("find_collision", &find_collision, nb::arg("q"),
-            R"(Return a checked pair in contact at a full configuration (n_joints,), or None when it is free.
-
-Raises:
-    ConfigurationError: the wrong length, or non-finite numbers.)")
+            R"(Return a checked pair in contact at a configuration (n_joints,), or None when it is free.)" WRONG_LENGTH)
         .def("contacts", &contacts, nb::arg("q"),
              R"(Return all checked pairs within their margin at a full configuration (n_joints,).
 
 Returns:
-    The deepest contact of each pair, in frame order.
-
-Raises:
-    ConfigurationError: the wrong length, or non-finite numbers.)")
+    The deepest contact of each pair, in frame order.)" WRONG_LENGTH)
         .def("nearest", &nearest, nb::arg("q"),
              R"(Return the checked pair of smallest signed distance at a full configuration (n_joints,).
 
 Returns:
-    The pair, or None when no pair is checked at all.
-
-Raises:
-    ConfigurationError: the wrong length, or non-finite numbers.)")
+    The pair, or None when no pair is checked at all.)" WRONG_LENGTH)
         .def("distance",
              [](const CollisionWorld& w, const ArrayArgument& argument) {
         const std::optional<NamedContact> found = nearest(w, argument);
@@ -340,10 +311,7 @@ Raises:
     }, nb::arg("q"), R"(Return the smallest signed distance over all checked pairs, metres; inf when none is checked.
 
 Args:
-    q: (n_joints,) full configuration, radians or metres.
-
-Raises:
-    ConfigurationError: the wrong length, or non-finite numbers.)")
+    q: (n_joints,) full configuration, radians or metres.)" WRONG_LENGTH)
         .def("distance", &distance_between, nb::arg("frame_a"), nb::arg("frame_b"), nb::arg("q"),
              R"(Return the distance of two frames: the nearest of their collision shapes.
 
@@ -364,28 +332,28 @@ Raises:
     ConfigurationError: the wrong length, or non-finite numbers.)");
 }
 
+constexpr const char* resolution_argument = R"(
+    resolution: largest step of any joint between two checks, radians or metres.
+
+Raises:
+    ConfigurationError: a wrong length, non-finite numbers, or a resolution that is not positive.)";
+
 void bind_edge_queries(nb::class_<CollisionWorld>& cls) {
     cls.def("is_edge_free", &edge_free, nb::arg("q0"), nb::arg("q1"), nb::kw_only(), nb::arg("resolution") = 0.01,
-            R"(Return whether the straight joint motion from q0 to q1 is free, both ends included.
+            Text{R"(Return whether the straight joint motion from q0 to q1 is free, both ends included.
 
 Args:
     q0: (n_joints,) full configuration.
-    q1: (n_joints,) full configuration.
-    resolution: largest step of any joint between two checks, radians or metres.
-
-Raises:
-    ConfigurationError: a wrong length, non-finite numbers, or a resolution that is not positive.)")
+    q1: (n_joints,) full configuration.)"} +
+                resolution_argument)
         .def("find_edge_collision", &find_edge_collision, nb::arg("q0"), nb::arg("q1"), nb::kw_only(),
              nb::arg("resolution") = 0.01,
-             R"(Return where a straight joint motion first meets a collision, or None when it is free.
+             Text{R"(Return where a straight joint motion first meets a collision, or None when it is free.
 
 Args:
     q0: (n_joints,) full configuration at the start, radians or metres.
-    q1: (n_joints,) full configuration at the end.
-    resolution: largest step of any joint between two checks, radians or metres.
-
-Raises:
-    ConfigurationError: a wrong length, non-finite numbers, or a resolution that is not positive.)")
+    q1: (n_joints,) full configuration at the end.)"} +
+                 resolution_argument)
         .def("__repr__", [](const CollisionWorld& w) {
         return "CollisionWorld(" + std::to_string(w.pairs().size()) +
                " pairs, margin=" + number_text(w.options().margin) + ", level='" + name_of(w.options().level) + "')";
@@ -413,7 +381,7 @@ Args:
     scene: the version of the scene.
     movable: names of frames whose edge may be changed later. Such an edge joins nothing rigidly: a block that lies
         on a table as its child is checked against the table. Free joints never join.
-    margin: metres; negative lets all pairs overlap by so much.
+    margin: metres, at least -1; negative lets all pairs overlap by so much.
     pair_margins: ``{(frame_a, frame_b): metres}`` in place of ``margin`` for these pairs, in either order: negative
         lets them penetrate to that depth, ``-inf`` means never checked. It adds no pair that is not checked
         otherwise.
@@ -426,7 +394,7 @@ Args:
 
 Raises:
     UnknownNameError: a frame that is not in the scene, or another level.
-    ConfigurationError: a margin that is infinite or NaN.
+    ConfigurationError: a margin that is infinite, NaN or below -1.
     ShapeError: a mesh without a convex hull, e.g. a flat one.
 
 Cost: some microseconds plus the hulls not yet computed; a check of an arm over a table with ten blocks about 2 us.)");

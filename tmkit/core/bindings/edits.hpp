@@ -65,16 +65,16 @@ void apply_edit(SceneArrays& self, Edit&& edit) {
 inline const SceneGraph& scene_of(const SceneEdit& edit) { return edit.scene(); }
 inline const SceneArrays& scene_of(const SceneArrays& arrays) { return arrays; }
 
-// The docstring of an edit that all have, where {a|b} is `a` for scenes and SceneEdit and `b` for SceneArrays.
+// The docstring of what all have, where {a|b} is `a` for scenes and SceneEdit and `b` for SceneArrays.
 template <class Self>
-std::string text_for(std::string_view text) {
+Text text_for(std::string_view text) {
     std::string made;
     while (true) {
         const std::size_t open = text.find('{'), bar = text.find('|', open), close = text.find('}', open);
         made += text.substr(0, open);
-        if (open == text.npos) return made;
-        made += std::is_same_v<Self, SceneArrays&> ? text.substr(bar + 1, close - bar - 1)
-                                                   : text.substr(open + 1, bar - open - 1);
+        if (open == text.npos) return {made};
+        made += std::is_same_v<std::remove_cvref_t<Self>, SceneArrays> ? text.substr(bar + 1, close - bar - 1)
+                                                                       : text.substr(open + 1, bar - open - 1);
         text.remove_prefix(close + 1);
     }
 }

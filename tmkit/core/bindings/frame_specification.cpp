@@ -69,15 +69,8 @@ void bind_specification_properties(nb::class_<FrameSpecification>& cls) {
                      "How the frame moves relative to its parent.")
         .def_prop_ro("body", [](const FrameSpecification& f) { return f.body.empty() ? f.name : f.body; },
                      "Name of the body it is on.")
-        .def_prop_ro("classes",
-                     [](const FrameSpecification& f) {
-        return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(nb::cast(f.classes)));
-    }, "What the frame is.")
-        .def_prop_ro("shapes",
-                     [](const FrameSpecification& f) {
-        return nb::typed<nb::tuple, AttachedShape, nb::ellipsis>(
-            nb::tuple(nb::cast(std::vector<AttachedShape>(f.shapes))));
-    }, "The shapes on it.")
+        .def_prop_ro("classes", [](const FrameSpecification& f) { return tuple_of(f.classes); }, "What the frame is.")
+        .def_prop_ro("shapes", [](const FrameSpecification& f) { return tuple_of(f.shapes); }, "The shapes on it.")
         .def_prop_ro("inertia", [](const FrameSpecification& f) { return f.inertia; },
                      "Mass properties of the body, in the axes of this frame, or None.")
         .def_prop_ro("attributes", [](const FrameSpecification& f) { return attribute_map(f.attributes); },
@@ -110,7 +103,7 @@ Args:
     joint: how the frame moves relative to its parent; fixed if omitted.
     body: the body it is on; one of the frame's own name if omitted.
     classes: what the frame is, e.g. ``movable``.
-    shapes: the shapes on it; a bare shape is put at its origin.
+    shapes: the shapes on it; a ``Shape`` alone is put at its origin.
     inertia: mass properties of the body, in the axes of this frame; None if given at another frame or unknown.
     attributes: JSON values by key.
     twist: name of a reference body, and (6,) the twist of the frame relative to it, at its origin and in its axes,

@@ -9,9 +9,7 @@ namespace tmkit::bindings {
 
 Covariance read_covariance(const ArrayArgument& matrix, std::string_view what) {
     const std::string name(what);
-    const std::vector<double> v = read_matrix(matrix, name.c_str(), 6, ErrorKind::scene);
-    if (v.size() != 36)
-        throw Error(ErrorKind::scene, name + " must have shape (6, 6), not (" + std::to_string(v.size() / 6) + ", 6)");
+    const std::vector<double> v = read_shaped(matrix, name.c_str(), 6, 6);
     Matrix6 m;
     std::copy(v.begin(), v.end(), m.begin());
     return Covariance::checked(m, what);
@@ -89,10 +87,7 @@ Args:
 
 Raises:
     SceneError: another order.)")
-        .def("__eq__",
-             [](const GaussianPose& a, nb::handle b) {
-        return nb::isinstance<GaussianPose>(b) && a == nb::cast<const GaussianPose&>(b);
-    }, nb::arg("other").none())
+        .def("__eq__", &equals<GaussianPose>, nb::arg("other").none())
         .def("__hash__", [](const GaussianPose& g) {
         return nb::hash(nb::make_tuple(g.mean, g.covariance.linear[0], g.covariance.angular[0]));
     }).def("__repr__", &text_of);

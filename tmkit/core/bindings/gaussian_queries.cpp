@@ -24,35 +24,7 @@ Args:
     q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
 
 Returns:
-    relative_to_from_frame.
-
-Raises:
-    UnknownNameError: no such frame.
-    DisconnectedError: the frames are in different trees.
-    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)");
-}
-
-void bind_edge_noise_queries(nb::class_<SceneGraph>& cls) {
-    cls.def("noise", [](const SceneGraph& s, std::string_view frame) { return noise_or_none(s.record(frame).noise); },
-            nb::arg("frame"),
-            R"(Return the error of a frame's pose relative to its parent by source, or None when exact. O(log n).
-
-Raises:
-    UnknownNameError: no such frame.)")
-        .def("edge_covariance",
-             [](const SceneGraph& s, std::string_view frame) {
-        const Ref<const EdgeNoise>& noise = s.record(frame).noise;
-        return covariance_array(noise ? noise->covariance : Covariance{});
-    }, nb::arg("frame"),
-             R"(Return the covariance (6, 6) of a frame's pose relative to its parent; zeros when exact. O(log n).
-
-Raises:
-    UnknownNameError: no such frame.)")
-        .def_prop_ro("noisy_frames", [](const SceneGraph& s) {
-        std::vector<std::string> names;
-        for (FrameId id : s.frames_with_noise()) names.push_back(s.record(id).name->text);
-        return tuple_of(names);
-    }, "Names of the frames whose pose relative to their parent is not exact, in insertion order.");
+    relative_to_from_frame.)" NO_POSE);
 }
 
 void bind_joint_gaussian(nb::module_& m) {
@@ -62,8 +34,7 @@ void bind_joint_gaussian(nb::module_& m) {
         JointGaussian joint = joint_gaussian(s, pairs, ConfigurationArgument(q, s).get());
         for (const Pose& mean : joint.means) require_in_range(mean, "a mean");
         const std::size_t n = 6 * pairs.size();
-        return std::pair{nb::typed<nb::tuple, Pose, nb::ellipsis>(nb::tuple(nb::cast(joint.means))),
-                         make_array(std::move(joint.covariance), {n, n})};
+        return std::pair{tuple_of(joint.means), make_array(std::move(joint.covariance), {n, n})};
     },
           nb::arg("scene"), nb::arg("pairs"), nb::kw_only(), nb::arg("q") = nb::none(),
           R"(Return several relative poses with the covariance of all their errors together.
@@ -74,12 +45,7 @@ Args:
     q: (n_joints,) configuration, radians or metres; optional when no joint is on a path.
 
 Returns:
-    The m means, and (6 m, 6 m) the covariance of their stacked errors, each in the axes of its frame; read-only.
-
-Raises:
-    UnknownNameError: no such frame.
-    DisconnectedError: the frames are in different trees.
-    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)");
+    The m means, and (6 m, 6 m) the covariance of their stacked errors, each in its frame's axes; read-only.)" NO_POSE);
 }
 
 void bind_error_path_queries(nb::module_& m) {
@@ -106,12 +72,7 @@ Args:
 
 Returns:
     For each source on the path, in the order of the path down and then up, its (6, 6) share, in the axes of the
-    frame: the shares sum to the covariance. A source whose effects cancel has a share of zero.
-
-Raises:
-    UnknownNameError: no such frame.
-    DisconnectedError: the frames are in different trees.
-    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)")
+    frame: the shares sum to the covariance. A source whose effects cancel has a share of zero.)" NO_POSE)
         .def("path_noise",
              [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
                 const std::optional<ArrayArgument>& q) {
@@ -130,12 +91,7 @@ Args:
     q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
 
 Returns:
-    The error of relative_to_from_frame, in the axes of the frame.
-
-Raises:
-    UnknownNameError: no such frame.
-    DisconnectedError: the frames are in different trees.
-    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)");
+    The error of relative_to_from_frame, in the axes of the frame.)" NO_POSE);
 }
 
 void bind_sampling_queries(nb::module_& m) {
@@ -169,12 +125,7 @@ Args:
     q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
 
 Returns:
-    (count, 7) relative_to_from_frame: x, y, z, qx, qy, qz, qw; read-only.
-
-Raises:
-    UnknownNameError: no such frame.
-    DisconnectedError: the frames are in different trees.
-    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)")
+    (count, 7) relative_to_from_frame: x, y, z, qx, qy, qz, qw; read-only.)" NO_POSE)
         .def("innovation",
              [](const SceneGraph& s, const Measurement& measurement, const std::optional<ArrayArgument>& q) {
         SceneEdit edit(s);
@@ -185,12 +136,7 @@ Raises:
 Args:
     scene: the scene.
     measurement: the measured pose, position, bearing or range.
-    q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
-
-Raises:
-    UnknownNameError: no such frame.
-    DisconnectedError: the frames are in different trees.
-    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)");
+    q: (n_joints,) configuration measured at, radians or metres; optional when no joint is on the path.)" NO_POSE);
 }
 
 template <class Scene>
@@ -217,10 +163,7 @@ Raises:
 
 Args:
     scene: the scene; or its arrays, for the writer.
-    frame: the frame.
-
-Raises:
-    UnknownNameError: no such frame.)");
+    frame: the frame.)" NO_FRAME);
     m.def("twist_covariance",
           [noise](const Scene& s, std::string_view frame) {
         const Ref<const EdgeNoise> known = noise(s, frame);
@@ -232,10 +175,7 @@ Zeros when exact or absent.
 
 Args:
     scene: the scene; or its arrays, for the writer.
-    frame: the frame.
-
-Raises:
-    UnknownNameError: no such frame.)");
+    frame: the frame.)" NO_FRAME);
 }
 
 std::vector<std::string> twist_path(const SceneGraph& s, std::string_view from, std::string_view to) {
@@ -246,10 +186,7 @@ std::vector<std::string> twist_path(const SceneGraph& s, std::string_view from, 
 
 }  // namespace
 
-void bind_gaussian_queries(nb::class_<SceneGraph>& cls) {
-    bind_gaussian_pose_queries(cls);
-    bind_edge_noise_queries(cls);
-}
+void bind_gaussian_queries(nb::class_<SceneGraph>& cls) { bind_gaussian_pose_queries(cls); }
 
 void bind_scene_functions(nb::module_& m) {
     bind_joint_gaussian(m);

@@ -6,8 +6,7 @@ namespace {
 Inertia make_inertia(double mass, const ArrayArgument& center, const std::optional<ArrayArgument>& matrix) {
     Inertia inertia{mass, read_vector3(center, "center"), {}};
     if (matrix) {
-        const std::vector<double> v = read_matrix(*matrix, "matrix", 3, ErrorKind::scene);
-        if (v.size() != 9) throw Error(ErrorKind::scene, "an inertia matrix has shape (3, 3)");
+        const std::vector<double> v = read_shaped(*matrix, "matrix", 3, 3);
         std::copy(v.begin(), v.end(), inertia.matrix.begin());
     }
     inertia.check();
@@ -40,10 +39,7 @@ Raises:
                    .def_prop_ro("matrix",
                                 [](const Inertia& i) { return make_array({i.matrix.begin(), i.matrix.end()}, {3, 3}); },
                                 "(3, 3) inertia about the centre of mass, kg m^2.")
-                   .def("__eq__",
-                        [](const Inertia& a, nb::handle b) {
-        return nb::isinstance<Inertia>(b) && a == nb::cast<const Inertia&>(b);
-    }, nb::arg("other").none())
+                   .def("__eq__", &equals<Inertia>, nb::arg("other").none())
                    .def("__hash__", [](const Inertia& a) {
         return nb::hash(nb::make_tuple(a.mass, a.center[0], a.center[1], a.center[2]));
     }).def("__repr__", [](const Inertia& i) {

@@ -112,12 +112,28 @@ void bind_results(nb::module_& m) {
     });
 }
 
+// The end of both docstrings.
+constexpr const char* shared_options = R"(
+    relative_to: the frame that the target pose is relative to; the root of the frame's tree if omitted. The joints may
+        move it too.
+    position_only: place the origin of the frame and leave its orientation free.
+    seed: of the random configurations; the same seed gives the same result.
+    restarts: random configurations to try after ``q``.
+    max_iterations: steps of one try.
+    position_tolerance: metres.
+    rotation_tolerance: radians.
+
+Raises:
+    UnknownNameError: a frame or joint that is not in the scene.
+    DisconnectedError: ``frame`` and ``relative_to`` are in different trees.
+    ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option out of its range.)";
+
 void bind_one_solution(nb::module_& m) {
     m.def("inverse_kinematics", &inverse_kinematics, nb::arg("scene"), nb::arg("frame"), nb::kw_only(),
           nb::arg("target_pose"), nb::arg("joints"), nb::arg("q"), nb::arg("relative_to") = nb::none(),
           nb::arg("position_only") = false, nb::arg("seed") = 0, nb::arg("restarts") = 25,
           nb::arg("max_iterations") = 100, nb::arg("position_tolerance") = 1e-5, nb::arg("rotation_tolerance") = 1e-5,
-          R"(Find joint values that put a frame at a pose.
+          Text{R"(Find joint values that put a frame at a pose.
 
 The first try starts at ``q``, the others at random configurations within the limits (unlimited angles: -pi to pi).
 A solution keeps the limits; its angles are turned by whole turns to where they are nearest to ``q``. About 20 us
@@ -128,21 +144,8 @@ Args:
     frame: the frame to place, such as the tool frame of an arm.
     target_pose: relative_to_from_frame.
     joints: names of the joints that may move; those off the chain from ``relative_to`` to ``frame`` stay as they are.
-    q: (n_joints,) values of all joints, and the first start.
-    relative_to: the frame that the target pose is relative to; the root of the frame's tree if omitted. The joints may
-        move it too.
-    position_only: place the origin of the frame and leave its orientation open.
-    seed: of the random configurations; the same seed gives the same result.
-    restarts: random configurations to try after ``q``.
-    max_iterations: steps of one try.
-    position_tolerance: metres.
-    rotation_tolerance: radians.
-
-Raises:
-    UnknownNameError: a frame or joint that is not in the scene.
-    DisconnectedError: ``frame`` and ``relative_to`` are in different trees.
-    ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option that makes no
-        sense.)");
+    q: (n_joints,) values of all joints, and the first start.)"} +
+              shared_options);
 }
 
 void bind_several_solutions(nb::module_& m) {
@@ -151,7 +154,7 @@ void bind_several_solutions(nb::module_& m) {
           nb::arg("world") = nb::none(), nb::arg("separation") = 0.1, nb::arg("relative_to") = nb::none(),
           nb::arg("position_only") = false, nb::arg("seed") = 0, nb::arg("restarts") = 100,
           nb::arg("max_iterations") = 100, nb::arg("position_tolerance") = 1e-5, nb::arg("rotation_tolerance") = 1e-5,
-          R"(Find several different joint values that put a frame at a pose.
+          Text{R"(Find several different joint values that put a frame at a pose.
 
 Tries ``q`` and then random configurations until ``count`` solutions are found or the restarts are used up. When the
 first one collides in frames that have the same relative pose in every solution, such as the hand and a wall, all
@@ -165,20 +168,8 @@ Args:
     q: (n_joints,) values of all joints, and the first start.
     count: how many solutions to find.
     world: keep only configurations that are free in this world; all if omitted.
-    separation: two solutions differ by more than this in some joint, radians or metres.
-    relative_to: the frame that the target pose is relative to; the root of the frame's tree if omitted. The joints may
-        move it too.
-    position_only: place the origin of the frame and leave its orientation free.
-    seed: of the random configurations; the same seed gives the same result.
-    restarts: random configurations to try after ``q``.
-    max_iterations: steps of one try.
-    position_tolerance: metres.
-    rotation_tolerance: radians.
-
-Raises:
-    UnknownNameError: a frame or joint that is not in the scene.
-    DisconnectedError: ``frame`` and ``relative_to`` are in different trees.
-    ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option out of its range.)");
+    separation: two solutions differ by more than this in some joint, radians or metres.)"} +
+              shared_options);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ namespace {
 struct Mimic {
     std::string joint;
     double multiplier = 1.0, offset = 0.0;
+    bool operator==(const Mimic&) const = default;
 };
 
 Mimic make_mimic(const std::string& joint, double multiplier, double offset) {
@@ -99,12 +100,7 @@ void bind_mimic_members(nb::class_<Mimic>& cls) {
         .def_ro("joint", &Mimic::joint, "Name of the leading joint.")
         .def_ro("multiplier", &Mimic::multiplier, "Factor.")
         .def_ro("offset", &Mimic::offset, "Radians or metres.")
-        .def("__eq__",
-             [](const Mimic& a, nb::handle b) {
-        if (!nb::isinstance<Mimic>(b)) return false;
-        const auto& o = nb::cast<const Mimic&>(b);
-        return a.joint == o.joint && a.multiplier == o.multiplier && a.offset == o.offset;
-    }, nb::arg("other").none())
+        .def("__eq__", &equals<Mimic>, nb::arg("other").none())
         .def("__hash__", [](const Mimic& a) {
         return nb::hash(nb::make_tuple(a.joint, a.multiplier, a.offset));
     }).def("__repr__", [](const Mimic& a) {

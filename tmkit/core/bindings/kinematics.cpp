@@ -37,11 +37,7 @@ void bind_pose_queries(nb::class_<Kinematics>& cls) {
 
 Args:
     frame: the frame of which the pose is returned.
-    relative_to: the frame it is relative to; the root of its tree if omitted.
-
-Raises:
-    UnknownNameError: no such frame.
-    DisconnectedError: the frames are in different trees.)")
+    relative_to: the frame it is relative to; the root of its tree if omitted.)" NO_PATH)
         .def("jacobian",
              [](const Kinematics& k, std::string_view frame, const std::optional<ArrayArgument>& point,
                 const std::optional<std::string_view>& axes) {

@@ -2,6 +2,8 @@
 
 #include "bindings.hpp"
 
+#define NO_SIX "\n\nRaises:\n    SceneError: not six numbers, or non-finite numbers."
+
 namespace tmkit::bindings {
 namespace {
 
@@ -63,36 +65,25 @@ void bind_lie(nb::module_& m) {
 
 ``pose @ exp(xi) == exp(adjoint(pose) @ xi) @ pose``: it maps errors and twists ``[rho, theta]`` of the child's
 tangent space to the parent's.)");
-    m.def("left_jacobian", [](const ArrayArgument& xi) { return matrix_array(left_jacobian(vector6(xi))); },
-          nb::arg("xi"), R"(Return the left Jacobian of the exponential at xi = [rho, theta], (6, 6), read-only.
+    const auto jacobian = [&m](const char* name, auto of, const char* text) {
+        m.def(name, [of](const ArrayArgument& xi) { return matrix_array(of(vector6(xi))); }, nb::arg("xi"), text);
+    };
+    jacobian("left_jacobian", &left_jacobian,
+             R"(Return the left Jacobian of the exponential at xi = [rho, theta], (6, 6), read-only.
 
-To first order in d, ``exp(xi + d) = exp(left_jacobian(xi) @ d) @ exp(xi)``.
+To first order in d, ``exp(xi + d) = exp(left_jacobian(xi) @ d) @ exp(xi)``.)" NO_SIX);
+    jacobian("right_jacobian", &right_jacobian,
+             R"(Return the right Jacobian of the exponential at xi = [rho, theta], (6, 6), read-only.
 
-Raises:
-    SceneError: numbers that are not six or not finite.)");
-    m.def("right_jacobian", [](const ArrayArgument& xi) { return matrix_array(right_jacobian(vector6(xi))); },
-          nb::arg("xi"), R"(Return the right Jacobian of the exponential at xi = [rho, theta], (6, 6), read-only.
+To first order in d, ``exp(xi + d) = exp(xi) @ exp(right_jacobian(xi) @ d)``.)" NO_SIX);
+    jacobian("inverse_left_jacobian", &inverse_left_jacobian,
+             R"(Return the inverse (6, 6) of the left Jacobian at xi = [rho, theta], read-only.
 
-To first order in d, ``exp(xi + d) = exp(xi) @ exp(right_jacobian(xi) @ d)``.
+To first order in d, ``log(exp(d) @ exp(xi)) = xi + inverse_left_jacobian(xi) @ d``, at angles < 2 pi.)" NO_SIX);
+    jacobian("inverse_right_jacobian", &inverse_right_jacobian,
+             R"(Return the inverse (6, 6) of the right Jacobian at xi = [rho, theta], read-only.
 
-Raises:
-    SceneError: numbers that are not six or not finite.)");
-    m.def("inverse_left_jacobian", [](const ArrayArgument& xi) {
-        return matrix_array(inverse_left_jacobian(vector6(xi)));
-    }, nb::arg("xi"), R"(Return the inverse (6, 6) of the left Jacobian at xi = [rho, theta], read-only.
-
-To first order in d, ``log(exp(d) @ exp(xi)) = xi + inverse_left_jacobian(xi) @ d``. The angle must be below 2 pi.
-
-Raises:
-    SceneError: not six numbers, or non-finite numbers.)");
-    m.def("inverse_right_jacobian", [](const ArrayArgument& xi) {
-        return matrix_array(inverse_right_jacobian(vector6(xi)));
-    }, nb::arg("xi"), R"(Return the inverse (6, 6) of the right Jacobian at xi = [rho, theta], read-only.
-
-To first order in d, ``log(exp(xi) @ exp(d)) = xi + inverse_right_jacobian(xi) @ d``. The angle must be below 2 pi.
-
-Raises:
-    SceneError: not six numbers, or non-finite numbers.)");
+To first order in d, ``log(exp(xi) @ exp(d)) = xi + inverse_right_jacobian(xi) @ d``, at angles < 2 pi.)" NO_SIX);
     m.def("exp_each", &exp_each, nb::arg("xi"),
           R"(Return the exponentials of many xi, (n, 6), as poses (n, 7): x, y, z and quaternion x, y, z, w.
 

@@ -11,11 +11,8 @@ Ref<const EdgeNoise> noise_of(const SourceMaps& maps) {
     for (nb::handle item : maps.items()) {
         const auto source = nb::cast<SourceHandle>(item[0]);
         const std::size_t d = source.source->dimension;
-        const std::vector<double> v = read_matrix(item[1], "map", d, ErrorKind::scene);
-        if (v.size() != 6 * d)
-            throw Error(ErrorKind::scene, "the map of noise source '" + source.source->label +
-                                              "' must have shape (6, " + std::to_string(d) + "), not (" +
-                                              std::to_string(v.size() / d) + ", " + std::to_string(d) + ")");
+        const std::string what = "the map of noise source '" + source.source->label + "'";
+        const std::vector<double> v = read_shaped(item[1], what.c_str(), 6, d);
         std::vector<Vector6> columns(d);
         for (std::size_t k = 0; k < 6; ++k)
             for (std::size_t c = 0; c < d; ++c) columns[c][k] = v[k * d + c];
@@ -69,11 +66,8 @@ const NoiseTerm& term_of(const NoiseHandle& noise, const SourceHandle& source) {
     throw Error(ErrorKind::scene, "this edge has no error of noise source '" + source.source->label + "'");
 }
 
-std::vector<double> read_square(const ArrayArgument& matrix, std::size_t n) {
-    const std::vector<double> v = read_matrix(matrix, "covariance", n, ErrorKind::scene);
-    if (v.size() != n * n)
-        throw Error(ErrorKind::scene, "covariance must have shape (" + std::to_string(n) + ", " + std::to_string(n) +
-                                          "), not (" + std::to_string(v.size() / n) + ", " + std::to_string(n) + ")");
+std::vector<double> read_covariance_of(const ArrayArgument& matrix, std::size_t n) {
+    const std::vector<double> v = read_shaped(matrix, "covariance", n, n);
     Matrix6 padded{};
     for (std::size_t i = 0; i < n; ++i)
         for (std::size_t j = 0; j < n; ++j) padded[6 * i + j] = v[n * i + j];
@@ -136,10 +130,7 @@ void bind_noise_source(nb::class_<SourceHandle>& cls) {
         .def_prop_ro("dimension", [](const SourceHandle& s) { return s.source->dimension; }, "Of the vector.")
         .def_prop_ro("label", [](const SourceHandle& s) { return s.source->label; },
                      "A name for messages and plots; no part of equality.")
-        .def("__eq__",
-             [](const SourceHandle& a, nb::handle b) {
-        return nb::isinstance<SourceHandle>(b) && a.source == nb::cast<SourceHandle>(b).source;
-    }, nb::arg("other").none())
+        .def("__eq__", &equals<SourceHandle>, nb::arg("other").none())
         .def("__hash__", [](const SourceHandle& s) {
         return std::hash<const NoiseSource*>()(s.source.get());
     }).def("__repr__", [](const SourceHandle& s) {
@@ -170,10 +161,7 @@ void bind_edge_noise(nb::class_<NoiseHandle>& cls) {
 
 Raises:
     SceneError: the edge has no error of this source.)")
-        .def("__eq__",
-             [](const NoiseHandle& a, nb::handle b) {
-        return nb::isinstance<NoiseHandle>(b) && a.noise->same_content(*nb::cast<NoiseHandle>(b).noise);
-    }, nb::arg("other").none())
+        .def("__eq__", &equals<NoiseHandle>, nb::arg("other").none())
         .def("__hash__", [](const NoiseHandle& n) {
         return nb::hash(
             nb::make_tuple(n.noise->terms.size(), n.noise->covariance.linear[0], n.noise->covariance.angular[0]));
@@ -186,8 +174,8 @@ void bind_pose_measurements(nb::class_<Measurement>& cls) {
     cls.def_static("of_pose",
                    [](const std::string& frame, const Pose& pose, const ArrayArgument& covariance,
                       const std::optional<std::string>& relative_to) {
-        read_covariance(covariance, "covariance");
-        return Measurement{Measurement::Kind::pose, frame, relative_to, pose, {}, 0.0, {}, read_square(covariance, 6)};
+        return Measurement{Measurement::Kind::pose,          frame, relative_to, pose, {}, 0.0, {},
+                           read_covariance_of(covariance, 6)};
     },
                    nb::arg("frame"), nb::arg("pose"), nb::kw_only(), nb::arg("covariance"),
                    nb::arg("relative_to") = nb::none(),
@@ -211,7 +199,7 @@ Raises:
                            read_vector3(position, "position"),
                            0.0,
                            point_or_origin(point),
-                           read_square(covariance, 3)};
+                           read_covariance_of(covariance, 3)};
     },
                     nb::arg("frame"), nb::arg("position"), nb::kw_only(), nb::arg("covariance"),
                     nb::arg("relative_to") = nb::none(), nb::arg("point") = nb::none(),

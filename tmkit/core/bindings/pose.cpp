@@ -32,9 +32,7 @@ Matrix3 matrix3(const std::vector<double>& v, std::size_t stride) {
 }
 
 Pose from_matrix(const ArrayArgument& matrix) {
-    const std::vector<double> v = read_matrix(matrix, "matrix", 4, ErrorKind::scene);
-    if (v.size() != 16)
-        throw Error(ErrorKind::scene, "matrix must have shape (4, 4), not (" + std::to_string(v.size() / 4) + ", 4)");
+    const std::vector<double> v = read_shaped(matrix, "matrix", 4, 4);
     // What exponentials and inverses of matrices leave of zero is let pass, as it is in the rotation.
     const auto off = [&v](std::size_t i, double exact) { return !(std::abs(v[i] - exact) <= 1e-9); };
     if (off(12, 0.0) || off(13, 0.0) || off(14, 0.0) || off(15, 1.0))
@@ -43,9 +41,7 @@ Pose from_matrix(const ArrayArgument& matrix) {
 }
 
 Pose from_rotation_matrix(const ArrayArgument& translation, const ArrayArgument& rotation) {
-    const std::vector<double> v = read_matrix(rotation, "rotation", 3, ErrorKind::scene);
-    if (v.size() != 9)
-        throw Error(ErrorKind::scene, "rotation must have shape (3, 3), not (" + std::to_string(v.size() / 3) + ", 3)");
+    const std::vector<double> v = read_shaped(rotation, "rotation", 3, 3);
     return Pose::from_rotation_matrix(read_vector3(translation, "translation"), matrix3(v, 3));
 }
 

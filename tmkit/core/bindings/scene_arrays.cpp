@@ -131,6 +131,33 @@ Raises:
     ConfigurationError: q has the wrong length or non-finite numbers.)");
 }
 
+void bind_arrays_gaussian_pose(nb::class_<SceneArrays>& cls) {
+    cls.def("gaussian_pose",
+            [](SceneArrays& self, std::string_view frame, const std::optional<std::string_view>& relative_to,
+               const std::optional<ArrayArgument>& q) {
+        if (!q) return in_range(self.gaussian_pose(frame, relative_to));
+        const HeldVector numbers(*q, "q", [&] { return self.joint_count(); });
+        return in_range(self.gaussian_pose(frame, relative_to, numbers.numbers()));
+    },
+            nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
+            R"(Return the pose of one frame relative to another with its covariance. O(depth).
+
+The same bits as ``SceneGraph.gaussian_pose``. For the writer: it works in the arrays' own scratch.
+
+Args:
+    frame: the frame of which the pose is returned.
+    relative_to: the frame it is relative to; the root of its tree if omitted.
+    q: (n_joints,) configuration, radians or metres; the present one if omitted.
+
+Returns:
+    relative_to_from_frame.
+
+Raises:
+    UnknownNameError: no such frame.
+    DisconnectedError: the frames are in different trees.
+    ConcurrentWriteError: another thread is writing.)");
+}
+
 void bind_arrays_edge_queries(nb::class_<SceneArrays>& cls) {
     cls.def("jacobian",
             [](const SceneArrays& self, std::string_view frame) {
@@ -140,20 +167,7 @@ void bind_arrays_edge_queries(nb::class_<SceneArrays>& cls) {
         return make_array(std::move(rows), {6, columns});
     }, nb::arg("frame"), R"(Return the Jacobian (6, n_joints) of a frame's origin. O(depth + n_joints).
 
-At the present configuration, as ``Kinematics.jacobian``.
-
-Raises:
-    UnknownNameError: no such frame.)")
-        .def("local_pose", &SceneArrays::local_pose, nb::arg("frame"),
-             R"(Return parent_from_frame at joint value 0; the identity for a root. O(1).
-
-Raises:
-    UnknownNameError: no such frame.)")
-        .def("stamped_poses", &SceneArrays::stamped_poses, nb::arg("frame"),
-             R"(Return the stamped poses of a frame's edge, or None when none are kept.
-
-Raises:
-    UnknownNameError: no such frame.)")
+At the present configuration, as ``Kinematics.jacobian``.)" NO_FRAME)
         .def("twist_from_stamps",
              [](const SceneArrays& self, std::string_view frame, const std::optional<std::string_view>& relative_to,
                 double first, double second, const std::optional<ArrayArgument>& q, std::string_view policy) {
@@ -176,80 +190,11 @@ Raises:
     StampError, UnknownNameError, DisconnectedError, ConfigurationError: as ``SceneGraph.twist_from_stamps``.)");
 }
 
-void bind_arrays_twist_queries(nb::class_<SceneArrays>& cls) {
-    cls.def("body", &SceneArrays::body, nb::arg("frame"), R"(Return the name of the body that a frame is on. O(1).
-
-Raises:
-    UnknownNameError: no such frame.)")
-        .def_prop_ro("body_names", [](const SceneArrays& self) { return tuple_of(self.body_names()); },
-                     "Names of all bodies, in the order of their first frames; then those without, by name. O(n).")
-        .def_prop_ro("bodies_without_frames",
-                     [](const SceneArrays& self) { return tuple_of(self.bodies_without_frames()); },
-                     "Names of the bodies without a frame, in their order.")
-        .def("twist_edge",
-             [](const SceneArrays& self, std::string_view frame) { return twist_tuple(self.twist(frame)); },
-             nb::arg("frame"), R"(Return the twist edge of a frame, or None. O(1).
-
-Returns:
-    Name of the reference body, and (6,) the twist at the frame's origin in its axes.
-
-Raises:
-    UnknownNameError: no such frame.)")
-        .def_prop_ro("twist_frames", [](const SceneArrays& self) { return tuple_of(self.twist_frames()); },
-                     "Names of the frames that have a twist edge, in insertion order.");
-}
-
-void bind_arrays_tree_queries(nb::class_<SceneArrays>& cls) {
-    cls.def("root", &SceneArrays::root, nb::arg("frame"), R"(Return the root of the tree of a frame. O(depth).
-
-Raises:
-    UnknownNameError: no such frame.)")
-        .def("ancestors",
-             [](const SceneArrays& self, std::string_view frame) { return tuple_of(self.ancestors(frame)); },
-             nb::arg("frame"), R"(Return the ancestors of a frame, nearest first. O(depth).
-
-Raises:
-    UnknownNameError: no such frame.)")
-        .def("parent", &SceneArrays::parent, nb::arg("frame"),
-             R"(Return the name of a frame's parent, None for a root. O(1).
-
-Raises:
-    UnknownNameError: no such frame.)")
-        .def("children", [](const SceneArrays& self, std::string_view frame) { return tuple_of(self.children(frame)); },
-             nb::arg("frame"), R"(Return the names of a frame's children in insertion order. O(k log k) for k children.
-
-Raises:
-    UnknownNameError: no such frame.)")
-        .def_prop_ro("frame_names", [](const SceneArrays& self) { return tuple_of(self.frame_names()); },
-                     "Names of all frames in insertion order. O(n).")
-        .def_prop_ro("joint_names", [](const SceneArrays& self) { return tuple_of(self.joint_names()); },
-                     "Names of the joints that have an entry in the configuration, in its order. O(n).")
-        .def("is_allowed", &SceneArrays::is_allowed, nb::arg("a"), nb::arg("b"),
-             R"(Return whether two frames may touch. O(1).
-
-Args:
-    a: a frame.
-    b: another frame; the order does not matter.
-
-Raises:
-    UnknownNameError: no such frame.)");
-}
-
 void bind_arrays_size_queries(nb::class_<SceneArrays>& cls) {
-    cls.def("zero_configuration",
-            [](const SceneArrays& self) {
-        return make_array(std::vector<double>(self.joint_count(), 0.0), {self.joint_count()});
-    }, "Return the configuration (n_joints,) of zeros.")
-        .def_prop_ro("capacities", &capacities, R"(The sizes of the arrays.
+    cls.def_prop_ro("capacities", &capacities, R"(The sizes of the arrays.
 
 By name: ``frames``, ``bodies``, ``shapes``, ``allowed_pairs``, ``name_bytes``, ``twists``, ``stamps``, ``groups``
 and ``group_members``.)")
-        .def("__len__", &SceneArrays::size)
-        .def("__contains__",
-             [](const SceneArrays& self, nb::handle name) {
-        std::string_view text;
-        return nb::try_cast(name, text) && self.contains(text);
-    })
         .def("__repr__",
              [](const SceneArrays& self) {
         return "SceneArrays(" + std::to_string(self.size()) + " of " + std::to_string(self.capacities().frames) +
@@ -262,9 +207,8 @@ and ``group_members``.)")
 void bind_arrays_queries(nb::class_<SceneArrays>& cls) {
     bind_arrays_configuration_queries(cls);
     bind_arrays_pose_queries(cls);
+    bind_arrays_gaussian_pose(cls);
     bind_arrays_edge_queries(cls);
-    bind_arrays_twist_queries(cls);
-    bind_arrays_tree_queries(cls);
     bind_arrays_size_queries(cls);
 }
 
@@ -294,8 +238,8 @@ Args:
     stamps: room for so many stamped poses of all edges; twice those of the scene and at least 256 if omitted.
     groups: room for so many groups; those of the scene and 16 if omitted.
     group_members: room for so many members of all groups; those of the scene and two for each frame if omitted.
-    noise: room for so many dimensions of noise sources on each edge; all those of the scene if omitted, so that
-        every edge may come to hold the errors of all.
+    noise: room for so many dimensions of noise sources on each edge; by default all those of the scene: every
+        edge can then hold the errors of all.
 
 Raises:
     CapacityError: the scene alone needs more, and of an edit: it does not fit; nothing was changed. ``kind`` names
@@ -322,7 +266,7 @@ read and to write, and what either process writes later the other does not see.)
                nb::arg("groups") = nb::none(), nb::arg("group_members") = nb::none(), nb::arg("noise") = nb::none());
     bind_arrays_edits(arrays);
     bind_arrays_whole_edits(arrays);
-    bind_arrays_noise(arrays);
+    bind_structure_queries(arrays);
     bind_arrays_queries(arrays);
 }
 

@@ -25,7 +25,7 @@ Args:
     joint: how the frame moves relative to the parent; fixed if omitted.
     body: an existing body that the frame is on; by default a new one of the frame's own name.
     classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
-    shapes: the shapes on the frame; a bare shape is put at its origin. None if omitted.
+    shapes: the shapes on the frame; a ``Shape`` alone is put at its origin. None if omitted.
 
 Raises:
     UnknownNameError, DuplicateNameError, SceneError: as ``SceneGraph.add_frame``.
@@ -54,25 +54,6 @@ Raises:
     UnknownNameError, CycleError, ConfigurationError, SceneError: as ``SceneGraph.reparent``.)");
 }
 
-// What was said of frames and groups, as it can be edited again.
-void bind_arrays_specifications(nb::class_<SceneArrays>& cls) {
-    cls.def("specification", [](const SceneArrays& self, std::string_view frame) { return self.specification(frame); },
-            nb::arg("frame"), R"(Return the specification of a frame, as ``SceneGraph.specification``. For the writer.
-
-Raises:
-    UnknownNameError: no such frame.)")
-        .def("group",
-             [](const SceneArrays& self, std::string_view name) {
-        GroupSpecification group = self.group(name);
-        return Group{std::move(group.frames), std::move(group.groups)};
-    }, nb::arg("name"), R"(Return the direct content of a group. For the writer.
-
-Raises:
-    UnknownNameError: no such group.)")
-        .def_prop_ro("group_names", [](const SceneArrays& self) { return tuple_of(self.group_names()); },
-                     "Names of all groups, sorted. For the writer.");
-}
-
 }  // namespace
 
 void bind_arrays_edits(nb::class_<SceneArrays>& cls) {
@@ -81,7 +62,6 @@ void bind_arrays_edits(nb::class_<SceneArrays>& cls) {
     bind_noise_edits(cls);
     bind_arrays_add_frame(cls);
     bind_arrays_reparent(cls);
-    bind_arrays_specifications(cls);
 }
 
 }  // namespace tmkit::bindings

@@ -22,44 +22,34 @@ void bind_class_and_shape_edits(auto& cls) {
     cls.def("set_classes",
             [](Self self, std::string_view frame, const std::vector<std::string>& classes) {
         return apply_edit(self, [&](auto& s) { s.set_classes(frame, classes); });
-    }, nb::arg("frame"), nb::arg("classes"),
-            text_for<Self>(R"(Set the classes of a frame. {O(log n)|O(classes)}.
+    }, nb::arg("frame"), nb::arg("classes"), text_for<Self>(R"(Set the classes of a frame. {O(log n)|O(classes)}.
 
 Args:
     frame: the frame.
-    classes: what the frame is, e.g. ``('movable',)``; replaces its classes.
-
-Raises:
-    UnknownNameError: no such frame.)")
-                .c_str())
+    classes: what the frame is, e.g. ``('movable',)``; replaces its classes.)" NO_FRAME))
         .def("set_shapes",
              [](Self self, std::string_view frame, const std::vector<ShapeArgument>& shapes) {
         return apply_edit(self, [&](auto& s) { s.set_shapes(frame, attached_shapes(shapes)); });
-    }, nb::arg("frame"), nb::arg("shapes"),
-             text_for<Self>(R"(Set all shapes of a frame. {O(log n)|O(shapes)}.
+    }, nb::arg("frame"), nb::arg("shapes"), text_for<Self>(R"(Set all shapes of a frame. {O(log n)|O(shapes)}.
 
 Args:
     frame: the frame.
-    shapes: the shapes on it, in place of those it has; a bare shape is put at the frame's origin.
+    shapes: the shapes on it, in place of those it has; a ``Shape`` alone is put at the frame's origin.
 
 Raises:
     UnknownNameError: no such frame.{|
-    CapacityError: no room for so many.})")
-                 .c_str())
-        .def("add_shape",
-             [](Self self, std::string_view frame, const ShapeArgument& shape) {
+    CapacityError: no room for so many.})"))
+        .def("add_shape", [](Self self, std::string_view frame, const ShapeArgument& shape) {
         return apply_edit(self, [&](auto& s) { s.add_shape(frame, shape.attached()); });
-    }, nb::arg("frame"), nb::arg("shape"),
-             text_for<Self>(R"(Attach one more shape to a frame. {O(log n)|O(shapes)}.
+    }, nb::arg("frame"), nb::arg("shape"), text_for<Self>(R"(Attach one more shape to a frame. {O(log n)|O(shapes)}.
 
 Args:
     frame: the frame.
-    shape: the shape; a bare shape is put at the frame's origin.
+    shape: the shape; a ``Shape`` alone is put at the frame's origin.
 
 Raises:
     UnknownNameError: no such frame.{|
-    CapacityError: no room for another.})")
-                 .c_str());
+    CapacityError: no room for another.})"));
 }
 
 template <class Self>
@@ -76,8 +66,7 @@ Args:
 
 Raises:
     UnknownNameError: no such frame.
-    SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.)")
-                .c_str())
+    SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.)"))
         .def("allow_collision",
              [](Self self, std::string_view a, std::string_view b, const std::string& reason) {
         return apply_edit(self, [&](auto& s) { s.allow_collision(a, b, reason); });
@@ -92,21 +81,14 @@ Args:
 Raises:
     UnknownNameError: no such frame.
     SceneError: a frame with itself.{|
-    CapacityError: no room for another pair, or a reason that is too long.})")
-                 .c_str())
-        .def("forbid_collision",
-             [](Self self, std::string_view a, std::string_view b) {
+    CapacityError: no room for another pair, or a reason that is too long.})"))
+        .def("forbid_collision", [](Self self, std::string_view a, std::string_view b) {
         return apply_edit(self, [&](auto& s) { s.forbid_collision(a, b); });
-    }, nb::arg("a"), nb::arg("b"),
-             text_for<Self>(R"(Check a pair of frames for collision again. {O(log n)|O(1)}.
+    }, nb::arg("a"), nb::arg("b"), text_for<Self>(R"(Check a pair of frames for collision again. {O(log n)|O(1)}.
 
 Args:
     a: a frame.
-    b: another frame; the order does not matter.
-
-Raises:
-    UnknownNameError: no such frame.)")
-                 .c_str());
+    b: another frame; the order does not matter.)" NO_FRAME));
 }
 
 template <class Self>
@@ -125,8 +107,7 @@ Args:
 
 Raises:
     UnknownNameError: no such frame.
-    SceneError: a key that is no text or empty, or a value that is not JSON.)")
-                .c_str())
+    SceneError: a key that is no text or empty, or a value that is not JSON.)"))
         .def("set_attribute",
              [](Self self, std::string_view frame, const std::string& key, nb::handle value) {
         const std::string text = attribute_text(key, value);
@@ -143,8 +124,7 @@ Args:
 
 Raises:
     UnknownNameError: no such frame.
-    SceneError: an empty key, or a value that is not JSON.)")
-                 .c_str());
+    SceneError: an empty key, or a value that is not JSON.)"));
 }
 
 template <class Self>
@@ -168,8 +148,7 @@ Args:
 Raises:
     UnknownNameError: no such frame or group.
     CycleError: the group would hold itself.{|
-    CapacityError: no room for another group, or for so many members.})")
-                .c_str())
+    CapacityError: no room for another group, or for so many members.})"))
         .def("remove_group", [](Self self, std::string_view name) {
         return apply_edit(self, [&](auto& s) { s.remove_group(name); });
     }, nb::arg("name"), R"(Remove a group, also from the groups that hold it; its frames stay.

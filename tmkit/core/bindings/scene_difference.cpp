@@ -49,11 +49,8 @@ Names names_where(const SceneDifference& difference, Choose&& choose) {
 }
 
 void bind_difference_properties(nb::class_<SceneDifference>& cls) {
-    cls.def_prop_ro("frames",
-                    [](const SceneDifference& d) {
-        return nb::typed<nb::tuple, FrameDifference, nb::ellipsis>(
-            nb::tuple(nb::cast(std::vector<FrameDifference>(d.frames))));
-    }, "One entry for each frame that was added, removed or changed, in insertion order.")
+    cls.def_prop_ro("frames", [](const SceneDifference& d) { return tuple_of(d.frames); },
+                    "One entry for each frame that was added, removed or changed, in insertion order.")
         .def_prop_ro("added",
                      [](const SceneDifference& d) {
         return names_where(d, [](const FrameDifference& f) { return f.before ? nullptr : &*f.after; });
@@ -122,7 +119,7 @@ void bind_scene_difference(nb::module_& m) {
     nb::class_<SceneDifference> cls(m, "SceneDifference", nb::is_weak_referenceable(),
                                     R"(What differs between two versions of a scene. Immutable.
 
-Made by ``diff(a, b)``; ``a.apply(diff(a, b)) == b``. Frames are matched by id, so that one renamed is one change.)");
+Made by ``diff(a, b)``; ``a.apply(diff(a, b)) == b``. Frames are matched by id: a renamed one is one change.)");
     bind_difference_properties(cls);
 }
 

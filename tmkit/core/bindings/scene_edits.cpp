@@ -37,29 +37,24 @@ Args:
 Raises:
     DuplicateNameError: the name is taken.
     UnknownNameError: no such body.{|
-    CapacityError: no room.})")
-                .c_str())
+    CapacityError: no room.})"))
         .def("add_body",
              [](Self self, const std::string& name) { return apply_edit(self, [&](auto& s) { s.add_body(name); }); },
-             nb::arg("name"),
-             text_for<Self>(R"(Add a body that has no frame yet. {O(log n)|O(1)}.
+             nb::arg("name"), text_for<Self>(R"(Add a body that has no frame yet. {O(log n)|O(1)}.
 
 Frames are put on it by ``body=``. It is removed with its last frame.
 
 Raises:
     DuplicateNameError: the name is taken.
     SceneError: an empty name.{|
-    CapacityError: no room.})")
-                 .c_str())
-        .def("remove_body",
-             [](Self self, const std::string& name) { return apply_edit(self, [&](auto& s) { s.remove_body(name); }); },
-             nb::arg("name"),
-             text_for<Self>(R"(Remove a body without frames. {O(log n + twists)|O(twists)}.
+    CapacityError: no room.})"))
+        .def("remove_body", [](Self self, const std::string& name) {
+        return apply_edit(self, [&](auto& s) { s.remove_body(name); });
+    }, nb::arg("name"), text_for<Self>(R"(Remove a body without frames. {O(log n + twists)|O(twists)}.
 
 Raises:
     UnknownNameError: no such body.
-    SceneError: it has a frame, or a twist is relative to it.)")
-                 .c_str());
+    SceneError: it has a frame, or a twist is relative to it.)"));
 }
 
 template <class Self>
@@ -82,8 +77,7 @@ Raises:
     UnknownNameError: no such frame.
     CycleError: the parent is in the root's own tree.
     SceneError: the frame already has a parent; a body would get two paths of poses, or two of twists.{|
-    CapacityError: the joint's name is too long.})")
-                .c_str());
+    CapacityError: the joint's name is too long.})"));
 }
 
 template <class Self>
@@ -115,17 +109,10 @@ Raises:
     SceneError: the frame is on ``relative_to_body``; it has a twist relative to another one; the twist is already
         given by a path of twists from that body to a frame joined to it by poses; a path of twists leads back; a
         number is not finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.{|
-    CapacityError: no room for another.})")
-                .c_str())
-        .def("remove_twist",
-             [](Self self, std::string_view frame) {
+    CapacityError: no room for another.})"))
+        .def("remove_twist", [](Self self, std::string_view frame) {
         return apply_edit(self, [&](auto& s) { s.remove_twist(frame); });
-    }, nb::arg("frame"),
-             text_for<Self>(R"(Remove the twist edge of a frame, if it has one. {O(log n)|O(1)}.
-
-Raises:
-    UnknownNameError: no such frame.)")
-                 .c_str());
+    }, nb::arg("frame"), text_for<Self>("Remove the twist edge of a frame, if it has one. {O(log n)|O(1)}." NO_FRAME));
 }
 
 template <class Self>
@@ -155,8 +142,7 @@ Raises:
     StampError: there is a pose of that stamp; it is older than what is kept; a stamp that is not finite; a capacity
         of 0 or a window that is not positive.
     SceneError: a root, or an edge inside one body, whose pose is constant.{|
-    CapacityError: no room for another, and none of this edge's own is to be dropped.})")
-                .c_str())
+    CapacityError: no room for another, and none of this edge's own is to be dropped.})"))
         .def("set_stamped_poses",
              [](Self self, std::string_view frame, const std::optional<StampedPoses>& stamps) {
         return apply_edit(self, [&](auto& s) { put_stamps(s, frame, stamps_ref(stamps)); });
@@ -171,8 +157,7 @@ Args:
 Raises:
     UnknownNameError: no such frame.
     SceneError: a root, or an edge inside one body, whose pose is constant.{|
-    CapacityError: no room for so many.})")
-                 .c_str());
+    CapacityError: no room for so many.})"));
 }
 
 template <class Self>
@@ -214,7 +199,7 @@ Args:
     body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
         default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
     classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
-    shapes: the shapes on the frame; a bare shape is put at its origin. None if omitted.
+    shapes: the shapes on the frame; a ``Shape`` alone is put at its origin. None if omitted.
     covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact if
         omitted. See ``set_covariance``.
 
@@ -230,8 +215,7 @@ void bind_frame_edits(auto& cls) {
     cls.def("remove_frame",
             [](Self self, std::string_view frame, bool subtree) {
         return apply_edit(self, [&](auto& s) { s.remove_frame(frame, subtree); });
-    }, nb::arg("frame"), nb::kw_only(), nb::arg("subtree") = false,
-            text_for<Self>(R"(Remove a frame.
+    }, nb::arg("frame"), nb::kw_only(), nb::arg("subtree") = false, text_for<Self>(R"(Remove a frame.
 
 {O(log n) for each frame removed and each of its allowed pairs, after a query like ``children``; and O(members of all
 groups), O(twists), O(joints) when a joint is removed and another mimics.|O(n + allowed pairs + members of groups +
@@ -243,8 +227,7 @@ Args:
 
 Raises:
     UnknownNameError: no such frame.
-    SceneError: it has children and ``subtree`` is False, or a joint that stays mimics one that would be removed.)")
-                .c_str())
+    SceneError: it has children and ``subtree`` is False, or a joint that stays mimics one that would be removed.)"))
         .def("rename_frame",
              [](Self self, std::string_view frame, const std::string& name) {
         return apply_edit(self, [&](auto& s) { s.rename_frame(frame, name); });
@@ -258,8 +241,7 @@ Args:
 Raises:
     UnknownNameError: no such frame.
     DuplicateNameError: the new name is taken.{|
-    CapacityError: the new name is too long.})")
-                 .c_str());
+    CapacityError: the new name is too long.})"));
 }
 
 template <class Self>
@@ -292,7 +274,7 @@ Args:
     covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of
         its own. With ``pose`` it is the whole error of the new edge, which is exact without it. Otherwise it is
         added (slip of a grasp, placement): the new edge keeps the errors of all edges between frame and parent,
-        source by source, so that to first order every relative pose in the scene keeps its distribution.
+        source by source; to first order every relative pose in the scene keeps its distribution.
 
 Raises:
     UnknownNameError: no such frame.
@@ -319,8 +301,7 @@ Args:
 
 Raises:
     UnknownNameError: no such frame.
-    SceneError: a root, or an edge inside one body, whose pose is constant.)")
-                .c_str())
+    SceneError: a root, or an edge inside one body, whose pose is constant.)"))
         .def("set_joint",
              [](Self self, std::string_view frame, const Joint& joint) {
         return apply_edit(self, [&](auto& s) { s.set_joint(frame, joint); });
@@ -337,8 +318,7 @@ Raises:
     UnknownNameError: no such frame, or no such leader of a mimic joint.
     DuplicateNameError: the joint name is taken.
     SceneError: a root, an edge inside one body, or others mimic the joint.{|
-    CapacityError: the joint's name is too long.})")
-                 .c_str());
+    CapacityError: the joint's name is too long.})"));
 }
 
 template <class Self>

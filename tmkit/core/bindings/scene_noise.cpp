@@ -25,9 +25,9 @@ void condition(SceneEdit& edit, const Measurement& measurement, const double* q,
         throw Error(ErrorKind::scene,
                     "conditioning on the measurement of '" + measurement.target + "' in " +
                         (measurement.reference ? "'" + *measurement.reference + "'" : "its root") +
-                        " did not come to rest in " + std::to_string(report.iterations) +
-                        " iterations: it lies too far from what is expected for the errors that are known; look at "
-                        "innovation(scene, measurement), and give max_iterations= to take what was reached");
+                        " did not converge in " + std::to_string(report.iterations) +
+                        " iterations: it lies too far from the expected value for the known errors; see "
+                        "innovation(scene, measurement), or give max_iterations= to accept the last iterate");
     edit = std::move(attempt);
 }
 
@@ -63,8 +63,7 @@ Args:
 Raises:
     UnknownNameError: no such frame.
     SceneError: a root; a matrix that is not symmetric positive semi-definite, with its eigenvalues.{|
-    CapacityError: no room for its source; construct SceneArrays with a larger ``noise``.})")
-                .c_str())
+    CapacityError: no room for its source; construct SceneArrays with a larger ``noise``.})"))
         .def("set_noise",
              [](Self self, std::string_view frame, const SourceMaps& maps) {
         const Ref<const EdgeNoise> noise = noise_of(maps);
@@ -83,8 +82,7 @@ Args:
 Raises:
     UnknownNameError: no such frame.
     SceneError: a root, or a map of another shape.{|
-    CapacityError: no room for its sources.})")
-                 .c_str())
+    CapacityError: no room for its sources.})"))
         .def("set_noise", [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
         return apply_edit(self, [&](auto& s) { put_noise(s, frame, noise ? noise->noise : nullptr); });
     }, nb::arg("frame"), nb::arg("noise").none(), R"(Set the error of an edge to that of another edge.

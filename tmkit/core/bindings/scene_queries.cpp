@@ -137,12 +137,7 @@ Args:
     q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
 
 Returns:
-    (n, 3) metres, in coordinates of the target; read-only.
-
-Raises:
-    UnknownNameError: no such frame.
-    DisconnectedError: the frames are in different trees.
-    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)")
+    (n, 3) metres, in coordinates of the target; read-only.)" NO_POSE)
         .def("transform_vectors",
              [](const SceneGraph& s, const ArrayArgument& vectors, std::string_view source, std::string_view target,
                 const std::optional<ArrayArgument>& q) {
@@ -160,12 +155,7 @@ Args:
     q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
 
 Returns:
-    (n, 3) in the axes of the target; read-only.
-
-Raises:
-    UnknownNameError: no such frame.
-    DisconnectedError: the frames are in different trees.
-    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)");
+    (n, 3) in the axes of the target; read-only.)" NO_POSE);
 }
 
 void bind_batch_queries(nb::class_<SceneGraph>& cls) {
@@ -207,8 +197,8 @@ void bind_digest(nb::class_<SceneGraph>& cls) {
     }, R"(SHA-256 of the content, as hexadecimal text: equal if and only if scenes are equal. O(n).
 
 The same in every process. Content is what ``==`` compares: insertion order, names, parents, bodies, joints, poses,
-classes, attributes, shapes, inertia, allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers,
-so that q and -q, one rotation, make two scenes.)");
+classes, attributes, shapes, inertia, allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers:
+q and -q, one rotation, make two scenes.)");
 }
 
 void bind_pose_query(nb::class_<SceneGraph>& cls) {
@@ -223,12 +213,7 @@ void bind_pose_query(nb::class_<SceneGraph>& cls) {
 Args:
     frame: the frame of which the pose is returned.
     relative_to: the frame it is relative to, and in whose axes the coordinates are; the root of its tree if omitted.
-    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
-
-Raises:
-    UnknownNameError: no such frame.
-    DisconnectedError: the frames are in different trees.
-    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)");
+    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.)" NO_POSE);
 }
 
 void bind_timed_pose_query(nb::class_<SceneGraph>& cls) {
@@ -261,22 +246,15 @@ Raises:
 }
 
 void bind_stamp_queries(nb::class_<SceneGraph>& cls) {
-    cls.def("stamped_poses",
-            [](const SceneGraph& s, std::string_view frame) {
-        return stamps_copy(s.stamped_poses(frame));
-    }, nb::arg("frame"), R"(Return the stamped poses of a frame's edge, or None when none are kept. O(log n + capacity).
-
-Raises:
-    UnknownNameError: no such frame.)")
-        .def("twist_from_stamps",
-             [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
-                double first, double second, const std::optional<ArrayArgument>& q, std::string_view policy) {
+    cls.def("twist_from_stamps",
+            [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
+               double first, double second, const std::optional<ArrayArgument>& q, std::string_view policy) {
         return make_array(s.twist_from_stamps(frame, reference_frame(s, frame, relative_to), first, second,
                                               ConfigurationArgument(q, s).get(), stamp_policy(policy)));
     },
-             nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("first"), nb::arg("second"),
-             nb::arg("q") = nb::none(), nb::arg("policy") = "interpolated",
-             R"(Return (6,) the constant twist of a frame relative to another between two stamps.
+            nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("first"), nb::arg("second"),
+            nb::arg("q") = nb::none(), nb::arg("policy") = "interpolated",
+            R"(Return (6,) the constant twist of a frame relative to another between two stamps.
 
 It leads from the pose at the first stamp to that at the second. It is the twist of the frame's body, at the
 frame's origin and in its axes, linear part first (m/s, rad/s): what ``set_twist`` takes, relative to the body of
@@ -308,10 +286,6 @@ Returns:
 
 Raises:
     ConfigurationError: q is missing though there are joints, or q or qd has the wrong length or non-finite numbers.)")
-        .def("zero_configuration",
-             [](const SceneGraph& s) {
-        return make_array(std::vector<double>(s.joint_count(), 0.0), {s.joint_count()});
-    }, "Return the configuration (n_joints,) of zeros, whether or not it is within the limits.")
         .def("configuration", &configuration, nb::arg("values"), nb::kw_only(), nb::arg("base") = nb::none(),
              R"(Return a configuration (n_joints,) from joint values by name.
 
@@ -334,25 +308,19 @@ void bind_limit_queries(nb::class_<SceneGraph>& cls) {
 }
 
 void bind_specifications(nb::class_<SceneGraph>& cls) {
-    cls.def("specification", [](const SceneGraph& s, const std::string& frame) { return s.specification(frame); },
-            nb::arg("frame"),
-            R"(Return the full specification of a frame; ``SceneGraph.from_frames`` makes a scene of these.
-
-Raises:
-    UnknownNameError: no such frame.)")
-        .def_static("from_frames",
-                    [](const std::vector<FrameSpecification>& frames,
-                       const std::vector<std::tuple<std::string, std::string, std::string>>& allowed,
-                       const std::vector<std::string>& bodies_without_frames) {
+    cls.def_static("from_frames",
+                   [](const std::vector<FrameSpecification>& frames,
+                      const std::vector<std::tuple<std::string, std::string, std::string>>& allowed,
+                      const std::vector<std::string>& bodies_without_frames) {
         SceneEdit edit{SceneGraph()};
         for (const std::string& body : bodies_without_frames) edit.add_body(body);
         edit.add_frames(frames);
         for (const auto& [a, b, reason] : allowed) edit.allow_collision(a, b, reason);
         return std::move(edit).take();
     },
-                    nb::arg("frames"), nb::kw_only(), nb::arg("allowed") = nb::tuple(),
-                    nb::arg("bodies_without_frames") = nb::tuple(),
-                    R"(Make a scene of all its frames at once. O(n log n).
+                   nb::arg("frames"), nb::kw_only(), nb::arg("allowed") = nb::tuple(),
+                   nb::arg("bodies_without_frames") = nb::tuple(),
+                   R"(Make a scene of all its frames at once. O(n log n).
 
 Args:
     frames: in insertion order; a parent, or the leader of a mimic joint, may come after.

@@ -134,8 +134,7 @@ void bind_large_shapes(nb::module_& m) {
 
 Args:
     points: (n, 3) metres.
-    radius: of the balls, metres; about the distance between neighbouring points, so that nothing slips between
-        them.
+    radius: of the balls, metres; about the distance between neighbouring points, which leaves no gaps.
     source: where it came from, a label; empty if omitted.
 
 Raises:
@@ -190,10 +189,7 @@ void bind_attached_properties(nb::class_<AttachedShape>& cls) {
         .def_ro("friction", &AttachedShape::friction, "Coefficient of friction of its surface, or None.")
         .def_prop_ro("level", [](const AttachedShape& a) { return level_text(a.level); },
                      "How much of it counts in collisions: ``box``, ``hull``, ``exact``, or None.")
-        .def("__eq__",
-             [](const AttachedShape& a, nb::handle b) {
-        return nb::isinstance<AttachedShape>(b) && a == nb::cast<const AttachedShape&>(b);
-    }, nb::arg("other").none())
+        .def("__eq__", &equals<AttachedShape>, nb::arg("other").none())
         .def("__hash__", [](const AttachedShape& a) {
         return static_cast<Py_hash_t>(a.shape->digest()[0] >> 3);
     }).def("__repr__", &attached_text);
@@ -262,10 +258,8 @@ void bind_shape_content(nb::class_<ShapeHandle>& cls) {
     cls.def_prop_ro("kind", [](const ShapeHandle& s) { return std::string(name_of(s.shape->kind())); },
                     R"(``box``, ``sphere``, ``cylinder``, ``cone``, ``capsule``, ``mesh``, ``plane``, ``point_cloud``
 or ``height_field``.)")
-        .def_prop_ro("dimensions",
-                     [](const ShapeHandle& s) {
-        return nb::typed<nb::tuple, double, nb::ellipsis>(nb::tuple(nb::cast(s.shape->dimensions())));
-    }, R"(Metres: box (x, y, z); sphere, point cloud (radius,); cylinder, cone, capsule (radius, length);
+        .def_prop_ro("dimensions", [](const ShapeHandle& s) { return tuple_of(s.shape->dimensions()); },
+                     R"(Metres: box (x, y, z); sphere, point cloud (radius,); cylinder, cone, capsule (radius, length);
 height field (x, y, floor); mesh and plane ().)")
         .def_prop_ro("vertices",
                      [](const ShapeHandle& s) {
@@ -306,10 +300,7 @@ For a mesh the signed volume of its faces, correct if they are closed and face o
 
 Raises:
     ShapeError: a point cloud, whose balls may overlap.)")
-        .def("__eq__",
-             [](const ShapeHandle& a, nb::handle b) {
-        return nb::isinstance<ShapeHandle>(b) && a.shape->same_content(*nb::cast<const ShapeHandle&>(b).shape);
-    }, nb::arg("other").none())
+        .def("__eq__", &equals<ShapeHandle>, nb::arg("other").none())
         .def("__hash__", [](const ShapeHandle& s) { return static_cast<Py_hash_t>(s.shape->digest()[0] >> 2); })
         .def("__repr__", [](const ShapeHandle& s) { return shape_text(*s.shape); })
         .def("__copy__", [](const ShapeHandle& s) {

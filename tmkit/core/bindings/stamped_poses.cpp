@@ -109,10 +109,7 @@ Raises:
 Args:
     parent_from_old_parent: pose of the old parent in the new one.)")
             .def("__len__", [](const StampedPoses& s) { return s.entries.size(); })
-            .def("__eq__",
-                 [](const StampedPoses& s, nb::handle o) {
-        return nb::isinstance<StampedPoses>(o) && s == nb::cast<const StampedPoses&>(o);
-    }, nb::arg("other").none())
+            .def("__eq__", &equals<StampedPoses>, nb::arg("other").none())
             .def("__hash__", [](const StampedPoses& s) {
         return nb::hash(
             nb::make_tuple(nb::tuple(nb::cast(stamps_of(s))), nb::tuple(nb::cast(poses_of(s))), s.capacity, s.window));

@@ -103,12 +103,12 @@ def with_pose_edge(scene: SceneGraph, frame: str, reference: str, pose: Pose, jo
         SceneError, CycleError: the rules of edges forbid it.
     """
     if frame == reference:
-        raise CycleError(f"frame '{frame}' cannot hang off itself", frame=frame, parent=reference, rule="PE1")
+        raise CycleError(f"frame '{frame}' cannot be its own parent", frame=frame, parent=reference, rule="PE1")
     parent = scene.parent(frame)
     if parent == reference:
         return scene.set_pose(frame, pose)
     if parent is not None:
-        message = f"frame '{frame}' hangs off '{parent}' already, and has one parent only; reparent it"
+        message = f"frame '{frame}' already has parent '{parent}' and can have only one; change it with reparent"
         raise SceneError(message, frame=frame, parent=parent, rule="PE3")
     return scene.attach(frame, reference, pose=pose, joint=joint)
 

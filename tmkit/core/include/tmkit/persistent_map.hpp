@@ -174,10 +174,8 @@ public:
         std::vector<Pending> before, after;
         push(before, a.root_.get());
         push(after, b.root_.get());
-        const Compare less;
         while (!before.empty() || !after.empty()) {
-            if (!before.empty() && !after.empty() && before.back().node == after.back().node &&
-                before.back().whole == after.back().whole) {
+            if (!before.empty() && !after.empty() && before.back() == after.back()) {
                 before.pop_back();
                 after.pop_back();
                 continue;
@@ -188,13 +186,12 @@ public:
                 open(size_before >= size_after ? before : after);
                 continue;
             }
-            const Node* x = before.empty() ? nullptr : before.back().node;
-            const Node* y = after.empty() ? nullptr : after.back().node;
-            const bool only_before = x && (!y || less(x->key, y->key)), only_after = y && (!x || less(y->key, x->key));
-            if (!only_after) before.pop_back();
-            if (!only_before) after.pop_back();
-            if (only_before) visit(x->key, &x->value, static_cast<const Value*>(nullptr));
-            else if (only_after) visit(y->key, static_cast<const Value*>(nullptr), &y->value);
+            const Node *x = front(before), *y = front(after);
+            const int first = which_first(x, y);
+            if (first <= 0) before.pop_back();
+            if (first >= 0) after.pop_back();
+            if (first < 0) visit(x->key, &x->value, static_cast<const Value*>(nullptr));
+            else if (first > 0) visit(y->key, static_cast<const Value*>(nullptr), &y->value);
             else if (!(x->value == y->value)) visit(x->key, &x->value, &y->value);
         }
     }
@@ -253,9 +250,19 @@ private:
     struct Pending {
         const Node* node;
         bool whole;
+        bool operator==(const Pending&) const = default;
     };
+    // Negative when the key of `x` comes first, positive when that of `y`, 0 when they are the same; not both are null.
+    static int which_first(const Node* x, const Node* y) {
+        const Compare less;
+        if (x && (!y || less(x->key, y->key))) return -1;
+        return y && (!x || less(y->key, x->key)) ? 1 : 0;
+    }
     static void push(std::vector<Pending>& pending, const Node* node) {
         if (node) pending.push_back({node, true});
+    }
+    static const Node* front(const std::vector<Pending>& pending) {
+        return pending.empty() ? nullptr : pending.back().node;
     }
     static std::uint32_t unopened(const std::vector<Pending>& pending) {
         return !pending.empty() && pending.back().whole ? pending.back().node->size : 0;

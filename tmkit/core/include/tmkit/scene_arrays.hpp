@@ -235,6 +235,8 @@ private:
     void require_new_name(std::string_view name) const;
     void require_fit(std::string_view text) const;
     void require_length(const Configuration& q) const;
+    void require_room_for(const NewFrame& frame, bool with_body) const;
+    Slot root_beside(Slot moving, Slot parent) const;
     Slot body_for(const NewFrame& frame, Slot parent) const;  // none: a new one
     // slot: the frame whose joint is changed, none for a new one
     JointPlan plan_joint(const Joint& joint, std::string_view name, Slot slot) const;
@@ -248,6 +250,7 @@ private:
     void check_twists_joined(Slot moving, Slot parent) const;
     void mark_twists_across(Slot edge) const;
     bool is_below(Slot top, Slot slot) const;
+    Slot first_twist_across(Slot edge, Slot root) const;
     Slot unstamped_twist(Slot target, Slot reference) const;
     Error refusal(const TwistRules::Broken& broken) const;
     void check_bodies_on_move(Slot moving, Slot parent, Slot root) const;
@@ -286,6 +289,7 @@ private:
     Slot take_body(std::string_view name);
     Slot append_twist(Slot slot, Slot reference);
     void drop_twist(Slot slot);
+    void drop_marked_twists();
     void drop_stamps(Slot slot, std::int32_t kept);  // but for the newest so many
     void insert_stamp(Slot slot, const StampedPose& entry);
     void append_member(Slot& first, Slot what);
@@ -300,7 +304,8 @@ private:
     void add_top(Slot slot);
     void remove_top(Slot slot);
     void leave_body(Slot slot);
-    void set_details(Slot slot, FrameDetails changed);
+    template <class Change>
+    void change_details(std::string_view frame, Change&& change);
     void append_shape(Slot slot, const AttachedShape& shape);
     void drop_shapes(Slot slot);
     void drop_pair(Slot pair);
@@ -322,7 +327,21 @@ private:
     Pose pose_of(const Found& found, std::string_view target, std::optional<std::string_view> reference,
                  const Configuration& q,
                  const Moment* moment) const;  // throws what was in the way
+    // What read(slot) returns of a frame, for any thread; throws unknown_frame.
+    template <class Read>
+    auto read_frame(std::string_view frame, Read&& read) const {
+        using Answer = std::optional<decltype(read(none))>;
+        Answer found = lock_.read([&] {
+            const Slot slot = frame_names_.find(frame);
+            return slot == none ? Answer() : Answer(std::in_place, read(slot));
+        });
+        if (!found) throw unknown_frame(frame);
+        return *std::move(found);
+    }
+    std::vector<std::string> names_in(const NameTable& table, const Column<Slot>& slots, int counted) const;
     std::string defects_of_frame(Slot slot) const;
+    std::string defects_of_order() const;
+    std::string defects_of_children() const;
     std::string defects_of_twists() const;
     std::string defects_of_pools() const;
     Error outside_stamps(Slot slot, double stamp) const;

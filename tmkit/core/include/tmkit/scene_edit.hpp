@@ -18,6 +18,7 @@ namespace tmkit {
 
 struct FrameDifference;
 struct SceneDifference;
+using NumberedFrames = std::vector<std::pair<FrameId, FrameSpecification>>;
 
 class SceneEdit {
 public:
@@ -26,14 +27,14 @@ public:
     const SceneGraph& scene() const { return scene_; }
     SceneGraph take() && { return std::move(scene_); }
 
-    void add_root(std::string_view name, std::string_view body = {});  // on a body of its own name when left out
+    void add_root(std::string_view name, std::string_view body = {});  // by default on a body of its own name
     void add_body(std::string_view name);     // without a frame yet; it is gone with its last one
     void remove_body(std::string_view name);  // without a frame
     void add_frame(const FrameSpecification& specification);
     // Frames in insertion order; a parent or a mimic joint's leader may come after. All or nothing.
     void add_frames(const std::vector<FrameSpecification>& frames);
     // The same with the ids that the frames had elsewhere, which are free here; then the first id for frames to come.
-    void add_frames_with_ids(const std::vector<std::pair<FrameId, FrameSpecification>>& frames);
+    void add_frames_with_ids(const NumberedFrames& frames);
     void skip_ids(FrameId next) { scene_.next_frame_ = std::max(scene_.next_frame_, next); }
     void remove_frame(std::string_view name, bool with_subtree);
     void rename_frame(std::string_view name, std::string_view new_name);
@@ -96,7 +97,13 @@ private:
 
     void add(const FrameSpecification& specification, FrameId id);
     void require_new_frame_name(std::string_view name) const;
+    void add_parents_first(const NumberedFrames& frames);
+    void give_inertia(const FrameSpecification& frame);
     void set_details(const FrameRecord& frame, FrameDetails details);
+    template <class Change>
+    void change_details(std::string_view frame, Change&& change);
+    void correct_twist(FrameId id, const Vector6& xi, const Ref<const EdgeNoise>& noise);
+    void correct_pose(FrameId id, const Pose& pose, const Ref<const EdgeNoise>& noise);
     void put_noise(FrameId frame, Ref<const EdgeNoise> noise);
     FrameDetails details_of(const FrameRecord& frame) const { return frame.details ? *frame.details : FrameDetails{}; }
     void require_edge_for_stamps(const FrameRecord& frame) const;
@@ -105,6 +112,8 @@ private:
     void check_twist(const FrameRecord& frame, const TwistEdge& edge) const;
     void check_twists_joined(FrameId moving, FrameId parent, const std::vector<FrameId>& cut) const;
     void require_no_twists_from(const std::vector<FrameId>& leaving) const;  // ids ascending
+    template <class Members, class Goes>
+    void drop_members(Members GroupRecord::* members, Goes&& goes);
     void leave_groups(const std::vector<FrameId>& leaving);
     void forbid_collisions(FrameId frame);  // with any other
 
@@ -118,13 +127,15 @@ private:
     BodyId enter_body(const FrameSpecification& specification, FrameId frame, FrameId parent);
     void leave_body(const FrameRecord& record);
     void check_bodies_on_move(const FrameRecord& moving, const FrameRecord& parent) const;
-    void check_joint_of_parts(const FrameRecord& moving) const;
+    std::vector<FrameId> twists_cut(FrameId moving, FrameId parent, bool keep_twists) const;
+    bool joins_parts(const FrameRecord& moving, const FrameRecord& parent) const;
     void join_parts(const FrameRecord& moving);
     bool stays_on_body(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose) const;
     void move(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose, bool keep_twists = false);
     void drop_twist(FrameId id);
 
     bool add_one(const FrameDifference& frame);
+    void change_edge(const std::string& name, const FrameSpecification& before, const FrameSpecification& after);
     void change_contents(const std::string& name, const FrameSpecification& before, const FrameSpecification& after);
     bool change_one(const FrameSpecification& before, const FrameSpecification& after);
     bool apply_one(const FrameDifference& frame);

@@ -42,8 +42,7 @@ inline Error empty_frame_name() { return scene("a frame needs a name that is not
 // --- trees -----------------------------------------------------------------------------------------------------------
 
 inline Error on_no_body(std::string_view frame) {
-    return rule("N3",
-                "frame " + quoted(frame) + " needs a parent to hang off, or the name of the body that it sits on");
+    return rule("N3", "frame " + quoted(frame) + " has neither a parent nor a body; give parent= or body=");
 }
 
 inline Error without_parent(std::string_view frame) { return scene("frame " + quoted(frame) + " needs a parent"); }
@@ -60,19 +59,19 @@ inline Error root_without(std::string_view frame, const std::string& what) {
 inline Error cycle(std::string_view frame, std::string_view parent) {
     return Error(
         ErrorKind::cycle,
-        "frame " + quoted(frame) + " cannot hang off " + quoted(parent) + ", which is itself or its descendant",
+        "frame " + quoted(frame) + " cannot have parent " + quoted(parent) + ", which is itself or its descendant",
         {{"frame", std::string(frame)}, {"parent", std::string(parent)}, {"rule", std::string("PE5")}});
 }
 
 inline Error has_children(std::string_view frame, std::string_view first_child) {
     return scene("frame " + quoted(frame) + " has children, the first is " + quoted(first_child) +
-                 "; remove them first or ask for the subtree");
+                 "; remove them first, or the whole subtree with subtree=True");
 }
 
 inline Error disconnected(std::string_view target, std::string_view reference, std::string_view target_root,
                           std::string_view reference_root) {
     return Error(ErrorKind::disconnected,
-                 "frames " + quoted(target) + " and " + quoted(reference) + " stand in different trees (" +
+                 "frames " + quoted(target) + " and " + quoted(reference) + " are in different trees (" +
                      quoted(target_root) + " and " + quoted(reference_root) + "), so no pose between them is known",
                  {{"frame", std::string(target)}, {"relative_to", std::string(reference)}});
 }
@@ -114,8 +113,8 @@ inline Error moves_on_body(std::string_view frame, std::string_view parent) {
 }
 
 inline Error has_parent(std::string_view frame, std::string_view parent) {
-    return rule("PE3", "frame " + quoted(frame) + " hangs off " + quoted(parent) +
-                           " already, and has one parent only; reparent it");
+    return rule("PE3", "frame " + quoted(frame) + " already has parent " + quoted(parent) +
+                           " and can have only one; change it with reparent");
 }
 
 inline Error body_has_frames(std::string_view body, std::string_view frame) {
@@ -148,7 +147,7 @@ inline Error second_twist_path(std::string_view frame, std::string_view referenc
 
 inline Error twist_back(std::string_view frame, std::string_view body, std::string_view reference) {
     return rule("TE5", "a twist of frame " + quoted(frame) + " relative to body " + quoted(reference) +
-                           " would lead back: a path of twists leads from its body " + quoted(body) + " to " +
+                           " would close a cycle: a path of twists leads from its body " + quoted(body) + " to " +
                            quoted(reference) + " already");
 }
 
@@ -159,7 +158,7 @@ inline Error joined_twice(std::string_view frame, std::string_view body, std::st
                            "them with remove_twist");
 }
 
-// What joint velocities, or stamped poses, would leave out.
+// A twist edge that joint velocities, or stamped poses, do not contain.
 inline Error twist_left_out(std::string_view target, std::string_view reference, std::string_view frame,
                             std::string_view body, bool by_stamps) {
     const std::string known = by_stamps ? "poses at two stamps" : "joint velocities";
@@ -177,14 +176,14 @@ inline Error twist_left_out(std::string_view target, std::string_view reference,
 
 inline Error no_such_body(std::string_view name, const std::vector<std::string>& bodies) {
     const Error unknown = unknown_name("body", name, bodies);
-    return Error(ErrorKind::unknown_name,
-                 std::string(unknown.what()) +
-                     "; a new body is added with add_body, or under the frame's own name by leaving body out",
-                 unknown.facts());
+    return Error(
+        ErrorKind::unknown_name,
+        std::string(unknown.what()) + "; add it with add_body, or omit body= for a new body of the frame's own name",
+        unknown.facts());
 }
 
 inline Error is_reference(std::string_view body, std::string_view frame) {
-    return scene("body " + quoted(body) + " cannot go while the twist of frame " + quoted(frame) +
+    return scene("body " + quoted(body) + " cannot be removed while the twist of frame " + quoted(frame) +
                  " is relative to it");
 }
 
@@ -193,8 +192,7 @@ inline Error twist_not_finite(std::string_view frame) {
 }
 
 inline Error without_twist(std::string_view frame) {
-    return scene("frame " + quoted(frame) +
-                 " has no twist that could be more or less sure; give it one with set_twist");
+    return scene("frame " + quoted(frame) + " has no twist edge to set an error on; add one with set_twist");
 }
 
 inline Error empty_body_name() { return scene("a body needs a name that is not empty"); }
@@ -204,12 +202,12 @@ inline Error empty_body_name() { return scene("a body needs a name that is not e
 inline Error empty_group_name() { return scene("a group needs a name that is not empty"); }
 
 inline Error group_holds_itself(std::string_view group) {
-    return Error(ErrorKind::cycle, "group " + quoted(group) + " cannot hold itself");
+    return Error(ErrorKind::cycle, "group " + quoted(group) + " cannot contain itself");
 }
 
 inline Error group_holds_in_turn(std::string_view holder, std::string_view group) {
     return Error(ErrorKind::cycle,
-                 "group " + quoted(holder) + " holds group " + quoted(group) + ", which cannot hold it in turn");
+                 "group " + quoted(holder) + " contains group " + quoted(group) + ", which cannot contain it in turn");
 }
 
 // --- joints ----------------------------------------------------------------------------------------------------------
@@ -224,7 +222,7 @@ inline Error mimics_in_turn(std::string_view joint, std::string_view leader) {
 }
 
 inline Error is_followed(std::string_view leader, std::string_view follower) {
-    return scene("joint " + quoted(leader) + " cannot go while joint " + quoted(follower) + " mimics it");
+    return scene("joint " + quoted(leader) + " cannot be removed while joint " + quoted(follower) + " mimics it");
 }
 
 // --- configurations --------------------------------------------------------------------------------------------------

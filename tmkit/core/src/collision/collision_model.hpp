@@ -80,6 +80,7 @@ private:
     void collect_items();
     void find_rigid_clusters();
     void collect_exceptions();
+    void sort_exceptions();
     MarginClass class_of(double margin);
     std::vector<Exception> exceptions_;
     std::vector<std::int32_t> first_exception_;  // by object, offsets

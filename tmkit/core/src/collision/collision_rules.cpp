@@ -8,6 +8,8 @@
 namespace tmkit {
 namespace {
 
+constexpr double lowest_margin = -1.0;  // metres; a lower one switches all checks off
+
 std::int32_t number_of(const SceneGraph& scene, const Layout& layout, const std::string& frame) {
     return layout.index_of(scene.record(frame).id);
 }
@@ -18,6 +20,11 @@ void check_options(const CollisionOptions& options) {
     if (!std::isfinite(options.margin))
         throw Error(ErrorKind::configuration,
                     "margin must be a finite distance in metres, got " + std::to_string(options.margin),
+                    {{"value", options.margin}});
+    if (options.margin < lowest_margin)
+        throw Error(ErrorKind::configuration,
+                    "margin must be at least -1 metre, got " + std::to_string(options.margin) +
+                        ": all shapes could pass through each other; exempt single pairs with pair_margins",
                     {{"value", options.margin}});
     for (const PairMargin& pair : options.pair_margins)
         if (!(pair.margin < std::numeric_limits<double>::infinity()))
@@ -112,7 +119,11 @@ void CollisionWorld::Rules::collect_exceptions() {
         const std::int32_t b = object_of[number_of(scene, *layout, pair.frame_b)];
         except(a, b, std::isinf(pair.margin) ? MarginClass{0} : class_of(pair.margin));
     }
-    // What forbids the check of a pair wins over a margin.
+    sort_exceptions();
+}
+
+// By pair, each once: what forbids the check of a pair wins over a margin.
+void CollisionWorld::Rules::sort_exceptions() {
     std::stable_sort(exceptions_.begin(), exceptions_.end());
     std::vector<Exception> kept;
     for (const Exception& e : exceptions_) {

@@ -97,6 +97,8 @@ public:
     bool visit_own_constant(const Model& model, const Data& poses, const Data& scratch, Visit&& visit) const;
 
 private:
+    template <class Visit>
+    bool visit_own_variable(const Data& scratch, Visit&& visit) const;
     friend class MovedPartsBuilder;
     MovedParts() = default;
 
@@ -186,6 +188,12 @@ bool MovedParts::visit_variable(const Model& model, const Data& scratch, Visit&&
             if (scratch.shape_bounds[a].inflated(by).overlaps(around) && meets(a, margin)) return true;
         }
     }
+    return visit_own_variable(scratch, visit);
+}
+
+// The pairs of own items on different links.
+template <class Visit>
+bool MovedParts::visit_own_variable(const Data& scratch, Visit&& visit) const {
     for (const Pair& pair : pairs_) {
         if (items_[pair.a].link == items_[pair.b].link) continue;
         const double by = items_[pair.b].link < 0 ? largest_margin_ : inflation((*margins_)[pair.margin]);

@@ -153,7 +153,7 @@ void SceneArrays::load(const SceneGraph& scene) {
         free_frames_.pop_back();
         sequence_.store(slot, slot);
         order_[i] = layout.tree().order[i];
-        position_[static_cast<std::size_t>(order_[i])] = slot;
+        position_[order_[i]] = slot;
         parent_.store(slot, layout.parent[i]);
         load_frame(scene, scene.record(layout.ids[i]), slot);
     }
@@ -177,7 +177,6 @@ void SceneArrays::load(const SceneGraph& scene) {
 }
 
 void SceneArrays::load_frame(const SceneGraph& scene, const FrameRecord& record, Slot slot) {
-    const auto at = static_cast<std::size_t>(slot);
     id_.store(slot, record.id);
     frame_names_.insert(slot, record.name->text);
     type_.store(slot, record.joint_type);
@@ -189,8 +188,8 @@ void SceneArrays::load_frame(const SceneGraph& scene, const FrameRecord& record,
     if (record.joint) {
         const Joint& joint = *record.joint;
         axis_.store(slot, joint.axis);
-        numbers_[at] = {joint.lower,   joint.upper,    joint.velocity,         joint.effort,
-                        joint.damping, joint.friction, joint.mimic_multiplier, joint.mimic_offset};
+        numbers_[slot] = {joint.lower,   joint.upper,    joint.velocity,         joint.effort,
+                          joint.damping, joint.friction, joint.mimic_multiplier, joint.mimic_offset};
         joint_names_.insert(slot, joint.name);
     }
     const BodyRecord& on = scene.body(record.body);
@@ -198,11 +197,11 @@ void SceneArrays::load_frame(const SceneGraph& scene, const FrameRecord& record,
     if (body == none) body = take_body(on.name->text);
     body_.store(slot, body);
     if (on.inertia_frame == record.id) {
-        inertia_frame_[static_cast<std::size_t>(body)] = slot;
-        inertia_[static_cast<std::size_t>(body)] = on.inertia;
+        inertia_frame_[body] = slot;
+        inertia_[body] = on.inertia;
     }
     if (!record.details) return;
-    details_[at] = record.details;
+    details_[slot] = record.details;
     for (const AttachedShape& attached : record.details->shapes) append_shape(slot, attached);
     if (!record.details->stamps) return;
     stamp_count_.store(slot, 0);
@@ -217,7 +216,7 @@ void SceneArrays::load_twists(const SceneGraph& scene) {
         const TwistEdge& edge = *frame.details->twist;
         const Slot twist = append_twist(frame_names_.find(frame.name->text), body_names_.find(edge.reference));
         twist_vector_.store(twist, edge.vector);
-        twist_noise_[static_cast<std::size_t>(twist)] = edge.noise;
+        twist_noise_[twist] = edge.noise;
     }
 }
 
@@ -226,11 +225,10 @@ void SceneArrays::load_groups(const SceneGraph& scene) {
 }
 
 Joint SceneArrays::joint_of(Slot slot) const {
-    const auto at = static_cast<std::size_t>(slot);
     Joint joint;
     joint.type = type_[slot];
     if (!is_actuated(joint.type)) return joint;
-    const JointNumbers& numbers = numbers_[at];
+    const JointNumbers& numbers = numbers_[slot];
     joint.name = joint_names_.view(slot);
     joint.axis = axis_[slot];
     joint.lower = numbers.lower;
@@ -239,32 +237,32 @@ Joint SceneArrays::joint_of(Slot slot) const {
     joint.effort = numbers.effort;
     joint.damping = numbers.damping;
     joint.friction = numbers.friction;
-    if (leader_[at] != none) joint.mimic = joint_names_.view(leader_[at]);
+    if (leader_[slot] != none) joint.mimic = joint_names_.view(leader_[slot]);
     joint.mimic_multiplier = numbers.mimic_multiplier;
     joint.mimic_offset = numbers.mimic_offset;
     return joint;
 }
 
 FrameSpecification SceneArrays::specification(Slot slot) const {
-    const auto at = static_cast<std::size_t>(slot);
     FrameSpecification made;
     made.name = frame_names_.view(slot);
     if (parent_[slot] != none) made.parent = frame_names_.view(parent_[slot]);
     made.pose = pose_[slot];
     made.joint = joint_of(slot);
-    made.body = body_names_.view(body_[at]);
-    if (details_[at]) {
-        made.classes = details_[at]->classes;
-        made.attributes = details_[at]->attributes;
+    made.body = body_names_.view(body_[slot]);
+    if (details_[slot]) {
+        made.classes = details_[slot]->classes;
+        made.attributes = details_[slot]->attributes;
     }
     if (const Slot twist = twist_[slot]; twist != none)
         made.twist = TwistEdge{std::string(body_names_.view(twist_reference_[twist])), twist_vector_[twist],
-                               twist_noise_[static_cast<std::size_t>(twist)]};
-    if (!noise_.empty() && !noise_[at]->terms.empty()) made.noise = Ref<const EdgeNoise>(new EdgeNoise(*noise_[at]));
+                               twist_noise_[twist]};
+    if (!noise_.empty() && !noise_[slot]->terms.empty())
+        made.noise = Ref<const EdgeNoise>(new EdgeNoise(*noise_[slot]));
     if (stamp_count_[slot] != none) made.stamps = Ref<const StampedPoses>(new StampedPoses(*history(slot)));
-    for (Slot shape = first_shape_[at]; shape != none; shape = shapes_[static_cast<std::size_t>(shape)].next)
-        made.shapes.push_back(shapes_[static_cast<std::size_t>(shape)].attached);
-    const auto body = static_cast<std::size_t>(body_[at]);
+    for (Slot shape = first_shape_[slot]; shape != none; shape = shapes_[shape].next)
+        made.shapes.push_back(shapes_[shape].attached);
+    const Slot body = body_[slot];
     if (inertia_frame_[body] == slot) made.inertia = inertia_[body];
     return made;
 }
@@ -276,7 +274,7 @@ FrameSpecification SceneArrays::specification(std::string_view frame) const {
 
 SceneGraph SceneArrays::freeze() const {
     const SequenceLock::Writer writer(lock_);
-    std::vector<std::pair<FrameId, FrameSpecification>> frames;
+    NumberedFrames frames;
     frames.reserve(size());
     for (std::int32_t i = 0; i < counts_[frame_count]; ++i)
         frames.emplace_back(id_[sequence_[i]], specification(sequence_[i]));
@@ -286,7 +284,7 @@ SceneGraph SceneArrays::freeze() const {
     edit.skip_ids(next_id_);
     const auto name_of = [&edit](FrameId id) { return edit.scene().record(id).name->text; };
     for (std::int32_t pair = 0; pair < pair_count_; ++pair) {
-        const auto& [a, b] = pair_ids_[static_cast<std::size_t>(pair)];
+        const auto& [a, b] = pair_ids_[pair];
         edit.allow_collision(name_of(a), name_of(b), reasons_.view(pair));
     }
     for (std::size_t group = 0; group < is_group_.size(); ++group)  // first all of them: they may nest

@@ -49,16 +49,24 @@ SceneArrays::Slot SceneArrays::body_for(const NewFrame& frame, Slot parent) cons
     if (body == none) return none;
     if (frame.body.empty()) throw duplicate("body", name);
     if (parent == none) return body;
-    if (body == body_[static_cast<std::size_t>(parent)]) {
+    if (body == body_[parent]) {
         if (frame.joint && frame.joint->type != JointType::fixed)
             throw refusals::new_edge_inside_body(frame.name, frame_names_.view(parent), name);
         return body;
     }
-    for (Slot top = first_top_[static_cast<std::size_t>(body)]; top != none;
-         top = next_top_[static_cast<std::size_t>(top)])
+    for (Slot top = first_top_[body]; top != none; top = next_top_[top])
         if (root_of(top) == root_of(parent))
             throw refusals::body_in_this_tree(frame.name, name, frame_names_.view(top));
     return body;
+}
+
+void SceneArrays::require_room_for(const NewFrame& frame, bool with_body) const {
+    require_fit(frame.name);
+    if (with_body) require_fit(frame.body);
+    if (next_id_ == std::numeric_limits<FrameId>::max()) throw refusals::no_ids_left();
+    if (free_frames_.empty()) throw refusals::full("frame", capacities_.frames, "capacity");
+    if (with_body && free_bodies_.empty()) throw refusals::full("body", capacities_.bodies, "bodies");
+    if (frame.shapes.size() > free_shapes_) throw refusals::full("attached shape", capacities_.shapes, "shapes");
 }
 
 void SceneArrays::add(const NewFrame& frame, Slot parent) {
@@ -66,12 +74,7 @@ void SceneArrays::add(const NewFrame& frame, Slot parent) {
     Slot body = body_for(frame, parent);
     JointPlan plan;
     if (frame.joint) plan = plan_joint(*frame.joint, frame.joint->name.empty() ? frame.name : frame.joint->name, none);
-    require_fit(frame.name);
-    if (body == none) require_fit(frame.body);
-    if (next_id_ == std::numeric_limits<FrameId>::max()) throw refusals::no_ids_left();
-    if (free_frames_.empty()) throw refusals::full("frame", capacities_.frames, "capacity");
-    if (body == none && free_bodies_.empty()) throw refusals::full("body", capacities_.bodies, "bodies");
-    if (frame.shapes.size() > free_shapes_) throw refusals::full("attached shape", capacities_.shapes, "shapes");
+    require_room_for(frame, body == none);
     Ref<const FrameDetails> details;
     if (!frame.classes.empty()) {
         auto made = make_ref<FrameDetails>();
@@ -82,12 +85,11 @@ void SceneArrays::add(const NewFrame& frame, Slot parent) {
     const Section section(lock_);
     const Slot slot = free_frames_.back();
     free_frames_.pop_back();
-    const auto at = static_cast<std::size_t>(slot);
     frame_names_.insert(slot, frame.name);
     id_.store(slot, next_id_++);
     pose_.store(slot, frame.pose);
     entry_.store(slot, none);
-    details_[at] = std::move(details);
+    details_[slot] = std::move(details);
     for (const AttachedShape& shape : frame.shapes) append_shape(slot, shape);
     parent_.store(slot, parent);
     if (parent != none) link(slot, parent);
@@ -96,8 +98,8 @@ void SceneArrays::add(const NewFrame& frame, Slot parent) {
     body_.store(slot, body);
     if (is_top(slot)) add_top(slot);
     const std::int32_t count = counts_[frame_count];
-    order_[static_cast<std::size_t>(count)] = slot;
-    position_[at] = count;
+    order_[count] = slot;
+    position_[slot] = count;
     sequence_.store(count, slot);
     counts_.store(frame_count, count + 1);
     write_joint(slot, plan);
@@ -110,10 +112,9 @@ void SceneArrays::require_no_followers() const {
     std::string_view first;
     Slot leader = none;
     for (std::int32_t i = 0; i < counts_[frame_count]; ++i) {
-        const auto slot = static_cast<std::size_t>(order_[static_cast<std::size_t>(i)]);
-        if (leader_[slot] == none || mark_[slot] == epoch_ || mark_[static_cast<std::size_t>(leader_[slot])] != epoch_)
-            continue;
-        const std::string_view follower = joint_names_.view(static_cast<Slot>(slot));
+        const Slot slot = order_[i];
+        if (leader_[slot] == none || mark_[slot] == epoch_ || mark_[leader_[slot]] != epoch_) continue;
+        const std::string_view follower = joint_names_.view(slot);
         if (leader != none && first < follower) continue;
         first = follower;
         leader = leader_[slot];
@@ -139,10 +140,10 @@ void SceneArrays::remove_frame(std::string_view name, bool with_subtree) {
         remove_marked(leaving);
     }
     for (std::int32_t i = 0; i < leaving; ++i) {  // what this frees, readers need not wait for
-        const auto slot = static_cast<std::size_t>(gathered_[static_cast<std::size_t>(i)]);
-        drop_shapes(static_cast<Slot>(slot));
+        const Slot slot = gathered_[i];
+        drop_shapes(slot);
         details_[slot] = nullptr;
-        write_noise(static_cast<Slot>(slot), nullptr);
+        write_noise(slot, nullptr);
     }
 }
 
@@ -161,12 +162,11 @@ void SceneArrays::rename_frame(std::string_view name, std::string_view new_name)
 
 void SceneArrays::check_bodies_on_move(Slot moving, Slot parent, Slot root) const {
     if (root_of(moving) == root) return;  // the bodies of one tree stay joined as they were
-    const auto body_of = [this](Slot slot) { return body_[static_cast<std::size_t>(slot)]; };
+    const auto body_of = [this](Slot slot) { return body_[slot]; };
     for (Slot at = moving; at != none; at = next_in_subtree(at, moving)) {
         if (body_of(at) == body_of(moving) && body_of(parent) == body_of(moving))
             continue;  // joined by the new edge itself
-        for (Slot top = first_top_[static_cast<std::size_t>(body_of(at))]; top != none;
-             top = next_top_[static_cast<std::size_t>(top)])
+        for (Slot top = first_top_[body_of(at)]; top != none; top = next_top_[top])
             if (root_of(top) == root)
                 throw refusals::two_paths(frame_names_.view(moving), frame_names_.view(parent),
                                           body_names_.view(body_of(at)), frame_names_.view(top));
@@ -176,28 +176,32 @@ void SceneArrays::check_bodies_on_move(Slot moving, Slot parent, Slot root) cons
 // Whether the moving frame hangs off its own body; then it must go on to do so, where it is.
 bool SceneArrays::stays_on_body(Slot moving, Slot parent, const Pose& pose) const {
     if (is_top(moving)) return false;
-    const auto body = body_[static_cast<std::size_t>(moving)];
-    if (body_[static_cast<std::size_t>(parent)] != body)
-        throw refusals::leaves_body(frame_names_.view(moving), body_names_.view(body));
+    const auto body = body_[moving];
+    if (body_[parent] != body) throw refusals::leaves_body(frame_names_.view(moving), body_names_.view(body));
     const auto [metres, radians] = pose_between(moving, parent, std::nullopt).distance(pose);
     if (metres > refusals::same_pose_tolerance || radians > refusals::same_pose_tolerance)
         throw refusals::moves_on_body(frame_names_.view(moving), frame_names_.view(parent));
     return true;
 }
 
+// The root above a frame; throws where the way there leads over the frame that moves.
+SceneArrays::Slot SceneArrays::root_beside(Slot moving, Slot parent) const {
+    Slot root = parent;
+    for (Slot at = parent; at != none; root = at, at = parent_[at])
+        if (at == moving) throw refusals::cycle(frame_names_.view(moving), frame_names_.view(parent));
+    return root;
+}
+
 void SceneArrays::move(Slot moving, Slot parent, const Pose& pose) {
     const Slot old_parent = parent_[moving];
     if (old_parent == none) throw refusals::root_without(frame_names_.view(moving), "parent to change");
     if (old_parent == parent && pose_[moving] == pose) return;
-    Slot root = parent;
-    for (Slot at = parent; at != none; root = at, at = parent_[at])
-        if (at == moving) throw refusals::cycle(frame_names_.view(moving), frame_names_.view(parent));
+    const Slot root = root_beside(moving, parent);
     require_in_range(pose, "the pose of a frame");
-    const auto at = static_cast<std::size_t>(moving);
     if (old_parent != parent) check_bodies_on_move(moving, parent, root);
     const bool stays = stays_on_body(moving, parent, pose);
     if (stays && old_parent == parent) return;
-    const bool joins_parts = is_top(moving) && body_[static_cast<std::size_t>(parent)] == body_[at];
+    const bool joins_parts = is_top(moving) && body_[parent] == body_[moving];
     if (joins_parts && type_[moving] != JointType::fixed)
         throw refusals::joins_parts_by_joint(frame_names_.view(moving));
     const bool cuts = old_parent != parent && !stays && counts_[twist_count] != 0;
@@ -208,9 +212,7 @@ void SceneArrays::move(Slot moving, Slot parent, const Pose& pose) {
 
     const Section section(lock_);
     pose_.store(moving, pose);
-    for (Slot twist = cuts ? counts_[twist_count] : 0;
-         twist-- > 0;)  // the last takes the place of one that goes, and has been seen
-        if (twist_goes_[static_cast<std::size_t>(twist)]) drop_twist(twist_frame_[twist]);
+    if (cuts) drop_marked_twists();
     if (old_parent != parent) {
         drop_stamps(moving, none);  // a history belongs to an edge
         change_parent(moving, parent, joins_parts);
@@ -230,10 +232,7 @@ void SceneArrays::attach(std::string_view root, std::string_view parent, const P
     const Writer writer(lock_);
     const Slot moving = require_frame(root), target = require_frame(parent);
     if (parent_[moving] != none) throw refusals::has_parent(root, frame_names_.view(parent_[moving]));
-    Slot top = target;
-    for (Slot at = target; at != none; top = at, at = parent_[at])
-        if (at == moving) throw refusals::cycle(root, parent);
-    check_bodies_on_move(moving, target, top);
+    check_bodies_on_move(moving, target, root_beside(moving, target));
     const bool joins_parts = body_[target] == body_[moving];
     if (joins_parts && joint.type != JointType::fixed) throw refusals::joins_parts_by_joint(root);
     std::fill_n(twist_goes_.begin(), counts_[twist_count], 0);
@@ -261,13 +260,10 @@ void SceneArrays::reparent_keeping_pose(std::string_view frame, std::string_view
     const Slot moving = require_frame(frame);
     const Slot target = require_frame(parent);
     if (parent_[moving] == target) return;
-    for (Slot at = target; at != none; at = parent_[at])
-        if (at == moving) return move(moving, target, pose_[moving]);  // which refuses
+    if (is_below(moving, target)) return move(moving, target, pose_[moving]);  // which refuses
     Pose pose = pose_between(moving, target, q);
     if (entry_[moving] != none) {  // the new edge must give this pose at the joint's present value
-        const double value =
-            multiplier_[moving] * (q ? (*q)[static_cast<std::size_t>(entry_[moving])] : q_[entry_[moving]]) +
-            offset_[moving];
+        const double value = multiplier_[moving] * (q ? (*q)[entry_[moving]] : q_[entry_[moving]]) + offset_[moving];
         pose = pose * joint_motion(type_[moving], axis_[moving], value).inverse();
     }
     if (noise_.empty()) return move(moving, target, pose);
@@ -276,7 +272,7 @@ void SceneArrays::reparent_keeping_pose(std::string_view frame, std::string_view
     require_noise_fits(noise_sum_.columns().size());
     require_in_range(noise_sum_.covariance().matrix(), "a covariance");
     move(moving, target, pose);
-    noise_sum_.write_edge(*noise_[static_cast<std::size_t>(moving)]);
+    noise_sum_.write_edge(*noise_[moving]);
 }
 
 void SceneArrays::set_pose(std::string_view frame, const Pose& parent_from_frame) {
@@ -289,21 +285,25 @@ void SceneArrays::set_pose(std::string_view frame, const Pose& parent_from_frame
 void SceneArrays::forward(std::span<const double> q) {
     const Writer writer(lock_);
     require_length(q);
-    const auto value_of = [&q](std::int32_t entry) { return q[static_cast<std::size_t>(entry)]; };
+    const auto value_of = [&q](std::int32_t entry) { return q[entry]; };
     const std::span<const Slot> frames(order_.data(), static_cast<std::size_t>(counts_[frame_count]));
     for (const Slot slot : frames)
-        if (moves_[static_cast<std::size_t>(slot)]) root_pose_.prepare(slot, refreshed(slot, value_of));
+        if (moves_[slot]) root_pose_.prepare(slot, refreshed(slot, value_of));
     const Section section(lock_);
     for (std::size_t i = 0; i < q.size(); ++i) q_.store(static_cast<std::int32_t>(i), q[i]);
     for (const Slot slot : frames)
-        if (moves_[static_cast<std::size_t>(slot)]) root_pose_.show(slot);
+        if (moves_[slot]) root_pose_.show(slot);
 }
 
 // --- what frames carry -----------------------------------------------------------------------------------------------
 
 // What is said of a frame besides shapes is shared and never changed in place: with other classes, it is made anew.
-void SceneArrays::set_details(Slot slot, FrameDetails changed) {
-    Ref<const FrameDetails>& details = details_[static_cast<std::size_t>(slot)];
+template <class Change>
+void SceneArrays::change_details(std::string_view frame, Change&& change) {
+    const Writer writer(lock_);
+    Ref<const FrameDetails>& details = details_[require_frame(frame)];
+    FrameDetails changed = details ? *details : FrameDetails{};
+    change(changed);
     changed.shapes.clear();  // which are in pools, as what follows
     changed.twist.reset();
     changed.stamps = nullptr;
@@ -311,31 +311,19 @@ void SceneArrays::set_details(Slot slot, FrameDetails changed) {
 }
 
 void SceneArrays::set_classes(std::string_view frame, std::vector<std::string> classes) {
-    const Writer writer(lock_);
-    const Slot slot = require_frame(frame);
-    const Ref<const FrameDetails>& old = details_[static_cast<std::size_t>(slot)];
-    FrameDetails changed = old ? *old : FrameDetails{};
-    changed.classes = std::move(classes);
-    set_details(slot, std::move(changed));
+    change_details(frame, [&](FrameDetails& changed) { changed.classes = std::move(classes); });
 }
 
 void SceneArrays::set_attributes(std::string_view frame, Attributes attributes) {
-    const Writer writer(lock_);
-    const Slot slot = require_frame(frame);
-    const Ref<const FrameDetails>& old = details_[static_cast<std::size_t>(slot)];
-    FrameDetails changed = old ? *old : FrameDetails{};
     std::sort(attributes.begin(), attributes.end());
-    changed.attributes = std::move(attributes);
-    set_details(slot, std::move(changed));
+    change_details(frame, [&](FrameDetails& changed) { changed.attributes = std::move(attributes); });
 }
 
 void SceneArrays::set_shapes(std::string_view frame, std::span<const AttachedShape> shapes) {
     const Writer writer(lock_);
     const Slot slot = require_frame(frame);
     std::size_t there = 0;
-    for (Slot at = first_shape_[static_cast<std::size_t>(slot)]; at != none;
-         at = shapes_[static_cast<std::size_t>(at)].next)
-        ++there;
+    for (Slot at = first_shape_[slot]; at != none; at = shapes_[at].next) ++there;
     if (shapes.size() > free_shapes_ + there) throw refusals::full("attached shape", capacities_.shapes, "shapes");
     drop_shapes(slot);
     for (const AttachedShape& shape : shapes) append_shape(slot, shape);
@@ -352,7 +340,7 @@ void SceneArrays::set_inertia(std::string_view frame, const std::optional<Inerti
     const Writer writer(lock_);
     const Slot slot = require_frame(frame);
     if (inertia) inertia->check();
-    const auto body = static_cast<std::size_t>(body_[static_cast<std::size_t>(slot)]);
+    const Slot body = body_[slot];
     inertia_frame_[body] = inertia ? slot : none;
     inertia_[body] = inertia.value_or(Inertia{});
 }
@@ -374,8 +362,8 @@ void SceneArrays::allow_collision(std::string_view a, std::string_view b, std::s
             throw refusals::full("allowed pair", capacities_.allowed_pairs, "allowed_pairs");
         const Section section(lock_);
         pair = pair_count_++;
-        pair_ids_[static_cast<std::size_t>(pair)] = ids;
-        pair_frames_[static_cast<std::size_t>(pair)] = {slot_a, frame_names_.find(b)};
+        pair_ids_[pair] = ids;
+        pair_frames_[pair] = {slot_a, frame_names_.find(b)};
         pairs_.insert(pair, pair_key(ids));
     }
     reasons_.set(pair, reason);

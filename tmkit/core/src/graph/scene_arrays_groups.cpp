@@ -27,9 +27,9 @@ std::vector<std::string> SceneArrays::sorted_groups() const {
 
 void SceneArrays::append_member(Slot& first, Slot what) {
     Slot* last = &first;
-    while (*last != none) last = &members_[static_cast<std::size_t>(*last)].next;
+    while (*last != none) last = &members_[*last].next;
     *last = free_member_;
-    Member& member = members_[static_cast<std::size_t>(free_member_)];
+    Member& member = members_[free_member_];
     free_member_ = member.next;
     --free_members_;
     member = {what, none};
@@ -39,7 +39,7 @@ template <class Goes>
 void SceneArrays::drop_members_if(Slot& first, Goes&& goes) {
     for (Slot* at = &first; *at != none;) {
         const Slot here = *at;
-        Member& member = members_[static_cast<std::size_t>(here)];
+        Member& member = members_[here];
         if (!goes(member.what)) {
             at = &member.next;
             continue;
@@ -52,16 +52,13 @@ void SceneArrays::drop_members_if(Slot& first, Goes&& goes) {
 }
 
 void SceneArrays::leave_groups() {
-    for (Slot& first : group_frames_)
-        drop_members_if(first, [this](Slot frame) { return mark_[static_cast<std::size_t>(frame)] == epoch_; });
+    for (Slot& first : group_frames_) drop_members_if(first, [this](Slot frame) { return mark_[frame] == epoch_; });
 }
 
 // --- edits -----------------------------------------------------------------------------------------------------------
 
 // Whether a group is met for the first time since `group_epoch_` was raised.
-bool SceneArrays::is_new_group(Slot group) {
-    return std::exchange(group_mark_[static_cast<std::size_t>(group)], group_epoch_) != group_epoch_;
-}
+bool SceneArrays::is_new_group(Slot group) { return std::exchange(group_mark_[group], group_epoch_) != group_epoch_; }
 
 void SceneArrays::forget_group_marks() {
     if (++group_epoch_ != 0) return;
@@ -81,9 +78,8 @@ std::size_t SceneArrays::check_nested(std::string_view name, std::span<const std
     const std::size_t direct = reached;
     for (std::size_t next = 0; next < reached; ++next) {
         const Slot holder = group_queue_[next];
-        for (Slot at = group_groups_[static_cast<std::size_t>(holder)]; at != none;
-             at = members_[static_cast<std::size_t>(at)].next) {
-            const Slot nested = members_[static_cast<std::size_t>(at)].what;
+        for (Slot at = group_groups_[holder]; at != none; at = members_[at].next) {
+            const Slot nested = members_[at].what;
             if (nested == group) throw refusals::group_holds_in_turn(group_names_.view(holder), name);
             if (is_new_group(nested)) group_queue_[reached++] = nested;
         }
@@ -96,9 +92,7 @@ void SceneArrays::set_group(std::string_view name, std::span<const std::string> 
     const Writer writer(lock_);
     if (name.empty()) throw refusals::empty_group_name();
     std::size_t needed = 0;
-    const auto is_new_frame = [this](Slot slot) {
-        return std::exchange(mark_[static_cast<std::size_t>(slot)], epoch_) != epoch_;
-    };
+    const auto is_new_frame = [this](Slot slot) { return std::exchange(mark_[slot], epoch_) != epoch_; };
     forget_marks();
     for (const std::string& frame : frames) needed += is_new_frame(require_frame(frame));
     needed += check_nested(name, groups);
@@ -108,9 +102,8 @@ void SceneArrays::set_group(std::string_view name, std::span<const std::string> 
         require_fit(name);
         if (free_groups_.empty()) throw refusals::full("group", capacities_.groups, "groups");
     } else {
-        for (const Slot first :
-             {group_frames_[static_cast<std::size_t>(group)], group_groups_[static_cast<std::size_t>(group)]})
-            for (Slot at = first; at != none; at = members_[static_cast<std::size_t>(at)].next) ++room;
+        for (const Slot first : {group_frames_[group], group_groups_[group]})
+            for (Slot at = first; at != none; at = members_[at].next) ++room;
     }
     if (needed > room) throw refusals::full("member of a group", capacities_.group_members, "group_members");
 
@@ -118,11 +111,11 @@ void SceneArrays::set_group(std::string_view name, std::span<const std::string> 
         group = free_groups_.back();
         free_groups_.pop_back();
         group_names_.insert(group, name);
-        is_group_[static_cast<std::size_t>(group)] = 1;
+        is_group_[group] = 1;
     }
     const auto all = [](Slot) { return true; };
-    Slot& first_frame = group_frames_[static_cast<std::size_t>(group)];
-    Slot& first_group = group_groups_[static_cast<std::size_t>(group)];
+    Slot& first_frame = group_frames_[group];
+    Slot& first_group = group_groups_[group];
     drop_members_if(first_frame, all);
     drop_members_if(first_group, all);
     forget_marks();
@@ -137,11 +130,11 @@ void SceneArrays::remove_group(std::string_view name) {
     const Writer writer(lock_);
     const Slot group = require_group(name);
     const auto all = [](Slot) { return true; };
-    drop_members_if(group_frames_[static_cast<std::size_t>(group)], all);
-    drop_members_if(group_groups_[static_cast<std::size_t>(group)], all);
+    drop_members_if(group_frames_[group], all);
+    drop_members_if(group_groups_[group], all);
     for (Slot& first : group_groups_) drop_members_if(first, [group](Slot nested) { return nested == group; });
     group_names_.erase(group);
-    is_group_[static_cast<std::size_t>(group)] = 0;
+    is_group_[group] = 0;
     free_groups_.push_back(group);
 }
 
@@ -149,11 +142,11 @@ void SceneArrays::remove_group(std::string_view name) {
 
 GroupSpecification SceneArrays::members_of(Slot group) const {
     GroupSpecification made{std::string(group_names_.view(group)), {}, {}};
-    const auto next = [this](Slot at) { return members_[static_cast<std::size_t>(at)].next; };
-    for (Slot at = group_frames_[static_cast<std::size_t>(group)]; at != none; at = next(at))
-        made.frames.emplace_back(frame_names_.view(members_[static_cast<std::size_t>(at)].what));
-    for (Slot at = group_groups_[static_cast<std::size_t>(group)]; at != none; at = next(at))
-        made.groups.emplace_back(group_names_.view(members_[static_cast<std::size_t>(at)].what));
+    const auto next = [this](Slot at) { return members_[at].next; };
+    for (Slot at = group_frames_[group]; at != none; at = next(at))
+        made.frames.emplace_back(frame_names_.view(members_[at].what));
+    for (Slot at = group_groups_[group]; at != none; at = next(at))
+        made.groups.emplace_back(group_names_.view(members_[at].what));
     return made;
 }
 

@@ -50,21 +50,20 @@ SceneArrays::Slot SceneArrays::leader_for(std::string_view leader, std::string_v
     const Slot found = joint_names_.find(leader);
     if (leader == name || (found != none && found == slot)) throw refusals::mimics_itself(name);
     if (found == none) throw unknown_name("joint", leader, joint_names());
-    for (Slot at = leader_[static_cast<std::size_t>(found)]; at != none; at = leader_[static_cast<std::size_t>(at)])
+    for (Slot at = leader_[found]; at != none; at = leader_[at])
         if (at == slot) throw refusals::mimics_in_turn(name, leader);
     return found;
 }
 
 bool SceneArrays::same_joint(Slot slot, const Joint& numbers, std::string_view name, std::string_view leader) const {
-    const auto at = static_cast<std::size_t>(slot);
     if (numbers.type != type_[slot]) return false;
     if (!is_actuated(numbers.type)) return true;
-    const JointNumbers& n = numbers_[at];
+    const JointNumbers& n = numbers_[slot];
     return numbers.axis == axis_[slot] && numbers.lower == n.lower && numbers.upper == n.upper &&
            numbers.velocity == n.velocity && numbers.effort == n.effort && numbers.damping == n.damping &&
            numbers.friction == n.friction && numbers.mimic_multiplier == n.mimic_multiplier &&
            numbers.mimic_offset == n.mimic_offset && joint_names_.view(slot) == name &&
-           (leader_[at] == none ? leader.empty() : joint_names_.view(leader_[at]) == leader);
+           (leader_[slot] == none ? leader.empty() : joint_names_.view(leader_[slot]) == leader);
 }
 
 void SceneArrays::set_joint(std::string_view frame, const Joint& joint) {
@@ -79,7 +78,7 @@ void SceneArrays::set_joint(std::string_view frame, const Joint& joint) {
     const bool leaves = had_joint && (!is_actuated(joint.type) || name != old_name);
     if (leaves) {
         forget_marks();
-        mark_[static_cast<std::size_t>(slot)] = epoch_;
+        mark_[slot] = epoch_;
         require_no_followers();
     }
     const JointPlan plan = plan_joint(joint, name, slot);
@@ -91,46 +90,42 @@ void SceneArrays::set_joint(std::string_view frame, const Joint& joint) {
 }
 
 void SceneArrays::write_joint(Slot slot, const JointPlan& plan) {
-    const auto at = static_cast<std::size_t>(slot);
     const bool keeps_name = is_actuated(type_[slot]) && is_actuated(plan.type) && joint_names_.view(slot) == plan.name;
     if (!keeps_name) drop_joint(slot);
-    else followers_ -= leader_[at] != none;
+    else followers_ -= leader_[slot] != none;
     type_.store(slot, plan.type);
-    leader_[at] = plan.leader;
+    leader_[slot] = plan.leader;
     followers_ += plan.leader != none;
     if (!is_actuated(plan.type)) return;
     if (!keeps_name) joint_names_.insert(slot, plan.name);
     axis_.store(slot, plan.axis);
-    numbers_[at] = plan.numbers;
+    numbers_[slot] = plan.numbers;
 }
 
 void SceneArrays::drop_joint(Slot slot) {
-    const auto at = static_cast<std::size_t>(slot);
     if (!is_actuated(type_[slot])) return;
     joint_names_.erase(slot);
-    followers_ -= leader_[at] != none;
-    leader_[at] = none;
+    followers_ -= leader_[slot] != none;
+    leader_[slot] = none;
     type_.store(slot, JointType::fixed);
 }
 
 void SceneArrays::renew_entries() {
     const std::int32_t count = counts_[frame_count];
-    const auto leads = [this](Slot slot) {
-        return is_actuated(type_[slot]) && leader_[static_cast<std::size_t>(slot)] == none;
-    };
+    const auto leads = [this](Slot slot) { return is_actuated(type_[slot]) && leader_[slot] == none; };
     std::int32_t entries = 0;
     for (std::int32_t i = 0; i < count; ++i) {  // the values by their new entries, as long as the old ones are there
         const Slot slot = sequence_[i];
         if (!leads(slot)) continue;
         const std::int32_t old = entry_[slot];
         const bool had_one = old != none && entries_[old] == slot;
-        values_[static_cast<std::size_t>(entries++)] = had_one ? q_[old] : 0.0;
+        values_[entries++] = had_one ? q_[old] : 0.0;
     }
     entries = 0;
     for (std::int32_t i = 0; i < count; ++i) {
         const Slot slot = sequence_[i];
         if (leads(slot)) {
-            q_.store(entries, values_[static_cast<std::size_t>(entries)]);
+            q_.store(entries, values_[entries]);
             entries_.store(entries, slot);
             entry_.store(slot, entries++);
         } else {
@@ -145,8 +140,8 @@ void SceneArrays::renew_entries() {
         const Slot slot = sequence_[i];
         Slot at = slot;
         JointRule rule;  // in the same steps as SceneGraph::joint_rule
-        for (; leader_[static_cast<std::size_t>(at)] != none; at = leader_[static_cast<std::size_t>(at)]) {
-            const JointNumbers& numbers = numbers_[static_cast<std::size_t>(at)];
+        for (; leader_[at] != none; at = leader_[at]) {
+            const JointNumbers& numbers = numbers_[at];
             rule.offset += rule.multiplier * numbers.mimic_offset;
             rule.multiplier *= numbers.mimic_multiplier;
         }
@@ -160,7 +155,7 @@ void SceneArrays::renew_entries() {
 // Where somebody mimics, a change of one joint may move frames anywhere.
 void SceneArrays::refresh_after_joint(Slot slot) {
     if (followers_ == 0) return refresh_subtree(slot);
-    for (std::int32_t i = 0; i < counts_[frame_count]; ++i) refresh(order_[static_cast<std::size_t>(i)]);
+    for (std::int32_t i = 0; i < counts_[frame_count]; ++i) refresh(order_[i]);
 }
 
 }  // namespace tmkit

@@ -51,8 +51,7 @@ Pose SceneArrays::edge(Slot slot, const Configuration& q) const { return edge_fr
 Pose SceneArrays::edge_from(Slot slot, const Pose& pose, const Configuration& q) const {
     const std::int32_t entry = entry_.load(slot);
     if (entry == none || (q && static_cast<std::size_t>(entry) >= q->size())) return pose;
-    const double value =
-        multiplier_.load(slot) * (q ? (*q)[static_cast<std::size_t>(entry)] : q_.load(entry)) + offset_.load(slot);
+    const double value = multiplier_.load(slot) * (q ? (*q)[entry] : q_.load(entry)) + offset_.load(slot);
     return moved(pose, type_.load(slot), axis_.load(slot), value);
 }
 
@@ -131,12 +130,7 @@ Pose SceneArrays::pose_of(const Found& found, std::string_view target, std::opti
 }
 
 Pose SceneArrays::local_pose(std::string_view frame) const {
-    const Found found = lock_.read([&]() -> Found {
-        const Slot slot = frame_names_.find(frame);
-        return slot == none ? Found{Trouble::target, {}} : Found{Trouble::nothing, pose_.load(slot)};
-    });
-    if (found.trouble != Trouble::nothing) throw unknown_frame(frame);
-    return found.pose;
+    return read_frame(frame, [this](Slot slot) { return pose_.load(slot); });
 }
 
 std::size_t SceneArrays::write_poses(std::span<double> out) const {
@@ -197,85 +191,55 @@ bool SceneArrays::contains(std::string_view frame) const {
 }
 
 std::optional<std::string> SceneArrays::parent(std::string_view frame) const {
-    bool known = false;
-    auto found = lock_.read([&]() -> std::optional<std::string> {
-        const Slot slot = frame_names_.find(frame);
-        known = slot != none;
-        const Slot above = known ? parent_.load(slot) : none;
+    return read_frame(frame, [this](Slot slot) -> std::optional<std::string> {
+        const Slot above = parent_.load(slot);
         if (above == none) return std::nullopt;
         return frame_names_.text(above);
     });
-    if (!known) throw unknown_frame(frame);
-    return found;
 }
 
 std::vector<std::string> SceneArrays::ancestors(std::string_view frame) const {
-    bool known = false;
-    auto found = lock_.read([&] {
+    return read_frame(frame, [this](Slot slot) {
         std::vector<std::string> names;
-        const Slot slot = frame_names_.find(frame);
-        known = slot != none;
-        Slot at = known ? parent_.load(slot) : none;
+        Slot at = parent_.load(slot);
         for (std::size_t steps = 0; at != none && steps < capacities_.frames; at = parent_.load(at), ++steps)
             names.push_back(frame_names_.text(at));
         return names;
     });
-    if (!known) throw unknown_frame(frame);
-    return found;
 }
 
 std::string SceneArrays::root(std::string_view frame) const {
-    bool known = false;
-    std::string found = lock_.read([&] {
-        const Slot slot = frame_names_.find(frame);
-        known = slot != none;
-        return known ? frame_names_.text(root_of(slot)) : std::string();
-    });
-    if (!known) throw unknown_frame(frame);
-    return found;
+    return read_frame(frame, [this](Slot slot) { return frame_names_.text(root_of(slot)); });
 }
 
 std::vector<std::string> SceneArrays::children(std::string_view frame) const {
-    bool known = false;
-    auto found = lock_.read([&] {
-        std::vector<std::pair<FrameId, Slot>> found_slots;
-        const Slot slot = frame_names_.find(frame);
-        known = slot != none;
+    return read_frame(frame, [this](Slot slot) {
+        std::vector<std::pair<FrameId, Slot>> found;
         // While the writer changes the list it may lead round in a circle; then what is found is not used.
-        for (Slot child = known ? first_child_.load(slot) : none; child != none && found_slots.size() < size();
+        for (Slot child = first_child_.load(slot); child != none && found.size() < size();
              child = next_sibling_.load(child))
-            found_slots.emplace_back(id_.load(child), child);
-        std::sort(found_slots.begin(), found_slots.end());  // ids grow with insertion
+            found.emplace_back(id_.load(child), child);
+        std::sort(found.begin(), found.end());  // ids grow with insertion
         std::vector<std::string> names;
-        names.reserve(found_slots.size());
-        for (const auto& [id, child] : found_slots) names.push_back(frame_names_.text(child));
-        return names;
-    });
-    if (!known) throw unknown_frame(frame);
-    return found;
-}
-
-std::vector<std::string> SceneArrays::frame_names() const {
-    return lock_.read([&] {
-        std::vector<std::string> names;
-        const std::size_t count = size();
-        names.reserve(count);
-        for (std::size_t i = 0; i < count; ++i)
-            names.push_back(frame_names_.text(sequence_.load(static_cast<std::int32_t>(i))));
+        names.reserve(found.size());
+        for (const auto& [id, child] : found) names.push_back(frame_names_.text(child));
         return names;
     });
 }
 
-std::vector<std::string> SceneArrays::joint_names() const {
+std::vector<std::string> SceneArrays::names_in(const NameTable& table, const Column<Slot>& slots, int counted) const {
     return lock_.read([&] {
         std::vector<std::string> names;
-        const std::size_t count = joint_count();
-        names.reserve(count);
-        for (std::size_t i = 0; i < count; ++i)
-            names.push_back(joint_names_.text(entries_.load(static_cast<std::int32_t>(i))));
+        const std::int32_t count = counts_.load(counted);
+        names.reserve(static_cast<std::size_t>(count));
+        for (std::int32_t i = 0; i < count; ++i) names.push_back(table.text(slots.load(i)));
         return names;
     });
 }
+
+std::vector<std::string> SceneArrays::frame_names() const { return names_in(frame_names_, sequence_, frame_count); }
+
+std::vector<std::string> SceneArrays::joint_names() const { return names_in(joint_names_, entries_, entry_count); }
 
 bool SceneArrays::is_allowed(std::string_view a, std::string_view b) const {
     Trouble trouble = Trouble::nothing;
@@ -316,52 +280,55 @@ Error SceneArrays::disconnected(std::string_view target, std::string_view refere
 
 // Of one frame: its name, joint, pose and body.
 std::string SceneArrays::defects_of_frame(Slot slot) const {
-    const auto at = static_cast<std::size_t>(slot);
     const std::string name(frame_names_.view(slot));
     const bool moves = is_actuated(type_[slot]);
     if (frame_names_.find(name) != slot) return "name table misses " + name;
     if (moves != (entry_[slot] != none)) return "entry of " + name + " is wrong";
     if (moves && joint_names_.find(joint_names_.view(slot)) != slot) return "joint table misses " + name;
-    if (leader_[at] != none && !is_actuated(type_[leader_[at]])) return "leader of " + name + " is gone";
+    if (leader_[slot] != none && !is_actuated(type_[leader_[slot]])) return "leader of " + name + " is gone";
     const Pose local = edge(slot, std::nullopt);
     if (root_pose_[slot] != (parent_[slot] == none ? local : root_pose_[parent_[slot]] * local))
         return "pose of " + name + " is old";
     bool listed = false;
-    for (Slot top = first_top_[static_cast<std::size_t>(body_[at])]; top != none;
-         top = next_top_[static_cast<std::size_t>(top)])
-        listed |= top == slot;
+    for (Slot top = first_top_[body_[slot]]; top != none; top = next_top_[top]) listed |= top == slot;
     return listed != is_top(slot) ? "body of " + name + " misses a topmost frame" : "";
+}
+
+std::string SceneArrays::defects_of_order() const {
+    std::vector<char> seen(capacities_.frames, 0);
+    for (std::int32_t i = 0; i < counts_[frame_count]; ++i) {
+        const Slot slot = order_[i];
+        const std::string name(frame_names_.view(slot));
+        if (std::exchange(seen[slot], 1)) return name + " is twice in the order";
+        if (position_[slot] != i) return "position of " + name + " is wrong";
+        if (parent_[slot] != none && !seen[parent_[slot]]) return name + " stands before its parent";
+        if (std::string defect = defects_of_frame(slot); !defect.empty()) return defect;
+    }
+    FrameId before = no_frame;
+    for (std::int32_t i = 0; i < counts_[frame_count]; before = id_[sequence_[i++]])
+        if (!seen[sequence_[i]] || id_[sequence_[i]] <= before) return "the sequence is out of order";
+    return {};
+}
+
+std::string SceneArrays::defects_of_children() const {
+    const std::int32_t count = counts_[frame_count];
+    for (std::int32_t i = 0; i < count; ++i) {
+        std::size_t children = 0;
+        const Slot slot = order_[i];
+        for (Slot child = first_child_[slot]; child != none; child = next_sibling_[child], ++children)
+            if (parent_[child] != slot) return "a child has another parent";
+        for (std::int32_t j = 0; j < count; ++j) children -= parent_[sequence_[j]] == slot;
+        if (children != 0) return "a frame has lost a child";
+    }
+    return free_frames_.size() + static_cast<std::size_t>(count) != capacities_.frames ? "a slot is lost" : "";
 }
 
 std::string SceneArrays::defects() const {
     const SequenceLock::Writer writer(lock_);
-    const std::int32_t count = counts_[frame_count];
-    std::vector<char> seen(capacities_.frames, 0);
-    for (std::int32_t i = 0; i < count; ++i) {
-        const Slot slot = order_[static_cast<std::size_t>(i)];
-        const auto at = static_cast<std::size_t>(slot);
-        const std::string name(frame_names_.view(slot));
-        if (std::exchange(seen[at], 1)) return name + " is twice in the order";
-        if (position_[at] != i) return "position of " + name + " is wrong";
-        if (parent_[slot] != none && !seen[static_cast<std::size_t>(parent_[slot])])
-            return name + " stands before its parent";
-        if (std::string defect = defects_of_frame(slot); !defect.empty()) return defect;
-    }
-    FrameId before = no_frame;
-    for (std::int32_t i = 0; i < count; before = id_[sequence_[i++]])
-        if (!seen[static_cast<std::size_t>(sequence_[i])] || id_[sequence_[i]] <= before)
-            return "the sequence is out of order";
-    for (std::int32_t i = 0; i < count; ++i) {
-        std::size_t children = 0;
-        const Slot slot = order_[static_cast<std::size_t>(i)];
-        for (Slot child = first_child_[slot]; child != none; child = next_sibling_[child], ++children)
-            if (parent_[child] != slot) return "a child does not know its parent";
-        for (std::int32_t j = 0; j < count; ++j) children -= parent_[sequence_[j]] == slot;
-        if (children != 0) return "a frame has lost a child";
-    }
-    if (free_frames_.size() + static_cast<std::size_t>(count) != capacities_.frames) return "a slot is lost";
-    if (std::string defect = defects_of_twists(); !defect.empty()) return defect;
-    return defects_of_pools();
+    for (const auto part : {&SceneArrays::defects_of_order, &SceneArrays::defects_of_children,
+                            &SceneArrays::defects_of_twists, &SceneArrays::defects_of_pools})
+        if (std::string defect = (this->*part)(); !defect.empty()) return defect;
+    return {};
 }
 
 std::string SceneArrays::defects_of_twists() const {
@@ -384,7 +351,7 @@ std::string SceneArrays::defects_of_pools() const {
     for (std::int32_t i = 0; i < counts_[frame_count]; ++i) {
         const Slot slot = sequence_[i];
         const std::string name(frame_names_.view(slot));
-        if (bare_[body_[slot]]) return "body of " + name + " is said to be bare";
+        if (bare_[body_[slot]]) return "body of " + name + " is marked as having no frame";
         const std::optional<StampedPoses> known = history(slot);
         if (!known) continue;
         if (known->entries.size() != static_cast<std::size_t>(stamp_count_[slot]))
@@ -395,7 +362,7 @@ std::string SceneArrays::defects_of_pools() const {
     for (std::size_t group = 0; group < is_group_.size(); ++group) {
         groups += is_group_[group] != 0;
         for (const Slot first : {group_frames_[group], group_groups_[group]})
-            for (Slot at = first; at != none; at = members_[static_cast<std::size_t>(at)].next) ++members;
+            for (Slot at = first; at != none; at = members_[at].next) ++members;
     }
     for (std::size_t body = 0; body < capacities_.bodies; ++body)
         bodies += bare_[static_cast<Slot>(body)] || first_top_[body] != none;

@@ -148,14 +148,7 @@ std::optional<StampedPoses> SceneArrays::history(Slot slot) const {
 }
 
 std::optional<StampedPoses> SceneArrays::stamped_poses(std::string_view frame) const {
-    bool known = false;
-    auto found = lock_.read([&]() -> std::optional<StampedPoses> {
-        const Slot slot = frame_names_.find(frame);
-        known = slot != none;
-        return known ? history(slot) : std::nullopt;
-    });
-    if (!known) throw unknown_frame(frame);
-    return found;
+    return read_frame(frame, [this](Slot slot) { return history(slot); });
 }
 
 Pose SceneArrays::pose(std::string_view target, std::optional<std::string_view> reference, const Configuration& q,

@@ -11,16 +11,16 @@ namespace tmkit {
 void SceneArrays::link(Slot slot, Slot parent) {
     const Slot next = first_child_[parent];
     next_sibling_.store(slot, next);
-    previous_sibling_[static_cast<std::size_t>(slot)] = none;
-    if (next != none) previous_sibling_[static_cast<std::size_t>(next)] = slot;
+    previous_sibling_[slot] = none;
+    if (next != none) previous_sibling_[next] = slot;
     first_child_.store(parent, slot);
 }
 
 void SceneArrays::unlink(Slot slot) {
-    const Slot next = next_sibling_[slot], previous = previous_sibling_[static_cast<std::size_t>(slot)];
+    const Slot next = next_sibling_[slot], previous = previous_sibling_[slot];
     if (previous == none) first_child_.store(parent_[slot], next);
     else next_sibling_.store(previous, next);
-    if (next != none) previous_sibling_[static_cast<std::size_t>(next)] = previous;
+    if (next != none) previous_sibling_[next] = previous;
 }
 
 // The subtree of `top`, parents first; none after the last.
@@ -41,8 +41,8 @@ std::int32_t SceneArrays::mark_subtree(Slot top) const {
     forget_marks();
     std::int32_t count = 0;
     for (Slot at = top; at != none; at = next_in_subtree(at, top)) {
-        mark_[static_cast<std::size_t>(at)] = epoch_;
-        gathered_[static_cast<std::size_t>(count++)] = at;
+        mark_[at] = epoch_;
+        gathered_[count++] = at;
     }
     return count;
 }
@@ -52,34 +52,32 @@ std::int32_t SceneArrays::mark_subtree(Slot top) const {
 // `moving` hangs under `parent` now. When that stands later in the order, the frames between the two are written anew:
 // first those that stay, the parent last of them, then what hangs off the frame that moves, each in the order it was.
 void SceneArrays::restore_order(Slot moving, Slot parent) {
-    const std::int32_t begin = position_[static_cast<std::size_t>(moving)],
-                       end = position_[static_cast<std::size_t>(parent)] + 1;
+    const std::int32_t begin = position_[moving], end = position_[parent] + 1;
     if (begin >= end) return;
     forget_marks();
-    mark_[static_cast<std::size_t>(moving)] = epoch_;
+    mark_[moving] = epoch_;
     gathered_[0] = moving;
     std::int32_t moved = 1, at = begin;
     const auto put = [this, &at](Slot slot) {
-        order_[static_cast<std::size_t>(at)] = slot;
-        position_[static_cast<std::size_t>(slot)] = at++;
+        order_[at] = slot;
+        position_[slot] = at++;
     };
     for (std::int32_t i = begin + 1; i < end; ++i) {
-        const Slot slot = order_[static_cast<std::size_t>(i)];
+        const Slot slot = order_[i];
         const Slot above = parent_[slot];
-        if (above != none && mark_[static_cast<std::size_t>(above)] == epoch_) {
-            mark_[static_cast<std::size_t>(slot)] = epoch_;
-            gathered_[static_cast<std::size_t>(moved++)] = slot;
+        if (above != none && mark_[above] == epoch_) {
+            mark_[slot] = epoch_;
+            gathered_[moved++] = slot;
         } else {
             put(slot);
         }
     }
-    for (std::int32_t i = 0; i < moved; ++i) put(gathered_[static_cast<std::size_t>(i)]);
+    for (std::int32_t i = 0; i < moved; ++i) put(gathered_[i]);
 }
 
 void SceneArrays::refresh(Slot slot) {
     const Slot parent = parent_[slot];
-    moves_[static_cast<std::size_t>(slot)] =
-        entry_[slot] != none || (parent != none && moves_[static_cast<std::size_t>(parent)]);
+    moves_[slot] = entry_[slot] != none || (parent != none && moves_[parent]);
     const auto value_of = [this](std::int32_t entry) { return q_[entry]; };
     root_pose_.store(slot, refreshed(slot, value_of));
 }
@@ -91,20 +89,19 @@ void SceneArrays::refresh_subtree(Slot top) {
 // --- bodies ----------------------------------------------------------------------------------------------------------
 
 void SceneArrays::add_top(Slot slot) {
-    const auto at = static_cast<std::size_t>(slot), body = static_cast<std::size_t>(body_[at]);
+    const Slot body = body_[slot];
     const Slot next = first_top_[body];
-    next_top_[at] = next;
-    previous_top_[at] = none;
-    if (next != none) previous_top_[static_cast<std::size_t>(next)] = slot;
+    next_top_[slot] = next;
+    previous_top_[slot] = none;
+    if (next != none) previous_top_[next] = slot;
     first_top_[body] = slot;
 }
 
 void SceneArrays::remove_top(Slot slot) {
-    const auto at = static_cast<std::size_t>(slot);
-    const Slot next = next_top_[at], previous = previous_top_[at];
-    if (previous == none) first_top_[static_cast<std::size_t>(body_[at])] = next;
-    else next_top_[static_cast<std::size_t>(previous)] = next;
-    if (next != none) previous_top_[static_cast<std::size_t>(next)] = previous;
+    const Slot next = next_top_[slot], previous = previous_top_[slot];
+    if (previous == none) first_top_[body_[slot]] = next;
+    else next_top_[previous] = next;
+    if (next != none) previous_top_[next] = previous;
 }
 
 SceneArrays::Slot SceneArrays::take_body(std::string_view name) {
@@ -115,8 +112,8 @@ SceneArrays::Slot SceneArrays::take_body(std::string_view name) {
 }
 
 void SceneArrays::leave_body(Slot slot) {
-    const Slot on = body_[static_cast<std::size_t>(slot)];
-    const auto body = static_cast<std::size_t>(on);
+    const Slot body = body_[slot];
+
     const bool tops = is_top(slot), carries_inertia = inertia_frame_[body] == slot;
     if (tops) remove_top(slot);
     if (carries_inertia && !tops) {  // the inertia stays with the body: say it again in the axes of the frame above
@@ -127,8 +124,8 @@ void SceneArrays::leave_body(Slot slot) {
         inertia_frame_[body] = none;
     }
     if (first_top_[body] != none) return;
-    body_names_.erase(on);
-    free_bodies_.push_back(on);
+    body_names_.erase(body);
+    free_bodies_.push_back(body);
 }
 
 // --- removal and pools -----------------------------------------------------------------------------------------------
@@ -137,7 +134,7 @@ void SceneArrays::leave_body(Slot slot) {
 void SceneArrays::remove_marked(std::int32_t leaving) {
     bool had_joints = false;
     for (std::int32_t i = leaving; i-- > 0;) {  // children before parents
-        const Slot slot = gathered_[static_cast<std::size_t>(i)];
+        const Slot slot = gathered_[i];
         had_joints |= is_actuated(type_[slot]);
         drop_joint(slot);
         drop_twist(slot);
@@ -146,23 +143,23 @@ void SceneArrays::remove_marked(std::int32_t leaving) {
         frame_names_.erase(slot);
     }
     const std::int32_t count = counts_[frame_count];
-    const auto goes = [this](Slot slot) { return mark_[static_cast<std::size_t>(slot)] == epoch_; };
+    const auto goes = [this](Slot slot) { return mark_[slot] == epoch_; };
     std::int32_t ordered = 0, in_sequence = 0;
     for (std::int32_t i = 0; i < count; ++i) {
-        if (const Slot slot = order_[static_cast<std::size_t>(i)]; !goes(slot)) {
-            order_[static_cast<std::size_t>(ordered)] = slot;
-            position_[static_cast<std::size_t>(slot)] = ordered++;
+        if (const Slot slot = order_[i]; !goes(slot)) {
+            order_[ordered] = slot;
+            position_[slot] = ordered++;
         }
         if (const Slot slot = sequence_[i]; !goes(slot)) sequence_.store(in_sequence++, slot);
     }
     counts_.store(frame_count, in_sequence);
     for (Slot pair = pair_count_; pair-- > 0;) {
-        const auto& [a, b] = pair_frames_[static_cast<std::size_t>(pair)];
+        const auto& [a, b] = pair_frames_[pair];
         if (goes(a) || goes(b)) drop_pair(pair);
     }
     leave_groups();
     for (std::int32_t i = leaving; i-- > 0;) {
-        const Slot slot = gathered_[static_cast<std::size_t>(i)];
+        const Slot slot = gathered_[i];
         parent_.store(slot, none);
         entry_.store(slot, none);
         pose_.store(slot, Pose{});
@@ -174,10 +171,10 @@ void SceneArrays::remove_marked(std::int32_t leaving) {
 }
 
 void SceneArrays::append_shape(Slot slot, const AttachedShape& attached) {
-    Slot* last = &first_shape_[static_cast<std::size_t>(slot)];
-    while (*last != none) last = &shapes_[static_cast<std::size_t>(*last)].next;
+    Slot* last = &first_shape_[slot];
+    while (*last != none) last = &shapes_[*last].next;
     const Slot taken = free_shape_;
-    PooledShape& entry = shapes_[static_cast<std::size_t>(taken)];
+    PooledShape& entry = shapes_[taken];
     free_shape_ = entry.next;
     --free_shapes_;
     entry.attached = attached;
@@ -186,9 +183,9 @@ void SceneArrays::append_shape(Slot slot, const AttachedShape& attached) {
 }
 
 void SceneArrays::drop_shapes(Slot slot) {
-    Slot at = std::exchange(first_shape_[static_cast<std::size_t>(slot)], none);
+    Slot at = std::exchange(first_shape_[slot], none);
     while (at != none) {
-        PooledShape& entry = shapes_[static_cast<std::size_t>(at)];
+        PooledShape& entry = shapes_[at];
         entry.attached = AttachedShape{};
         const Slot next = std::exchange(entry.next, free_shape_);
         free_shape_ = at;
@@ -202,10 +199,10 @@ void SceneArrays::drop_pair(Slot pair) {
     const Slot last = --pair_count_;
     pairs_.erase(pair);
     if (pair == last) return;
-    const std::array<FrameId, 2> ids = pair_ids_[static_cast<std::size_t>(last)];
+    const std::array<FrameId, 2> ids = pair_ids_[last];
     pairs_.erase(last);
-    pair_ids_[static_cast<std::size_t>(pair)] = ids;
-    pair_frames_[static_cast<std::size_t>(pair)] = pair_frames_[static_cast<std::size_t>(last)];
+    pair_ids_[pair] = ids;
+    pair_frames_[pair] = pair_frames_[last];
     pairs_.insert(pair, pair_key(ids));
     reasons_.set(pair, reasons_.view(last));
 }

@@ -40,9 +40,9 @@ void SceneArrays::add_body(std::string_view name) {
 void SceneArrays::remove_body(std::string_view name) {
     const Writer writer(lock_);
     const Slot body = require_body(name);
-    Slot first = first_top_[static_cast<std::size_t>(body)];
+    Slot first = first_top_[body];
     if (first != none) {  // of several, the one that came first is named
-        for (Slot top = first; top != none; top = next_top_[static_cast<std::size_t>(top)])
+        for (Slot top = first; top != none; top = next_top_[top])
             if (id_[top] < id_[first]) first = top;
         throw refusals::body_has_frames(name, frame_names_.view(first));
     }
@@ -97,31 +97,36 @@ bool SceneArrays::is_below(Slot top, Slot slot) const {
     return slot == top;
 }
 
-// As SceneGraph::twist_on_way beside stamps, for readers: the frame of such an edge.
-SceneArrays::Slot SceneArrays::unstamped_twist(Slot target, Slot reference) const {
-    if (counts_.load(twist_count) == 0 || target == none || reference == none) return none;
-    const auto reaches = [this](Slot edge, Slot body) {
+// Of the twist edges in the tree of a root whose path leads over the edge above a frame, the one that a scene names: by
+// its frame.
+SceneArrays::Slot SceneArrays::first_twist_across(Slot edge, Slot root) const {
+    const auto reaches = [this, edge](Slot body) {
         for (std::size_t i = 0; i < size(); ++i) {
             const Slot frame = sequence_.load(static_cast<std::int32_t>(i));
             if (body_.load(frame) == body && is_below(edge, frame)) return true;
         }
         return false;
     };
+    Slot found = none;
+    for (Slot twist = 0; twist < static_cast<Slot>(counts_.load(twist_count)); ++twist) {
+        const Slot frame = twist_frame_.load(twist);
+        if (frame == none || root_of(frame) != root || is_below(edge, frame) == reaches(twist_reference_.load(twist)))
+            continue;
+        if (found == none || id_.load(frame) < id_.load(found)) found = frame;
+    }
+    return found;
+}
+
+// As SceneGraph::twist_on_way beside stamps, for readers: the frame of such an edge.
+SceneArrays::Slot SceneArrays::unstamped_twist(Slot target, Slot reference) const {
+    if (counts_.load(twist_count) == 0 || target == none || reference == none) return none;
     const Slot root = root_of(target);
     for (const auto& [from, to] : {std::pair(target, reference), std::pair(reference, target)}) {
         Slot above = none;
         for (Slot at = from; at != none && !is_below(at, to) && is_below(root, at); at = above) {
             above = parent_.load(at);
             if (above == none || body_.load(above) == body_.load(at) || stamp_count_.load(at) != none) continue;
-            Slot found = none;
-            for (Slot twist = 0; twist < static_cast<Slot>(counts_.load(twist_count)); ++twist) {
-                const Slot frame = twist_frame_.load(twist);
-                if (frame == none || root_of(frame) != root ||
-                    is_below(at, frame) == reaches(at, twist_reference_.load(twist)))
-                    continue;
-                if (found == none || id_.load(frame) < id_.load(found)) found = frame;  // the one that a scene names
-            }
-            if (found != none) return found;
+            if (const Slot found = first_twist_across(at, root); found != none) return found;
         }
     }
     return none;
@@ -131,10 +136,10 @@ SceneArrays::Slot SceneArrays::unstamped_twist(Slot target, Slot reference) cons
 void SceneArrays::mark_twists_across(Slot edge) const {
     const Slot root = root_of(edge);
     for (Slot twist = 0; twist < counts_[twist_count]; ++twist) {
-        Slot top = first_top_[static_cast<std::size_t>(twist_reference_[twist])];
-        while (top != none && !is_below(edge, top)) top = next_top_[static_cast<std::size_t>(top)];
+        Slot top = first_top_[twist_reference_[twist]];
+        while (top != none && !is_below(edge, top)) top = next_top_[top];
         const Slot frame = twist_frame_[twist];
-        twist_goes_[static_cast<std::size_t>(twist)] = root_of(frame) == root && is_below(edge, frame) != (top != none);
+        twist_goes_[twist] = root_of(frame) == root && is_below(edge, frame) != (top != none);
     }
 }
 
@@ -146,7 +151,7 @@ void SceneArrays::check_twists_joined(Slot moving, Slot parent) const {
     twist_rules_.clear();
     for (Slot twist = 0; twist < counts_[twist_count]; ++twist) {
         const Slot frame = twist_frame_[twist];
-        if (!twist_goes_[static_cast<std::size_t>(twist)])
+        if (!twist_goes_[twist])
             twist_rules_.add({id_[frame], id_[is_below(moving, frame) ? tree : root_of(frame)],
                               static_cast<TwistRules::Number>(body_[frame]),
                               static_cast<TwistRules::Number>(twist_reference_[twist])});
@@ -159,13 +164,10 @@ void SceneArrays::require_no_twists_from() const {
     Slot refers = none, referred = none;
     for (Slot twist = 0; twist < counts_[twist_count]; ++twist) {
         const Slot frame = twist_frame_[twist], body = twist_reference_[twist];
-        const Slot first = first_top_[static_cast<std::size_t>(body)];
-        if (mark_[static_cast<std::size_t>(frame)] == epoch_ || first == none ||
-            (refers != none && id_[refers] < id_[frame]))
-            continue;
+        const Slot first = first_top_[body];
+        if (mark_[frame] == epoch_ || first == none || (refers != none && id_[refers] < id_[frame])) continue;
         bool goes = true;
-        for (Slot top = first; top != none; top = next_top_[static_cast<std::size_t>(top)])
-            goes &= mark_[static_cast<std::size_t>(top)] == epoch_;
+        for (Slot top = first; top != none; top = next_top_[top]) goes &= mark_[top] == epoch_;
         if (!goes) continue;
         refers = frame;
         referred = body;
@@ -193,19 +195,19 @@ void SceneArrays::set_twist(std::string_view frame, std::string_view reference, 
     const Section section(lock_);
     const Slot twist = present == none ? append_twist(slot, body) : present;
     twist_vector_.store(twist, vector);
-    twist_noise_[static_cast<std::size_t>(twist)] = std::move(noise);
+    twist_noise_[twist] = std::move(noise);
 }
 
 void SceneArrays::set_twist_noise(std::string_view frame, Ref<const EdgeNoise> noise) {
     const Writer writer(lock_);
     const Slot twist = twist_[require_frame(frame)];
     if (twist == none) throw refusals::without_twist(frame);
-    twist_noise_[static_cast<std::size_t>(twist)] = std::move(noise);
+    twist_noise_[twist] = std::move(noise);
 }
 
 Ref<const EdgeNoise> SceneArrays::twist_noise(std::string_view frame) const {
     const Slot twist = twist_[require_frame(frame)];
-    return twist == none ? nullptr : twist_noise_[static_cast<std::size_t>(twist)];
+    return twist == none ? nullptr : twist_noise_[twist];
 }
 
 SceneArrays::Slot SceneArrays::append_twist(Slot slot, Slot reference) {
@@ -226,6 +228,12 @@ void SceneArrays::remove_twist(std::string_view frame) {
     drop_twist(slot);
 }
 
+void SceneArrays::drop_marked_twists() {
+    for (Slot twist = counts_[twist_count];
+         twist-- > 0;)  // the last takes the place of one that goes, and has been seen
+        if (twist_goes_[twist]) drop_twist(twist_frame_[twist]);
+}
+
 // The last edge takes the place of the one that goes.
 void SceneArrays::drop_twist(Slot slot) {
     const Slot twist = twist_[slot];
@@ -235,8 +243,8 @@ void SceneArrays::drop_twist(Slot slot) {
     twist_on_.store(twist, twist_on_[last]);
     twist_reference_.store(twist, twist_reference_[last]);
     twist_vector_.store(twist, twist_vector_[last]);
-    std::swap(twist_noise_[static_cast<std::size_t>(twist)], twist_noise_[static_cast<std::size_t>(last)]);
-    twist_noise_[static_cast<std::size_t>(last)] = nullptr;
+    std::swap(twist_noise_[twist], twist_noise_[last]);
+    twist_noise_[last] = nullptr;
     twist_.store(twist_frame_[twist], twist);
     twist_.store(slot, none);
     counts_.store(twist_count, last);
@@ -245,15 +253,10 @@ void SceneArrays::drop_twist(Slot slot) {
 // --- queries, from any thread ----------------------------------------------------------------------------------------
 
 std::string SceneArrays::body(std::string_view frame) const {
-    bool known = false;
-    std::string name = lock_.read([&] {
-        const Slot slot = frame_names_.find(frame);
-        known = slot != none;
-        const Slot body = known ? body_.load(slot) : none;
+    return read_frame(frame, [this](Slot slot) {
+        const Slot body = body_.load(slot);
         return body == none ? std::string() : body_names_.text(body);
     });
-    if (!known) throw unknown_frame(frame);
-    return name;
 }
 
 std::vector<std::string> SceneArrays::bodies_without_frames() const {
@@ -274,7 +277,7 @@ std::vector<std::string> SceneArrays::body_names() const {
         std::vector<char> seen(capacities_.bodies, 0);
         for (std::size_t i = 0; i < size(); ++i) {
             const Slot body = body_.load(sequence_.load(static_cast<std::int32_t>(i)));
-            if (body == none || std::exchange(seen[static_cast<std::size_t>(body)], 1)) continue;
+            if (body == none || std::exchange(seen[body], 1)) continue;
             found.push_back(body_names_.text(body));
         }
         with_frames = found.size();
@@ -287,18 +290,13 @@ std::vector<std::string> SceneArrays::body_names() const {
 }
 
 std::optional<TwistEdge> SceneArrays::twist(std::string_view frame) const {
-    bool known = false;
-    auto found = lock_.read([&]() -> std::optional<TwistEdge> {
-        const Slot slot = frame_names_.find(frame);
-        known = slot != none;
-        const Slot twist = known ? twist_.load(slot) : none;
+    return read_frame(frame, [this](Slot slot) -> std::optional<TwistEdge> {
+        const Slot twist = twist_.load(slot);
         if (twist == none) return std::nullopt;
         const Slot reference = twist_reference_.load(twist);
         return TwistEdge{reference == none ? std::string() : body_names_.text(reference), twist_vector_.load(twist),
                          nullptr};
     });
-    if (!known) throw unknown_frame(frame);
-    return found;
 }
 
 std::vector<SceneArrays::TwistRow> SceneArrays::twist_rows() const {

@@ -236,39 +236,63 @@ bool SceneGraph::same_content(const SceneGraph& other) const {
     return known ? *known : same_all(other);
 }
 
+namespace {
+
+// What two versions do not share: the frames that may differ, and the bodies that have no frame.
+struct Unshared {
+    struct Side {
+        std::vector<FrameId> frames;
+        std::vector<std::string_view> bodies;
+
+        void note(const BodyRecord* body) {
+            if (body && body->inertia_frame != no_frame) frames.push_back(body->inertia_frame);
+            if (body && body->tops.empty()) bodies.push_back(body->name->text);
+        }
+    };
+    Side mine, theirs;
+    bool is_certain = true;  // the names stand for the same frames and bodies
+    bool is_most = false;
+
+    Unshared(const SceneGraph& a, const SceneGraph& b) {
+        const auto compare_names = [this](const auto* x, const auto* y) {
+            if (x && y && x->name->text != y->name->text) is_certain = false;
+        };
+        SceneGraph::for_each_changed_frame(a, b, [&](FrameId id, const FrameRecord* x, const FrameRecord* y) {
+            if (x) mine.frames.push_back(id);
+            if (y) theirs.frames.push_back(id);
+            compare_names(x, y);  // children do not say that their parent has another name
+        });
+        is_most = mine.frames.size() > 8 + a.size() / 8;
+        if (is_most) return;
+        SceneGraph::for_each_changed_body(a, b, [&](const BodyRecord* x, const BodyRecord* y) {
+            compare_names(x, y);
+            mine.note(x);
+            theirs.note(y);
+        });
+        std::sort(mine.bodies.begin(), mine.bodies.end());
+        std::sort(theirs.bodies.begin(), theirs.bodies.end());
+    }
+};
+
+}  // namespace
+
 // Compares what two versions do not share; what they share is equal, as long as the names stand for the same frames and
 // the sources of errors are the same. None where that is not so or most differs: then all has to be compared.
 std::optional<bool> SceneGraph::same_changes(const SceneGraph& other) const {
-    std::vector<FrameId> mine, theirs;  // frames that may differ
-    bool is_certain = true;
-    for_each_changed_frame(*this, other, [&](FrameId id, const FrameRecord* a, const FrameRecord* b) {
-        if (a) mine.push_back(id);
-        if (b) theirs.push_back(id);
-        if (a && b && a->name->text != b->name->text)
-            is_certain = false;  // its children do not say that their parent has another name
-    });
-    if (mine.size() > 8 + size() / 8) return std::nullopt;
-    std::vector<std::string_view> bare, others_bare;
-    for_each_changed_body(*this, other, [&](const BodyRecord* a, const BodyRecord* b) {
-        if (a && b && a->name->text != b->name->text) is_certain = false;
-        if (a && a->inertia_frame != no_frame) mine.push_back(a->inertia_frame);
-        if (b && b->inertia_frame != no_frame) theirs.push_back(b->inertia_frame);
-        if (a && a->tops.empty()) bare.push_back(a->name->text);
-        if (b && b->tops.empty()) others_bare.push_back(b->name->text);
-    });
-    std::sort(bare.begin(), bare.end());
-    std::sort(others_bare.begin(), others_bare.end());
-    if (bare != others_bare) return false;
+    const Unshared unshared(*this, other);
+    bool is_certain = unshared.is_certain;
+    if (unshared.is_most) return std::nullopt;
+    if (unshared.mine.bodies != unshared.theirs.bodies) return false;
     std::set<std::size_t>
         places;  // in insertion order: equal scenes have equal frames at equal places, whatever their ids
-    for (const FrameId id : mine) places.insert(frames_.rank(id));
-    for (const FrameId id : theirs) places.insert(other.frames_.rank(id));
+    for (const FrameId id : unshared.mine.frames) places.insert(frames_.rank(id));
+    for (const FrameId id : unshared.theirs.frames) places.insert(other.frames_.rank(id));
+    const auto same_source = [&](const Ref<const NoiseSource>& x, const Ref<const NoiseSource>& y) {
+        if (!(x == y)) is_certain = false;  // two sources may stand for one another, if they do so everywhere
+        return true;
+    };
     for (const std::size_t place : places) {
         const FrameRecord &a = *frames_.at_rank(place).value, &b = *other.frames_.at_rank(place).value;
-        const auto same_source = [&](const Ref<const NoiseSource>& x, const Ref<const NoiseSource>& y) {
-            if (!(x == y)) is_certain = false;  // two sources may stand for one another, if they do so everywhere
-            return true;
-        };
         if (!same_frame(*this, a, other, b) || !same_noises(a, b, same_source)) return false;
     }
     if (!is_certain) return std::nullopt;

@@ -54,6 +54,22 @@ bool same_but_for_sources(const FrameSpecification& a, const FrameSpecification&
            without_noise(a).same_content(without_noise(b));
 }
 
+// The bodies without frames that one version has alone, and the frames on which inertia may differ.
+void compare_bodies(const SceneGraph& a, const SceneGraph& b, std::set<FrameId>& ids, SceneDifference& found) {
+    std::set<std::string> bodies_before, bodies_after;
+    const auto note = [&ids](const BodyRecord* body, std::set<std::string>& without_frames) {
+        if (!body) return;
+        if (body->inertia_frame != no_frame) ids.insert(body->inertia_frame);
+        if (body->tops.empty()) without_frames.insert(body->name->text);
+    };
+    SceneGraph::for_each_changed_body(a, b, [&](const BodyRecord* before, const BodyRecord* after) {
+        note(before, bodies_before);
+        note(after, bodies_after);
+    });
+    std::ranges::set_difference(bodies_before, bodies_after, std::back_inserter(found.bare_bodies_before));
+    std::ranges::set_difference(bodies_after, bodies_before, std::back_inserter(found.bare_bodies_after));
+}
+
 // Whether what was found may come of ids and noise sources alone, as those of a copy from a file are others. Not where
 // a frame by its name came, went or changed, which is what edits do; nor where all frames have the ids that they had.
 bool may_be_of_ids(const SceneDifference& found) {
@@ -85,19 +101,9 @@ SceneDifference SceneDifference::reversed() const {
 SceneDifference difference(const SceneGraph& a, const SceneGraph& b) {
     SceneDifference found;
     std::set<FrameId> ids;
-    std::set<std::string> bare_before, bare_after;
     SceneGraph::for_each_changed_frame(a, b,
                                        [&](FrameId id, const FrameRecord*, const FrameRecord*) { ids.insert(id); });
-    SceneGraph::for_each_changed_body(a, b, [&](const BodyRecord* before, const BodyRecord* after) {
-        if (before && before->inertia_frame != no_frame) ids.insert(before->inertia_frame);
-        if (after && after->inertia_frame != no_frame) ids.insert(after->inertia_frame);
-        if (before && before->tops.empty()) bare_before.insert(before->name->text);
-        if (after && after->tops.empty()) bare_after.insert(after->name->text);
-    });
-    std::set_difference(bare_before.begin(), bare_before.end(), bare_after.begin(), bare_after.end(),
-                        std::back_inserter(found.bare_bodies_before));
-    std::set_difference(bare_after.begin(), bare_after.end(), bare_before.begin(), bare_before.end(),
-                        std::back_inserter(found.bare_bodies_after));
+    compare_bodies(a, b, ids, found);
     for (FrameId id : ids) {
         FrameDifference frame{id, specification_of(a, id), specification_of(b, id)};
         const FrameRecord *before = a.find(id), *after = b.find(id);
@@ -186,6 +192,18 @@ bool SceneEdit::change_one(const FrameSpecification& before, const FrameSpecific
     if (before.body != after.body || before.parent.empty() != after.parent.empty())
         return false;  // no single edit does that
     const bool moves = before.parent != after.parent;
+    change_edge(name, before, after);
+    change_contents(name, before, after);
+    if (!same_noise(record(name).noise, after.noise) && (moves || !same_noise(before.noise, after.noise)))
+        set_noise(name, after.noise);
+    if (name != after.name) rename_frame(name, after.name);
+    return true;
+}
+
+// Its joint, parent, pose and stamped poses.
+void SceneEdit::change_edge(const std::string& name, const FrameSpecification& before,
+                            const FrameSpecification& after) {
+    const bool moves = before.parent != after.parent;
     if (!after.parent.empty()) record(after.parent);
     if (!after.joint.mimic.empty()) scene_.joint_frame(after.joint.mimic);
     if (before.joint.type != after.joint.type || !before.joint.same_content(after.joint)) set_joint(name, after.joint);
@@ -196,11 +214,6 @@ bool SceneEdit::change_one(const FrameSpecification& before, const FrameSpecific
     }
     if (!moves && before.pose != after.pose) set_pose(name, after.pose);
     if (moves || !same_stamps(before.stamps, after.stamps)) set_stamped_poses(name, after.stamps);
-    change_contents(name, before, after);
-    if (!same_noise(record(name).noise, after.noise) && (moves || !same_noise(before.noise, after.noise)))
-        set_noise(name, after.noise);
-    if (name != after.name) rename_frame(name, after.name);
-    return true;
 }
 
 // One frame's change by single edits. False when it must wait for another: a parent that is not there yet, a name that
@@ -286,8 +299,6 @@ void SceneEdit::apply(const SceneDifference& difference) {
 }
 
 namespace {
-
-using NumberedFrames = std::vector<std::pair<FrameId, FrameSpecification>>;
 
 // The names of a scene before and after a change.
 struct Renaming {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "tmkit/scene_edit.hpp"
 #include "tmkit/scene_errors.hpp"
@@ -103,52 +104,56 @@ void SceneEdit::add(const FrameSpecification& specification, FrameId id) {
 }
 
 void SceneEdit::add_frames(const std::vector<FrameSpecification>& frames) {
-    std::vector<std::pair<FrameId, FrameSpecification>> numbered;
+    NumberedFrames numbered;
     numbered.reserve(frames.size());
     for (const FrameSpecification& frame : frames)
         numbered.emplace_back(scene_.next_frame_ + static_cast<FrameId>(numbered.size()), frame);
     add_frames_with_ids(numbered);
 }
 
-void SceneEdit::add_frames_with_ids(const std::vector<std::pair<FrameId, FrameSpecification>>& frames) {
+// Each frame after its parent, where that is among them; joints that mimic without their rule, as leaders may come
+// later.
+void SceneEdit::add_parents_first(const NumberedFrames& frames) {
     std::unordered_map<std::string_view, std::size_t> position;
     for (std::size_t i = 0; i < frames.size(); ++i)
         if (!position.emplace(frames[i].second.name, i).second) throw duplicate("frame", frames[i].second.name);
-    all_or_nothing([&] {
-        std::vector<char> done(frames.size(), 0);
-        std::vector<std::size_t> path;  // a frame and the ancestors that wait to go in before it
-        for (std::size_t first = 0; first < frames.size(); ++first) {
-            for (path.assign(1, first); !path.empty();) {
-                const std::size_t at = path.back();
-                const FrameSpecification& frame = frames[at].second;
+    std::vector<char> done(frames.size(), 0);
+    std::vector<std::size_t> path;  // a frame and the ancestors that wait to go in before it
+    for (std::size_t first = 0; first < frames.size(); ++first) {
+        for (path.assign(1, first); !path.empty(); path.pop_back()) {
+            while (true) {
+                const FrameSpecification& frame = frames[path.back()].second;
                 const auto parent = position.find(frame.parent);
-                if (!done[at] && parent != position.end() && !done[parent->second]) {
-                    if (path.size() > frames.size())
-                        throw Error(ErrorKind::cycle, "frame " + quoted(frame.name) + " is its own ancestor",
-                                    {{"frame", frame.name}, {"parent", frame.parent}});
-                    path.push_back(parent->second);
-                    continue;
-                }
-                if (!done[at]) {
-                    FrameSpecification alone = frame;
-                    alone.joint.mimic.clear();  // leaders may come later: followed up below
-                    add(alone, frames[at].first);
-                    done[at] = 1;
-                }
-                path.pop_back();
+                if (done[path.back()] || parent == position.end() || done[parent->second]) break;
+                if (path.size() > frames.size())
+                    throw Error(ErrorKind::cycle, "frame " + quoted(frame.name) + " is its own ancestor",
+                                {{"frame", frame.name}, {"parent", frame.parent}});
+                path.push_back(parent->second);
             }
+            const auto& [id, frame] = frames[path.back()];
+            if (std::exchange(done[path.back()], 1)) continue;
+            FrameSpecification alone = frame;
+            alone.joint.mimic.clear();
+            add(alone, id);
         }
+    }
+}
+
+void SceneEdit::give_inertia(const FrameSpecification& frame) {
+    const BodyRecord& on = body(record(frame.name).body);
+    if (on.inertia_frame != no_frame)
+        throw Error(ErrorKind::scene, "body " + quoted(on.name->text) + " has its inertia given twice, on frames " +
+                                          quoted(record(on.inertia_frame).name->text) + " and " + quoted(frame.name));
+    set_inertia(frame.name, frame.inertia);
+}
+
+void SceneEdit::add_frames_with_ids(const NumberedFrames& frames) {
+    all_or_nothing([&] {
+        add_parents_first(frames);
         for (const auto& [id, frame] : frames)
             if (!frame.joint.mimic.empty()) set_joint(frame.name, frame.joint);
-        for (const auto& [id, frame] : frames) {
-            if (!frame.inertia) continue;
-            const BodyRecord& on = body(record(frame.name).body);
-            if (on.inertia_frame != no_frame)
-                throw Error(ErrorKind::scene,
-                            "body " + quoted(on.name->text) + " has its inertia given twice, on frames " +
-                                quoted(record(on.inertia_frame).name->text) + " and " + quoted(frame.name));
-            set_inertia(frame.name, frame.inertia);
-        }
+        for (const auto& [id, frame] : frames)
+            if (frame.inertia) give_inertia(frame);
         for (const auto& [id, frame] : frames)  // when the bodies are there that they refer to
             if (frame.twist) set_twist(frame.name, *frame.twist);
     });
@@ -192,33 +197,29 @@ void SceneEdit::set_details(const FrameRecord& frame, FrameDetails details) {
     own(frame.id).details = details_or_null(std::move(details));
 }
 
-void SceneEdit::set_classes(std::string_view frame, std::vector<std::string> classes) {
+template <class Change>
+void SceneEdit::change_details(std::string_view frame, Change&& change) {
     const FrameRecord& old = record(frame);
     FrameDetails details = details_of(old);
-    details.classes = std::move(classes);
+    change(details);
     set_details(old, std::move(details));
+}
+
+void SceneEdit::set_classes(std::string_view frame, std::vector<std::string> classes) {
+    change_details(frame, [&](FrameDetails& details) { details.classes = std::move(classes); });
 }
 
 void SceneEdit::set_shapes(std::string_view frame, std::vector<AttachedShape> shapes) {
-    const FrameRecord& old = record(frame);
-    FrameDetails details = details_of(old);
-    details.shapes = std::move(shapes);
-    set_details(old, std::move(details));
+    change_details(frame, [&](FrameDetails& details) { details.shapes = std::move(shapes); });
 }
 
 void SceneEdit::add_shape(std::string_view frame, const AttachedShape& shape) {
-    const FrameRecord& old = record(frame);
-    FrameDetails details = details_of(old);
-    details.shapes.push_back(shape);
-    set_details(old, std::move(details));
+    change_details(frame, [&](FrameDetails& details) { details.shapes.push_back(shape); });
 }
 
 void SceneEdit::set_attributes(std::string_view frame, Attributes attributes) {
-    const FrameRecord& old = record(frame);
-    FrameDetails details = details_of(old);
     std::sort(attributes.begin(), attributes.end());
-    details.attributes = std::move(attributes);
-    set_details(old, std::move(details));
+    change_details(frame, [&](FrameDetails& details) { details.attributes = std::move(attributes); });
 }
 
 void SceneEdit::allow_collision(std::string_view a, std::string_view b, std::string_view reason) {
@@ -277,30 +278,29 @@ void SceneEdit::set_group(const GroupSpecification& group) {
     scene_.groups_.assign(make_ref<const Name>(group.name), Ref<const GroupRecord>(made));
 }
 
-void SceneEdit::remove_group(std::string_view name) {
-    if (!scene_.groups_.find(name)) throw unknown_name("group", name, scene_.group_names());
+// Takes members out of all groups: `goes` says which of `members`.
+template <class Members, class Goes>
+void SceneEdit::drop_members(Members GroupRecord::* members, Goes&& goes) {
     std::vector<std::pair<Ref<const Name>, Ref<GroupRecord>>> holders;
     scene_.groups_.for_each([&](const Ref<const Name>& holder, const Ref<const GroupRecord>& group) {
-        const auto is_it = [&](const Ref<const Name>& member) { return member->text == name; };
-        if (std::none_of(group->groups.begin(), group->groups.end(), is_it)) return;
+        const Members& there = (*group).*members;
+        if (std::none_of(there.begin(), there.end(), goes)) return;
         const Ref<GroupRecord> changed(new GroupRecord(*group));
-        std::erase_if(changed->groups, is_it);
+        std::erase_if((*changed).*members, goes);
         holders.emplace_back(holder, changed);
     });
     for (const auto& [holder, group] : holders) scene_.groups_.assign(holder, Ref<const GroupRecord>(group));
+}
+
+void SceneEdit::remove_group(std::string_view name) {
+    if (!scene_.groups_.find(name)) throw unknown_name("group", name, scene_.group_names());
+    drop_members(&GroupRecord::groups, [&](const Ref<const Name>& member) { return member->text == name; });
     scene_.groups_.remove(name);
 }
 
 void SceneEdit::leave_groups(const std::vector<FrameId>& leaving) {
-    std::vector<std::pair<Ref<const Name>, Ref<GroupRecord>>> holders;
-    const auto goes = [&](FrameId id) { return std::binary_search(leaving.begin(), leaving.end(), id); };
-    scene_.groups_.for_each([&](const Ref<const Name>& holder, const Ref<const GroupRecord>& group) {
-        if (std::none_of(group->frames.begin(), group->frames.end(), goes)) return;
-        const Ref<GroupRecord> changed(new GroupRecord(*group));
-        std::erase_if(changed->frames, goes);
-        holders.emplace_back(holder, changed);
-    });
-    for (const auto& [holder, group] : holders) scene_.groups_.assign(holder, Ref<const GroupRecord>(group));
+    drop_members(&GroupRecord::frames,
+                 [&](FrameId id) { return std::binary_search(leaving.begin(), leaving.end(), id); });
 }
 
 }  // namespace tmkit

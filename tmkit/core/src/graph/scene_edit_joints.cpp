@@ -4,6 +4,17 @@
 #include "tmkit/scene_errors.hpp"
 
 namespace tmkit {
+namespace {
+
+bool has_joint(const FrameRecord& frame, const Joint& joint) {
+    return joint.type == frame.joint_type && (!frame.joint || frame.joint->same_content(joint));
+}
+
+bool moves_as(const FrameRecord& frame, JointType type, const Joint* joint) {
+    return type == frame.joint_type && (!joint || joint->moves_like(*frame.joint));
+}
+
+}  // namespace
 
 // --- joints ----------------------------------------------------------------------------------------------------------
 
@@ -60,13 +71,13 @@ void SceneEdit::set_joint(std::string_view frame, Joint joint) {
     if (joint.type != JointType::fixed && record(old.parent).body == old.body) throw refusals::joint_inside_body(frame);
     if (joint.name.empty()) joint.name = old.joint ? old.joint->name : old.name->text;
     joint.check();
-    if (joint.type == old.joint_type && (!old.joint || old.joint->same_content(joint))) return;
+    if (has_joint(old, joint)) return;
     const bool leaves = old.joint && (!is_actuated(joint.type) || joint.name != old.joint->name);
     if (leaves) require_no_followers({old.id});
     const FrameId id = old.id;
     const JointType type = joint.type;
     const Ref<const Joint> checked = checked_joint(std::move(joint), id, old.name->text);
-    const bool same_motion = type == old.joint_type && (!checked || checked->moves_like(*old.joint));
+    const bool same_motion = moves_as(old, type, checked.get());
     if (leaves) drop_joint(old);
     FrameRecord& changed = own(id);
     changed.joint_type = type;

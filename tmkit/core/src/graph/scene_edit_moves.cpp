@@ -84,8 +84,12 @@ void SceneEdit::check_bodies_on_move(const FrameRecord& moving, const FrameRecor
     }
 }
 
-void SceneEdit::check_joint_of_parts(const FrameRecord& moving) const {
+// Whether the topmost frame of a body in its tree comes to hang off that body in another tree, which a fixed edge may
+// do.
+bool SceneEdit::joins_parts(const FrameRecord& moving, const FrameRecord& parent) const {
+    if (parent.body != moving.body || record(moving.parent).body == moving.body) return false;
     if (moving.joint_type != JointType::fixed) throw refusals::joins_parts_by_joint(moving.name->text);
+    return true;
 }
 
 // The topmost frame of a body in one tree comes to hang off the same body in another tree: one top less.
@@ -129,6 +133,15 @@ void SceneEdit::attach(std::string_view root, std::string_view parent, const Pos
     });
 }
 
+// The twist edges that end with a move; throws where those that stay would break their rules.
+std::vector<FrameId> SceneEdit::twists_cut(FrameId moving, FrameId parent, bool keep_twists) const {
+    std::vector<FrameId> cut;
+    if (scene_.twists_.empty()) return cut;
+    if (!keep_twists) cut = scene_.twists_across(moving);
+    check_twists_joined(moving, parent, cut);
+    return cut;
+}
+
 void SceneEdit::move(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose, bool keep_twists) {
     if (moving.parent == no_frame) throw refusals::root_without(moving.name->text, "parent to change");
     if (moving.parent == parent.id && moving.pose == pose) return;
@@ -138,13 +151,9 @@ void SceneEdit::move(const FrameRecord& moving, const FrameRecord& parent, const
     const bool stays = stays_on_body(moving, parent, pose);
     if (stays && moving.parent == parent.id) return;
     const FrameId id = moving.id, new_parent = parent.id;
-    const bool joins = parent.body == moving.body && record(moving.parent).body != moving.body;
-    if (joins) check_joint_of_parts(moving);
+    const bool joins = joins_parts(moving, parent);
     std::vector<FrameId> cut;
-    if (moving.parent != new_parent && !stays && !scene_.twists_.empty()) {
-        if (!keep_twists) cut = scene_.twists_across(id);
-        check_twists_joined(id, new_parent, cut);
-    }
+    if (moving.parent != new_parent && !stays) cut = twists_cut(id, new_parent, keep_twists);
     const auto done = [&] {
         if (joins) join_parts(moving);
         for (const FrameId frame : cut) drop_twist(frame);

@@ -119,20 +119,25 @@ struct Changes {
 
     std::span<const Change> all() const { return {room.data(), count}; }
 
-    // False for what is not mended: a frame that came between others, and a changed joint that mimics, or did, since
-    // others may follow it.
+    // False for a changed joint that mimics, or did, since others may follow it.
+    bool take_joint(const LayoutFrames& before, const Change& change) {
+        const std::int32_t number = change.before;
+        const FrameRecord& now = *change.now;
+        const bool led = leads(before, number);
+        if ((before.q_index[number] >= 0 && !led) || (now.joint && !leads(now))) return false;
+        same_frames = same_frames && before.body[number] == now.body && before.type[number] == now.joint_type &&
+                      before.axis[number] == axis_of(now) && led == leads(now);
+        return true;
+    }
+
+    // False for what is not mended: a frame that came between others, and some joints.
     bool take(const LayoutFrames& before, FrameId id, const FrameRecord* now, bool same_joints) {
         const auto place = static_cast<std::size_t>(number_of(before.ids, id));
         const bool was_there = place < before.ids.size() && before.ids[place] == id;
         if (!was_there && !now) return true;  // it came and went
         if (!was_there && place < before.ids.size()) return false;
         const Change change{id, was_there ? static_cast<std::int32_t>(place) : -1, now};
-        if (was_there && now && !same_joints) {
-            const bool mimicked = before.q_index[place] >= 0 && !leads(before, change.before);
-            if (mimicked || (now->joint && !leads(*now))) return false;
-            same_frames = same_frames && before.body[place] == now->body && before.type[place] == now->joint_type &&
-                          before.axis[place] == axis_of(*now) && leads(before, change.before) == leads(*now);
-        }
+        if (was_there && now && !same_joints && !take_joint(before, change)) return false;
         added += !was_there;
         same_set = same_set && was_there && now;
         const auto begin = room.begin(), end = begin + count++;
@@ -142,6 +147,38 @@ struct Changes {
         return true;
     }
 };
+
+// The columns of a layout that moves change, by frame.
+struct Columns {
+    std::vector<std::int32_t> parents;
+    std::vector<Pose> poses, still;
+
+    Columns(const Layout& before, std::size_t more)
+        : parents(with_room(before.parent, more)), poses(with_room(before.pose, more)),
+          still(with_room(before.still, more)) {}
+    void erase(std::int32_t number) {
+        parents.erase(parents.begin() + number);
+        poses.erase(poses.begin() + number);
+        still.erase(still.begin() + number);
+        for (std::int32_t& parent : parents) parent -= parent > number;
+    }
+};
+
+// What moves leave as it is, with the changes; the columns, without the frames that went.
+Ref<const LayoutFrames> mended_frames(const SceneGraph& scene, const Changes& changes, const Layout& before,
+                                      Columns& columns) {
+    FramesMender mender(*before.frames, changes.added);
+    for (std::size_t i = changes.count; i-- > 0;) {
+        if (changes.room[i].now) continue;
+        mender.remove(changes.room[i].before);
+        columns.erase(changes.room[i].before);
+    }
+    for (const Change& change : changes.all())
+        if (change.now && change.before >= 0) mender.change(number_of(mender.frames().ids, change.id), *change.now);
+        else if (change.now)
+            mender.append(*change.now, change.now->joint ? scene.joint_rule(*change.now) : JointRule{});
+    return std::move(mender).take();
+}
 
 }  // namespace
 
@@ -191,28 +228,11 @@ Ref<Layout> SceneGraph::mended_layout() const {
     for (std::uint32_t i = 0; i < change_count_; ++i)
         if (!changes.take(*before.frames, changed_[i], find(changed_[i]), joints_as_before_)) return nullptr;
 
-    // Columns by frame, first without those that went.
-    std::vector<std::int32_t> parents = with_room(before.parent, changes.added);
-    std::vector<Pose> poses = with_room(before.pose, changes.added), still = with_room(before.still, changes.added);
-    Ref<const LayoutFrames> frames = before.frames;
-    if (!changes.same_set || !changes.same_frames) {
-        FramesMender mender(*before.frames, changes.added);
-        for (std::size_t i = changes.count; i-- > 0;) {
-            const std::int32_t number = changes.room[i].before;
-            if (changes.room[i].now) continue;
-            mender.remove(number);
-            parents.erase(parents.begin() + number);
-            poses.erase(poses.begin() + number);
-            still.erase(still.begin() + number);
-            for (std::int32_t& parent : parents) parent -= parent > number;
-        }
-        for (const Change& change : changes.all())
-            if (change.now && change.before >= 0) mender.change(number_of(mender.frames().ids, change.id), *change.now);
-            else if (change.now) mender.append(*change.now, change.now->joint ? joint_rule(*change.now) : JointRule{});
-        frames = std::move(mender).take();
-    }
-    const std::size_t count = frames->ids.size();
-    const auto made = make_ref<Layout>(frames);
+    Columns columns(before, changes.added);
+    const bool same_frames = changes.same_set && changes.same_frames;
+    const auto made = make_ref<Layout>(same_frames ? before.frames : mended_frames(*this, changes, before, columns));
+    const std::size_t count = made->ids.size();
+    auto& [parents, poses, still] = columns;
     parents.resize(count, -1);
     poses.resize(count);
     still.resize(count);

@@ -77,6 +77,17 @@ bool hold_at_limits(const double* x, const double* step, const std::vector<std::
     return more;
 }
 
+// Moves by a step, or by as much of it as moves no joint by more than 1, and no farther than to the limits.
+void take_step(double* x, const double* step, std::size_t n, const std::array<double, 2>* limits) {
+    double longest = 0.0;
+    for (std::size_t c = 0; c < n; ++c) longest = std::max(longest, std::abs(step[c]));
+    const double scale = longest > 1.0 ? 1.0 / longest : 1.0;
+    for (std::size_t c = 0; c < n; ++c) {
+        x[c] += scale * step[c];
+        if (limits) x[c] = std::clamp(x[c], limits[c][0], limits[c][1]);
+    }
+}
+
 // The entries that move a joint above the tip or the reference. Throws Error(disconnected).
 std::vector<std::int32_t> on_chain(const SceneGraph& scene, std::int32_t tip, std::int32_t reference,
                                    const std::vector<std::int32_t>& entries, const double* q) {
@@ -155,13 +166,7 @@ bool InverseKinematics::improve(const Pose& target, const InverseKinematicsOptio
         std::fill(held.begin(), held.begin() + n, false);
         do damped_step(columns.data(), n, held.data(), error, 0.05 * cost + 1e-10, step.data());
         while (with_limits && hold_at_limits(x, step.data(), limits_, held.data()));
-        double longest = 0.0;
-        for (std::size_t c = 0; c < n; ++c) longest = std::max(longest, std::abs(step[c]));
-        const double scale = longest > 1.0 ? 1.0 / longest : 1.0;
-        for (std::size_t c = 0; c < n; ++c) {
-            x[c] += scale * step[c];
-            if (with_limits) x[c] = std::clamp(x[c], limits_[c][0], limits_[c][1]);
-        }
+        take_step(x, step.data(), n, with_limits ? limits_.data() : nullptr);
     }
 }
 

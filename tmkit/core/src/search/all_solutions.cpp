@@ -30,6 +30,18 @@ FramePair fixed_contact(const InverseKinematics& problem, const CollisionWorld& 
     return named;
 }
 
+// Whether a solution collides; then the pair is counted, and the first one tells whether all others would too.
+bool collides(const InverseKinematics& problem, const CollisionWorld& world, const double* solution,
+              const InverseKinematicsOptions& options, InverseKinematicsSolutions& result, PairCounter& blocking) {
+    const FramePair pair = world.find_collision(solution);
+    if (!pair) return false;
+    const bool first = ++result.in_collision == 1 && result.configurations.empty() && !options.position_only;
+    const FramePair named = first ? fixed_contact(problem, world, solution) : FramePair{};
+    result.target_collides = static_cast<bool>(named);
+    blocking.add(named ? named : pair);
+    return true;
+}
+
 }  // namespace
 
 InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pose& target,
@@ -45,17 +57,6 @@ InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pos
     std::array<double, max_chain_joints> x;
     PairCounter blocking;
     Random random(options.seed);
-    // Whether a solution collides; then the pair is counted, and the first one tells whether all others would too.
-    const auto collides = [&](const std::vector<double>& solution) {
-        if (!world) return false;
-        const FramePair pair = world->find_collision(solution.data());
-        if (!pair) return false;
-        const bool first = ++result.in_collision == 1 && result.configurations.empty() && !options.position_only;
-        const FramePair named = first ? fixed_contact(problem, *world, solution.data()) : FramePair{};
-        result.target_collides = static_cast<bool>(named);
-        blocking.add(named ? named : pair);
-        return true;
-    };
     for (int attempt = 0; attempt <= options.restarts && !result.target_collides; ++attempt) {
         if (static_cast<int>(result.configurations.size()) >= count) break;
         if (interrupted && attempt % 64 == 63 && interrupted()) break;
@@ -69,11 +70,11 @@ InverseKinematicsSolutions solve_all(const InverseKinematics& problem, const Pos
         std::vector<double> solution = problem.full(x.data());
         const auto close = [&](const auto& other) { return max_distance(solution, other) <= separation; };
         if (std::any_of(result.configurations.begin(), result.configurations.end(), close)) continue;
-        if (!collides(solution)) result.configurations.push_back(std::move(solution));
+        if (!world || !collides(problem, *world, solution.data(), options, result, blocking))
+            result.configurations.push_back(std::move(solution));
     }
     const auto nearer = [&](const auto& a, const auto& b) { return max_distance(a, q) < max_distance(b, q); };
-    std::stable_sort(result.configurations.begin(), result.configurations.end(),
-                     [&](const auto& a, const auto& b) { return max_distance(a, q) < max_distance(b, q); });
+    std::stable_sort(result.configurations.begin(), result.configurations.end(), nearer);
     if (!result.configurations.empty()) result.status = InverseKinematicsStatus::solved;
     result.blocking = blocking.sorted();
     return result;

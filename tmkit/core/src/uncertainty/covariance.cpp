@@ -29,6 +29,15 @@ std::string listed(const std::vector<double>& values) {
     return text + "]";
 }
 
+// Turns two rows or columns of so many numbers into one another, by the cosine and sine of an angle.
+void turn(double* x, double* y, std::size_t stride, std::size_t count, double c, double s) {
+    for (std::size_t k = 0; k < count * stride; k += stride) {
+        const double a = x[k], b = y[k];
+        x[k] = c * a - s * b;
+        y[k] = s * a + c * b;
+    }
+}
+
 }  // namespace
 
 void symmetric_eigen(std::vector<double> a, std::size_t n, std::vector<double>& values, std::vector<double>& vectors) {
@@ -46,22 +55,10 @@ void symmetric_eigen(std::vector<double> a, std::size_t n, std::vector<double>& 
                 const double theta = (a[r * n + r] - a[p * n + p]) / (2.0 * apr);
                 const double t = (theta >= 0.0 ? 1.0 : -1.0) / (std::abs(theta) + std::sqrt(theta * theta + 1.0));
                 const double c = 1.0 / std::sqrt(t * t + 1.0), s = t * c;
-                for (std::size_t k = 0; k < n; ++k) {
-                    const double kp = a[k * n + p], kr = a[k * n + r];
-                    a[k * n + p] = c * kp - s * kr;
-                    a[k * n + r] = s * kp + c * kr;
-                }
-                for (std::size_t k = 0; k < n; ++k) {
-                    const double pk = a[p * n + k], rk = a[r * n + k];
-                    a[p * n + k] = c * pk - s * rk;
-                    a[r * n + k] = s * pk + c * rk;
-                }
+                turn(&a[p], &a[r], n, n, c, s);
+                turn(&a[p * n], &a[r * n], 1, n, c, s);
                 a[p * n + r] = a[r * n + p] = 0.0;
-                for (std::size_t k = 0; k < n; ++k) {
-                    const double pk = v[p * n + k], rk = v[r * n + k];
-                    v[p * n + k] = c * pk - s * rk;
-                    v[r * n + k] = s * pk + c * rk;
-                }
+                turn(&v[p * n], &v[r * n], 1, n, c, s);
             }
     }
     std::vector<std::size_t> order(n);

@@ -10,7 +10,7 @@ void SceneArrays::require_noise_fits(std::size_t columns) const {
 
 void SceneArrays::write_noise(Slot slot, const EdgeNoise* noise) {
     if (noise_.empty()) return;
-    EdgeNoise& mine = *noise_[static_cast<std::size_t>(slot)];
+    EdgeNoise& mine = *noise_[slot];
     if (noise == &mine) return;
     mine.terms.clear();
     mine.maps.clear();
@@ -29,7 +29,7 @@ void SceneArrays::set_noise(std::string_view frame, const EdgeNoise* noise) {
 }
 
 const EdgeNoise* SceneArrays::noise(std::string_view frame) const {
-    const auto slot = static_cast<std::size_t>(require_frame(frame));
+    const Slot slot = require_frame(frame);
     return noise_.empty() || noise_[slot]->terms.empty() ? nullptr : noise_[slot].get();
 }
 
@@ -38,7 +38,7 @@ SceneArrays::NoisyWay SceneArrays::noisy_way(Slot target, Slot reference, const 
     if (!found.meet) throw disconnected(frame_names_.view(target), frame_names_.view(reference));
     const auto fill = [&](Slot slot, std::int32_t edges, std::size_t first) {
         for (auto i = static_cast<std::size_t>(edges); i-- > 0; slot = parent_[slot]) {
-            const EdgeNoise& error = *noise_[static_cast<std::size_t>(slot)];
+            const EdgeNoise& error = *noise_[slot];
             way_[first + i] = {edge(slot, q), error.terms.empty() ? nullptr : &error};
         }
         return std::span<const NoisyEdge>(way_.data() + first, static_cast<std::size_t>(edges));

@@ -313,19 +313,24 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
     }
     for (std::size_t e = 0; e < changes.size(); ++e) {
         const FrameId id = changes[e].frame;
-        if (changes[e].of_twist) {
-            FrameDetails details = details_of(record(id));
-            for (std::size_t k = 0; k < 6; ++k) details.twist->vector[k] += changes[e].xi[k];
-            details.twist->noise = made[e].second;
-            set_details(record(id), std::move(details));
-            continue;
-        }
-        put_noise(id, made[e].second);
-        if (record(id).pose == made[e].first) continue;
-        own(id).pose = made[e].first;
-        note_change(id, false);
+        if (changes[e].of_twist) correct_twist(id, changes[e].xi, made[e].second);
+        else correct_pose(id, made[e].first, made[e].second);
     }
     return report;
+}
+
+void SceneEdit::correct_twist(FrameId id, const Vector6& xi, const Ref<const EdgeNoise>& noise) {
+    FrameDetails details = details_of(record(id));
+    for (std::size_t k = 0; k < 6; ++k) details.twist->vector[k] += xi[k];
+    details.twist->noise = noise;
+    set_details(record(id), std::move(details));
+}
+
+void SceneEdit::correct_pose(FrameId id, const Pose& pose, const Ref<const EdgeNoise>& noise) {
+    put_noise(id, noise);
+    if (record(id).pose == pose) return;
+    own(id).pose = pose;
+    note_change(id, false);
 }
 
 }  // namespace tmkit

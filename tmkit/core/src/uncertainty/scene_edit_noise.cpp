@@ -33,7 +33,7 @@ void SceneEdit::add_joint_noise(std::string_view joint, double variance) {
     const FrameRecord& leader = record(scene_.joint_frame(joint));
     if (!leader.joint->mimic.empty())
         throw Error(ErrorKind::scene, "joint " + quoted(joint) + " mimics joint " + quoted(leader.joint->mimic) +
-                                          ": say how sure the value of that one is");
+                                          ": set the variance of that joint");
     if (!std::isfinite(variance) || variance < 0.0)
         throw Error(ErrorKind::scene, "the variance of joint " + quoted(joint) +
                                           " must be a finite number and not negative, not " + std::to_string(variance));
