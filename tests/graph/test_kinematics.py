@@ -181,9 +181,7 @@ def test_what_is_refused() -> None:
             call("spim")
     with pytest.raises(UnknownNameError, match="unknown frame 'nowhere'"):
         at.pose("spin", relative_to="nowhere")
-    with pytest.raises(
-        DisconnectedError, match=r"'spin' and 'elsewhere' are in different trees \('world' and"
-    ) as lost:
+    with pytest.raises(DisconnectedError, match=r"'spin' and 'elsewhere' are in different trees \('world' and") as lost:
         at.pose("spin", relative_to="elsewhere")
     assert (lost.value.frame, lost.value.relative_to) == ("spin", "elsewhere")
     assert at.pose("elsewhere") == Pose()

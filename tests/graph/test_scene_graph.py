@@ -96,13 +96,21 @@ _REFUSALS: list[tuple[Callable[[SceneGraph], object], type[TmkitError], str]] = 
         "joint 'hand' mimics 'finger', which mimics it in turn",
     ),
     (lambda s: s.remove_frame("cups"), UnknownNameError, "unknown frame 'cups'; did you mean 'cup'?"),
-    (lambda s: s.remove_frame("cup"), SceneError, "frame 'cup' has children, the first is 'handle'; remove them first, or the whole subtree with subtree=True"),
+    (
+        lambda s: s.remove_frame("cup"),
+        SceneError,
+        "first is 'handle'; remove them first, or the whole subtree with subtree=True",
+    ),
     (
         lambda s: s.reparent("finger", "world", pose=Pose()).remove_frame("hand"),
         SceneError,
         "joint 'hand' cannot be removed while joint 'finger' mimics it",
     ),
-    (lambda s: s.set_joint("hand", Fixed()), SceneError, "joint 'hand' cannot be removed while joint 'finger' mimics it"),
+    (
+        lambda s: s.set_joint("hand", Fixed()),
+        SceneError,
+        "joint 'hand' cannot be removed while joint 'finger' mimics it",
+    ),
     (
         lambda s: s.set_joint("hand", Prismatic([1, 0, 0], name="slider")),
         SceneError,

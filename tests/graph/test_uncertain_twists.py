@@ -449,9 +449,7 @@ def test_bad_covariances_are_refused_by_name() -> None:
             one(given_, covariance=np.eye(3))
         with pytest.raises(SceneError, match="finite"):
             one(given_, covariance=np.full((6, 6), np.nan))
-    with pytest.raises(
-        SceneError, match="frame 'cart' has no twist edge to set an error on; add one with set_twist"
-    ):
+    with pytest.raises(SceneError, match="frame 'cart' has no twist edge to set an error on; add one with set_twist"):
         scene.set_twist_noise("cart", None)
     with pytest.raises(UnknownNameError, match="did you mean 'cart'"):
         scene.set_twist_noise("cort", None)

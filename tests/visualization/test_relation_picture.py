@@ -181,7 +181,9 @@ def test_what_is_refused_is_crossed_out_with_the_scenes_words() -> None:
     drawing = semantics_graph_drawing(scene, refused=[refused])
     assert drawing.meanings(Cross) == ("refused pose",)
     assert line(drawing, "refused pose edge from frame 'f' to frame 'g'").has_head
-    assert drawing.caption == ("1  PE3: frame 'g' already has parent 'd' and can have only one; change it with reparent",)
+    assert drawing.caption == (
+        "1  PE3: frame 'g' already has parent 'd' and can have only one; change it with reparent",
+    )
     with pytest.raises(ValueError, match="the scene takes a pose edge from frame 'f' to frame 'd'"):
         try_edge(scene, "pose", tail=Node("frame", "f"), head=Node("frame", "d"))
 
