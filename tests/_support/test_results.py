@@ -37,7 +37,7 @@ from tmkit.motion import (
 )
 from tmkit.pddl import And, Problem, State, make_domain, validate_task_plan
 from tmkit.relations import PoseCoord, SemanticPose, SemanticTwist, TwistCoord
-from tmkit.robots import check_robot
+from tmkit.robots import check_robot, infer_arm
 from tmkit.simulation import SimulationReport
 from tmkit.spatial import GaussianPose, PositionMeasurement, condition, fuse
 from tmkit.spatial.consistency import gate, nees
@@ -89,6 +89,7 @@ RESULTS: list[Any] = [
     straight_line(SLIDE, "b", start=[0.0], target_pose=tk.Pose([2.0, 0, 0]), joints=["j"]),
     recheck_path(CollisionWorld(SLIDE), [[0.0], [2.0]]),
     check_robot(SLIDE, samples=10),
+    infer_arm(SLIDE),
     resolve_observations(SLIDE, SEEN, "b", policy=Latest(), q=[0.0]),
     *resolve_observations(SLIDE, SEEN, "b", policy=Latest(), q=[0.0]).gate_results,
     solve_pose_graph(pose_graph(SLIDE.set_covariance("b", np.eye(6) * 1e-4), SEEN, q=[0.0])),

@@ -620,7 +620,7 @@ def test_the_demo_runs(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     outcome = run("demo", "--out", "demo")
     assert outcome.code == 0, outcome
     assert "the plan is valid" in outcome.out
-    assert "Simulated: SimulationReport(ok;" in outcome.out
+    assert "Simulated: SimulationReport(succeeded;" in outcome.out
     assert {path.name for path in (tmp_path / "demo").iterdir()} == {"plan.json", "report.json", "demo.png"}
 
 

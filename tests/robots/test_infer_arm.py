@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from tmkit.cli.commands import app
 from tmkit.formats import load_scene
 from tmkit.graph import AttachedShape, Box, Joint, Mimic, Prismatic, Revolute, SceneGraph
-from tmkit.robots import infer_arm, load_manipulator
+from tmkit.robots import InferredArmStatus, infer_arm, load_manipulator
 from tmkit.spatial import Pose
 from tmkit.tamp import validate_plan
 from tmkit.tamp.trial_pick import TrialPickStatus, trial_pick
@@ -115,6 +115,7 @@ def test_a_wrist_that_turns_the_body_of_a_gripper_is_the_arms() -> None:
 def test_a_flange_is_no_cup_and_a_cup_is_one_by_its_name() -> None:
     """An arm that ends in a link without a hand lacks a gripper; a link called a cup is one."""
     bare = infer_arm(arm())
+    assert bare.status is InferredArmStatus.HAND_MISSING
     assert bare.missing.startswith("no gripper found: below 'wrist' nothing opens and closes")
     cup = infer_arm(arm().add_frame("vacuum_cup", "wrist", pose=Pose((0, 0, 0.1)), shapes=FINGER))
     assert (cup.missing, cup.manipulator.gripper_kind, cup.manipulator.tool) == ("", "suction", "vacuum_cup")

@@ -16,6 +16,7 @@ __all__ = [
     "ConvergenceStatus",
     "Displayed",
     "GateStatus",
+    "IteratedEstimate",
     "Report",
     "Result",
     "ValidationStatus",
@@ -89,6 +90,18 @@ class Result(Displayed):
     def to_dict(self) -> dict[str, Any]:
         """Return the status and all fields as plain values, which :func:`json.dumps` takes."""
         return {"status": plain_values(self.status), **_members(self)}  # type: ignore[attr-defined]
+
+
+class IteratedEstimate(Result):
+    """Base of estimates that iterations converge to."""
+
+    __slots__ = ()
+    is_converged: bool
+
+    @property
+    def status(self) -> ConvergenceStatus:
+        """Whether the iterations converged."""
+        return ConvergenceStatus.CONVERGED if self.is_converged else ConvergenceStatus.ITERATION_LIMIT
 
 
 class Report(Result):

@@ -100,7 +100,8 @@ def check(
     scene = load(scenes, allow=allow, packages=package, meshes=meshes, on_note=remarks.append)
     with progress("checking the robot"):
         inferred = _inferred(scene, robot, base=base, tip=tip, name=Path(scenes[0]).stem, seed=seed)
-        arm = find_manipulator(robot, scene) if robot is not None else inferred.manipulator if inferred else None
+        arm = None if inferred is None else inferred.manipulator
+        arm = arm if robot is None else find_manipulator(robot, scene)
         scene = inferred.scene if inferred is not None else scene
         report = check_robot(scene, arm, samples=samples, seed=seed, remarks=remarks)
         if arm is not None:

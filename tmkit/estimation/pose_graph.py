@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import NoiseSource, SceneGraph
-from tmkit._support.results import ConvergenceStatus, Result
+from tmkit._support.results import IteratedEstimate
 from tmkit.errors import SceneError
 from tmkit.estimation.observations import Observation, Observations
 from tmkit.graph import common_ancestor
@@ -84,7 +84,7 @@ class PoseGraph:
 
 
 @dataclass(frozen=True, eq=False)
-class PoseGraphSolution(Result):
+class PoseGraphSolution(IteratedEstimate):
     """The most probable poses of a pose graph.
 
     Attributes:
@@ -102,11 +102,6 @@ class PoseGraphSolution(Result):
     cost: float
     iterations: int
     is_converged: bool
-
-    @property
-    def status(self) -> ConvergenceStatus:
-        """Whether the iterations converged."""
-        return ConvergenceStatus.CONVERGED if self.is_converged else ConvergenceStatus.ITERATION_LIMIT
 
     def __repr__(self) -> str:
         numbers = f"{len(self.poses)} variables, {self.iterations} iterations, cost {self.cost:.4g}"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tmkit._support.results import ValidationStatus
     from tmkit.robots.chains import JointChain
     from tmkit.robots.guess_manipulator import guess_manipulator, write_manipulator
-    from tmkit.robots.infer_arm import InferredArm, infer_arm
+    from tmkit.robots.infer_arm import InferredArm, InferredArmStatus, infer_arm
     from tmkit.robots.manipulator import Manipulator
     from tmkit.robots.movable import is_movable, movable_frames
     from tmkit.robots.pair_distance import pair_distance
@@ -29,6 +29,7 @@ else:
 
 __all__ = [
     "InferredArm",
+    "InferredArmStatus",
     "JointChain",
     "JointRow",
     "Manipulator",

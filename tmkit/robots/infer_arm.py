@@ -14,10 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
 from tmkit._core import CollisionWorld
+from tmkit._support.results import Result
 from tmkit.graph import SceneGraph
 from tmkit.robots.chains import ARM_JOINTS, JointChain, chain_between, joint_chains, rigid_frames
 from tmkit.robots.fingers import cup_frames
@@ -35,14 +37,21 @@ from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.srdf_arms import TOOL_NAMES
 from tmkit.spatial import Pose
 
-__all__ = ["InferredArm", "infer_arm"]
+__all__ = ["InferredArm", "InferredArmStatus", "infer_arm"]
 
 _DEPTH = 4  # joints of a finger at most
 _MOST_ARMS = 8
 
 
+class InferredArmStatus(StrEnum):
+    """Whether an arm can pick as inferred."""
+
+    COMPLETE = "complete"
+    HAND_MISSING = "hand missing"
+
+
 @dataclass(frozen=True, slots=True)
-class InferredArm:
+class InferredArm(Result):
     """An arm, and what speaks for it.
 
     Attributes:
@@ -58,6 +67,15 @@ class InferredArm:
     inferred: tuple[str, ...]
     missing: str
     added_tool: str
+
+    @property
+    def status(self) -> InferredArmStatus:
+        """Whether the arm has a hand or a cup."""
+        return InferredArmStatus.HAND_MISSING if self.missing else InferredArmStatus.COMPLETE
+
+    def __repr__(self) -> str:
+        arm = self.manipulator
+        return f"InferredArm({self.status.value}, {len(arm.joints)} joints from '{arm.base}' to '{arm.tip}')"
 
 
 def infer_arm(

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from tmkit._support.results import Result, plain_values
+from tmkit._support.results import Displayed, Result
 
 __all__ = ["JointError", "ObjectError", "SimulationNote", "SimulationReport", "SimulationStatus", "Slip"]
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectError:
+class ObjectError(Displayed):
     """How far an object ended from where the plan's final scene puts it.
 
     Attributes:
@@ -35,7 +35,7 @@ class ObjectError:
 
 
 @dataclass(frozen=True, slots=True)
-class JointError:
+class JointError(Displayed):
     """Where a joint that the plan moves by a handle ended: that of a drawer or a door.
 
     Attributes:
@@ -58,7 +58,7 @@ class JointError:
 
 
 @dataclass(frozen=True, slots=True)
-class Slip:
+class Slip(Displayed):
     """How far a carried object was, at worst, from where the plan has it in the hand.
 
     Attributes:
@@ -77,7 +77,7 @@ class Slip:
 
 
 @dataclass(frozen=True, slots=True)
-class SimulationNote:
+class SimulationNote(Displayed):
     """Something worth knowing about one step.
 
     Attributes:
@@ -164,7 +164,7 @@ class SimulationReport(Result):
         return max((error.rotation for error in self.errors.values()), default=0.0)
 
     def __repr__(self) -> str:
-        outcome = "ok" if self.is_successful else f"missed: {', '.join(self.missed)}"
+        outcome = f"missed: {', '.join(self.missed)}" if self.missed else self.status.value
         worst = ObjectError(self.worst_position, self.worst_rotation)
         return (
             f"SimulationReport({outcome}; {self.steps} steps, {len(self.errors)} objects, worst {worst}, "
@@ -173,31 +173,4 @@ class SimulationReport(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values in SI units, which :func:`json.dumps` takes."""
-        values = {
-            "status": self.status.value,
-            "ok": self.is_successful,
-            "errors": {
-                name: {"position": error.position, "rotation": error.rotation} for name, error in self.errors.items()
-            },
-            "joints": {
-                name: {"planned": error.planned, "reached": error.reached} for name, error in self.joints.items()
-            },
-            "tracking": dict(self.tracking),
-            "slips": [
-                {
-                    "step": slip.step,
-                    "object": slip.object,
-                    "position": slip.position,
-                    "rotation": slip.rotation,
-                    "lost": slip.lost,
-                }
-                for slip in self.slips
-            ],
-            "remarks": [{"step": remark.step, "text": remark.text} for remark in self.remarks],
-            "steps": self.steps,
-            "duration": self.duration,
-            "position_tolerance": self.position_tolerance,
-            "rotation_tolerance": self.rotation_tolerance,
-        }
-        plain: dict[str, Any] = plain_values(values)
-        return plain
+        return {"ok": self.is_successful, **Result.to_dict(self)}

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._core import GaussianPose, Pose, right_jacobian
-from tmkit._support.results import ConvergenceStatus, Result
+from tmkit._support.results import IteratedEstimate
 from tmkit.errors import SceneError
 from tmkit.spatial.covariances import covariance_root, whitened_rounding
 from tmkit.spatial.joint_gaussian import JointGaussianPose, chain_maps, joint_of_root
@@ -44,7 +44,7 @@ _CONTRADICTION = 1e-8  # of the size of what was measured, which was known exact
 
 
 @dataclass(frozen=True, eq=False)
-class ConditionedChain(Result):
+class ConditionedChain(IteratedEstimate):
     """A chain of poses after a measurement.
 
     Attributes:
@@ -63,11 +63,6 @@ class ConditionedChain(Result):
     iterations: int
     is_converged: bool
     cost: float
-
-    @property
-    def status(self) -> ConvergenceStatus:
-        """Whether the iterations converged."""
-        return ConvergenceStatus.CONVERGED if self.is_converged else ConvergenceStatus.ITERATION_LIMIT
 
     @property
     def pose(self) -> GaussianPose:

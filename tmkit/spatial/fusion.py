@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._core import GaussianPose, Pose, inverse_right_jacobian
-from tmkit._support.results import ConvergenceStatus, Result
+from tmkit._support.results import IteratedEstimate
 from tmkit.errors import SceneError
 from tmkit.spatial.conditioning import condition
 from tmkit.spatial.covariances import covariance_root, inverse_covariance, is_singular, whitened_rounding
@@ -36,7 +36,7 @@ _SHORT = 1e-3  # metres or radians: a step that may be one of rounding
 
 
 @dataclass(frozen=True)
-class Fusion(Result):
+class Fusion(IteratedEstimate):
     """What several estimates say together.
 
     Attributes:
@@ -51,11 +51,6 @@ class Fusion(Result):
     iterations: int
     is_converged: bool
     cost: float
-
-    @property
-    def status(self) -> ConvergenceStatus:
-        """Whether the iterations converged."""
-        return ConvergenceStatus.CONVERGED if self.is_converged else ConvergenceStatus.ITERATION_LIMIT
 
 
 def fuse(estimates: Sequence[GaussianPose], *, max_iterations: int = 50, tolerance: float = 1e-12) -> Fusion:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tmkit._support.results import Result
+from tmkit._support.results import Displayed, Result
 from tmkit.plans.values import Plan
 from tmkit.tamp.diagnosis.diagnosis import Diagnosis, PlanStatus
 
@@ -21,7 +21,7 @@ __all__ = ["PlanResult", "PlanStatistics"]
 
 
 @dataclass(frozen=True)
-class PlanStatistics:
+class PlanStatistics(Displayed):
     """What planning took. Times are no part of equality.
 
     Attributes:
@@ -72,20 +72,12 @@ class PlanResult(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer without the plan as plain values, for programs."""
-        statistics = self.statistics
         return {
             "status": self.status.value,
             "explanation": self.explanation,
-            "actions": [str(action) for action in self.plan.actions] if self.plan else [],
-            "skeletons": statistics.skeletons,
-            "attempts": statistics.attempts,
-            "failures": [list(failure) for failure in statistics.failures],
-            "constraints": statistics.constraints,
+            "actions": [str(action) for action in self.plan.actions] if self.plan is not None else [],
+            **self.statistics.to_dict(),
             "diagnosis": self.diagnosis.to_dict(),
-            "task_seconds": statistics.task_seconds,
-            "motion_seconds": statistics.motion_seconds,
-            "total_seconds": statistics.total_seconds,
-            "phase_seconds": dict(statistics.phase_seconds),
         }
 
     def __repr__(self) -> str:
