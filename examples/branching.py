@@ -13,14 +13,14 @@ scene = scene.add_frame("arm", "world", joint=tk.Revolute([0, 0, 1], lower=-2.0,
 scene = scene.add_frame("hand", "arm", pose=tk.Pose([0.5, 0.0, 0.6]))
 ahead, left = scene.configuration({"arm": 0.0}), scene.configuration({"arm": 1.5})
 
-held = scene.reparent("cup", "hand", q=ahead)  # pick: a new version, in which the cup hangs from the hand
-print(tk.graph.tree_text(held))  # look
+held = scene.reparent("cup", "hand", q=ahead)  # pick: a new version, in which the cup is a child of the hand
+print(tk.graph.tree_text(held))  # print
 
-put = held.reparent("cup", "world", q=left)  # one branch: turn the arm, and let the cup go there
-back = held.reparent("cup", "table", pose=tk.Pose([0.0, 0.0, 0.05]))  # another: put it back where it was
+put = held.reparent("cup", "world", q=left)  # one branch: turn the arm and release the cup there
+back = held.reparent("cup", "table", pose=tk.Pose([0.0, 0.0, 0.05]))  # another branch: place it back
 for name, version in {"scene": scene, "held": held, "put": put, "back": back}.items():
     x, y, z = version.pose("cup", relative_to="world", q=left).translation
     print(f"{name:5}  cup under {version.parent('cup'):5}  at {x:.2f} {y:.2f} {z:.2f}")
 
-print(tk.graph.diff(scene, put))  # compare: by what is in them, however they were made
+print(tk.graph.diff(scene, put))  # compare by content
 print(scene == put, scene == back)
