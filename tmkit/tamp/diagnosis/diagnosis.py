@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.results import to_html
+from tmkit._support.results import Displayed, to_html
 from tmkit.graph import SceneGraph
 from tmkit.plans.failures import FailureKind
 
@@ -79,7 +79,7 @@ class FailureExample:
 
 
 @dataclass(frozen=True)
-class FailureCause:
+class FailureCause(Displayed):
     """Why an action failed, and how often for this reason.
 
     Attributes:
@@ -102,13 +102,19 @@ class FailureCause:
     in_the_way: tuple[BlockingBody, ...] = ()
     example: FailureExample | None = field(default=None, compare=False, repr=False)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the cause as plain values, without the example."""
+        values = Displayed.to_dict(replace(self, example=None)) | {"in_the_way": _body_values(self.in_the_way)}
+        del values["example"]
+        return values
+
     def __str__(self) -> str:
         beyond = f", by at least {in_centimetres(self.excess)}" if self.excess > 0.0 else ""
         return f"{self.phase}: {self.cause}{beyond}"
 
 
 @dataclass(frozen=True)
-class ActionDiagnosis:
+class ActionDiagnosis(Displayed):
     """What became of the attempts at one action.
 
     Attributes:
@@ -127,9 +133,14 @@ class ActionDiagnosis:
     in_the_way: tuple[BlockingBody, ...] = ()
     excess: float = 0.0
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the action's failures as plain values."""
+        kinds = {kind.value: count for kind, count in self.kinds}
+        return Displayed.to_dict(self) | {"kinds": kinds, "in_the_way": _body_values(self.in_the_way)}
+
 
 @dataclass(frozen=True)
-class LearnedConstraint:
+class LearnedConstraint(Displayed):
     """What the task planner was told not to try again.
 
     Attributes:
@@ -204,7 +215,7 @@ class SearchEnd(StrEnum):
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(Displayed):
     """What a planning run learned.
 
     Attributes:
@@ -258,27 +269,9 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the diagnosis as plain values, for programs; without scenes and configurations."""
-        return {
-            "actions": [_action_values(action) for action in self.actions],
-            "in_the_way": _body_values(self.in_the_way),
-            "constraints": [
-                {"action": c.action, "context": list(c.context), "is_proved": c.is_proved, "count": c.count}
-                for c in self.constraints
-            ],
-            "conflict": list(self.conflict.facts) if self.conflict is not None else [],
-            "proofs": list(self.proofs),
-            "remedies": [
-                {"kind": remedy.kind.value, "names": list(remedy.names), "actions": list(remedy.actions)}
-                for remedy in self.remedies
-            ],
-            "iterations": self.iterations,
-            "skeletons": self.skeletons,
-            "attempts": self.attempts,
-            "replans": self.replans,
-            "reasons": list(self.reasons),
-            "ended_by": None if self.ended_by is None else self.ended_by.value,
-            "limit": self.limit,
-        }
+        conflict = self.conflict.facts if self.conflict is not None else ()
+        own = {"in_the_way": _body_values(self.in_the_way), "conflict": list(conflict)}
+        return Displayed.to_dict(self) | own
 
 
 def in_centimetres(metres: float) -> str:
@@ -295,28 +288,6 @@ def added_up(bodies: Iterable[BlockingBody]) -> tuple[BlockingBody, ...]:
         counts[body.frame] += body.count
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return tuple(BlockingBody(frame, count) for frame, count in ordered)
-
-
-def _action_values(action: ActionDiagnosis) -> dict[str, Any]:
-    return {
-        "action": action.action,
-        "failures": action.failures,
-        "kinds": {kind.value: count for kind, count in action.kinds},
-        "causes": [
-            {
-                "phase": cause.phase,
-                "cause": cause.cause,
-                "summary": cause.summary,
-                "kind": cause.kind.value,
-                "count": cause.count,
-                "excess": cause.excess,
-                "in_the_way": _body_values(cause.in_the_way),
-            }
-            for cause in action.causes
-        ],
-        "in_the_way": _body_values(action.in_the_way),
-        "excess": action.excess,
-    }
 
 
 def _body_values(bodies: Iterable[BlockingBody]) -> dict[str, int]:
