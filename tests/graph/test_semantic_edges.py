@@ -292,6 +292,25 @@ def test_poses_that_are_refused_and_turned_round() -> None:
         update_pose(scene, SemanticPose(PoseCoord("{handle}|Cup", "{cup}|Cup", "[cup]"), Pose([1, 0, 0])))
 
 
+def test_edges_of_poses_need_names_of_the_scene_and_a_choice() -> None:
+    """Frames are those on the bodies that a pose names; a conflict is refused or inverted, but not with a joint."""
+    scene = arm_and_cup().add_body("Tray").add_root("tray", body="Tray")
+    held = add_pose(scene, SemanticPose(PoseCoord("{cup}|Cup", "{tool}|Link", "[tool]"), Pose()))
+    for change in (add_pose, update_pose):
+        with pytest.raises(SemanticError, match="frame 'cup' is on body 'Cup' and body 'Tray' is named"):
+            change(held, SemanticPose(PoseCoord("{cup}|Tray", "{tool}|Link", "[tool]"), Pose()))
+        with pytest.raises(UnknownNameError, match="unknown frame 'lid'"):
+            change(held, SemanticPose(PoseCoord("{lid}|Cup", "{tool}|Link", "[tool]"), Pose()))
+    on_tray = SemanticPose(PoseCoord("{cup}|Cup", "{tray}|Tray", "[tray]"), Pose([0.2, 0, 0]))
+    with pytest.raises(SceneError) as refused:
+        add_pose(held, on_tray)
+    assert refused.value.rule == "PE3"
+    with pytest.raises(SceneError, match="a pose with a joint cannot be turned round: frame 'cup' has a parent"):
+        add_pose(held, on_tray, joint=Revolute((0, 0, 1), lower=-1, upper=1, name="j"), on_conflict="invert")
+    with pytest.raises(ValueError, match="on_conflict"):
+        add_pose(scene, on_tray, on_conflict="maybe")  # type: ignore[arg-type]
+
+
 def test_names_have_to_be_those_of_the_scene() -> None:
     """A frame on another body, an unknown frame and an unknown body are refused by name."""
     scene = arm_and_cup()

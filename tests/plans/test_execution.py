@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.gantry import GANTRY, stacking_plan
 
 from tmkit.errors import ConfigurationError
-from tmkit.plans import Executor, Plan, PlanStep, Segment, TimedMotion, execute
+from tmkit.graph import Prismatic, Revolute
+from tmkit.plans import Executor, Plan, PlanStep, Segment, SegmentKind, TimedMotion, execute
 from tmkit.robots import Manipulator
 
 
@@ -97,3 +100,37 @@ def test_rates_and_failures() -> None:
     with pytest.raises(RuntimeError, match="the hand of gantry is stuck at red"):
         execute(stacking_plan(), broken)
     assert broken.told[-1] == "approach"
+
+
+@pytest.mark.parametrize(("limit", "peak"), [(0.0, None), (0.05, 0.05), (5.0, None)])
+@pytest.mark.parametrize(("slides", "own"), [(True, 0.15), (False, 0.6)])
+def test_drawers_and_doors_are_moved_slowly(slides: bool, own: float, limit: float, peak: float | None) -> None:
+    """The joint behind a handle comes last, at 0.15 m/s or 0.6 rad/s at most, and no faster than its own limit."""
+    plan = stacking_plan()
+    kind = Prismatic if slides else Revolute
+    drawer = kind((1, 0, 0), lower=0.0, upper=2.0, velocity=limit, name="drawer")
+    scene = plan.scene.add_frame("front", "world", joint=drawer)
+    path = np.repeat(plan.steps[0].segments[0].path[:1], 2, axis=0)
+    path = np.insert(path, 1, [0.0, 2.0], axis=1)  # the second column, to be brought to the end
+    names = (GANTRY.joints[0], "drawer", *GANTRY.joints[1:])
+    opening = replace(plan.steps[0].segments[0], kind=SegmentKind.TRANSIT, joint_names=names, path=path)
+    listener = Listener()
+    execute(replace(plan, scene=scene, steps=(replace(plan.steps[0], segments=(opening,)),)), listener)
+    (motion,) = listener.motions
+    assert motion.joint_names == (*GANTRY.joints, "drawer")
+    assert motion.timed.positions[-1, -1] == 2.0
+    speeds = np.abs(motion.timed.velocities)
+    assert np.max(speeds[:, -1]) == pytest.approx(peak or own, rel=1e-6)
+    assert np.max(speeds[:, :-1]) < 1e-9
+    assert np.max(np.diff(speeds[:, -1])) <= 2.0 * (peak or own) / 100.0 * 1.001
+
+
+def test_a_hand_that_moves_while_it_closes_is_followed_first() -> None:
+    """A grasp of two rows or more is a motion before the fingers close; one of a single row is none."""
+    plan, listener = stacking_plan(), Listener()
+    segments = [segment for segment in plan.steps[0].segments if segment.kind is SegmentKind.GRASP]
+    moving = replace(segments[0], path=np.array([segments[0].path[0], segments[0].path[0] + [0.01, 0, 0, 0]]))
+    execute(replace(plan, steps=(replace(plan.steps[0], segments=(moving, segments[0])),)), listener)
+    assert listener.told[2:-2] == ["grasp", "gantry takes red", "gantry takes red"]
+    assert listener.motions[0].timed.positions[-1, 0] == moving.path[-1, 0]
+    assert listener.motions[0].timed.period == pytest.approx(0.01, rel=0.1)

@@ -13,9 +13,23 @@ from support.gantry import GANTRY, gantry_scene, with_block
 from support.meshes import l_mesh, tetrahedron
 
 from tmkit.errors import SceneError
-from tmkit.graph import AttachedShape, Box, Capsule, Cone, Cylinder, Inertia, Mesh, Plane, SceneGraph, Shape, Sphere
+from tmkit.graph import (
+    AttachedShape,
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    HeightField,
+    Inertia,
+    Mesh,
+    Plane,
+    PointCloud,
+    SceneGraph,
+    Shape,
+    Sphere,
+)
 from tmkit.manipulation import PlacementSettings, placements_in_region, placements_on_surface, stable_faces
-from tmkit.manipulation.placements.stable_faces import StableFace, centre_of_mass
+from tmkit.manipulation.placements.stable_faces import StableFace, centre_of_mass, solid_centre
 from tmkit.motion import support_surfaces
 from tmkit.simulation import Simulation
 from tmkit.spatial import Pose
@@ -171,3 +185,55 @@ def test_physics_agrees(shape: Shape) -> None:
         metres, radians = after.distance(table_from_object)
         assert radians < math.radians(2.0), face.name
         assert metres < 0.003
+
+
+def test_centres_of_solids() -> None:
+    """A solid's centre moves with it; clouds and fields of heights have the middle of their bounds.
+
+    Of a mesh whose faces are turned inwards it is the centre of the hull.
+    """
+    turned = Pose.from_rpy([1.0, 2.0, 3.0], [0.3, -0.2, 0.9])
+    for shape, centre in (
+        (Box([0.1, 0.2, 0.3]), (0.0, 0.0, 0.0)),
+        (Cone(0.1, 0.4), (0.0, 0.0, -0.1)),
+        (PointCloud([[0.0, 0.0, 0.0], [1.0, 2.0, 4.0], [0.9, 0.1, 0.1]], radius=0.01), (0.5, 1.0, 2.0)),
+        (HeightField([[0.0, 0.3], [0.1, 0.2]], size=(1.0, 2.0), floor=-0.1), (0.0, 0.0, 0.1)),
+        (l_mesh(), (0.044, 0.02, 0.044)),
+    ):
+        np.testing.assert_allclose(solid_centre(AttachedShape(shape, turned)), turned.apply(centre), atol=1e-9)
+    corners = np.array([[0.0, 0, 0], [0.4, 0, 0], [0, 0.4, 0], [0, 0, 0.4]])
+    inside_out = Mesh(corners, [[0, 1, 2], [0, 3, 1], [0, 2, 3], [1, 3, 2]])
+    np.testing.assert_allclose(solid_centre(AttachedShape(inside_out, turned)), turned.apply([0.1] * 3), atol=1e-9)
+
+
+def test_the_centre_of_an_object_is_weighted() -> None:
+    """Solids count by their volume; inertias in the object or below it count instead."""
+    boxes = [AttachedShape(Box([1.0, 1.0, z]), Pose([x, 0.0, 0.0])) for x, z in ((0.0, 1.0), (1.0, 3.0))]
+    scene = SceneGraph().add_frame("block", "world", pose=Pose([5.0, 0.0, 0.0]), shapes=boxes)
+    np.testing.assert_allclose(centre_of_mass(scene, "block"), [0.75, 0.0, 0.0], atol=1e-12)
+    part = scene.add_frame("part", "block", pose=Pose([0.0, 2.0, 0.0])).set_inertia("part", Inertia(1.0, [0, 0, 1.0]))
+    np.testing.assert_allclose(centre_of_mass(part, "block"), [0.0, 2.0, 1.0], atol=1e-12)
+
+
+def test_an_l_of_two_boxes_is_an_l() -> None:
+    """Boxes that make up an L rest as the L does, on the slanted facet of their hull too."""
+    long, thin = 0.12, 0.04
+    lying = AttachedShape(Box([long, thin, thin]), Pose([long / 2, thin / 2, thin / 2]))
+    standing = AttachedShape(Box([thin, thin, long - thin]), Pose([thin / 2, thin / 2, (long + thin) / 2]))
+    for one, other in zip(faces(lying, standing), faces(l_mesh()), strict=True):
+        assert (one.name, one.height, one.margin) == (
+            other.name, pytest.approx(other.height), pytest.approx(other.margin),
+        )  # fmt: skip
+
+
+def test_what_rolls_does_so_on_all_its_sides() -> None:
+    """A ball rests, rolling, on six sides; a cylinder stands on two and rolls on evenly turned sides."""
+    ball = faces(Sphere(0.1))
+    assert [(face.height, face.margin, face.is_rolling) for face in ball] == [(pytest.approx(0.1), 0.0, True)] * 6
+    assert {face.name for face in ball} == {f"{sign}{axis} up" for sign in "+-" for axis in "xyz"}
+    can = faces(Cylinder(0.05, 0.2))
+    downs = [face.rotation.inverse().rotate([0.0, 0.0, -1.0]) for face in can if face.is_rolling]
+    angles = np.sort(np.mod([math.atan2(down[1], down[0]) for down in downs], math.tau))
+    np.testing.assert_allclose(np.diff([*angles, angles[0] + math.tau]), math.tau / len(downs), atol=1e-6)
+    assert all(face.height == pytest.approx(0.05 if face.is_rolling else 0.1) for face in can)
+    assert len(can) == len(downs) + 2

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._core import EdgeNoise, NoiseSource, SceneGraph
-from tmkit.errors import NumberOverflowError, SceneError, UnknownNameError
+from tmkit.errors import NumberOverflowError, SceneError
 from tmkit.graph.semantic_edges.names import body_of, frames_on
 from tmkit.graph.semantic_edges.twist_queries import uncertain_twist
 from tmkit.relations import SemanticError, TwistCoord, Violation
@@ -175,9 +175,6 @@ def _that_moved(earlier: SceneGraph, later: SceneGraph) -> list[str]:
 
 
 def _require_same_edge(earlier: SceneGraph, later: SceneGraph, frame: str) -> None:
-    for scene in (earlier, later):
-        if frame not in scene:
-            raise UnknownNameError.of("frame", frame, scene.frame_names)
     parent = later.parent(frame)
     if parent is None:
         raise SceneError(f"frame '{frame}' is a root: it moves relative to nothing that is known", frame=frame)

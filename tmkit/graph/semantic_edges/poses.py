@@ -104,12 +104,8 @@ def with_pose_edge(scene: SceneGraph, frame: str, reference: str, pose: Pose, jo
     """
     if frame == reference:
         raise CycleError(f"frame '{frame}' cannot be its own parent", frame=frame, parent=reference, rule="PE1")
-    parent = scene.parent(frame)
-    if parent == reference:
+    if scene.parent(frame) == reference:
         return scene.set_pose(frame, pose)
-    if parent is not None:
-        message = f"frame '{frame}' already has parent '{parent}' and can have only one; change it with reparent"
-        raise SceneError(message, frame=frame, parent=parent, rule="PE3")
     return scene.attach(frame, reference, pose=pose, joint=joint)
 
 

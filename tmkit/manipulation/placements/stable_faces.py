@@ -111,8 +111,6 @@ def centre_of_mass(scene: SceneGraph, object: str, *, q: ArrayLike | None = None
     if not masses:
         masses = [_volume_and_centre(attached) for attached in solids_under(scene, object, q=q)]
     total = sum(mass for mass, _ in masses)
-    if not total > 0.0:
-        return np.asarray(np.mean([centre for _, centre in masses], axis=0))
     return sum((mass * centre for mass, centre in masses), np.zeros(3)) / total
 
 
