@@ -229,6 +229,7 @@ def test_messages_hold_relations(relation: SemanticRelation, empty: Any) -> None
         assert filled.header.stamp == 12
     if empty is None:
         assert filled["header"]["frame_id"] == relation.coord.coord
+        assert "quaternion" in filled or not isinstance(relation, SemanticOrientation)
         assert all(type(value) is float for value in _leaves(filled))
 
 
@@ -293,6 +294,9 @@ def test_what_a_message_cannot_say_is_refused() -> None:
         from_ros(quaternion(), VECTORS[1].coord)
     with pytest.raises(SemanticError, match=r"all four numbers are 0\); whoever sent it never set it"):
         from_ros(pose_message(), POSE.coord)
+    two, three = {"x": 1.0, "y": 2.0}, {"x": 1.0, "y": 2.0, "z": 3.0}
+    with pytest.raises(SemanticError, match=r"it has the members x, y, z \(a dict has no z\)"):
+        from_ros({"linear": three, "angular": two}, TWIST.coord)
     with pytest.raises(SemanticError, match=r"a relation with numbers goes out \(TwistCoord"):
         to_ros(TWIST.coord)  # type: ignore[arg-type]
 

@@ -1,0 +1,105 @@
+"""What the commands share: packages on the command line, messages of errors, folders and files of outputs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+from tmkit.cli.common import (
+    errors_about,
+    fail,
+    load,
+    load_goal,
+    make_folder,
+    note,
+    package_folders,
+    print_json,
+    say,
+    write_json,
+)
+from tmkit.cli.exit_codes import ExitCode
+from tmkit.errors import MissingExtraError, OutputError, SceneError, TmkitError
+
+
+def test_packages_by_name() -> None:
+    """Each text is a name and a folder, which may have further signs of equality; none at all is no package."""
+    assert package_folders(["a=x", "b=/y=z"]) == {"a": Path("x"), "b": Path("/y=z")}
+    assert package_folders(None) == package_folders([]) == {}
+
+
+@pytest.mark.parametrize("text", ["a", "=x", "a=", "a/b=x", ""])
+def test_a_package_of_another_form_is_refused(text: str) -> None:
+    """A text without a name or a folder is refused, and so is a name with a slash or given twice."""
+    with pytest.raises(typer.BadParameter, match=re.escape(f"'{text}' is not of the form NAME=DIR")) as caught:
+        package_folders(["b=x", text])
+    assert caught.value.param_hint == "--package"
+    with pytest.raises(typer.BadParameter, match="package 'b' is given twice"):
+        package_folders(["b=x", "c=x", "b=y"])
+
+
+def test_errors_begin_with_their_file() -> None:
+    """The file comes first unless the message names it, there is none, or the error is about something else."""
+
+    def message(path: object, error: TmkitError) -> str:
+        with pytest.raises(type(error)) as caught, errors_about(path):
+            raise error
+        assert caught.value is error
+        return error.message
+
+    assert message("goal.pddl", SceneError("unknown frame")) == "goal.pddl: unknown frame"
+    assert message("goal.pddl", SceneError("line 1 of goal.pddl")) == "line 1 of goal.pddl"
+    assert message(None, SceneError("unknown frame")) == "unknown frame"
+    assert message("goal.pddl", OutputError("cannot write", path="x", reason="full")) == "cannot write"
+    missing = MissingExtraError("needs numbers", extra="viewer")
+    assert message("goal.pddl", missing) == "needs numbers"
+    with errors_about("goal.pddl"):
+        pass
+
+
+def test_folders_of_outputs(tmp_path: Path) -> None:
+    """A folder is made with those above it, or kept; a file in its place is refused by name."""
+    folder = tmp_path / "a" / "b"
+    assert make_folder(folder) == make_folder(folder) == folder
+    assert folder.is_dir()
+    (folder / "file").touch()
+    with pytest.raises(OutputError, match="file: cannot be made: File exists") as caught:
+        make_folder(folder / "file")
+    assert (caught.value.path, caught.value.reason) == (str(folder / "file"), "File exists")
+    (folder / "plan.json").mkdir()
+    with pytest.raises(OutputError, match=r"plan.json: cannot be written: it is a folder"):
+        make_folder(folder)
+
+
+def test_documents_are_written_and_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Files have sorted keys and one end of line; the terminal obeys no name; notes are logged as they are."""
+    path, document = tmp_path / "x.json", {"b": [1], "a": None}
+    write_json(path, document)
+    assert path.read_text(encoding="utf-8") == '{\n "a": null,\n "b": [\n  1\n ]\n}\n'
+    write_json(path, "[1]\n\n")
+    assert path.read_text(encoding="utf-8") == "[1]\n"
+    print_json(document)
+    printed = capsys.readouterr().out
+    assert printed == json.dumps(document, indent=1) + "\n"
+    say("red \x1b[31m")
+    assert "\x1b" not in capsys.readouterr().out
+    with pytest.raises(typer.Exit) as caught:
+        fail("no plan")
+    assert (caught.value.exit_code, capsys.readouterr().out) == (ExitCode.NO, "no plan\n")
+    note("beside %s the answer")
+    assert caplog.messages == ["beside %s the answer"]
+
+
+def test_scenes_are_loaded_in_order() -> None:
+    """Scenes are merged; an unknown treatment of meshes is refused for scenes and goals."""
+    scene = load(["panda_table", "blocks1"])
+    assert {"panda_link0", "a"} <= set(scene.frame_names)
+    with pytest.raises(TmkitError, match="'some'"):
+        load(["panda_table"], meshes="some")
+    with pytest.raises(TmkitError, match="'some'"):
+        load_goal(scene, ["blocks1"], meshes="some")
