@@ -225,3 +225,23 @@ def test_ompl_plans_for_a_panda() -> None:
     for one, two in zip(first.plan.steps, second.plan.steps, strict=True):
         for segment, other in zip(one.segments, two.segments, strict=True):
             np.testing.assert_array_equal(segment.path, other.path)
+
+
+def test_without_a_fine_check_the_core_searches_likewise() -> None:
+    """``RrtConnect`` searches without a fine check too; the answer of a query is in whole, read-only configurations."""
+    asked = replace(query(seed=3), check=None)
+    found = RrtConnect().search(asked)
+    same = search_path(
+        asked.world, asked.joints, start=asked.start, goals=asked.goals, seed=3, max_iterations=asked.max_iterations
+    )
+    assert found.status is same.status is PathStatus.SOLVED
+    assert found.path is not None
+    np.testing.assert_array_equal(found.path, same.path)
+    solved = asked.solved(asked.to_arm(found.path))
+    assert solved.path is not None
+    assert solved.status is PathStatus.SOLVED
+    np.testing.assert_array_equal(solved.path, found.path)
+    assert not solved.path.flags.writeable
+    coarse = PathCheck(asked.world)
+    middle = np.array([asked.start, asked.goals[0]])
+    assert not coarse.of(middle).is_ok

@@ -9,7 +9,9 @@ import pytest
 import trimesh
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
+from support.effort import scaled_examples
 from support.gantry import GANTRY, SUCKER, gantry_scene
 from support.meshes import l_mesh, tetrahedron
 
@@ -17,7 +19,7 @@ import tmkit as tk
 from tmkit.graph import AttachedShape, Box, Capsule, Cylinder, Mesh, Plane, SceneGraph, Shape, Sphere
 from tmkit.manipulation import Grasp, grasps_of
 from tmkit.manipulation.grasps.hand import HandCheck
-from tmkit.manipulation.grasps.meshes import FRICTION, antipodal_pairs, suction_points
+from tmkit.manipulation.grasps.meshes import FRICTION, ContactPair, antipodal_pairs, suction_points
 from tmkit.manipulation.grasps.sampling import all_grasps_are_known, cup_rim, grip_faults
 from tmkit.motion import CollisionRules
 from tmkit.robots import Manipulator, load_manipulator
@@ -243,3 +245,27 @@ def test_parts_of_an_object_are_held_too() -> None:
     assert {round(grasp.width, 6) for grasp in found} == {0.03}
     assert not any(grasp.object_from_tool.rotation[2, 2] > 0.5 for grasp in found)  # not from below
     assert any(grasp.object_from_tool.rotation[2, 2] < -0.999 for grasp in found)
+
+
+@settings(max_examples=scaled_examples(0.05))
+@given(st.integers(0, 10_000), st.integers(6, 20))
+def test_contacts_lie_on_the_surface_wherever_it_is(seed: int, count: int) -> None:
+    """Both contacts of each pair lie on facets of a convex mesh; moved far away, the mesh has the same pairs, moved."""
+    points = np.random.default_rng(seed).uniform(-0.04, 0.04, size=(count, 3))
+    made = trimesh.convex.convex_hull(points)
+    found = pairs_of(mesh_of(made), np.zeros(3))
+    normals, offsets = made.face_normals, np.einsum("ij,ij->i", made.face_normals, made.triangles[:, 0])
+    for pair in found:
+        for contact in (pair.middle + sign * pair.width / 2 * pair.axis for sign in (-1.0, 1.0)):
+            assert abs(np.max(normals @ contact - offsets)) < 1e-7
+    away = np.array([3.0, -7.0, 5.0])
+    moved = pairs_of(mesh_of(made.copy().apply_translation(away)), away)
+    assert len(moved) == len(found)
+    np.testing.assert_allclose(
+        np.sort([pair.width for pair in moved]), np.sort([pair.width for pair in found]), atol=1e-6
+    )
+
+
+def pairs_of(shape: Shape, centre: NDArray[np.float64]) -> list[ContactPair]:
+    """Return the pairs of contacts of a mesh, by one seed."""
+    return antipodal_pairs(shape, centre=centre, widths=(0.0, 0.2), rng=np.random.default_rng(3))
