@@ -1,4 +1,4 @@
-"""An arm that bends under its own weight: where its tool is, how sure that is, and how to reach in spite of it.
+"""An arm that bends under its own weight: the pose of its tool, its covariance, and how to compensate.
 
 The scene describes a rigid arm of 1.4 m. The real one gives way in its joints and tubes; how much is known to 15 %,
 and the joints have some play. The model says where the tool will be and in which region; two hundred simulated arms,
@@ -47,7 +47,7 @@ def arm() -> tuple[tk.SceneGraph, dict[str, Array]]:
 
 @dataclass(frozen=True)
 class SimulatedArm:
-    """An arm as it really is: a compliance model of ours, with a stiffness and play that were drawn for it."""
+    """The true arm: a compliance model with a randomly drawn stiffness and backlash."""
 
     model: LinearCompliance
     play: dict[str, Array]

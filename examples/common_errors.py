@@ -67,7 +67,7 @@ def main() -> None:
     right = hand.compose(cup)
     assert np.allclose(right.representation.matrix, matrix @ grasp)
     print("4 either order of operands gives", right)
-    with checks_off():  # without semantics nobody notices
+    with checks_off():  # without semantics the error passes unnoticed
         wrong = SemanticPose(cup.coord, HomogeneousMatrix(cup.representation.matrix @ hand.representation.matrix))
     print(
         "  the product the wrong way round would be off by",

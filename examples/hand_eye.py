@@ -93,7 +93,7 @@ def carriers(marker_from_camera: tk.Pose) -> tuple[Array, Array]:
 def fitted(places: list[list[tk.Pose]], errors: list[list[Array]]) -> tuple[dict[str, Array], dict[str, float]]:
     """Return the three covariances that explain the errors best, and the standard error of each.
 
-    Looks are weighted by what the fit before says of their size, so that far views do not drown near ones. The standard
+    Observations are weighted by the residuals of the previous fit: far views do not dominate near ones. The standard
     error is the root mean square of the Frobenius norm of what is wrong, from the scatter between mountings.
     """
     spread: dict[str, float] = {}

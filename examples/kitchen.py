@@ -1,4 +1,4 @@
-"""Wash, cook, go home: actions that move things, actions that change them, and one that only moves the arm.
+"""Wash, cook, go home: actions that move objects, actions that change them, and one that only moves the arm.
 
 An iiwa stands between a stove and a sink. Two of four blocks are to be cooked, which takes washing first. With the name
 of a file, pictures of the start, of the arm taking the second block, and of the end are written side by side into it.

@@ -30,7 +30,7 @@ def laid(scene: tk.SceneGraph) -> tk.SceneGraph:
 
 def show(title: str, scene: tk.SceneGraph, q: NDArray[np.float64]) -> None:
     """Print where the tray and what stands on it are, in metres."""
-    print(f"{title}: the tray hangs under '{scene.parent('tray')}'")
+    print(f"{title}: the parent of the tray is '{scene.parent('tray')}'")
     at = scene.at(q)
     for name in scene.subtree("tray"):
         x, y, z = at.pose(name).translation

@@ -1,8 +1,8 @@
 """Blocks that are not where they seem: a plan that looks first, and what becomes of one that does not.
 
-The scene holds what is believed: three blocks, each known to 2 cm. A world is drawn from it, in which they stand
-somewhere else. Looks are taken in that world by a camera with errors of its own; they condition the scene, and the rest
-is planned from there.
+The scene holds the estimate: three blocks, each known to 2 cm. A world is drawn from it, in which they stand somewhere
+else. Looks are taken in that world by a camera with errors of its own; they condition the scene, and the rest is
+planned from there.
 """
 
 import tmkit as tk
@@ -13,7 +13,7 @@ WORLD = 1
 
 
 def main() -> None:
-    """Plan with looks, take them, plan the rest, and play it beside a plan that trusts what it was told."""
+    """Plan with looks, take them, plan the rest, and simulate it beside a plan that ignores the uncertainty."""
     scene = tk.load_scene("panda_alone", "unsure_blocks")
     plan = tk.plan(scene, domain="blocks_uncertain", goal=GOAL).plan
     assert plan is not None
@@ -27,7 +27,7 @@ def main() -> None:
         for look in step.observations:
             measured = look.taken(world, q=step.q, seed=number)
             moved = scene.pose(look.frame, relative_to=look.camera, q=step.q).distance(measured)[0]
-            print(f"{step.action}: '{look.frame}' is {moved * 1000:.0f} mm from where it was believed to be")
+            print(f"{step.action}: '{look.frame}' is {moved * 1000:.0f} mm from its estimated position")
             seen = seen.condition(look.measurement(seen, q=step.q, seen=measured), q=step.q)
 
     rest = tk.plan(seen, domain="blocks_uncertain", goal=GOAL).plan

@@ -1,7 +1,6 @@
 """From a PDDL goal to a checked plan.
 
-Three blocks stand on a table before a Panda; the goal is a tower. The plan is worked out again by its checker, and
-saved.
+Three blocks stand on a table before a Panda; the goal is a tower. The plan is validated, and saved.
 """
 
 import tempfile

@@ -1,4 +1,4 @@
-"""Play a plan in physics: gravity, friction, real fingers, and a picture without a screen."""
+"""Simulate a plan with physics: gravity, friction, real fingers, and a picture without a screen."""
 
 import tempfile
 from pathlib import Path
@@ -7,7 +7,7 @@ import tmkit as tk
 
 
 def main() -> None:
-    """Plan for one block, play the plan, and say where the block ended."""
+    """Plan for one block, simulate the plan, and print where the block ended."""
     scene = tk.load_scene("panda_table", "blocks1")
     result = tk.plan(scene, domain="blocks", goal="(ontable a table__0__1)", robot="panda", seed=0)
     assert result.plan is not None

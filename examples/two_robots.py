@@ -59,7 +59,7 @@ def main() -> None:
     try:
         apply("compose", meaning[3], b2_b1.coord)
     except SemanticError as error:
-        print(f"    a step left out: {error.violations[0]}\n")
+        print(f"    a step is missing: {error.violations[0]}\n")
     else:
         raise AssertionError("a chain with a gap was composed")
 

@@ -1,11 +1,11 @@
 """Mapping with an uncertain neck: a robot drives round an instrument and looks at its markers from a head that sways.
 
-The base knows its way from wheel odometry and, now and then, a global fix. The camera sits on a torso and neck moved
-by ropes, whose pose is never quite what the encoders say. Every view is an observation of a marker from where the
-camera is believed to be. All of it is one scene: each stop of the base hangs on the one before, each camera on its
-base, the instrument on the map. As a pose graph it is solved at once, by tmkit and by gtsam (the extra ``gtsam``;
-without it that part is left out), and the solution is written back as a new version of the scene. ``scene.condition``,
-one observation after the other, gives nearly the same: the difference is of second order in the errors.
+The base is localised by wheel odometry and, now and then, a global fix. The camera sits on a torso and neck moved by
+ropes, whose pose is never quite what the encoders say. Every view is an observation of a marker from where the camera
+is believed to be. All of it is one scene: each stop of the base is a child of the one before, each camera on its base,
+the instrument on the map. As a pose graph it is solved at once, by tmkit and by gtsam (the extra ``gtsam``; without it
+that part is skipped), and the solution is written back as a new version of the scene. ``scene.condition``, one
+observation after the other, gives nearly the same: the difference is of second order in the errors.
 
 Run it: ``python examples/uncertain_neck_map.py``; with a file name as argument it draws the picture of the
 documentation (this needs the extra ``viewer``).

@@ -1,9 +1,8 @@
 """Every error tmkit raises, and what each one carries.
 
-The idea: an error is an answer to somebody who now has to do something. So each says what was received, what would
-have been accepted and, for a name, the nearest valid one; and the same facts are attributes, so that a program need not
-parse the message. Every class derives from :class:`TmkitError` and from the builtin that fits (``ValueError``,
-``KeyError``, ...), so that callers may catch either.
+The idea: an error tells the user what to do next. So each states what was received, what would have been accepted and,
+for a name, the nearest valid one; and the same facts are attributes, for programs. Every class derives from
+:class:`TmkitError` and from the builtin that fits (``ValueError``, ``KeyError``, ...): callers may catch either.
 
 Invariants: errors survive pickling (planners run in processes), whatever their attributes; ``str(error)`` is the plain
 message. An expected failure (no plan, unreachable pose, time-out) is never an error but a result value.

@@ -58,7 +58,7 @@ class Semantics(DomainSemantics):
         """Return blocks and locations by PDDL name.
 
         Raises:
-            SceneError: two things of one name in PDDL, or a surface without a shape.
+            SceneError: two frames of one name in PDDL, or a surface without a shape.
         """
         found = dict.fromkeys(self._blocks(scene), "block")
         for surface in scene.frames_of_class("surface"):
@@ -74,7 +74,7 @@ class Semantics(DomainSemantics):
         """Return the facts that hold in a scene.
 
         Raises:
-            SceneError: a block that stands on nothing the domain knows, two at one place, two in the hand, or one that
+            SceneError: a block whose parent is no object of the domain, two at one place, two in the hand, or one that
                 lies, floats, or stands beside its parent.
         """
         del q
@@ -256,7 +256,7 @@ def _top(scene: SceneGraph, frame: str) -> float:
 
 
 def _lowest_top(scene: SceneGraph, surface: str, q: NDArray[np.float64]) -> float:
-    """Return the height in the root at or above which things stand on a surface; -inf when joints move it."""
+    """Return the height in the root at or above which objects stand on a surface; -inf when joints move it."""
     if any(scene.joint(frame).is_actuated for frame in (surface, *scene.ancestors(surface))):
         return -math.inf
     (x0, y0, _), (x1, y1, top) = shape_bounds(scene, surface)

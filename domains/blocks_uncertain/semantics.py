@@ -41,7 +41,7 @@ from tmkit.tamp import (
 from tmkit.tamp.domains import pddl_names, shape_bounds
 
 ASKED = 0.95
-"""The probability from which on a believed fact holds."""
+"""The probability from which on an uncertain fact holds."""
 
 GRASP_SLIP = np.diag([1e-6, 1e-6, 0.0, 0.0, 0.0, 1e-4])
 PLACE_SLIP = np.diag([1e-6, 1e-6, 0.0, 0.0, 0.0, 1e-4])
@@ -88,7 +88,7 @@ class Semantics(DomainSemantics):
         return known.change(add=[*sharp, *(f for f in asked if self.probability(f, scene, q).is_at_least(ASKED))])
 
     def probability(self, fact: Fact, scene: SceneGraph, q: NDArray[np.float64]) -> Probability:
-        """Return how probable a believed fact is, whose block is where the fact says as far as is known."""
+        """Return the probability of an uncertain fact, given that its block is there by the mean pose."""
         block = self._frames(scene)[fact.arguments[0]]
         if fact.predicate == "located":
             tolerances = self._tolerances(scene, block)
@@ -219,7 +219,7 @@ class Semantics(DomainSemantics):
 
 
 def _in_words(fact: Fact) -> str:
-    """Return a believed fact as one would say it."""
+    """Return an uncertain fact in words."""
     first, *others = fact.arguments
     if fact.predicate == "located":
         return f"the hand finds {first}"

@@ -39,7 +39,7 @@ class Semantics(DomainSemantics):
         """Return objects, tables and drawers by PDDL name.
 
         Raises:
-            SceneError: two things of one name in PDDL.
+            SceneError: two frames of one name in PDDL.
         """
         found: dict[str, str] = {}
         drawers = scene.frames_of_class("drawer")
@@ -157,4 +157,4 @@ def _handle(scene: SceneGraph, drawer: str) -> str:
     for frame in scene.subtree(drawer):
         if "handle" in scene.classes(frame):
             return str(frame)
-    raise SceneError(f"the drawer '{drawer}' has no handle: no frame of class 'handle' hangs off it", frame=drawer)
+    raise SceneError(f"the drawer '{drawer}' has no handle: no descendant has the class 'handle'", frame=drawer)

@@ -60,7 +60,7 @@ class Semantics(DomainSemantics):
         """Return arms, objects and places by PDDL name.
 
         Raises:
-            SceneError: two things of one name in PDDL.
+            SceneError: two frames of one name in PDDL.
         """
         found: dict[str, str] = {}
         kinds = (("arm", list(self.manipulators)), ("item", movable_frames(scene)), ("place", _places(scene)))
@@ -120,7 +120,7 @@ class Semantics(DomainSemantics):
                 yield Pick(object, grasp, arm)
         else:
             for placement in self._placements(context, object, place, arm):
-                yield Place.at(object, placement, robot=arm)
+                yield Place.at(object, placement, arm=arm)
 
     def _grasps(self, context: ActionContext, object: str, arm: str) -> list[Grasp]:
         """Return the grasps of an object: from above first."""
@@ -129,7 +129,7 @@ class Semantics(DomainSemantics):
         def steepness(grasp: Grasp) -> float:
             return round(float((root_from_object @ grasp.object_from_tool).rotate([0.0, 0.0, 1.0])[2]), 3)
 
-        return sorted(context.grasps(object, robot=arm), key=steepness)
+        return sorted(context.grasps(object, arm=arm), key=steepness)
 
     def _placements(self, context: ActionContext, object: str, place: str, arm: str) -> Iterator[Placement]:
         """Yield where an object may rest, on whichever side the hand can come to from above."""

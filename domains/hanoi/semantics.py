@@ -48,7 +48,7 @@ class Semantics(TabletopSemantics):
         """Return what lies on what, what fits on what, and what is held.
 
         Raises:
-            SceneError: a disc that lies on nothing the domain knows, two on one thing, two in the hand, or one that
+            SceneError: a disc whose parent is no object of the domain, two on one support, two in the hand, or one that
                 leans, floats, or lies beside its parent.
         """
         del objects, q

@@ -59,7 +59,7 @@ class Semantics(DomainSemantics):
         """Return objects and regions by PDDL name.
 
         Raises:
-            SceneError: two things of one name in PDDL.
+            SceneError: two frames of one name in PDDL.
         """
         objects, regions = pddl_names(movable_frames(scene)), pddl_names(_region_frames(scene))
         for name in objects:
@@ -115,7 +115,7 @@ class Semantics(DomainSemantics):
             yield from (Fact.of(word, name) for word in _MADE_BY if word in scene.classes(frame))
 
     def infeasibilities(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Infeasibility]:
-        """Yield proofs that a goal is impossible: regions too small for what is wanted, things the hand cannot hold."""
+        """Yield proofs that a goal is impossible: regions too small for their objects, objects the hand cannot hold."""
         objects, regions = pddl_names(movable_frames(scene)), _regions(scene)
         together: dict[str, dict[str, Fact]] = {}
         moved: dict[str, Fact] = {}
@@ -175,7 +175,7 @@ class Semantics(DomainSemantics):
 
 @dataclass(frozen=True, eq=False)
 class _Region:
-    """A region: what things on it hang off, and the rectangle that they stand in, in the region's frame."""
+    """A region: the parent of objects on it, and the rectangle that they stand in, in the region's frame."""
 
     frame: str
     name: str

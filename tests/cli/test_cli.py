@@ -223,7 +223,7 @@ def test_a_plan_that_does_not_hold_is_exit_code_1(run: Run, plan_file: Path, tmp
     (tmp_path / "wrong.json").write_text(json.dumps(document), encoding="utf-8")
     outcome = run("check", "wrong.json")
     assert outcome.code == ExitCode.NO
-    assert "  by the words of the domain: the goal is not reached: (holding a)" in outcome.out
+    assert "  by the domain: the goal is not reached: (holding a)" in outcome.out
     assert "transit: it does not begin where the arm is" in outcome.out
     assert outcome.out.endswith(" problems\n")
     answer = json.loads(run("check", "wrong.json", "--json").out)

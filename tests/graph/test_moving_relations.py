@@ -205,7 +205,7 @@ def test_twists_move_the_edge_between_bodies() -> None:
         .is_close(reverse.pose("tray", relative_to="cup") @ Pose.exp(six * 0.5))
     )
     assert integrate(carried(), 0.5) is not None
-    with pytest.raises(SemanticError, match="poses join frame 'cup' to body 'Wall', so that its twist can act"):
+    with pytest.raises(SemanticError, match="poses join frame 'cup' to body 'Wall', as its twist requires"):
         integrate(carried().set_twist("cup", six, relative_to_body="Wall"), 0.5)
     with pytest.raises(SemanticError, match="a path of twists leads"):  # which of the two edges between moves?
         integrate(carried().set_twist("cup", six, relative_to_body="Base"), 0.5)

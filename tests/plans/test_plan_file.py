@@ -339,7 +339,7 @@ def test_files_of_one_arm_are_still_read() -> None:
     """A file of version 2, which has one arm that no segment names, gives the plan that it gave."""
     old = tk.load_plan(Path(__file__).parents[1] / "data" / "plans" / "version2.json")
     assert old.robots == (GANTRY,)
-    assert {segment.robot for step in old.steps for segment in step.segments} == {"gantry"}
+    assert {segment.arm for step in old.steps for segment in step.segments} == {"gantry"}
     assert [
         problem
         for problem in tk.validate_plan(old).problems

@@ -292,7 +292,7 @@ def test_what_a_message_cannot_say_is_refused() -> None:
         to_ros(TWIST, pose_message())
     with pytest.raises(SemanticError, match=r"has the members x, y, z, itself or in vector \(a Simple"):
         from_ros(quaternion(), VECTORS[1].coord)
-    with pytest.raises(SemanticError, match=r"all four numbers are 0\); whoever sent it never set it"):
+    with pytest.raises(SemanticError, match=r"all four numbers are 0\); the sender never set it"):
         from_ros(pose_message(), POSE.coord)
     two, three = {"x": 1.0, "y": 2.0}, {"x": 1.0, "y": 2.0, "z": 3.0}
     with pytest.raises(SemanticError, match=r"it has the members x, y, z \(a dict has no z\)"):

@@ -43,7 +43,7 @@ def test_pairs_that_always_and_never_collide() -> None:
     """Boxes that overlap keep from planning, boxes apart need no check."""
     stuck, apart = check_robot(boxes(-0.01), samples=20), check_robot(boxes(0.01), samples=20)
     assert (stuck.always, stuck.colliding, stuck.reach) == ((("base", "b"),), 20, None)
-    assert stuck.problems == ("'base' and 'b' collide in every configuration; allow the pair, or mend a shape",)
+    assert stuck.problems == ("'base' and 'b' collide in every configuration; allow the pair, or correct a shape",)
     assert (apart.never, apart.problems) == ((("base", "b"),), ())
     assert apart.remarks == ("the revolute joint 'j' has no speed limit; 1 is taken",)
 
@@ -93,9 +93,7 @@ def test_meshes_are_looked_at() -> None:
     ]:
         scene = scene.add_frame(name, "base", pose=Pose((50.0, 0.0, 0.0)), shapes=[AttachedShape(mesh)])
     report = check_robot(scene, samples=5)
-    assert report.problems == (
-        "the mesh without a file of 'flat' is flat, so that it has no hull; give it a thickness",
-    )
+    assert report.problems == ("the mesh without a file of 'flat' is flat and has no hull; give it a thickness",)
     assert report.remarks[1:] == (
         "the mesh without a file of 'huge' is 1e+03 m long: is it in another unit?",
         "the mesh x.stl of 'away' is 8 m away from its frame",

@@ -387,7 +387,7 @@ def test_a_block_out_of_reach_is_explained() -> None:
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
     assert "(pick-up far shelf__0__0) failed" in result.explanation
     assert "reaching the grasp: the pose is out of the arm's reach" in result.explanation
-    assert "This is no proof that there is none." in result.explanation
+    assert "Infeasibility is not proven." in result.explanation
 
 
 def test_a_block_too_wide_is_explained_at_once() -> None:

@@ -143,7 +143,7 @@ def _parameter(argument: ast.arg, kind: Any, optional: bool, defaults: Iterator[
 
 
 def _fits(value: Any, annotation: ast.expr | None) -> bool:
-    """Whether a value is what an annotation asks for; True where that cannot be decided from its type."""
+    """Whether a value matches an annotation; True where that cannot be decided from its type."""
     match annotation:
         case ast.BinOp(left=left, right=right):
             return _fits(value, left) or _fits(value, right)
@@ -186,7 +186,7 @@ _BUILTIN_WORDS = {"str": "a string", "float": "a number", "int": "an integer", "
 
 
 def _words(annotation: ast.expr | None) -> str:
-    """Return what an annotation asks for, in words."""
+    """Return an annotation in words."""
     match annotation:
         case ast.BinOp(left=left, right=right):
             return f"{_words(left)} or {_words(right)}"

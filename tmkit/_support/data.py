@@ -2,7 +2,7 @@
 
 The idea: one name, three kinds of installation. In a checkout (also an editable install) the folders ``domains/`` and
 ``scenes/`` lie beside the package; in a wheel they lie inside it, under ``data_files/``. :func:`data_path` looks in the
-checkout first, so that an edit of a scene takes effect at once, and then in every folder that Python searches for the
+checkout first, where an edit of a scene takes effect at once, and then in every folder that Python searches for the
 modules of this package, which an editable install may make two.
 
 A user names a thing in one of two ways, and :func:`resolve_name` is the one place that tells them apart: a bare name
@@ -69,7 +69,7 @@ def resolve_name(name: str | os.PathLike[str], kind_folder: str, *, suffixes: Se
     Args:
         name: a bare name, which is a built-in one, or a path: anything with a separator or suffix, or a
             ``pathlib.Path``.
-        kind_folder: the folder of ours to look in for a bare name, as ``"scenes"``.
+        kind_folder: the built-in folder that is searched for a bare name, as ``"scenes"``.
         suffixes: what to append to a bare name, the first that exists wins; empty means a folder of that very name.
 
     Returns:
@@ -107,7 +107,7 @@ def is_bare(name: str) -> bool:
 
 
 def _ours(name: str, kind_folder: str, suffixes: Sequence[str]) -> Path:
-    """Return the path of the thing of ours called ``name``."""
+    """Return the path of the built-in file or folder ``name``."""
     endings = tuple(suffixes) or ("",)
     for root in data_roots():
         for ending in endings:
@@ -128,7 +128,7 @@ def _ours(name: str, kind_folder: str, suffixes: Sequence[str]) -> Path:
 
 
 def _known(kind_folder: str, endings: Sequence[str]) -> Iterator[str]:
-    """Yield the bare names of everything of ours in a folder."""
+    """Yield the bare names of all built-in entries of a folder."""
     for root in data_roots():
         for entry in _names_in(root / kind_folder):
             for ending in endings:

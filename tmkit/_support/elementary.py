@@ -2,11 +2,11 @@
 
 What :mod:`math` answers comes from the C library, and what ``@``, ``np.dot`` and ``np.linalg`` answer from BLAS and
 LAPACK. They have variants for kinds of CPUs, with fused products or without, in this order or that, which differ in the
-last bit; and a plan hangs on every bit of every pose. So what a plan is made of is worked out with these functions, by
+last bit; and a plan depends on every bit of every pose. So all parts of a plan are computed with these functions, by
 the core or by numpy's own sums and products, which IEEE 754 rounds in one way.
 
 Harmless, and so not here, are ``math.sqrt``, ``math.hypot`` and ``math.radians``; of numpy sums, products element by
-element, ``np.cross``, ``np.sqrt`` and ``np.einsum``. Powers of floats are not: ``x**2`` asks the C library too.
+element, ``np.cross``, ``np.sqrt`` and ``np.einsum``. Powers of floats are not: ``x**2`` calls the C library too.
 """
 
 from __future__ import annotations

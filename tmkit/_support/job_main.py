@@ -4,8 +4,7 @@ Messages are pickles, each behind its length in eight bytes: ``("told", value)``
 times, then ``("answer", value)`` or ``("error", (exception, traceback))``. Whatever else is printed goes to the
 standard error.
 
-Invariants: SIGTERM ends the job like Ctrl-C would, so that what it has begun is tidied up. A job whose starter is gone
-ends at its next message.
+Invariants: SIGTERM ends the job as Ctrl-C does: it cleans up. A job whose starter is gone ends at its next message.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ it tells meanwhile, and what it logs comes back through a pipe.
 How processes end: one that is not needed any more gets SIGTERM, again and again, and SIGKILL after some seconds. That
 happens on every way out of :func:`first_in_order`. Should this process be killed itself, Linux kills its workers
 (:mod:`tmkit._support.subprocesses`). Temporary folders of workers are made inside one of this process, which goes with
-it, or, should it be killed, with the next run. Workers have a process group of their own, so that Ctrl-C reaches only
-the one who waits for them.
+it, or, should it be killed, with the next run. Workers have a process group of their own: Ctrl-C reaches only the
+process that waits for them.
 
 Invariants: the answers do not depend on the number of processes; no worker outlives the call.
 """

@@ -1,8 +1,8 @@
 """Reading a file that an untrusted source chose: only a regular file, and only so much of it.
 
-A name in a scene file may lead to a folder, a pipe that nobody writes to, a device without an end, or a file larger
-than the memory. :func:`read_bytes` refuses all of these before the first byte is read, and names the limit.
-:class:`ReadingLimits` holds the limits of all readers; whoever trusts a file may raise them.
+A name in a scene file may lead to a folder, a pipe without a writer, a device without an end, or a file larger than the
+memory. :func:`read_bytes` refuses all of these before the first byte is read, and names the limit.
+:class:`ReadingLimits` holds the limits of all readers; for a trusted file they may be raised.
 
 Invariant: no more than the limit (plus one byte) is ever read.
 """
@@ -78,7 +78,7 @@ def read_bytes(path: Path, *, limit: int, error: Callable[[str], FileFormatError
         mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode):
             raise OSError(_kind(mode))
-        # Should a pipe come to stand there meanwhile, O_NONBLOCK does not wait for somebody to write to it.
+        # Should a pipe come to stand there meanwhile, O_NONBLOCK does not wait for a writer.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             size = os.fstat(file.fileno()).st_size
             data = file.read(limit + 1) if size <= limit else b""

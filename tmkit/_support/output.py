@@ -8,8 +8,8 @@ system releases the lock when the process ends, so files of running processes st
 Symbolic links are followed, and a file that is replaced hands its mode and, where the system permits that, its owner
 on. What is no regular file (a device, a pipe, ``/dev/stdout``) is never replaced: it is opened and written.
 
-Several files that belong together are all written beside their places before the first takes its own, so that a full
-disk leaves all the old ones.
+Files that belong together are all written to temporary files before the first is renamed: a full disk leaves all the
+old ones.
 
 Invariants: no reader ever sees half a regular file under its name; only files are removed that were written here.
 """
@@ -192,13 +192,13 @@ def _written_beside(target: Path, data: bytes) -> Iterator[Path]:
 
 
 def _new_file(target: Path) -> tuple[Path, BinaryIO]:
-    """Return a new file in the folder of another, locked so that nobody takes it for one left behind."""
+    """Return a new file in the folder of another, locked: no process takes it for an abandoned one."""
     for _ in range(_ATTEMPTS):
         temporary = target.with_name(_prefix(target) + secrets.token_hex(8))
         file = temporary.open("xb")
         if fcntl is None or (_lock(file.fileno()) and os.fstat(file.fileno()).st_nlink):
             return temporary, file
-        file.close()  # somebody took it for one left behind before it was locked
+        file.close()  # a process removed it as abandoned before it was locked
     raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
 
@@ -236,7 +236,7 @@ def _synchronise_folder(folder: Path) -> None:
 
 
 def _lock(number: int) -> bool:
-    """Lock an open file; return whether nobody else has it. Where a file system knows no locks, nobody has."""
+    """Lock an open file; return whether no other process holds it, also True if the file system has no locks."""
     try:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -259,7 +259,7 @@ def _remove_unlocked(path: Path) -> None:
     """Remove a file that no process has locked.
 
     Raises:
-        OSError: it is no regular file, or the file system knows no locks and so nothing is known of it.
+        OSError: it is no regular file, or the file system has no locks to test.
     """
     number = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:

@@ -3,14 +3,14 @@
 Some libraries catch everything where they try optional parts or several readers, Ctrl-C included: the interrupt is
 lost, and what was half done stays half done. :func:`interrupts_kept` keeps an interrupt until they are done, and
 delivers it then. The same holds for the other signals that a program may answer by an exception, as the ``tmkit``
-command does. A signal that nobody answers ends the process at once, here as everywhere.
+command does. A signal without a handler ends the process at once, as always.
 
-:func:`temporary_folder` is made under that protection, so that there is no moment at which the folder exists and nobody
-knows that it has to go. A process that is killed outright removes nothing; then the next one does. Each folder has a
-file in it that its process holds locked; the operating system lets go of the lock when the process dies, however that
-happens. A folder of ours whose lock is free is nobody's. (Numbers of processes would not do: they are given again, and
-processes in containers share a folder for temporary files, but not their numbers.) A folder gets its name when it is
-locked already, so that nobody takes a new one for an old one.
+:func:`temporary_folder` is made under that protection: at no moment does the folder exist without being registered for
+removal. A process that is killed outright removes nothing; then the next one does. Each folder has a file in it that
+its process holds locked; the operating system lets go of the lock when the process dies, however that happens. A folder
+of tmkit whose lock is free is abandoned. (Numbers of processes would not do: they are given again, and processes in
+containers share a folder for temporary files, but not their numbers.) A folder gets its name when it is locked already:
+no process takes a new one for an abandoned one.
 
 Invariants: outside the block everything is as before; in a thread other than the main one, which gets no signals, the
 block changes nothing; no folder is removed that a living process works in.
@@ -74,7 +74,7 @@ def temporary_folder(purpose: str) -> Iterator[Path]:
     What dead processes have left of such folders is removed as well, once a process.
 
     Args:
-        purpose: a word of its name, for people who look at it.
+        purpose: a word of its name, for human readers.
 
     Raises:
         OutputError: the folder cannot be made, or the system refuses what is done with files in it.
@@ -119,7 +119,7 @@ def _locked_folder(parent: Path, purpose: str) -> tuple[Path, int]:
     try:
         lock = os.open(new / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         if fcntl is not None:
-            with suppress(OSError):  # a file system without locks: then nobody can take the folder for an old one
+            with suppress(OSError):  # a file system without locks: no process can take the folder for an abandoned one
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         named = parent / f"{_OURS}{purpose}-{secrets.token_hex(8)}"
         new.rename(named)
@@ -133,7 +133,7 @@ def _locked_folder(parent: Path, purpose: str) -> tuple[Path, int]:
 
 @cache
 def _remove_left_behind(parent: Path) -> None:
-    """Remove the folders of ours in ``parent`` that no process works in any more."""
+    """Remove tmkit's folders in ``parent`` that no process uses any more."""
     if fcntl is None:
         return
     with suppress(OSError), os.scandir(parent) as entries:
@@ -144,10 +144,10 @@ def _remove_left_behind(parent: Path) -> None:
 
 
 def _remove_if_left_behind(folder: Path) -> None:
-    """Remove a folder of this user whose lock nobody holds.
+    """Remove a folder of this user whose lock is free.
 
     Raises:
-        OSError: it is none of ours, or somebody works in it.
+        OSError: it is no folder of tmkit, or a process uses it.
     """
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK
     place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

@@ -1,8 +1,8 @@
 """Where in a file something was written.
 
-The idea: every value read from a file keeps the place it came from, so that whoever finds out that it is wrong, be it
-the parser, the evaluator or the core when the scene is built, can point at it. A :class:`SourceLocation` is that: path,
-line, column and the line itself; its :meth:`SourceLocation.error` makes the error with a caret under the spot.
+The idea: every value read from a file keeps its source location; the parser, the evaluator and the core, when the scene
+is built, report it with a wrong value. A :class:`SourceLocation` is that: path, line, column and the line itself; its
+:meth:`SourceLocation.error` makes the error with a caret under the spot.
 """
 
 from __future__ import annotations

@@ -6,11 +6,11 @@ out but the ordinary one.
 
 In case the calling process itself is killed, Linux is asked to kill the program too (its parent-death signal). That can
 only be asked from within the new process, and code of Python's between fork and exec is not safe where there are
-threads. So a small program asks, and then becomes the wanted one: ``setpriv`` and ``sh``, which take a millisecond; or
-Python, which takes twenty, where there is no ``setpriv`` that can. Whoever asks looks afterwards whether the parent is
-still the one that started it, in case it died before. Linux sends the signal when the *thread* dies that started the
-program, which is the one that waits for it here. On other systems, and should all this fail, the program ends after a
-little more than the time limit of processor time.
+threads. So a small program requests the signal, and then becomes the wanted one: ``setpriv`` and ``sh``, which take a
+millisecond; or Python, which takes twenty, where there is no ``setpriv`` that can. The program then checks that its
+parent is still the one that started it, in case it died before. Linux sends the signal when the *thread* dies that
+started the program, which is the one that waits for it here. On other systems, and should all this fail, the program
+ends after a little more than the time limit of processor time.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ def tied(command: Sequence[str]) -> list[str]:
 
 @cache
 def _tie() -> tuple[str, ...]:
-    """Return the program that asks for the parent-death signal; the parent's number and the wanted program follow."""
+    """Return the program that requests the parent-death signal; the parent's number and the wanted program follow."""
     found = shutil.which("setpriv")
     by_shell = (found or "", "--pdeathsig", "KILL", "--", "/bin/sh", "-c", _TIED_BY_SHELL, "sh")
     if found is not None and os.access("/bin/sh", os.X_OK):

@@ -1,7 +1,7 @@
 """Time limits over work that is done in Python.
 
 The idea: how long a formula takes to judge, or a task to be taken apart, is not known before. So whatever can grow
-calls :func:`check_time` now and then, and whoever has only so much time does the work within a block of
+calls :func:`check_time` now and then, and a caller with a time limit does the work within a block of
 :func:`time_limit`. Outside of all blocks the check does nothing.
 
 Invariants: a limit only stops work, by an error, and changes no result; blocks may be nested, and the earliest end

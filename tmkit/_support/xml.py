@@ -1,8 +1,8 @@
-"""Reading XML that somebody else wrote: safely, with line numbers, and with nothing taken on trust.
+"""Reading untrusted XML: safely, with line numbers.
 
-The parser expands no entities, opens no network connection and refuses a document type altogether, so that a robot
-description can neither read files nor grow without bound. An :class:`XmlElement` is an element that knows its file:
-what it hands out is checked, and what it refuses is reported at its line.
+The parser expands no entities, opens no network connection and refuses a document type altogether: a robot description
+can neither read files nor grow without bound. An :class:`XmlElement` is an element with its source location: what it
+hands out is checked, and what it refuses is reported at its line.
 
 A few slips are mended, each with a remark, because the usual parsers overlook them and the meaning is plain: blanks
 before the XML declaration, zero bytes at the end, an element given twice (the first counts), commas between numbers,

@@ -10,8 +10,8 @@ output that cannot be written is 2 in the end, after the command has done all el
 
 The commands lie in modules by their noun (:mod:`~tmkit.cli.planning`, :mod:`~tmkit.cli.scenes`,
 :mod:`~tmkit.cli.robots`), :mod:`~tmkit.cli.commands` puts them together, and :mod:`~tmkit.cli.common` holds what they
-share. All of it is imported when :func:`main` runs, after the signals have been taken care of, so that Ctrl-C shows no
-traceback however early it comes.
+share. All of it is imported when :func:`main` runs, after the signal handlers are set: Ctrl-C shows no traceback
+however early it comes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main() -> None:
     with StandardStreams() as streams, EndingSignals() as signals:
         try:
             code = _run(wants_events=wants_events)
-        except SystemExit:  # how typer ends when nobody reads on: say nothing more
+        except SystemExit:  # how typer ends when the reader has closed the pipe: print nothing more
             code = ExitCode.DONE
         except BaseException as error:
             if signals.received is None and not isinstance(error, KeyboardInterrupt):

@@ -1,7 +1,7 @@
 """All commands of ``tmkit``, put together; here a new command is entered, in the order in which the help lists it.
 
-Every command has ``--verbose``, ``--quiet`` and ``--log-file`` without saying so: :func:`command_line` gives them to
-all, so that they may stand before the command's name or after it.
+:func:`command_line` adds ``--verbose``, ``--quiet`` and ``--log-file`` to every command; they may stand before the
+command's name or after it.
 """
 
 from __future__ import annotations

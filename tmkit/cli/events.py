@@ -5,7 +5,7 @@ command ends, with the facts of the error as fields of their own) and ``done`` (
 docs/reference/events.md lists the fields.
 
 Invariants: each line is written whole and at once, in ASCII, and is JSON in the strict sense: numbers that JSON does
-not know become strings. A standard error that nobody reads any more ends no command.
+not know become strings. A standard error that is no longer read ends no command.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def error_fields(error: TmkitError) -> dict[str, object]:
 
 
 def _plain(value: object) -> Any:
-    """Return a value as JSON knows it; what it does not know becomes its text."""
+    """Return a value in JSON's types; other types become their text."""
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int):

@@ -39,7 +39,7 @@ __all__ = ["app"]
 app = typer.Typer(help="Check robots.", no_args_is_help=True)
 
 _PICTURE_SAMPLES = 10
-"""Configurations of the picture for each that is checked: it only asks whether they are free."""
+"""Configurations of the picture for each that is checked: they are only tested for collisions."""
 
 
 @app.callback()

@@ -1,13 +1,13 @@
-"""Arms that bend: where frames stand at a configuration when gravity pulls at them, and how sure that is.
+"""Arms that bend: poses of frames at a configuration under gravity, and their covariances.
 
-A robot description is of a rigid, weightless arm. The real one gives way in joints and links, most where most hangs on
-them, and by another amount at every configuration. A *compliance model* says for each frame that gives way by how much
-it does so: a mean offset and a covariance of the error that is left, both behind the frame's joint,
+A robot description is of a rigid, weightless arm. The real one gives way in joints and links, most where the load is
+largest, and by another amount at every configuration. A *compliance model* says for each frame that gives way by how
+much it does so: a mean offset and a covariance of the error that is left, both behind the frame's joint,
 
     parent_from_frame = nominal(q) exp(offset) exp(xi),    xi ~ N(0, S)
 
 ``apply_compliance(scene, model, q=q)`` makes an ordinary new version of the scene of that, right at that q: poses
-moved, errors added source by source. Queries, collision checks, planning and conditioning then know the bent arm.
+moved, errors added source by source. Queries, collision checks, planning and conditioning then use the deflected arm.
 
 :class:`LinearCompliance` is the model that most arms need: each of some frames has a compliance matrix C (6, 6), the
 twist that a wrench on it causes, and the wrench is the weight of all bodies at the frame and below,
@@ -16,10 +16,10 @@ twist that a wrench on it causes, and the wrench is the weight of all bodies at 
 
 Its error is a fraction of the deflection, one number for each frame, as stiffness is known with a relative error and
 stays what it is at every configuration; and a floor, such as the play of a joint. Its noise sources belong to the
-model: two versions that are bent by one model have the same errors, and a second call gives an equal scene.
+model: two versions deflected by one model have the same errors, and a second call gives an equal scene.
 
-Weights pull at the bent arm. ``iterations`` repeats the step with the loads at the arm as it is bent so far; for the
-small deflections of robot arms the first step is right to the square of the deflection.
+Weights pull at the deflected arm. ``iterations`` repeats the step with the loads at the arm as deflected so far; for
+the small deflections of robot arms the first step is right to the square of the deflection.
 
 Complexity O(n) poses and O(n) sums for n frames, an iteration. The compliance matrix of a beam is the textbook's
 (Euler and Bernoulli); that of a joint is a spring about its axis. The idea of bringing the bending of an arm into a
@@ -92,7 +92,7 @@ def apply_compliance(
         scene: the nominal scene; errors that its edges have already stay.
         model: how it gives way.
         q: configuration (n_joints,) at which the new version is right; may be omitted if there are no joints.
-        iterations: how often loads are looked at; from the second time on, at the arm as it was bent before.
+        iterations: how often loads are computed; from the second time on, at the arm as deflected before.
 
     Returns:
         The new version. At other configurations it is that of another load.

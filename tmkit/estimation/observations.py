@@ -1,9 +1,9 @@
 """Several estimates about one pose, in a scene where every frame has one parent.
 
 A tracker, a camera and the last plan may each say where a cup is. A tree holds one edge for the cup; the others stand
-beside it as *observations*: from which frame, which pose, how sure, when, and of what kind. :class:`Observations` is an
-immutable collection of them, keyed by the frame that is observed. It is a value of its own, so that the scene stays
-what it is, and names the scene's frames.
+beside it as *observations*: reference frame, pose, covariance, stamp and kind. :class:`Observations` is an immutable
+collection of them, keyed by the frame that is observed. It is a separate value that leaves the scene unchanged and
+names the scene's frames.
 
 ``resolve_observations`` makes one edge of them by whole paths. An estimate about a frame is a path from a base to it:
 along the tree to an observer, over its observation, perhaps from there to another observer that was itself observed,
@@ -144,7 +144,7 @@ class Observations:
         return self.add(Observation(frame, pose, relative_to=relative_to, stamp=stamp, tags=frozenset(tags)))
 
     def without(self, observations: Iterable[Observation]) -> Observations:
-        """Return the collection without some: those that were used, so that they are not counted again."""
+        """Return the collection without some, e.g. those already used, which must not count twice."""
         gone = set(observations)
         return Observations(each for each in self._all if each not in gone)
 

@@ -3,8 +3,8 @@
 ``scene.condition`` takes measurements one after the other, each about the best that is known by then. A map of many
 views is better solved at once: all poses move until the sum of all squared errors is smallest. That is a *pose graph*:
 
-* its variables are the poses X of the frames whose edge has an error, relative to the root; what hangs rigidly on them
-  is folded into the factors;
+* its variables are the poses X of the frames whose edge has an error, relative to the root; what is rigidly attached to
+  them is folded into the factors;
 * each uncertain edge is a factor between a frame and the next uncertain one above it, with the edge's covariance; each
   observation one between the two frames that it relates: e = log(Z^-1 X_a^-1 X_b) with its covariance in the axes of b.
 
@@ -163,7 +163,7 @@ def _check_independent(scene: SceneGraph, frames: tuple[str, ...]) -> None:
 
 
 def _holder(scene: SceneGraph, frame: str, index: dict[str, int], root: str) -> str:
-    """Return the uncertain frame that a frame hangs rigidly on, itself included, or the root."""
+    """Return the uncertain frame that a frame is rigidly attached to, itself included, or the root."""
     return next((name for name in (frame, *scene.ancestors(frame)) if name in index), root)
 
 
@@ -189,7 +189,7 @@ def _factor(first: int, second: int, pose: GaussianPose, label: str) -> PoseFact
     if is_singular(np.asarray(pose.covariance)):
         raise SceneError(
             f"{label}: the covariance is not of full rank, and what is known exactly in some direction would weigh "
-            "infinitely in a pose graph: use scene.condition, or say how sure that direction is"
+            "infinitely in a pose graph: use scene.condition, or give that direction a variance"
         )
     return PoseFactor(first, second, pose, label)
 
@@ -258,7 +258,7 @@ def write_back(scene: SceneGraph, solution: PoseGraphSolution, *, q: ArrayLike |
         q: configuration (n_joints,) of the graph. An edge on a joint is right at it.
 
     Returns:
-        The new version. The errors of its uncertain edges are maps of one source, so that all relative poses have the
+        The new version. The errors of its uncertain edges are maps of one source: all relative poses have the
         covariances of the solution.
 
     Raises:

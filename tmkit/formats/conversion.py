@@ -99,7 +99,7 @@ def _read_back(name: str, text: str, meshes: Mapping[str, str]) -> SceneGraph:
         try:
             return load_scene(folder / name)
         except TmkitError as error:
-            reason = error.data.get("reason", str(error))  # without the place in a file that nobody will see
+            reason = error.data.get("reason", str(error))  # without the place in a temporary file
             raise SceneError(f"what would be written to '{name}' does not read back: {reason}") from error
 
 

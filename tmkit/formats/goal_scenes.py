@@ -1,4 +1,4 @@
-"""Goal scenes: scene files that show where some things should be.
+"""Goal scenes: scene files with the target poses of some objects.
 
 A goal file says less than a start file: it need not name the robot, nor the objects that may be anywhere. So it is read
 over the start scene. What it declares and the start has too is *stated*: it gets the parent and pose of the goal. What
@@ -74,7 +74,7 @@ def load_goal_scene(
 
     Raises:
         MissingFileError: a file is not there; the message names the nearest that is.
-        FileFormatError: a file is wrong, moves what is not movable, or names a parent that nobody declares.
+        FileFormatError: a file is wrong, moves what is not movable, or names an undeclared parent.
         MeshError: a mesh is missing or broken.
     """
     read = read_drafts(
@@ -124,7 +124,7 @@ def _require_parent(frame: FrameSpec, start: SceneGraph, goal: dict[str, FrameSp
 
 
 def _take_off(edit: SceneEdit, start: SceneGraph, stated: tuple[str, ...]) -> None:
-    """Hang stated objects, and those that they would carry along, off their root."""
+    """Make stated objects, and those that they would carry along, children of their root."""
     carried = [
         frame
         for frame in start.frame_names

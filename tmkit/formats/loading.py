@@ -69,8 +69,8 @@ def load_scene(
             declare.
         package_path: folders in which packages of ``package://`` URIs are looked for first.
         packages: the folders of packages by name, as ``{"ur_description": "/robots/ur"}``, before all others.
-        meshes: of robot descriptions (URDF): ``"load"`` all, so that a collision mesh that is missing or broken is an
-            error; ``"available"``: leave those out with a remark each; ``"skip"``: read no mesh at all, for kinematics.
+        meshes: of robot descriptions (URDF): ``"load"``: all; a collision mesh that is missing or broken is an error;
+            ``"available"``: leave those out with a remark each; ``"skip"``: read no mesh at all, for kinematics.
         allow_folders: folders that the files may name meshes and includes in, besides those around the files
             themselves, packages, and what is installed; see :mod:`tmkit.formats.mesh.sandbox`.
         limits: how large files may be, and how deep includes.

@@ -1,4 +1,4 @@
-"""Is a scene what somebody meant? Looking at one as a whole.
+"""Plausibility checks of a whole scene.
 
 What is impossible is refused when the scene is read. Much is possible and still a slip: things that overlap, a joint
 without limits, a frame that nothing says anything of. :func:`check_scene` looks for these.

@@ -1,7 +1,7 @@
 """A scene as a plain table for other programs: what ``tmkit scene dump --json`` prints.
 
-Unlike :mod:`tmkit.formats.json.scene` it is for reading by anybody, not for reading back: it leaves out masses, colours
-and mesh data.
+Unlike :mod:`tmkit.formats.json.scene` it is for other programs, not for reading back: it leaves out masses, colours and
+mesh data.
 """
 
 from __future__ import annotations

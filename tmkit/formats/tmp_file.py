@@ -12,7 +12,7 @@ Blanks may stand around words, and a comment at the end of a line. Numbers are d
 (``d`` is read as well). A file that holds one ``m`` and one ``p`` gives a configuration; see
 :func:`first_configuration`.
 
-This module knows only the lines; what they mean for a scene is decided by :mod:`tmkit.tamp.validation.tmp_plan`.
+This module reads the lines; :mod:`tmkit.tamp.validation.tmp_plan` interprets them in a scene.
 
 Invariants: whatever breaks the form is refused with file, line and column; what is written reads back to the same
 entries, numbers bit for bit, and in the original's own number format.

@@ -92,7 +92,7 @@ else:
 def _imported_when_called(name: str) -> Callable[..., Any]:
     def call(*arguments: Any, **keywords: Any) -> Any:
         function = getattr(sys.modules[__name__], name)
-        _register(**{name: function})  # so that the next call goes there directly
+        _register(**{name: function})  # the next call goes there directly
         return function(*arguments, **keywords)
 
     return call

@@ -16,8 +16,8 @@ folded frames above, where it cannot be carried further: they have shapes, or a 
 freely, in time or by a twist), in whose axes the error would change with the motion. Of an uncertain chain of fixed
 frames that are parents of joints, one frame therefore stays.
 
-Shapes of a folded frame hang off the frame above, where they stood. Its body goes when all frames of it went; then
-its mass joins that of the body above.
+Shapes of a folded frame are attached to the frame above, where they stood. Its body goes when all frames of it went;
+then its mass joins that of the body above.
 
 Complexity O(n log n) for n frames. Source: Sewtz, Burkhard, Luo, Dorscht and Triebel, "Representing Uncertain Spatial
 Transformations in Robotic Applications in a Structured Framework Leveraging Lie Algebra", fold chains of static
@@ -179,7 +179,7 @@ def _moves_by_itself(frame: FrameSpecification) -> bool:
 
 
 def _noise(scene: SceneGraph, frame: FrameSpecification, parent: str | None) -> EdgeNoise | None:
-    """Return the errors of all edges between a frame and the one it will hang off, source by source."""
+    """Return the errors of all edges between a frame and its new parent, source by source."""
     if parent is None or parent == frame.parent or frame.joint.type != "fixed":
         return frame.noise  # above an edge that moves no uncertain frame was folded
     return path_noise(scene, frame.name, relative_to=parent)

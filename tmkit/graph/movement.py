@@ -1,8 +1,8 @@
 """What moved between two versions of a scene.
 
 The difference of two versions says which edges changed (:func:`tmkit.graph.diff`). A frame may have moved only when its
-own edge or one above it did, so only what hangs below changed edges is looked at, and of that only what stands
-elsewhere is named: a frame that was taken from a shelf and put back has not moved.
+own edge or one above it did, so only descendants of changed edges are compared, and of that only what stands elsewhere
+is named: a frame that was taken from a shelf and put back has not moved.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def moved_frames(
         radians: ... when it is not turned by more than this, either.
 
     Raises:
-        SceneError: the versions have different joints, so that one configuration does not speak of both.
+        SceneError: the versions have different joints: one configuration does not fit both.
         ConfigurationError: q is missing or has the wrong length.
     """
     if a.joint_names != b.joint_names:

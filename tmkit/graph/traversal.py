@@ -29,7 +29,7 @@ def walk(
     until: Callable[[str], bool] | None = None,
     order: Literal["depth", "breadth"] = "depth",
 ) -> Iterator[str]:
-    """Yield a frame and what hangs below it, parents before children, siblings in insertion order.
+    """Yield a frame and its descendants, parents before children, siblings in insertion order.
 
     Args:
         scene: the version that is walked; edits made meanwhile are other versions and do not matter.

@@ -8,12 +8,12 @@ package, and one's own are added for a class of frames or a kind of shape::
     samplers = tk.Samplers().with_grasps(by_the_handle, of_class="mug")
     result = tk.plan(scene, domain="blocks", goal="(on a b)", samplers=samplers)
 
-The planner holds a :class:`Sampling` for a planning run: the registry, the arm, the seed, and the grasps worked out so
-far. A domain's semantics asks it through :class:`~tmkit.manipulation.ActionContext`.
+The planner holds a :class:`Sampling` for a planning run: the registry, the arm, the seed, and the grasps computed so
+far. A domain's semantics calls it through :class:`~tmkit.manipulation.ActionContext`.
 
 Invariants: what is asked last registered first, and only one is asked. What a sampler gives is checked; nonsense is a
 :class:`~tmkit.errors.SamplerError` that names the sampler. Grasps of one shape by one hand are computed once a run,
-with a generator that depends on the seed and the shape alone, so they do not depend on who asks first.
+with a generator that depends on the seed and the shape alone, so they do not depend on the order of the calls.
 """
 
 from __future__ import annotations
@@ -103,12 +103,12 @@ class PlacementSampler(Protocol):
 
 
 def sample_grasps(request: GraspRequest, /) -> tuple[Grasp, ...]:
-    """Return the grasps that this package knows for an object: the sampler asked when nobody registered another."""
+    """Return the built-in grasps of an object: the default sampler."""
     return grasps_of(request.scene, request.object, manipulator=request.manipulator, rng=request.rng)
 
 
 def sample_placements(request: PlacementRequest, /) -> Iterator[Placement]:
-    """Yield the placements that this package knows: packed in a region, else near to where the object is.
+    """Yield the built-in placements: packed in a region, else near the current pose of the object.
 
     A region is a frame of class ``region``.
     """

@@ -6,7 +6,7 @@ Manipulation needs contact all the same: a block touches the table, the fingers 
 
 * an object and what it rests on may touch, and overlap by up to 1 mm (always);
 * the hand's contact links and the object held, or being grasped or released, may touch, and overlap by up to the hand's
-  own tolerance (2 mm, unless its description says otherwise);
+  own tolerance (2 mm by default);
 * the hand's contact links may touch each other, and overlap by as much (always): a closed hand is no collision;
 * of several arms one acts in each phase; the hands of the others may touch what they hold, by as much;
 * an object and the support that it is lifted from or lowered to may touch, and overlap by up to 1 mm;
@@ -19,7 +19,7 @@ side by side touch, which is no collision: an overlap of less than 0.01 mm, the 
 touching.
 
 Invariants: the rules are a function of the scene version, the arms and the phase alone, so a plan's checker derives
-them again and need not believe the plan.
+them again and need not trust the plan.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ALLOWED_PENETRATION = 0.001
 """Metres that an object may overlap with what it rests on."""
 
 TOUCHING = 1e-5
-"""Metres of overlap up to which two things touch and do not collide."""
+"""Metres of overlap up to which two bodies touch and do not collide."""
 
 
 @dataclass(frozen=True, order=True)
@@ -206,7 +206,7 @@ class CollisionRules:
             margin: metres that all other checked pairs keep.
             near: pairs that need not keep the margin, but must not overlap.
             close: pairs that need not keep a larger margin than :data:`PLANNING_MARGIN`.
-            source: a world of another version, to use what it has worked out; the answers are the same without.
+            source: a world of another version, to reuse its results; the answers are the same without.
         """
         pair_margins: dict[tuple[str, str], float] = {(min(pair), max(pair)): PLANNING_MARGIN for pair in close}
         pair_margins |= {(min(pair), max(pair)): -TOUCHING for pair in near}

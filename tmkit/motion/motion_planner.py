@@ -4,8 +4,8 @@ The idea: picking and placing needs *some* search for paths between configuratio
 :class:`MotionPlanner` has one method, which is handed a :class:`PathQuery` and answers with a path, or with why there
 is none. The core's RRT-Connect (:class:`RrtConnect`) is what is used when nothing is said.
 
-A planner of one's own is believed only so far: :func:`search_verified` checks that its path leads from the start to one
-of the goals, that only the joints asked for move, and that it passes the same fine check that the core's own paths have
+The paths of a user's planner are verified: :func:`search_verified` checks that its path leads from the start to one of
+the goals, that only the joints asked for move, and that it passes the same fine check that the core's own paths have
 passed. Where it fails, the search is repeated at half the resolution, three times at most, as the core does.
 
 Invariants that a planner must keep, because plans are repeatable by them: the same query, seed included, gives the same
@@ -207,7 +207,7 @@ class RrtConnect:
 
 
 def search_verified(planner: MotionPlanner, query: PathQuery) -> PathAnswer:
-    """Search with a planner and believe its path only after the fine check.
+    """Search with a planner and accept its path only after the fine check.
 
     Args:
         planner: the planner.

@@ -5,11 +5,11 @@ every question to the query's :class:`~tmkit.motion.CollisionWorld`. Each questi
 costs several times what the core's own search does; it is for comparing planners, and for problems that want another.
 
 Random numbers: OMPL has one generator of seeds in a process, from which every sampler takes its seed when it is made.
-:meth:`OmplPlanner.search` sets it before it makes any, so that a query gives the same path again; but only while no
-other thread of the process uses OMPL, and whatever else in the process draws seeds from OMPL afterwards goes on from
-there. Planners of OMPL that run threads of their own are not offered, as their answers depend on the clock.
+:meth:`OmplPlanner.search` sets it before it makes any: the same query gives the same path; but only while no other
+thread of the process uses OMPL, and whatever else in the process draws seeds from OMPL afterwards goes on from there.
+Planners of OMPL that run threads of their own are not offered, as their answers depend on the clock.
 
-Iterations are counted where OMPL asks whether to end. OMPL's optimising planners (names with ``star``) use all of them
+Iterations are counted in OMPL's termination condition. OMPL's optimising planners (names with ``star``) use all of them
 and search for ever shorter paths; the others end with the first.
 
 Invariants: OMPL's messages are silent while it searches, and its level of messages is as before afterwards.

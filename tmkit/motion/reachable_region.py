@@ -35,7 +35,7 @@ class ReachableRegion(Displayed):
     """Where a tool comes.
 
     Attributes:
-        robot: name of the arm.
+        arm: name of the arm.
         tool: the frame whose positions these are.
         frame: the frame in which everything is expressed: the root of the scene.
         samples: random configurations drawn.
@@ -44,7 +44,7 @@ class ReachableRegion(Displayed):
         outline: points (m, 3) in metres of each collision shape of the robot when it is ready.
     """
 
-    robot: str
+    arm: str
     tool: str
     frame: str
     samples: int
@@ -53,7 +53,7 @@ class ReachableRegion(Displayed):
     outline: tuple[NDArray[np.float64], ...]
 
     def __repr__(self) -> str:
-        return f"ReachableRegion('{self.robot}', {len(self.positions)} of {self.samples} configurations free)"
+        return f"ReachableRegion('{self.arm}', {len(self.positions)} of {self.samples} configurations free)"
 
     def distance(self, points: ArrayLike) -> NDArray[np.float64]:
         """Return for each point (..., 3) the metres to the nearest position at which the tool was found.
@@ -112,7 +112,7 @@ def reachable_region(
     Raises:
         RobotError: the arm does not fit the scene.
         ConfigurationError: fewer than one sample.
-        ShapeError: a collision mesh is flat, so that it has no hull.
+        ShapeError: a collision mesh is flat and has no hull.
     """
     if samples < 1:
         raise ConfigurationError(f"expected at least one sample, received {samples}", received=samples)

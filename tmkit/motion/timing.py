@@ -54,7 +54,7 @@ class TimedPath:
 
 
 def time_path(path: ArrayLike, velocity_limits: ArrayLike, *, acceleration_limits: ArrayLike, rate: float) -> TimedPath:
-    """Time a polyline of configurations so that the motion stays on it.
+    """Time a polyline of configurations without leaving it.
 
     Args:
         path: (k, n) configurations, k at least 1.

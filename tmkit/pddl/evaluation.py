@@ -101,7 +101,7 @@ class _Domain(Protocol):
 
 
 class _Problem(Protocol):
-    """What is asked of a problem: a :class:`~tmkit.pddl.model.Problem`, which itself asks this module."""
+    """The interface of a problem that this module evaluates: a :class:`~tmkit.pddl.model.Problem`."""
 
     @property
     def domain(self) -> _Domain: ...

@@ -4,8 +4,8 @@ The idea: a state is a value. It cannot be changed, it can be a dictionary key, 
 Facts that are not in it do not hold (the closed world). *Derived* facts are never stored: they follow from the stored
 ones by the axioms of the domain, so two states are equal exactly when their basic facts are.
 
-Invariants: iteration is sorted, hence the same in every process whatever its hash seed. A state knows no domain; the
-questions that need one are a problem's (:meth:`~tmkit.pddl.Problem.holds`, :meth:`~tmkit.pddl.Problem.apply`).
+Invariants: iteration is sorted, hence the same in every process whatever its hash seed. A state has no domain; the
+queries that need one are a problem's (:meth:`~tmkit.pddl.Problem.holds`, :meth:`~tmkit.pddl.Problem.apply`).
 
 Complexity: membership O(1); a successor O(n) in the number of facts, of which a task has some hundreds.
 """

@@ -3,8 +3,7 @@
 The idea: an axiom makes its head depend on every derived predicate of its condition. Predicates that depend on each
 other, in circles, form a component; components are found by Tarjan's algorithm (SIAM Journal on Computing 1, 1972),
 those below first. A circle through a negation has no meaning, and is found as a negated predicate of the same
-component. The level of a component counts the negations below it, so that a level depends negatively only on lower
-ones.
+component. The level of a component counts the negations below it: a level depends negatively only on lower ones.
 
 Complexity: linear in the axioms and their atoms; no recursion.
 """

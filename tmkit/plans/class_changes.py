@@ -2,7 +2,7 @@
 
 The state is derived from the scene, so what an action brings about must be there to see. Some actions move nothing:
 a block that was washed is where it was. Such an action gives classes to frames, or takes them away: ``clean`` on the
-frame of the block. A :class:`ClassChange` says which; a plan's step carries them, and whoever follows the plan applies
+frame of the block. A :class:`ClassChange` says which; a plan's step carries them, and a consumer of the plan applies
 them after the step's motion.
 
 Invariants: a change never speaks of the classes by which the rules of contact know what may be carried

@@ -1,12 +1,12 @@
 """Executors: what a plan is executed on, and how to put one's own in the place of the simulator.
 
 An *executor* is anything with the methods of :class:`Executor`: a robot, a simulator, a file. :func:`execute` walks
-through a plan, times each motion within the limits of its arm, and tells the executor what to do, one thing after the
-other. What is told is complete: an executor needs to know neither about scenes nor about paths. The physics of
+through a plan, times each motion within the limits of its arm, and calls the executor, one step after the other. What
+is told is complete: an executor needs to know neither about scenes nor about paths. The physics of
 :func:`tmkit.simulate` are one; see :mod:`tmkit.simulation.execution`.
 
-Motions are timed so that every sample lies on the path that was checked, from rest to rest
-(:mod:`tmkit.motion.timing`). A drawer or a door that a hand moves limits the speed, too.
+Motions are timed from rest to rest, with every sample on the checked path (:mod:`tmkit.motion.timing`). A drawer or a
+door that a hand moves limits the speed, too.
 
 Invariants: an executor is told the same for the same plan and rate; ``begin`` comes first and ``finish`` last, once
 each, unless the executor raises; what it raises is let through.
@@ -100,7 +100,7 @@ class Executor(Protocol):
 
 
 def execute(plan: Plan, executor: Executor, *, rate: float = 100.0) -> None:
-    """Play a plan on an executor.
+    """Execute a plan on an executor.
 
     Args:
         plan: the plan; it is not checked, see :func:`tmkit.tamp.validate_plan`.
@@ -114,7 +114,7 @@ def execute(plan: Plan, executor: Executor, *, rate: float = 100.0) -> None:
     for number, step in enumerate(plan.steps, start=1):
         executor.begin_step(number, step)
         for segment in step.segments:
-            arm = plan.arm(segment.robot)
+            arm = plan.arm(segment.arm)
             is_hand = segment.kind in (SegmentKind.GRASP, SegmentKind.RELEASE)
             if not is_hand or len(segment.path) > 1:
                 executor.follow(_timed(segment, arm, plan.scene, rate))

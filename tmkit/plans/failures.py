@@ -5,8 +5,7 @@ failure is, which frames were in the way, and whether it is *final*. Everything 
 that it explains, is made of these.
 
 A failure is **soft** unless it is final: nothing was found within a budget, which proves nothing. A final failure rests
-on an argument that holds for every configuration and however long one tries; who yields one states the argument in
-``cause``.
+on an argument that holds for every configuration and for any search time; its ``cause`` states the argument.
 
 Invariants: a failure is a value; the same failure has the same words.
 """
@@ -62,7 +61,7 @@ class MotionFailure:
         pairs: frames that were in the way, most frequent first.
         is_final: whether the action can never be carried out, in no state and however long one tries.
         kind: the sort of obstacle.
-        excess: metres by which a pose is out of reach, where that was worked out; else 0.
+        excess: metres by which a pose is out of reach, where that was computed; else 0.
         q: (n_joints,) configuration that collides, or comes nearest to a pose out of reach, where there is one.
         is_of_way: whether it is the way that failed, from where the arm was: from elsewhere it may do.
     """

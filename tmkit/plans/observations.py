@@ -14,7 +14,7 @@ An :class:`PlannedObservation` is one look: the pose of a frame is measured from
 what will be measured, so a plan takes what is expected: means stay where they are, and covariances shrink as they would
 whatever is measured, to first order. So the scene after a look is a function of the scene before it and nothing else.
 
-Whoever carries a plan out has real measurements. They move the means too, and the rest is planned anew from there.
+Execution of a plan yields real measurements. They move the means too, and the rest is planned anew from there.
 
 Invariants: a look without errors to remove changes nothing; the expected measurement moves no mean. What is in front of
 what is not asked.

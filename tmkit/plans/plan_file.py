@@ -10,8 +10,8 @@ the scene. Whether the motions hold is for the checker.
 
 Files of version 2, from the time of one arm a plan, are read as well.
 
-Invariants: the same plan has the same bytes, since keys are sorted, numbers are written so that they read back to the
-same bits, and there are no times and no absolute paths. A file is written whole or not at all.
+Invariants: the same plan has the same bytes, since keys are sorted, numbers read back to the same bits, and there are
+no times and no absolute paths. A file is written whole or not at all.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _FORMAT = "tmkit-plan"
 _VERSION = 3
 _ONE_ARM_VERSION = 2  # had one arm, which no segment named
 _KEYS = ("domain", "format", "goal", "goals", "metric", "q", "robots", "scene", "seed", "steps", "values", "version")
-_SEGMENT_KEYS = ("exemptions", "gripper", "held", "joints", "kind", "path", "reparent", "robot")
+_SEGMENT_KEYS = ("arm", "exemptions", "gripper", "held", "joints", "kind", "path", "reparent")
 
 
 def save_plan(plan: Plan, path: str | Path) -> None:
@@ -125,7 +125,7 @@ def _segment_to_dict(segment: Segment) -> dict[str, Any]:
     change = segment.reparenting
     return {
         "kind": segment.kind.value,
-        "robot": segment.robot,
+        "arm": segment.arm,
         "joints": list(segment.joint_names),
         "path": [[float(value) for value in row] for row in segment.path],
         "gripper": dict(segment.gripper),
@@ -215,7 +215,7 @@ def _several_arms(document: Mapping[str, Any]) -> dict[str, Any]:
     for step in made["steps"]:
         if isinstance(step, dict) and isinstance(step.get("segments"), list):
             step["segments"] = [
-                {"robot": name, **segment} if isinstance(segment, dict) else segment for segment in step["segments"]
+                {"arm": name, **segment} if isinstance(segment, dict) else segment for segment in step["segments"]
             ]
     return made
 
@@ -338,7 +338,7 @@ def _read_segment(node: JsonNode, scene: SceneGraph, names: Sequence[str]) -> Se
         raise held.error(f"'{held.value}' is no frame of the scene")
     return Segment(
         kind,
-        node.get("robot").one_of(names),
+        node.get("arm").one_of(names),
         joints,
         path,
         {joint: gripper.get(joint).number() for joint in gripper.table()},

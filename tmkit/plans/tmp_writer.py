@@ -60,7 +60,7 @@ def _inexpressible(plan: Plan, step: PlanStep) -> str | None:
     if step.observations:
         return "observes frames"
     for segment in step.segments:
-        operated = set(segment.joint_names) - set(plan.arm(segment.robot).joints)
+        operated = set(segment.joint_names) - set(plan.arm(segment.arm).joints)
         if operated:
             return f"moves joint '{min(operated)}' by its handle"
     return None
@@ -83,7 +83,7 @@ def _entries(plan: Plan) -> Iterator[TmpEntry]:
     for step in plan.steps:
         yield TmpAction((step.action.name, *step.action.arguments))
         for segment in step.segments:
-            yield _motion(segment, scene, q, plan.arm(segment.robot))
+            yield _motion(segment, scene, q, plan.arm(segment.arm))
             scene, q = segment.end(scene, q)
             if segment.reparenting is not None:
                 yield TmpReparent(segment.reparenting.frame, segment.reparenting.parent)

@@ -1,8 +1,8 @@
 """What a plan is: segments of motion, steps and the worlds that they lead to.
 
 Holding a :class:`Plan` means that every step has a motion and the scene version it leads to. A plan is self-contained:
-it carries its first scene, the arm's description and the domain's text, so that it can be checked, executed and stored
-anywhere. All values are immutable.
+it has its first scene, the arm's description and the domain's text, and can be checked, executed and stored anywhere.
+All values are immutable.
 
 A step's motion is a sequence of :class:`Segment`: the arm moves along a polyline of configurations while the hand stays
 as it is, or the arm stays while the hand closes or opens. The scene changes only between segments, by one
@@ -108,7 +108,7 @@ class Segment:
 
     Attributes:
         kind: what the arm does.
-        robot: name of the arm.
+        arm: name of the arm.
         joint_names: the arm's joints; when it operates, also the joint that it moves by the handle, last.
         path: (k, n_arm) radians or metres; straight in joint space between rows; k is 1 when the arm stands still.
         gripper: values of the finger joints at the end; during grasp and release they move there, else they are held.
@@ -119,7 +119,7 @@ class Segment:
     """
 
     kind: SegmentKind
-    robot: str
+    arm: str
     joint_names: tuple[str, ...]
     path: NDArray[np.float64]
     gripper: Mapping[str, float]

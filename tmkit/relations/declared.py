@@ -1,7 +1,7 @@
 """Functions with declared semantics: a decorator that checks what goes in and what comes out.
 
 A declaration is coordinates in which some names are variables: names that begin with a question mark. A variable stands
-for one name throughout a call, in arguments and result, so that one declaration serves all bodies::
+for one name throughout a call, in arguments and result: one declaration serves all bodies::
 
     @declares(pose=PoseCoord("{?g}|?C", "{?h}|?D", "[?h]"), returns=PoseCoord("{?h}|?D", "{?g}|?C", "[?g]"))
     def turned_round(pose: SemanticPose) -> SemanticPose:

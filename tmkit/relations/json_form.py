@@ -42,7 +42,7 @@ def to_dict(relation: Semantics | SemanticRelation) -> dict[str, Any]:
     """Return a relation as plain values.
 
     Raises:
-        SemanticError: a representation that is none of ours and no dataclass.
+        SemanticError: a representation that is neither built-in nor a dataclass.
     """
     if isinstance(relation, SemanticRelation):
         return {**to_dict(relation.coord), "values": _values(relation.representation)}

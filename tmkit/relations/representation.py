@@ -2,7 +2,7 @@
 
 A position vector may be expressed anywhere; a rotation matrix only in its reference orientation frame, for so it is
 defined; a homogeneous matrix besides only speaks of frames. Each representation says what it requires
-(:meth:`Representation.broken_by`), and whoever computes with it checks every result again.
+(:meth:`Representation.broken_by`), and every operation checks its results again.
 
 Behind all representations of a relation stand the same *numbers*: arrays from which each is made, and which each gives.
 

@@ -1,7 +1,7 @@
 """What is wrong with a relation or an operation: violations, and the error that carries all of them.
 
-A rule that does not hold is a :class:`Violation`: the rule, the two things that disagree, and what would mend it. An
-operation collects every violation before it refuses, since whoever reads the message wants to know them all at once.
+A rule that does not hold is a :class:`Violation`: the rule, the two operands that disagree, and a repair. An operation
+collects every violation before it refuses, since one message should contain them all.
 
 Checks can be switched off for code that was verified with them (:func:`checks_off`); what a number means is then
 carried on as if every rule held.
@@ -29,7 +29,7 @@ class Violation:
         rule: the rule, in words.
         left: what the one side is, e.g. ``point e|C``.
         right: what the other side is; empty where there is no other.
-        repair: what would mend it.
+        repair: how to repair it.
     """
 
     rule: str

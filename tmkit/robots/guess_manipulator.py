@@ -1,4 +1,4 @@
-"""A description of an arm where there is none yet: guessed from the joints, to be mended by hand.
+"""A description of an arm where there is none yet: inferred from the joints, to be corrected by hand.
 
 The chain is the longest, or the one between two given frames. Joints below its tip are the hand, if their limits open
 and close fingers between which there is a distance; otherwise the arm gets a suction cup at its tip. The middle of the
@@ -50,7 +50,7 @@ def guess_manipulator(
     Raises:
         UnknownNameError: no such frame.
         RobotError: no joint moves between the frames.
-        ShapeError: a collision mesh is flat, so that it has no hull.
+        ShapeError: a collision mesh is flat and has no hull.
     """
     chain = chain_between(scene, base, tip)
     tool = _tool(scene, chain.tip)

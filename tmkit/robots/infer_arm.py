@@ -1,4 +1,4 @@
-"""The arm of a robot of which only links and joints are known, with what was inferred and how sure that is.
+"""The arm of a robot of which only links and joints are known, with the inferred values and their confidence.
 
 The end of each chain of joints is searched for a hand (:mod:`tmkit.robots.infer_hand`), for a suction cup by the
 names of its links, or for neither. Of several arms the best is taken: one with a hand, then the longest. Where no frame

@@ -1,7 +1,7 @@
 """Manipulators: what makes a chain of a scene an arm with a hand.
 
-A scene knows frames and joints; nothing in it says which chain is the arm, which frame the tool, or what "open" means.
-A :class:`Manipulator` says so. It names frames and joints of a scene and holds no geometry, so the same description
+A scene has frames and joints, but does not state which chain is the arm, which frame the tool, or what "open" means. A
+:class:`Manipulator` says so. It names frames and joints of a scene and holds no geometry, so the same description
 serves every scene that contains the robot. Descriptions are small TOML files, which :mod:`tmkit.robots.robot_files`
 reads; ours lie in ``scenes/robots/``.
 

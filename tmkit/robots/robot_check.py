@@ -1,9 +1,9 @@
 """Whether a robot is fit for planning: its joints, its meshes, its collisions with itself, and what its arm reaches.
 
-Descriptions of robots are written for pictures and simulators; planning finds out what is wrong with them only when it
-fails. :func:`check_robot` looks first: at what is written (limits, meshes), and at what random configurations show.
-Pairs of links that collide in all of them make every plan impossible; pairs that never do cost time; and an arm that
-does not get back to a pose which it certainly reaches, because it was there, has a tool or joints that are wrong.
+Descriptions of robots are written for pictures and simulators; planning shows their errors only when it fails.
+:func:`check_robot` looks first: at what is written (limits, meshes), and at what random configurations show. Pairs of
+links that collide in all of them make every plan impossible; pairs that never do cost time; and an arm that does not
+get back to a pose which it certainly reaches, because it was there, has a tool or joints that are wrong.
 
 Everything but the time of inverse kinematics is a function of scene, arm and seed. O(samples * pairs).
 """
@@ -117,7 +117,7 @@ def check_robot(
     chains = joint_chains(scene)
     problems = [] if scene.joint_names else ["no joint moves"]
     flat = flat_meshes(scene)
-    problems += [f"the mesh {called} is flat, so that it has no hull; give it a thickness" for *_, called in flat]
+    problems += [f"the mesh {called} is flat and has no hull; give it a thickness" for *_, called in flat]
     scene, rows = without_flat_meshes(scene), joint_rows(scene)
     world = CollisionWorld(scene)
     configurations = random_configurations(scene, samples, seed=seed)
@@ -131,7 +131,9 @@ def check_robot(
     pairs = [(a, b) for a, b, _ in world.pairs]
     allowed = [(a, b) for a, b, reason in scene.allowed_pairs if reason == "always"]
     stuck = [pair for pair in pairs if counts[pair] == samples]
-    problems += [f"'{a}' and '{b}' collide in every configuration; allow the pair, or mend a shape" for a, b in stuck]
+    problems += [
+        f"'{a}' and '{b}' collide in every configuration; allow the pair, or correct a shape" for a, b in stuck
+    ]
     if len(free) < (1.0 - CROWDED) * samples and not stuck:
         named = ", ".join(f"'{a}' and '{b}' in {counts[a, b]}" for (a, b), _ in counts.most_common(3))
         problems.append(

@@ -88,7 +88,7 @@ def flat_meshes(scene: SceneGraph) -> tuple[tuple[str, int, str], ...]:
 
 
 def without_flat_meshes(scene: SceneGraph) -> SceneGraph:
-    """Return the scene without the meshes that have no hull, so that the rest can be looked at."""
+    """Return the scene without the meshes that have no hull, to check the rest."""
     flat = {(frame, place) for frame, place, _ in flat_meshes(scene)}
     for frame in dict.fromkeys(frame for frame, _ in sorted(flat)):
         kept = [part for place, part in enumerate(scene.shapes(frame)) if (frame, place) not in flat]

@@ -1,7 +1,7 @@
 """Arms out of SRDF files.
 
-An SRDF was written for another planner, so it says nearly what a :class:`~tmkit.robots.Manipulator` asks for, in other
-words. This module translates:
+An SRDF is written for MoveIt; it has nearly all that a :class:`~tmkit.robots.Manipulator` needs, in other words. This
+module translates:
 
 * **joints**: the joints of a group that move, from base to tip; they must lie on one path.
 * **base**: where the group's chain begins, else the frame that carries the first joint.
@@ -76,7 +76,7 @@ def manipulator_from_srdf(
         ready: the state in which plans start; by default the first called ``ready``, ``home``, ``default``, ...
             that fits, else the middle of the joints' limits.
         gripper: ``"parallel"``: a hand without states opens and closes to its joints' limits. ``"suction"``: the
-            tool is a suction cup, whatever the hand. Left out: a parallel hand with states.
+            tool is a suction cup, whatever the hand. By default: a parallel hand with states.
         opened: the state in which the hand is open; by default the first with ``open`` in its name.
         closed: the state in which it is closed; by default the first with ``clos`` in its name.
         name: of the description; by default the robot's and the group's.

@@ -1,8 +1,8 @@
 """What the states of an SRDF's groups say of joints: by name, complete, and within limits.
 
 A state gives values to some joints of a group. It says where an arm is ready, or how far a hand is open, only if it
-gives a value to every joint concerned, and none beyond its limits. States are written with few digits, so that a value
-at a limit may lie beyond it by the last of them: that much is let pass, and taken as the limit.
+gives a value to every joint concerned, and none beyond its limits. States are written with few digits, and a value at a
+limit may lie beyond it by the last of them: such a value is accepted as the limit.
 
 Invariants: a value that is returned lies within its joint's limits.
 """

@@ -33,7 +33,7 @@ class ArmPlayer:
     Args:
         simulation: where it moves.
         scene: the plan's first scene.
-        robot: the arm.
+        manipulator: the arm.
         q: (n_joints,) the commanded configuration, which all arms share.
         by_constraint: whether objects are fixed to the hand instead of being held.
     """
@@ -42,22 +42,22 @@ class ArmPlayer:
         self,
         simulation: Simulation,
         scene: SceneGraph,
-        robot: Manipulator,
+        manipulator: Manipulator,
         *,
         q: NDArray[np.float64],
         by_constraint: bool,
     ) -> None:
-        self.robot = robot
-        self.entries = robot.joint_indices(scene)
-        self.speeds = robot.velocity_limits(scene)
-        self.accelerations = robot.acceleration_limits(scene)
+        self.manipulator = manipulator
+        self.entries = manipulator.joint_indices(scene)
+        self.speeds = manipulator.velocity_limits(scene)
+        self.accelerations = manipulator.acceleration_limits(scene)
         self.holding: str | None = None
-        by_suction = robot.gripper_kind == "suction" and not by_constraint
-        self.cup = SuctionCup(simulation, robot) if by_suction else None
+        by_suction = manipulator.gripper_kind == "suction" and not by_constraint
+        self.cup = SuctionCup(simulation, manipulator) if by_suction else None
         self._simulation = simulation
         self._by_constraint = by_constraint
         self._q = q
-        self._fingers = {name: scene.joint_names.index(name) for name in robot.gripper_joints}
+        self._fingers = {name: scene.joint_names.index(name) for name in manipulator.gripper_joints}
         self.finger_goal = {name: float(q[entry]) for name, entry in self._fingers.items()}
         self.tracking = np.zeros(len(self.entries))
         self._gripped_at: Pose | None = None  # where the hand was when the contacts of its fingers were found
@@ -82,18 +82,18 @@ class ArmPlayer:
             return
         settings = self._simulation.settings
         for name, entry in self._fingers.items():
-            reach = settings.gripper_speed * settings.time_step / self.robot.finger_lever(name)
+            reach = settings.gripper_speed * settings.time_step / self.manipulator.finger_lever(name)
             missing = self.finger_goal[name] - self._q[entry]
             self._q[entry] += math.copysign(min(abs(missing), reach), missing)
         gentle = self._by_constraint and self.holding is not None
-        force = _GENTLE_FORCE if gentle else self.robot.grip_force
-        self._simulation.command_fingers(self._q, force=force, robot=self.robot.name)
+        force = _GENTLE_FORCE if gentle else self.manipulator.grip_force
+        self._simulation.command_fingers(self._q, force=force, arm=self.manipulator.name)
 
     def take(self, name: str) -> str | None:
         """Hold an object, or a handle, on which the hand has closed; return what is wrong with it, if anything is."""
         self.holding = name
         if self._by_constraint:
-            self._simulation.attach(name, self.robot.tip)
+            self._simulation.attach(name, self.manipulator.tip)
         return None if self.cup is None else self.cup.take(name)
 
     def renew_grip(self) -> None:
@@ -101,9 +101,9 @@ class ArmPlayer:
         if self.holding is None or not self._fingers or self._by_constraint:
             self._gripped_at = None
             return
-        hand = self._simulation.pose(self.robot.tip)
+        hand = self._simulation.pose(self.manipulator.tip)
         if self._gripped_at is None or self._gripped_at.distance(hand)[1] > _TURNED:
-            self._simulation.renew_contacts(self.holding, self.robot.contact_links)
+            self._simulation.renew_contacts(self.holding, self.manipulator.contact_links)
             self._gripped_at = hand
 
     def let_go(self, name: str) -> None:
@@ -112,7 +112,7 @@ class ArmPlayer:
         self.renew_grip()
         if self.cup is not None:
             self.cup.let_go()
-        self._simulation.detach(name, self.robot.tip)
+        self._simulation.detach(name, self.manipulator.tip)
         self.holding = None
         for entry, value in zip(self._fingers.values(), self.fingers(), strict=True):
             self._q[entry] = value  # they were told to close all the way: from there they would open too late
@@ -126,4 +126,4 @@ class ArmPlayer:
         behind = np.abs(joints[self.entries] - self._q[self.entries])
         self.tracking = np.maximum(self.tracking, behind)
         worst = int(np.argmax(behind))
-        return self.robot.joints[worst], float(behind[worst])
+        return self.manipulator.joints[worst], float(behind[worst])

@@ -1,8 +1,7 @@
 """The pieces of a scene as bodies of a physics engine.
 
 A rigid piece becomes one body made of arrays of shapes; a mechanism goes through a URDF file, since that is how
-pybullet takes joints. The correspondence of names is kept in :class:`Body`, so that poses can be asked for by frame and
-contacts can be told by frame.
+pybullet takes joints. :class:`Body` keeps the correspondence of names: poses are read and contacts reported by frame.
 
 pybullet speaks of bodies by their centre of mass: base positions, and the frames of constraints, are those of the
 inertial frame. :class:`Body` holds ``base_from_inertial``, and everything outside this module and the simulation uses
@@ -219,7 +218,7 @@ def _mechanism(
 
 
 def _without_mass(path: Path) -> list[str]:
-    """Return the links of a URDF file of ours that have no mass: another link carries that of their body."""
+    """Return the links of a written URDF file that have no mass: another link carries that of their body."""
     links = ElementTree.parse(path).getroot().iter("link")
     return [str(link.get("name")) for link in links if link.find("inertial") is None]
 

@@ -90,8 +90,8 @@ class Camera:
 class Studio:
     """A fixed view of a simulation with floor, backdrop and light, for one picture or the frames of a film.
 
-    What does not depend on the moment (the size of the studio, the height of its floor, the backdrop) is computed once,
-    so that frames are cheap and nothing flickers.
+    What does not depend on the moment (the size of the studio, the height of its floor, the backdrop) is computed once:
+    frames are cheap and do not flicker.
 
     Args:
         simulation: the simulation.
@@ -225,7 +225,7 @@ def render(simulation: Simulation, camera: Camera, *, supersampling: float = 2.0
 
 
 def _towards_light(camera: Camera) -> list[float]:
-    """Return the direction to the light, which stands behind the camera so that the sides it sees are lit."""
+    """Return the direction to the light, which stands behind the camera and lights the visible sides."""
     axes = camera.axes()
     level = np.array([[0.0, 0.0, 1.0]]).T
     right = axes[:, :1] - level * axes[2, 0]

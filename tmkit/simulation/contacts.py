@@ -1,4 +1,4 @@
-"""Who touches whom, who may, and how far a point is from a surface.
+"""Contacts between bodies, allowed contacts, and the distance of a point to a surface.
 
 The engine finds contacts between links of bodies; here they are told by frames. It keeps points of contact for as long
 as two shapes stay where they are relative to each other, so what is turned while it is held needs its contacts found

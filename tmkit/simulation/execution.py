@@ -1,4 +1,4 @@
-"""Playing a plan under physics.
+"""Executing a plan under physics.
 
 The arm follows the timed trajectory of each segment; the hand closes real fingers on real contacts and what it holds,
 it holds by friction. In front of each grasp and release the arm stands still until the fingers do. After the last step
@@ -16,8 +16,8 @@ A suction cup holds what its rim seals on, and loses what is too much for the va
 fingers the scene describes too coarsely to hold anything.
 
 What is watched along the way, sixty times a simulated second: how far a carried object is from where the plan has it in
-the hand, and what the arm touches besides. Both end up as remarks, so that a report says why something went wrong and
-not only that it did. Everything depends on simulated time alone, never on a clock.
+the hand, and what the arm touches besides. Both become notes: a report states why something went wrong and not only
+that it did. Everything depends on simulated time alone, never on a clock.
 """
 
 from __future__ import annotations
@@ -81,11 +81,11 @@ def simulate(
     world: SceneGraph | None = None,
     on_progress: Callable[[SimulationProgress], None] | None = None,
 ) -> SimulationReport:
-    """Play a plan in a physics simulation and compare the outcome with the plan.
+    """Execute a plan in a physics simulation and compare the outcome with the plan.
 
     Args:
         plan: the plan.
-        gui: open pybullet's window and play in real time.
+        gui: open pybullet's window and run in real time.
         record: where to write a film (``.gif``; ``.mp4`` with the extra ``video``), at twice the simulated speed.
         picture: where to write a picture of the end (``.png`` or ``.jpg``).
         camera: the view of film and picture; by default a good one is found.
@@ -103,7 +103,7 @@ def simulate(
 
     Raises:
         SimulationError: the scene cannot be simulated, or an argument is none of those that are known.
-        OutputError: film or picture cannot be written; found out before the simulation starts.
+        OutputError: film or picture cannot be written; raised before the simulation starts.
         MissingExtraError: an MP4 is wanted without the extra ``video``.
     """
     check_argument(plan, Plan, "plan", function="simulate", hint=plan_hint(plan))
@@ -228,7 +228,7 @@ class _Execution:
         self._tell("simulate", number - 1, str(step.action))
         self._watch.enter_step(number, step)
         for arm in self._arms.values():
-            own = [part for part in step.segments if part.robot == arm.robot.name]
+            own = [part for part in step.segments if part.arm == arm.manipulator.name]
             arm.touch_softly([part.held for part in own if part.held is not None])
 
     def follow(self, motion: TimedMotion) -> None:
@@ -306,7 +306,7 @@ class _Execution:
 
     def _wait_for_fingers(self, arm: ArmPlayer) -> None:
         """Stand until the fingers have reached their goal or are stopped by something."""
-        if not arm.robot.gripper_joints:
+        if not arm.manipulator.gripper_joints:
             return
         before = arm.fingers()
         for _ in range(round(_FINGER_TIME_LIMIT / _PAUSE)):
@@ -390,7 +390,7 @@ class _Execution:
             tracking={
                 name: float(worst)
                 for player in self._arms.values()
-                for name, worst in zip(player.robot.joints, player.tracking, strict=True)
+                for name, worst in zip(player.manipulator.joints, player.tracking, strict=True)
             },
             joints=_joint_errors(plan, simulation.q),
             slips=self._watch.slips,

@@ -7,7 +7,7 @@ outline is drawn through whatever hides it. A pose out of reach has a line from 
 that are missing. Of the pair that met first the arm's side is orange. The caption says what failed, and how often.
 
 Which example is drawn: of the action that failed most, a cause whose first pair has a body that is part of a remedy,
-else one whose first pair has any body that is no mere support, else the most frequent one.
+else one whose first pair has any body that is not only a support, else the most frequent one.
 
 Invariants: the bytes are a function of the result; the physics is never run.
 """
@@ -109,7 +109,7 @@ def _choose(result: PlanResult, action: str | None) -> tuple[ActionDiagnosis, Fa
 
 
 def _obstacles(example: FailureExample) -> list[str]:
-    """Return the bodies in the way that do not merely carry things."""
+    """Return the blocking bodies that are not only supports."""
     scene, movable = example.scene, set(movable_frames(example.scene))
     return [
         frame
@@ -119,14 +119,14 @@ def _obstacles(example: FailureExample) -> list[str]:
 
 
 def _culprits(example: FailureExample) -> tuple[str, ...]:
-    """Return the bodies to be red: those that do not merely carry things, or all when there are no others."""
+    """Return the bodies to be red: those that are not only supports, or all when there are no others."""
     return tuple(_obstacles(example) or example.in_the_way)
 
 
 def _coloured(example: FailureExample, red: Iterable[str]) -> SceneGraph:
     """Return the scene in the colours of the picture."""
     scene = example.scene
-    own = set(scene.subtree(example.robot.base)) - set(movable_frames(scene))
+    own = set(scene.subtree(example.manipulator.base)) - set(movable_frames(scene))
     culprits = set(red) - {example.object}
     met = set(example.pairs[0]) if example.pairs else set()
     with scene.edit() as edit:
@@ -157,8 +157,8 @@ def _paler(part: AttachedShape) -> tuple[float, ...]:
 
 def _points_of(example: FailureExample) -> NDArray[np.float64]:
     """Return points (n, 3) in the root frame that the picture must show: tool, object and culprits."""
-    at, root = example.scene.at(example.q), example.scene.root(example.robot.tool)
-    names = [example.robot.tool, *([example.object] if example.object is not None else []), *_obstacles(example)]
+    at, root = example.scene.at(example.q), example.scene.root(example.manipulator.tool)
+    names = [example.manipulator.tool, *([example.object] if example.object is not None else []), *_obstacles(example)]
     return np.array([at.pose(name, relative_to=root).translation for name in names if example.scene.root(name) == root])
 
 
@@ -233,8 +233,8 @@ def _composed(
 
 def _draw_gap(draw: ImageDraw, camera: Camera, example: FailureExample, text: str, font: Any) -> None:
     """Draw a line from the tool to the object out of reach, with its least length."""
-    at, root = example.scene.at(example.q), example.scene.root(example.robot.tool)
-    ends = [at.pose(name, relative_to=root).translation for name in (example.robot.tool, str(example.object))]
+    at, root = example.scene.at(example.q), example.scene.root(example.manipulator.tool)
+    ends = [at.pose(name, relative_to=root).translation for name in (example.manipulator.tool, str(example.object))]
     seen = [_projected(camera, point) for point in ends]
     draw.line([*seen[0], *seen[1]], fill=(200, 30, 30), width=_LINE)
     middle = ((seen[0][0] + seen[1][0]) / 2.0 + 8.0, (seen[0][1] + seen[1][1]) / 2.0 - 2.0 * font.size)

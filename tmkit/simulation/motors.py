@@ -1,14 +1,14 @@
 """The motors of all joints of a simulation.
 
-Each joint has a motor that asks, for one step of the physics, for the velocity ``gain * (position wanted now -
-position) / time step + velocity wanted``, with a force up to the joint's effort limit. Told the wanted position of
-*this* instant and the velocity that leads to the next, it follows a path without lag; told the next position too, it
-would run ahead by a step.
+Each joint has a motor with the target velocity, for one step of the physics, ``gain * (position wanted now - position)
+/ time step + velocity wanted``, with a force up to the joint's effort limit. Told the wanted position of *this* instant
+and the velocity that leads to the next, it follows a path without lag; told the next position too, it would run ahead
+by a step.
 
 Joints that mimic others are told the values that follow from them. The fingers of a hand are also geared to each other
 (a constraint of the engine), and press with a given force: told to close on something thick they stop at it and
-squeeze. The force is shared out to the joints of the hand by what each moves the fingers, so that linkages with turning
-joints press as hard as sliding fingers. Several robots have hands of their own, each driven by itself.
+squeeze. The force is shared out to the joints of the hand by what each moves the fingers: linkages with turning joints
+press as hard as sliding fingers. Several robots have hands of their own, each driven by itself.
 
 A joint that is *passive*, such as that of a drawer that a plan pulls open, has no motor but friction.
 """
@@ -239,16 +239,16 @@ class Motors:
         for drive in self._drives:
             self._tell(drive, q, velocity, drive.forces)
 
-    def tell_fingers(self, q: NDArray[np.float64], velocity: NDArray[np.float64], *, force: float, robot: str) -> None:
+    def tell_fingers(self, q: NDArray[np.float64], velocity: NDArray[np.float64], *, force: float, arm: str) -> None:
         """Set the targets of the fingers of an arm.
 
         Args:
             q: (n_joints,) radians or metres.
             velocity: (n_joints,) per second.
             force: force of each finger in N.
-            robot: name of the arm.
+            arm: name of the arm.
         """
-        for hand in self._hands[robot]:
+        for hand in self._hands[arm]:
             self._tell(hand, q, velocity, [force * lever for lever in hand.forces])
 
     def _tell(

@@ -2,10 +2,10 @@
 
 A film is a GIF by default, which needs nothing but Pillow and plays everywhere, or an MP4 with the extra ``video``.
 Films run at twice the speed of the simulated world, with eight frames for each simulated second. All frames of a GIF
-share one palette and are not dithered, so that what does not move costs next to nothing.
+share one palette and are not dithered: static parts cost next to nothing.
 
-What is asked for is checked before the simulation starts (:func:`check_output`): nobody should wait for a minute to be
-told that a folder does not exist. Files are written as all outputs are (:mod:`tmkit._support.output`).
+The output is checked before the simulation starts (:func:`check_output`): a missing folder is reported at once, not
+after a minute. Files are written as all outputs are (:mod:`tmkit._support.output`).
 """
 
 from __future__ import annotations

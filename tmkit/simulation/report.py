@@ -103,7 +103,7 @@ class SimulationStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SimulationReport(Result):
-    """The outcome of playing a plan under physics.
+    """The outcome of executing a plan under physics.
 
     Attributes:
         errors: of each movable object, by name, in the order of the scene.

@@ -1,8 +1,8 @@
 """Scene shapes as pybullet shapes.
 
 Boxes, spheres, cylinders, capsules and planes are what they are; cones and meshes become convex hulls, as they are for
-the motion planner. pybullet surrounds a hull by a margin of a millimetre; :func:`remove_margins` takes it away, so that
-a block with a mesh lies as deep as one that is a box.
+the motion planner. pybullet surrounds a hull by a margin of a millimetre; :func:`remove_margins` takes it away: a block
+with a mesh lies as deep as one that is a box.
 
 Height fields that stand still are the triangles of their skin: pybullet's own height fields cannot stand beside other
 shapes on one body, and cut their cells along another diagonal. Point clouds that stand still are a cube around each
@@ -38,7 +38,7 @@ DEFAULT_COLOR = (0.62, 0.65, 0.70, 1.0)
 MOST_POINTS = 50_000  # of a point cloud that is simulated or drawn
 
 _DRAWN_PLANE = 20.0  # metres from side to side
-_CYLINDER_SIDES = 24  # a multiple of 8, so that sides face the directions of grasps
+_CYLINDER_SIDES = 24  # a multiple of 8: sides face the directions of grasps
 _CONE_SIDES = 48
 _WITH_LEVELS = ("mesh", "point_cloud", "height_field")
 
@@ -272,7 +272,7 @@ def _hull(vertices: NDArray[np.float64], frame: str) -> tuple[NDArray[np.float64
 
 
 def _write_obj(path: Path, vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> None:
-    """Write triangles with one normal a face, so that flat sides are drawn flat."""
+    """Write triangles with one normal a face: flat sides are drawn flat."""
     corners = vertices[faces]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     lengths = np.linalg.norm(normals, axis=1, keepdims=True)

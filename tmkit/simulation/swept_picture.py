@@ -1,7 +1,7 @@
 """A picture of the space that a plan sweeps, over the scene in which the plan starts.
 
-The renderer knows no transparency, so two pictures of one camera are mixed: the scene with the cells as a solid of
-their own, and without. What lies behind the cells shows through them.
+The renderer has no transparency, so two pictures of one camera are mixed: the scene with the cells as a solid of their
+own, and without. What lies behind the cells shows through them.
 
 Invariants: the bytes are a function of plan and cells; the physics is never run.
 """

@@ -83,7 +83,7 @@ class Watch:
         self._arm = self._arm_frames()
 
     def _arm_frames(self) -> frozenset[str]:
-        """Return the frames of the arms' bodies that move, so that a base may stand on whatever it stands on."""
+        """Return the frames of the arms' moving bodies; a base may touch its support."""
         tips = [robot.tip for robot in self._plan.robots]
         return frozenset(
             frame
@@ -100,7 +100,7 @@ class Watch:
         for name in self._simulation.objects:
             error = self._error(name)
             if error.position > _MOVED_AT_START or error.rotation > self._rotation_tolerance:
-                self._say(f"'{name}' moved by {error} under gravity: the scene does not support it where it stands")
+                self._say(f"'{name}' moved by {error} under gravity: the scene does not support it at its start pose")
                 if self._is_miss(error):
                     self._astray.add(name)
 
@@ -121,7 +121,7 @@ class Watch:
     def enter(self, segment: Segment) -> None:
         """Tell that a segment of the step begins."""
         self._phase = str(segment.kind.value)
-        self._robot = self._plan.arm(segment.robot)
+        self._robot = self._plan.arm(segment.arm)
         self._concerned = self._handled if self._phase not in ("transit", "transfer") else frozenset()
 
     def grasped(self, name: str, segment: Segment, *, by_constraint: bool) -> None:

@@ -102,7 +102,7 @@ class Simulation:
         still = np.zeros_like(q)
         self._motors.tell(q, still)
         for robot in robots:
-            self._motors.tell_fingers(q, still, force=robot.grip_force, robot=robot.name)
+            self._motors.tell_fingers(q, still, force=robot.grip_force, arm=robot.name)
         fingers = [link for robot in robots for link in robot.contact_links]
         set_friction(bullet, client, scene=scene, bodies=self._bodies, fingers=fingers, settings=settings)
         parked = CollisionRules.from_start(robots[0], scene, q=q, others=robots[1:]).parked if robots else ()
@@ -331,18 +331,18 @@ class Simulation:
         values = plain_numbers(q, "q")
         self._motors.tell(values, np.zeros_like(values) if velocity is None else np.asarray(velocity, dtype=float))
 
-    def command_fingers(self, q: ArrayLike, *, force: float, robot: str | None = None) -> None:
-        """Tell the fingers of a robot where to be and how hard to press.
+    def command_fingers(self, q: ArrayLike, *, force: float, arm: str | None = None) -> None:
+        """Set the targets and forces of the fingers of an arm.
 
         Args:
             q: (n_joints,) a whole configuration.
             force: newtons.
-            robot: name of the arm; all arms by default.
+            arm: name of the arm; all arms by default.
         """
         self.client  # noqa: B018  raises when closed
         values = plain_numbers(q, "q")
-        for name in [arm.name for arm in self._robots] if robot is None else [robot]:
-            self._motors.tell_fingers(values, np.zeros_like(values), force=force, robot=name)
+        for name in [robot.name for robot in self._robots] if arm is None else [arm]:
+            self._motors.tell_fingers(values, np.zeros_like(values), force=force, arm=name)
 
     def step(self, count: int = 1) -> None:
         """Let ``count`` time steps pass."""

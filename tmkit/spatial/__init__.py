@@ -1,4 +1,4 @@
-"""Rigid transforms and how sure we are of them: mathematics without names.
+"""Rigid transforms and their uncertainty: mathematics without names.
 
 A :class:`Pose` is a translation in metres and a unit quaternion; a :class:`GaussianPose` is a pose with a covariance of
 its error in the child's own axes, a :class:`GaussianTwist` a velocity with one, a :class:`JointGaussianPose` several

@@ -4,9 +4,9 @@ A chain is the product T = T_1 ... T_n of uncertain poses; a measurement tells s
 camera that sees the tool corrects the joints. Afterwards the links are correlated, whatever they were before, and only
 a joint covariance (6 n, 6 n) says so.
 
-The errors of the links are written as L w with w standard normal and L a root of their covariance, so that singular
-covariances need no inverse. The most probable w minimises ``(|w|^2 + e^T R^-1 e) / 2``, with e the error of the
-measurement at T(w) (:mod:`tmkit.spatial.measurement`). Each turn takes e as linear about the present w, with
+The errors of the links are written as L w with w standard normal and L a root of their covariance: singular covariances
+need no inverse. The most probable w minimises ``(|w|^2 + e^T R^-1 e) / 2``, with e the error of the measurement at T(w)
+(:mod:`tmkit.spatial.measurement`). Each turn takes e as linear about the present w, with
 
     H = (de/dT) Ad(what follows link i)^-1 J_r(xi_i) L_i
 

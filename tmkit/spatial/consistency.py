@@ -2,8 +2,8 @@
 
 The squared *Mahalanobis distance* ``e^T S^-1 e`` of an error from zero is chi-square distributed with as many degrees
 of freedom as S has rank, if the covariance is right. So it gates outliers; its level sets are the regions in which a
-pose lies with a given probability; and its mean over many runs (*NEES*, normalised estimation error squared) tells
-whether an estimator claims more than it knows: it must lie in a band about the degrees of freedom.
+pose lies with a given probability; and its mean over many runs (*NEES*, normalised estimation error squared) shows
+whether an estimator is overconfident: it must lie in a band about the degrees of freedom.
 
 Degenerate covariances: an error in a direction that is known exactly is infinitely far off; a region is flat there.
 
@@ -113,7 +113,7 @@ def pose_distance(estimate: GaussianPose, pose: Pose | GaussianPose) -> tuple[fl
 
 @dataclass(frozen=True)
 class Gate(Result):
-    """Whether a measurement is believable.
+    """Whether a measurement is consistent.
 
     Attributes:
         is_accepted: whether the squared distance is at most the threshold.

@@ -1,8 +1,8 @@
 """Covariance matrices of any size: what is one, its square root, and the order of its parts.
 
 Every covariance of tmkit is symmetric positive semi-definite, and zero or rank-deficient ones are ordinary: an exact
-pose has zero. So roots are taken by eigenvectors, which need no full rank, and who needs an inverse asks first
-whether there is one.
+pose has zero. So roots are taken by eigenvectors, which need no full rank, and an inverse is computed only after a test
+that it exists.
 
 What is let pass as rounding: entries that differ from their mirror image by 1e-9 of the greatest entry, and eigenvalues
 down to -1e-9 of the greatest. All else is refused, with the eigenvalues named; a covariance from a file with six digits
@@ -77,8 +77,7 @@ def covariance_root(covariance: Array) -> Array:
 
     Eigenvalues below 1e-14 of the greatest are taken for zero; of a zero covariance L has no columns. Variances that
     lie more than ten orders apart (a position that it is unknown, 1e9 m^2, beside an angle that is well known) are
-    scaled to ones before, so that the small do not vanish beside the great; what is below 1e-24 of the greatest is
-    rounding.
+    scaled to ones before, which keeps the small beside the great; what is below 1e-24 of the greatest is rounding.
     """
     scales = _comparable_scales(covariance)
     divisors = np.where(scales > 0.0, scales, np.inf)
@@ -105,7 +104,7 @@ def swap_linear_angular(covariance: ArrayLike) -> Array:
 
 
 def is_singular(covariance: Array) -> bool:
-    """Return whether a direction is known exactly, so that a covariance (n, n) has no inverse.
+    """Return whether a direction is known exactly: the covariance (n, n) has no inverse.
 
     Metres and radians are scaled to compare.
     """
@@ -118,7 +117,7 @@ def is_singular(covariance: Array) -> bool:
 
 def inverse_covariance(matrix: Array) -> Array:
     """Return the inverse of a positive definite matrix (n, n), symmetric."""
-    scale = 1.0 / np.sqrt(np.diag(matrix))  # so that units do not spoil the digits
+    scale = 1.0 / np.sqrt(np.diag(matrix))  # keeps the digits, whatever the units
     inverse = np.linalg.inv(matrix * np.outer(scale, scale)) * np.outer(scale, scale)
     even: Array = 0.5 * (inverse + inverse.T)
     return even

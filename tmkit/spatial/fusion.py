@@ -5,9 +5,9 @@ The estimates (T_k, S_k) are of the same pose. The fused pose minimises ``sum e_
 ``J_r^-1(e_k)`` starts from the first estimate and ends where all orders of the estimates end. Its covariance is the
 inverse of ``sum J_r^-T S_k^-1 J_r^-1`` there, which depends on how far the estimates lie apart.
 
-Where an estimate knows some direction exactly, S_k has no inverse: then the estimate with the fewest uncertain
-directions is taken for what is known and the others are measurements of it (:mod:`tmkit.spatial.conditioning`), which
-has the same minimum.
+Where an estimate is exact in some direction, S_k has no inverse: then the estimate with the fewest uncertain directions
+is taken for what is known and the others are measurements of it (:mod:`tmkit.spatial.conditioning`), which has the same
+minimum.
 
 Source: Barfoot and Furgale, "Associating uncertainty with three-dimensional poses for use in estimation problems",
 2014, section IV; there with left errors.

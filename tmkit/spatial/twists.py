@@ -13,7 +13,7 @@ of the twist,
 
 * if d stays the same for all of dt (a bias), ``T = exp(V dt) exp(J_r(V dt) d dt)`` to first order;
 * if d is white, with a spectral density Q, errors of instants are carried along and add up:
-  ``S = integral over s of Ad(exp(-V s)) Q Ad(exp(-V s))^T``, worked out exactly by one exponential of a matrix.
+  ``S = integral over s of Ad(exp(-V s)) Q Ad(exp(-V s))^T``, computed exactly by one exponential of a matrix.
 
 Source: Van Loan, "Computing integrals involving the matrix exponential", 1978.
 """

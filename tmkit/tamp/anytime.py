@@ -152,7 +152,7 @@ class Improvement:
         at_scene, at_q = scene, q
         for number, segment in enumerate(step.segments):
             end_scene, end_q = segment.end(at_scene, at_q)
-            arm = arms[segment.robot]
+            arm = arms[segment.arm]
             if segment.kind in _SEARCHED and len(segment.path) > 1:
                 other = self._searched_again(arm, step, number, (scene, q), (at_scene, end_q), f"{where} {number}")
                 if other is not None and other.path_length < segment.path_length - _LEAST_GAIN:

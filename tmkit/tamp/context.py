@@ -53,7 +53,7 @@ class PlanningContext:
         options: seed, limits and budgets, planners and samplers.
         goal: the goal in PDDL as it was stated.
         continuous_goals: goals that PDDL cannot express.
-        on_progress: who is told how far the run is.
+        on_progress: called with the progress of the run.
         gives_reasons: whether a run without a plan looks for geometric reasons.
         rules: which collisions count.
         sampling: the samplers with the seed.

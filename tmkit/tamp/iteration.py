@@ -1,8 +1,7 @@
-"""One round of a planning run: task plans tried one after the other, and what is learned from those that fail.
+"""One iteration of a planning run: task plans tried one after the other, and what is learned from those that fail.
 
 The task planner gives a skeleton, refinement tries to make it motion. Where that fails, its cause becomes a constraint
-on the translated task (:mod:`tmkit.tamp.diagnosis.constraints`), so that the next skeleton is another. There are two
-kinds:
+on the translated task (:mod:`tmkit.tamp.diagnosis.constraints`): the next skeleton is another. There are two kinds:
 
 * an action that its domain proves to be impossible is forbidden for good, and the next round begins with it;
 * all else is forbidden in this round only: the next one has larger budgets, and may find the motion.
@@ -41,12 +40,12 @@ _ATTEMPTS_PER_ACTION = 10
 
 @dataclass(frozen=True, eq=False)
 class RoundEnd:
-    """How a round ended: with a plan, with a verdict, or with the task for the next round.
+    """How an iteration ended: with a plan, with a status, or with the task for the next iteration.
 
     Attributes:
-        kept: the task for the next round.
+        kept: the task for the next iteration.
         steps: the plan, if there is one.
-        status: the verdict, if there is one.
+        status: the final status, if there is one.
         is_blocked: whether a movable object was in the way of an action that does not name it.
     """
 
@@ -57,7 +56,7 @@ class RoundEnd:
 
 
 class PlanningRound:
-    """One round of a run: its constraints, and which of what it learned is proved.
+    """One iteration of a run: its constraints, and which of what it learned is proved.
 
     Args:
         context: what the run was given.
@@ -130,7 +129,7 @@ class PlanningRound:
         )
 
     def _learn(self, outcome: RefinementOutcome) -> None:
-        """Turn why a skeleton failed into a constraint, so that the next one is another."""
+        """Turn why a skeleton failed into a constraint that excludes it."""
         constraints = self.log.constraints
         if outcome.impossible is not None:
             stated = self.tree.domain.stated(outcome.impossible)

@@ -45,8 +45,8 @@ class PlanningOptions(CheckedOptions):
             one before; by default as many as the time allows. Results that do not depend on the clock need it.
         improve: iterations after the first plan, at least 0, which make it cheaper and shorter; 0 by default; None
             (``"all"`` in files and on the command line) for as many as the time allows.
-        suggest: whether to search for changes that would help when there is no plan; True by default. It asks at most
-            ten questions within ``explanation_share`` of the time limit.
+        suggest: whether to search for changes that would help when there is no plan; True by default. It tries at most
+            ten changes within ``explanation_share`` of the time limit.
         explanation_share: share of the time limit reserved for the explanation if there is no plan, at least 0 and
             below 1; by default 0.2 with suggestions and 0.05 without.
         skeletons_per_iteration: task plans tried in each iteration, at least 1; 48 by default.

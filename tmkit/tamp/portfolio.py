@@ -8,7 +8,7 @@ many processes there are and whatever runs beside (:mod:`tmkit._support.job_pool
 Scenes travel to the workers as pickles. Back come only actions and segments, from which the scene versions follow as
 they do when a plan file is read; so a plan shares its scenes with the one that the caller holds.
 
-Invariants: time limits are those of single entries, so that an entry ends where it would end alone.
+Invariants: time limits are those of single entries: an entry ends where it would end alone.
 """
 
 from __future__ import annotations

@@ -8,10 +8,10 @@ version still exists.
 Where it goes back to is told by the *conflict*: the steps that put the frames where they are that the failures speak of
 (conflict-directed backjumping; Prosser, "Hybrid algorithms for the constraint satisfaction problem", 1993). When the
 third block finds no place because of the first, other grasps of the second are not tried. Since a failure within bounds
-proves nothing, later rounds go back step by step.
+proves nothing, later iterations go back step by step.
 
-The numbers of attempts are bounded, per node and action and for the skeleton as a whole; the bounds grow from round to
-round, so that what a round misses a later one may find. A failure within bounds is *soft*: it proves nothing.
+The numbers of attempts are bounded, per node and action and for the skeleton as a whole; the bounds grow from iteration
+to iteration: a later one may find what an earlier one misses. A failure within bounds is *soft*: it proves nothing.
 
 Invariants: iterations decide, clocks only stop; equal arguments give equal results. What failed is said as a
 :class:`Cause`: an action and the frames on which its failure depends.
@@ -61,7 +61,7 @@ class Cause:
         action: the action.
         node: where it failed.
         frames: the frames whose places the failures depend on; None when that is not known.
-        is_proved: whether every failure is proved for the poses at hand, so that trying longer changes nothing.
+        is_proved: whether every failure is proved for these poses: more attempts change nothing.
     """
 
     action: GroundAction

@@ -2,11 +2,11 @@
 
 A :class:`RefinementNode` is a scene at a configuration, with the task state that PDDL predicts there. Its
 :class:`Expansion` for an action holds the motions that were found for that action there, each leading to a child node,
-and the failures. Expansions are lazy: they go on where they stopped when somebody asks for more.
+and the failures. Expansions are lazy: each call continues the last one.
 
 So what was refined once is never refined again. Skeletons that begin with the same actions share the nodes of that
-beginning, with all grasps, placements, configurations and paths sampled there; and a later round, with larger budgets,
-continues the samplers of an earlier one instead of repeating them.
+beginning, with all grasps, placements, configurations and paths sampled there; and a later iteration, with larger
+budgets, continues the samplers of an earlier one instead of repeating them.
 
 Invariants: what an expansion finds depends on its node, its action and the seed of the tree alone, not on what else was
 asked of the tree, nor when: each has random numbers of its own, seeded by the way from the root. After each action the
@@ -54,7 +54,7 @@ class FailureRecord:
         scene: the version in which it happened.
         q: (n_joints,) configuration there.
         object: frame of the object that was being handled; None when none was.
-        robot: name of the arm; None for the first.
+        arm: name of the arm; None for the first.
     """
 
     action: GroundAction
@@ -63,7 +63,7 @@ class FailureRecord:
     scene: SceneGraph
     q: Configuration
     object: str | None = None
-    robot: str | None = None
+    arm: str | None = None
 
 
 @dataclass
@@ -105,7 +105,7 @@ class RefinementNode:
     Attributes:
         scene: the scene version.
         q: (n_joints,) configuration.
-        state: what holds there by the words of the domain.
+        state: the facts that hold there by the domain.
         step: the action that led here with its motion; None at the root.
         changed: frames whose edge this step changed, or that are children of a joint which it moved.
         key: 16 bytes that say how it was reached.
@@ -157,7 +157,7 @@ class Expansion:
 
     @property
     def is_impossible(self) -> bool:
-        """Whether every candidate failed for good, so that no state allows the action."""
+        """Whether every candidate failed for good: no state allows the action."""
         return self.is_exhausted and not self.children and all(record.failure.is_final for record in self.failures)
 
     def restart(self) -> None:
@@ -192,17 +192,17 @@ class Expansion:
         """Return why there was no candidate: no room, where places were looked for."""
         if self._asked:
             return no_room(self.node.scene, *self._asked[-1])
-        cause = "the domain's semantics knows no way to carry it out"
+        cause = "the domain's semantics has no candidate for it"
         return MotionFailure("choosing", cause, kind=FailureKind.NO_CHOICE)
 
     def _record(self, candidate: Candidate | None, failure: MotionFailure) -> None:
         frames = _frames_of(candidate, failure)
-        object, handle, robot = (getattr(candidate, name, None) for name in ("object", "handle", "robot"))
+        object, handle, arm = (getattr(candidate, name, None) for name in ("object", "handle", "arm"))
         object = handle if object is None else object
         if candidate is None and self._asked:  # no room: for what stands there, however the object is held
             object, support = self._asked[-1]
             frames = frozenset([support, *(other for _, other in failure.pairs)])
-        record = FailureRecord(self.action, failure, frames, self.node.scene, self.node.q, object, robot)
+        record = FailureRecord(self.action, failure, frames, self.node.scene, self.node.q, object, arm)
         self.failures.append(record)
         is_of_scene = type(candidate) in _OF_SCENE or failure.kind is FailureKind.NO_ROOM
         self.depends_on_way |= failure.is_of_way or not is_of_scene
@@ -217,8 +217,8 @@ class RefinementTree:
         q: (n_joints,) configuration at the start.
         problem: the task, with the state derived from ``scene``.
         domain: the domain.
-        arms: work out single actions, the first unless a candidate names another; may be replaced by others with
-            larger budgets.
+        arms: compute single actions, the first unless a candidate names another; may be replaced by others with larger
+            budgets.
         seed: seed of everything sampled.
         log: where failures are counted.
         clock: where time is counted.
@@ -259,7 +259,7 @@ class RefinementTree:
         return found
 
     def note_dead_end(self, expansion: Expansion) -> None:
-        """Remember that an action came to nothing in a scene, wherever the arm was, so that it is not tried again."""
+        """Remember that an action failed in a scene, for any configuration of the arm; it is not tried again."""
         if not expansion.children and expansion.failures and not expansion.depends_on_way:
             key = expansion.node.scene_key, expansion.action
             known = self._dead_ends.get(key)

@@ -4,8 +4,8 @@ A run goes in iterations (:mod:`tmkit.tamp.iteration`). In each the task planner
 a refinement tree. Where that fails, its cause becomes a constraint on the translated task, and only the search half of
 the task planner runs again. When an iteration finds no further skeleton, its constraints are lifted, since a motion
 that was not found is no proof that there is none; the budgets double, and the next iteration continues where the tree
-stands. So with enough iterations every choice of every skeleton is tried, however often: the whole is
-probabilistically complete. Which task the next iteration searches, :mod:`tmkit.tamp.tracks` decides.
+stands. So with enough iterations every choice of every skeleton is tried, however often: the whole is probabilistically
+complete. Which task the next iteration searches, :mod:`tmkit.tamp.tracks` decides.
 
 Two things are kept through all iterations: an action that its domain proved to be impossible, and a cause that is
 proved for the poses at hand. When all that an iteration learned is proved, another would learn the same, and the run
@@ -96,7 +96,7 @@ def _infeasibilities(context: PlanningContext) -> tuple[Infeasibility, ...]:
 
 
 def _may_be_held(context: PlanningContext, object: str | None) -> bool:
-    """Return whether a sampler of the user's proposes the grasps of an object, of which a proof knows nothing."""
+    """Return whether a sampler of the user samples the grasps of an object, which no proof covers."""
     if object is None:
         return False
     return context.sampling.samplers.grasp_sampler(context.scene, object) is not sample_grasps

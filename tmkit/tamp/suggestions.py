@@ -1,10 +1,10 @@
 """What would help: changes of a question without a plan to which there is one, found by planning again.
 
 Two sorts of changes are tried. *Bodies out of the way*: the question without a body that was often in the way, or that
-an action failed to move; a movable one is taken out of the scene, of a fixed one the shapes are, so that joints and
-frames stay. *Goals given up*: the question without parts of its goal. One change at a time first, and only when none
-helps two at once, so what is found is a smallest set. The diagnosis guides: the bodies most often in the way come
-first, and the parts of the goal that speak of what failed, or that exclude each other.
+an action failed to move; a movable one is taken out of the scene, of a fixed one only the shapes are; joints and frames
+stay. *Goals given up*: the question without parts of its goal. One change at a time first, and only when none helps two
+at once, so what is found is a smallest set. The diagnosis guides: the bodies most often in the way come first, and the
+parts of the goal that speak of what failed, or that exclude each other.
 
 Each question is asked with a small budget, one round and few task plans, so this is a search for easy answers: that
 nothing was found proves nothing.
@@ -119,7 +119,7 @@ def _ask_about(diagnosis: Diagnosis, search: _Search, context: PlanningContext, 
 
 
 class _Search:
-    """Asks questions one after the other, each pair of changes once."""
+    """Tries changes one after the other, each pair of them once."""
 
     def __init__(
         self, context: PlanningContext, log: SearchLog, ask: Callable[[PlanningContext], Answer], deadline: float

@@ -79,9 +79,9 @@ def search_tracks(
 
 
 def _proved(context: PlanningContext, log: SearchLog, status: PlanStatus) -> PlanStatus:
-    """Return a verdict on the whole task, as far as it is proved where goals are poses or regions.
+    """Return the status of the whole task, as far as it is proved where goals are poses or regions.
 
-    The task knows poses by facts alone, and two poses in one cell exclude each other only in its words. So what is
+    The task represents poses by facts alone, and two poses in one cell exclude each other only in its facts. So what is
     proved is what PDDL alone rules out.
     """
     if status is not PlanStatus.PROVED_UNSOLVABLE or not isinstance(context.domain, GoalDomain):
@@ -105,7 +105,7 @@ class SearchTrack:
         problem: the task.
         domain: its domain.
         turn: when its first iteration is due.
-        is_whole: whether it is the whole task, with all objects and nothing added, so that proofs count.
+        is_whole: whether it is the whole task, with all objects and nothing added: then proofs count.
 
     Attributes:
         first: the prepared task, without constraints; None before the first iteration.

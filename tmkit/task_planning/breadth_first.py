@@ -2,7 +2,7 @@
 
 The idea: some answers need no cleverness where there are few states. When all states that can be reached have been
 looked at and the goal holds in none, there is no plan; when all up to some distance have, no plan is that short. An
-:class:`Exploration` goes on where it stopped, so that it can be given a little work now and then beside a search.
+:class:`Exploration` continues where it stopped: it can do a little work now and then beside a search.
 
 Invariants: states come in an order that depends on the task alone. Axioms are evaluated by layers, each until nothing
 changes, a variable that no axiom sets having its initial value. O(states * applicable operators).

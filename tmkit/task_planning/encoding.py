@@ -1,8 +1,8 @@
 """PDDL as Fast Downward can read it, and its names back.
 
-The idea: Fast Downward's translator is a little narrower than the problems of this package: it knows no ``either`` in
-most places, only whole numbers as costs, only lower-case ASCII names, and no numeric comparisons. An
-:class:`Encoding` is an equivalent problem within these bounds and the way back from its names:
+The idea: Fast Downward's translator is a little narrower than the problems of this package: it accepts no ``either`` in
+most places, only whole numbers as costs, only lower-case ASCII names, and no numeric comparisons. An :class:`Encoding`
+is an equivalent problem within these bounds and the way back from its names:
 
 * names that PDDL cannot say become ``o--1``, ``o--2`` and so on;
 * where ``either`` occurs, types become predicates that never change (``type--block``), and parameters are guarded by

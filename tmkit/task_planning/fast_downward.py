@@ -3,8 +3,8 @@
 The idea: Fast Downward is two programs. The *translator* turns PDDL into a task of finite-domain variables; the
 *search* finds a plan for that. Both are run as programs of their own, in a private folder that is gone afterwards,
 and neither is ever imported; they are found through the import system without importing anything. Between the two
-stands a value, the :class:`~tmkit.task_planning.TranslatedTask`, so that a task is translated once, then patched with
-what is learned and searched again.
+stands a value, the :class:`~tmkit.task_planning.TranslatedTask`: a task is translated once, then patched with learned
+constraints and searched again.
 
 The search: greedy searches end soon where their heuristic is right, and wander where it is not; one that counts the
 steps made so far is led back. Which is quicker differs a hundredfold from task to task, in both directions. So the
@@ -22,7 +22,7 @@ Starting the translator takes longer than translating a small task, so the last 
 same problem need not be translated for every seed.
 
 Determinism: the same task gives the same plan. The translator's hash seed is fixed. A follow-up search counts only if
-it took few enough expansions (``improvement_work``), a number that no clock knows; its time limit merely stops it,
+it took few enough expansions (``improvement_work``), a number independent of any clock; its time limit only stops it,
 and leaves a factor of ten for slower machines.
 """
 
@@ -76,7 +76,7 @@ _FIRST_SECONDS = 2.0  # after which it is asked whether there is a plan at all
 _FOLLOW_UP_SECONDS = 0.5
 _REMEMBERED = 16  # problems that are not translated again
 _TRANSLATING_MEMORY = 4 << 30  # bytes: a quantifier over a dozen variables takes all there is, and in seconds
-_PROVING_MEMORY = 2 << 30  # bytes, for the search that only asks beside another whether there is a plan
+_PROVING_MEMORY = 2 << 30  # bytes, for the search that only tests, beside another, whether there is a plan
 
 
 @dataclass(frozen=True)

@@ -272,7 +272,7 @@ def _counted(text: str, what: str) -> int:
 
 
 def environment(**extra: str) -> dict[str, str]:
-    """Return the environment of the programs: nothing of ours that could change what they do."""
+    """Return the environment of the programs, without variables that could change what they do."""
     kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "TMPDIR") if name in os.environ}
     return {**kept, "LC_ALL": "C", **extra}
 

@@ -11,8 +11,8 @@ One thing that deletions do is kept. A fact that holds at first and is wanted in
 when all actions of some landmark delete it: a hand that comes home, after it went to pick something.
 
 Invariants: the bound is never too high. Derived variables are taken to have any value and conditional effects to happen
-always, which makes a task easier, never harder. Ties are broken by the order of facts and operators, so that the bound
-depends on the task alone. O(cuts * size of the operators * log facts).
+always, which makes a task easier, never harder. Ties are broken by the order of facts and operators: the bound depends
+on the task alone. O(cuts * size of the operators * log facts).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ proof and the other answer is none. A search finds the same only after looking a
 many as soon as a few blocks stand on a hundred places.
 
 All actions are tried at once, round after round. A row of the table, "what is possible beside this fact", is a string
-of bits, so that a round is a few operations on arrays.
+of bits: an iteration is a few operations on arrays.
 
 Invariants: derived variables are taken to have any value, which makes more possible, never less. O(rounds * (operators
 + facts) * facts) time over 64, O(facts squared + operators * facts) space.
@@ -97,7 +97,7 @@ def find_conflict(task: SasTask, literals: Iterable[Literal]) -> tuple[Literal, 
     return ()
 
 
-_ALWAYS = 0  # a fact that holds in every state, so that every rule needs something
+_ALWAYS = 0  # a fact that holds in every state: every rule has a precondition
 
 
 class _Facts:

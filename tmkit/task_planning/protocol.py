@@ -9,7 +9,7 @@ That there is no plan, or that none was found within the limits, is an answer; o
 
 Invariants that a planner must keep, because plans are repeatable by them: a prepared task is a value, so forbidding
 leaves the old one as it was; the same prepared task gives the same plan, whatever was searched before or runs beside;
-time limits only stop. And one because answers are believed: ``UNSOLVABLE`` means proved.
+time limits only stop. And one because results are trusted: ``UNSOLVABLE`` means proved.
 """
 
 from __future__ import annotations

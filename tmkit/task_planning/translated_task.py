@@ -84,7 +84,7 @@ class TranslatedTask(SasTask):
         return replace(task, operators=tuple(operators))
 
     def _split(self, chosen: Iterable[int], context: frozenset[Pair]) -> TranslatedTask:
-        """Return the task with the chosen operators taken apart, so that none is done in the context."""
+        """Return the task with the chosen operators split: none applies in the context."""
         members = set(chosen)
         operators = (
             split(operator, context, variables=self.variables, excluding=self._excluding)

@@ -13,8 +13,8 @@ horizon (:mod:`tmkit.task_planning.breadth_first`).
 When to use it: where every superfluous action is dear and there are a dozen steps or so. Greedy search of Fast Downward
 goes far beyond, with longer plans.
 
-Determinism: each horizon is solved on its own, by a solver that knows nothing of the others, with fixed seeds, and
-given up after an amount of work, not of time. So the plan depends on the task alone. A time limit only stops.
+Determinism: each horizon is solved on its own, by a solver independent of the others, with fixed seeds, and given up
+after an amount of work, not of time. So the plan depends on the task alone. A time limit only stops.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = ["SmtTask", "Z3Planner"]
 class _Proved:
     """What searches have proved of a task and those that it was made from: that no plan has so few steps.
 
-    It only saves work, so that a search which finds it known gives the same answer as one that does not.
+    It only saves work: a search with or without it gives the same result.
     """
 
     def __init__(self, parent: _Proved | None = None) -> None:
@@ -224,7 +224,7 @@ class _Search:
 
 @dataclass(frozen=True)
 class _Answer:
-    """Whether clauses can be satisfied (``None``: that was not found out), the variables that are true then, counts."""
+    """Whether clauses can be satisfied (``None``: unknown), the variables that are true then, counts."""
 
     is_satisfiable: bool | None
     true: tuple[int, ...]
@@ -233,7 +233,7 @@ class _Answer:
 
 
 class _Beside:
-    """Runs Z3 in a thread of its own, so that the thread that waits for it can be interrupted.
+    """Runs Z3 in a thread of its own: the thread that waits for it can be interrupted.
 
     All of Z3's objects live and die in that thread: an interrupt that arrives while one is taken down would be lost.
     """

@@ -1,8 +1,8 @@
 """Drawings in a plane as values: marks with a meaning, that are looked at, tested, and rendered into a PNG file.
 
-What is drawn is decided without matplotlib: a :class:`Drawing` is a title, marks and a caption. Each mark says what it
-stands for (``meaning``), so that a test reads a drawing instead of its pixels. Rendering fits one or more drawings side
-by side into a picture, each with equal scales; text has a fixed size, lines and dots a fixed width.
+What is drawn is decided without matplotlib: a :class:`Drawing` is a title, marks and a caption. Each mark has a
+``meaning``: a test reads a drawing instead of its pixels. Rendering fits one or more drawings side by side into a
+picture, each with equal scales; text has a fixed size, lines and dots a fixed width.
 
 Invariant: the bytes of a picture are a function of its drawings alone (for one version of matplotlib).
 """

@@ -5,7 +5,7 @@ figures of De Laet, Bruyninckx and De Schutter's scene graph of poses and twists
 along, crossed out, with the reason below: :func:`try_edge` tries an edge and says what the scene says.
 
 Bodies are laid out in layers: each below those that its frames refer to, those of a layer from left to right in the
-order in which the edges reach them. Who wants another layout gives places. Edges that would lie on each other are bent.
+order in which the edges reach them. Another layout is given by ``places``. Edges that would lie on each other are bent.
 
 Complexity: O(n e) for n frames and e edges, which is meant for pictures that can be read.
 """

@@ -70,7 +70,7 @@ def draw_region(region: ReachableRegion, path: str | Path, *, cell: float = 0.1)
     figure = Figure(figsize=(13.0, 4.9), dpi=100, layout="constrained")
     FigureCanvasAgg(figure)
     figure.suptitle(
-        f"{region.robot}: {region.tool} in {len(counts)} of {region.samples} random configurations (the others collide)"
+        f"{region.arm}: {region.tool} in {len(counts)} of {region.samples} random configurations (the others collide)"
     )
     panels = figure.subplots(1, 3)
     for axes, view in zip(panels, _VIEWS, strict=True):

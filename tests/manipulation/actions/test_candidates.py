@@ -164,7 +164,7 @@ def test_the_checker_refuses_other_changes(plan: Plan, domain: Path) -> None:
 
     for edit in (forget, other):
         report = check_edited(plan, domain, edit)
-        assert any("the scene says otherwise" in problem for problem in report.problems)
+        assert any("the derived state differs" in problem for problem in report.problems)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def plan() -> Plan:
 
 def kinds(segments: tuple[Segment, ...]) -> list[tuple[str, str]]:
     """Return who does what."""
-    return [(segment.robot, segment.kind.value) for segment in segments]
+    return [(segment.arm, segment.kind.value) for segment in segments]
 
 
 def test_what_no_arm_can_carry_all_the_way_changes_hands(plan: Plan) -> None:
@@ -126,7 +126,7 @@ def test_an_arm_that_stands_keeps_what_it_holds(plan: Plan) -> None:
     found = next(arms["baxter_left"].move(step.scene, step.q, joints={**left.ready, "left_w2": 0.5}, name="", seed=0))
     assert isinstance(found, Refinement), isinstance(found, MotionFailure) and found
     (segment,) = found.segments
-    assert (segment.robot, segment.kind) == ("baxter_left", SegmentKind.TRANSIT)
+    assert (segment.arm, segment.kind) == ("baxter_left", SegmentKind.TRANSIT)
     assert any({e.frame_a, e.frame_b} == {"a", "right_endpoint"} for e in segment.exemptions)
     assert found.scene.parent("a") == "right_endpoint"
 
@@ -134,7 +134,7 @@ def test_an_arm_that_stands_keeps_what_it_holds(plan: Plan) -> None:
 def test_a_segment_moves_its_own_arm_only(plan: Plan) -> None:
     """A segment in the name of one arm with the joints of the other is a problem."""
     step = plan.steps[0]
-    wrong = replace(step, segments=(replace(step.segments[0], robot="baxter_left"), *step.segments[1:]))
+    wrong = replace(step, segments=(replace(step.segments[0], arm="baxter_left"), *step.segments[1:]))
     report = tk.validate_plan(replace(plan, steps=(wrong, *plan.steps[1:])))
     assert any("it moves other joints than the arm's" in problem for problem in report.problems)
 

@@ -78,7 +78,7 @@ def test_an_example_says_where_everything_was() -> None:
     example = blocked.example
     assert example is not None
     assert (example.object, example.in_the_way, example.scene) == ("a", ("lid",), scene)
-    assert example.robot is GANTRY
+    assert example.manipulator is GANTRY
     tool = scene.pose("tool", relative_to="world", q=example.q).translation
     assert np.linalg.norm(tool[:2]) < 0.02
 
@@ -139,7 +139,7 @@ def test_what_is_too_heavy_is_told() -> None:
     ("goal", "facts", "words"),
     [
         ("(and (on a b) (on b a))", ("(on a b)", "(on b a)"), "(on a b) and (on b a) exclude each other."),
-        ("(and (clear b) (on a a))", ("(on a a)",), "no action brings about (on a a)."),
+        ("(and (clear b) (on a a))", ("(on a a)",), "no action achieves (on a a)."),
         (
             "(and (clear b) (and (on a b) (not (handempty))))",
             ("(clear b)", "(on a b)"),
@@ -165,7 +165,7 @@ def test_goals_of_which_pairs_say_nothing() -> None:
     result = solve(two(), "(exists (?x - block) (on ?x ?x))")
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert result.diagnosis.conflict is None
-    assert "the goal contradicts itself, or asks for a fact that no action brings about" in result.explanation
+    assert "the goal contradicts itself, or contains a fact that no action achieves" in result.explanation
 
 
 def test_a_plan_has_a_diagnosis_too() -> None:

@@ -44,7 +44,7 @@ def failed(*actions: ActionDiagnosis, **more: Any) -> str:
     text = told(NO, actions=actions, skeletons=2, attempts=7, **more)
     start = (
         "2 task plans were tried for (g), with 7 attempts at motions, and none could be carried out. "
-        "This is no proof that there is none."
+        "Infeasibility is not proven."
     )
     assert text.startswith(start)
     return text.removeprefix(start).strip()
@@ -65,7 +65,7 @@ def test_one_of_each_is_in_the_singular() -> None:
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        (("(f)",), "no action brings about (f)."),
+        (("(f)",), "no action achieves (f)."),
         (("(f)", "(h)"), "(f) and (h) exclude each other."),
         (("(f)", "(h)", "(i)"), "(f), (h) and (i) never hold together."),
     ],

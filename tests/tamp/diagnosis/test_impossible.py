@@ -115,7 +115,7 @@ CASES = {
     "the goal contradicts itself": Case(
         two, "(and (on a b) (on b a))", PROVED, ("(on a b) and (on b a) exclude each other",)
     ),
-    "no action brings it about": Case(two, "(on a a)", PROVED, ("no action brings about (on a a)",)),
+    "no action brings it about": Case(two, "(on a a)", PROVED, ("no action achieves (on a a)",)),
     "the object is out of reach": Case(
         far_block, "(on far b)", NOT_FOUND, ("(pick-up far shelf__0__0)", "out of the arm's reach", "cm"),
         FailureKind.OUT_OF_REACH,
@@ -131,12 +131,12 @@ CASES = {
     ),
     "the object is in a closed cage": Case(
         caged_block, "(on a b)", NOT_FOUND,
-        ("What explains it: 'a' cannot be taken where it stands", "meets 'east', 'north', 'south'", "which never move"),
+        ("Likely cause: all ", "grasps of 'a' collide with 'east', 'north', 'south'", "which never move"),
         FailureKind.COLLISION, ("north",),
     ),
     "the object is under a fixed lid": Case(
         lambda: with_box(two(), "lid", (-0.05, -0.05, 0.08), (0.05, 0.05, 0.1)), "(on a b)", NOT_FOUND,
-        ("'a' cannot be taken where it stands", "the open hand alone", "meets 'lid', which never moves"),
+        ("grasps of 'a' collide with 'lid', which never moves", "the open hand alone"),
         FailureKind.COLLISION, ("lid",),
     ),
     "the place is taken by what does not move": Case(
@@ -145,7 +145,7 @@ CASES = {
     ),
     "the arm cannot leave its start": Case(
         caged_arm, "(on a b)", NOT_FOUND,
-        ("What explains it: the arm does not get away from where it starts", "'cell_east'", "'cell_north'", "transit"),
+        ("Likely cause: the start configuration is enclosed", "'cell_east'", "'cell_north'", "transit"),
     ),
     "the tower is higher than the arm": Case(
         tall_blocks, "(and (on a b) (on b c))", PROVED,
@@ -174,7 +174,7 @@ def test_the_answer_says_why(name: str) -> None:
     for words in case.words:
         assert words in result.explanation
     if case.status is NOT_FOUND:
-        assert "This is no proof that there is none." in result.explanation
+        assert "Infeasibility is not proven." in result.explanation
     if case.kind is not None:
         assert case.kind in dict(result.diagnosis.actions[0].kinds)
     named = {body.frame for body in result.diagnosis.in_the_way}

@@ -132,7 +132,7 @@ def test_a_larger_disc_on_a_smaller_one_is_proved_impossible() -> None:
     """What does not fit is never put, so the goal contradicts the task itself."""
     result = tk.plan(discs(), domain="hanoi", goal="(on d3 d1)")
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
-    assert "no action brings about (on d3 d1)" in result.explanation
+    assert "no action achieves (on d3 d1)" in result.explanation
 
 
 def test_a_disc_wider_than_the_hand_is_explained() -> None:

@@ -61,7 +61,7 @@ def test_a_check_needs_the_folder_of_ones_own_domain(tmp_path: Path) -> None:
     """A plan names its domain without folders, so the checker must be told where it lies."""
     plan = solve(DOMAINS / "spots").plan
     assert plan is not None
-    with pytest.raises(MissingFileError, match="the plan's domain 'spots' is none of ours: say in which folder"):
+    with pytest.raises(MissingFileError, match="the plan's domain 'spots' is not built-in: give the folder in which"):
         tk.validate_plan(plan)
     changed = folder(tmp_path / "spots", semantics=SEMANTICS + "\n# changed\n")
     report = tk.validate_plan(plan, domain=changed)
@@ -93,7 +93,7 @@ def test_a_plan_file_runs_no_code_that_it_names(
     Path("plan.json").write_text(json.dumps(document), encoding="utf-8")
     read = tk.load_plan("plan.json")
     option = "--semantics" if key == "semantics" else "--domain"
-    with pytest.raises(MissingFileError, match=rf"none of ours: say in which folder.*{option}"):
+    with pytest.raises(MissingFileError, match=rf"not built-in: give the folder in which.*{option}"):
         tk.validate_plan(read)
     with pytest.raises(MissingFileError if key == "semantics" else PlanFileError):
         check_plan_domain(read, "plan.json", "blocks", None)
@@ -141,7 +141,7 @@ def test_the_checker_finds_the_contradiction_too() -> None:
     plan = solve(DOMAINS / "spots").plan
     assert plan is not None
     report = tk.validate_plan(plan, domain=DOMAINS / "liar")
-    assert any("after (take a table) the scene says otherwise: unexpected (free)" in p for p in report.problems)
+    assert any("after (take a table) the derived state differs: unexpected (free)" in p for p in report.problems)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_no_candidates_are_a_failure_with_a_cause(tmp_path: Path) -> None:
     )
     result = solve(folder(tmp_path / "own", semantics=silent), max_iterations=2)
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
-    assert "choosing: the domain's semantics knows no way to carry it out" in result.explanation
+    assert "choosing: the domain's semantics has no candidate for it" in result.explanation
 
 
 def test_two_domains_of_one_name_do_not_meet(tmp_path: Path) -> None:
@@ -270,7 +270,9 @@ def test_semantics_may_be_a_file_or_a_folder(tmp_path: Path) -> None:
         plan = solve(DOMAINS / "spots" / "domain.pddl", semantics=semantics).plan
         assert plan is not None
         assert plan.domain == "spots"
-        with pytest.raises(MissingFileError, match=r"semantics '.*' are none of ours: say in which folder they lie"):
+        with pytest.raises(
+            MissingFileError, match=r"semantics '.*' are not built-in: give the folder in which they lie"
+        ):
             tk.validate_plan(plan)
         assert tk.validate_plan(plan, semantics=semantics).is_valid
 

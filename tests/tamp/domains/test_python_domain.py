@@ -39,7 +39,7 @@ def test_a_plan_in_a_domain_of_python_holds_and_is_read_again(tmp_path: Path) ->
     assert plan.domain == "built"
     assert "(:action stack" in plan.domain_pddl
     assert tk.validate_plan(plan, domain=domain).is_valid
-    with pytest.raises(MissingFileError, match="'built' is none of ours"):
+    with pytest.raises(MissingFileError, match="'built' is not built-in"):
         tk.validate_plan(plan)
     other = PythonDomain(renamed("other"), Meaning)
     assert "is not the one that the plan was made with" in str(tk.validate_plan(plan, domain=other).problems)

@@ -364,14 +364,14 @@ def test_exemptions_are_those_of_the_rules(plan: Plan, kind: str) -> None:
 
 
 def test_steps_out_of_order(tower: Plan) -> None:
-    """Actions are validated by the words of the domain."""
+    """Actions are validated by the domain."""
 
     def edit(document: Any) -> None:
         steps = document["steps"]
         steps[0], steps[2] = steps[2], steps[0]
 
     report = check_edited(tower, edit)
-    assert says(report, "by the words of the domain: step 2 of 6, (put-down c")
+    assert says(report, "by the domain: step 2 of 6, (put-down c")
 
 
 @pytest.mark.parametrize("number", range(6))
@@ -390,7 +390,7 @@ def test_a_step_said_twice(tower: Plan) -> None:
 )
 def test_another_action(plan: Plan, action: list[str]) -> None:
     """The motion of an action is that of no other."""
-    assert says(check_edited(plan, lambda d: d["steps"][0].update(action=action)), "by the words of the domain: step")
+    assert says(check_edited(plan, lambda d: d["steps"][0].update(action=action)), "by the domain: step")
 
 
 def test_another_goal(plan: Plan) -> None:

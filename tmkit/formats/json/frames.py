@@ -1,8 +1,8 @@
 """One frame of a scene as JSON, and back: its joint, its mass, the shapes on it, how it moves.
 
-Numbers are written so that they read back to the same bits; unlimited limits are null. A shape is named by its content
-digest, and stands elsewhere in the document, once (:mod:`tmkit.formats.json.shapes`). What few frames have (attributes,
-twists, stamps, errors) is said only where there is something to say.
+Numbers read back to the same bits; unlimited limits are null. A shape is named by its content digest, and stands
+elsewhere in the document, once (:mod:`tmkit.formats.json.shapes`). What few frames have (attributes, twists, stamps,
+errors) is said only where there is something to say.
 
 Invariants: reading what was written gives an equal frame; a document that is wrong is refused at the value that is.
 """

@@ -87,7 +87,7 @@ def noise_from_dict(node: JsonNode, sources: list[NoiseSource]) -> EdgeNoise:
         raise node.error(str(error)) from None
 
 
-_LARGEST = 100_000  # dimensions of a source: a file of that many is no file of ours
+_LARGEST = 100_000  # dimensions of a source: tmkit writes no more
 
 
 def _numbers(values: Any) -> list[float]:

@@ -1,7 +1,7 @@
 """Poses in JSON scenes, and the stamped poses of edges.
 
-A pose is seven numbers, x y z and the quaternion's x y z w, written so that they read back to the same bits. Stamped
-poses are listed by ascending stamp, with the bounds of their history; a window without end is null.
+A pose is seven numbers, x y z and the quaternion's x y z w, which read back to the same bits. Stamped poses are listed
+by ascending stamp, with the bounds of their history; a window without end is null.
 """
 
 from __future__ import annotations

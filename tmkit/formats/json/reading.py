@@ -1,8 +1,8 @@
 """Reading JSON that may be wrong: every access says what it expects and where it looked.
 
-A :class:`JsonNode` is a value of a JSON document together with its way from the top (``frames[3].joint``), so that the
-error about a missing or odd value can name it. Where on which line that is, is found out only when there is an error:
-:func:`with_line` follows the way through the text once more.
+A :class:`JsonNode` is a value of a JSON document together with its way from the top (``frames[3].joint``), which the
+error about a missing or wrong value names. Its line is computed only if there is an error: :func:`with_line` follows
+the way through the text once more.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Scenes as JSON: everything a scene is, and nothing of the computer it was written on.
 
-``scene_from_dict(scene_to_dict(scene)) == scene``: numbers are written so that they read back to the same bits,
-frames in insertion order, and unlimited limits as null. Keys are sorted, so that the same scene has the same bytes.
+``scene_from_dict(scene_to_dict(scene)) == scene``: numbers read back to the same bits, frames are in insertion order,
+and unlimited limits are null. Keys are sorted: the same scene has the same bytes.
 
 Frames are written one by one (:mod:`tmkit.formats.json.frames`). Shapes are listed once each under their content
 digest; :mod:`tmkit.formats.json.shapes` says how.

@@ -1,8 +1,7 @@
 """Shapes in JSON scenes.
 
-A shape stands under its content digest, which is checked when it is read, so that a file that changed in between is
-noticed. A key that is no digest (32 hexadecimal digits) is a name that somebody chose who wrote the file by hand, and
-is not checked.
+A shape stands under its content digest, which is checked when it is read: a file that changed in between is noticed. A
+key that is no digest (32 hexadecimal digits) is a name chosen by the author of a handwritten file, and is not checked.
 
 * A mesh is written by the ``package://`` URI it came from when that still leads to the same content, else with its
   arrays.
@@ -160,7 +159,7 @@ def _text(values: npt.ArrayLike, dtype: str) -> str:
 
 
 def _with_source(shape: Json, of: Shape) -> Json:
-    """Return a cloud or a field with where it came from, if anybody knows."""
+    """Return a cloud or a field with its source, if that is known."""
     source = _portable(of.source)
     return shape | {"source": source} if source else shape
 

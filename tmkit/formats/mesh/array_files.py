@@ -5,7 +5,7 @@ Points come from ``.npy`` (n, 3), ``.ply`` (its vertices) or ``.xyz`` (a line fo
 :func:`~tmkit.graph.HeightField`, or from ``.png`` in grey of 8 or 16 bits: a map with y upwards, so its *last* line is
 the one of least y, black is the lower end of a range that the naming file gives and white the upper.
 
-Sizes are looked at before anything is unpacked, so that a small file cannot ask for a large memory.
+Sizes are checked before anything is unpacked: a small file cannot request a large memory.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _checked(values: Array, path: Path, what: str, limits: ReadingLimits) -> Arr
 
 
 def _npy(path: Path, data: bytes) -> Array:
-    """Return the array of a NumPy file, whose header is believed only as far as the bytes go."""
+    """Return the array of a NumPy file, whose header must fit the size of the file."""
     file = io.BytesIO(data)
     try:
         with warnings.catch_warnings():

@@ -74,7 +74,7 @@ def mesh_of_cloud(cloud: Shape) -> Shape:
 
 
 def thickened(mesh: Shape) -> Shape | None:
-    """Return a flat mesh with a thickness of :data:`THICKNESS`, so that it has a hull; ``None`` when it is not flat.
+    """Return a flat mesh with a thickness of :data:`THICKNESS`, which has a hull; ``None`` if it is not flat.
 
     The mesh is there once on either side of where it was; one whose points lie on a line, on four sides.
     """

@@ -104,7 +104,7 @@ def united_inertia(parts: Sequence[tuple[Shape, Pose, float]]) -> Inertia:
         with np.errstate(over="raise", invalid="raise", divide="raise"):
             return _united(parts)
     except (FloatingPointError, OverflowError):
-        raise ShapeError("sizes and masses are so large that the inertia cannot be worked out") from None
+        raise ShapeError("sizes and masses are so large that the inertia cannot be computed") from None
 
 
 def _united(parts: Sequence[tuple[Shape, Pose, float]]) -> Inertia:

@@ -3,9 +3,8 @@
 What users of robot descriptions expect of a mesh: the parts of a file are one shape, each moved by the transforms of
 the file's own scene graph; the unit that a COLLADA file declares is applied and its up-axis is *not* (as the robot
 viewers do); the scale of the description multiplies the coordinates afterwards. A scale with an odd number of
-negative factors mirrors, and then the faces are turned round so that they still face outwards. Vertices that are
-equal to the last bit are merged, in the order of their first mention, so that the same file gives the same arrays
-everywhere.
+negative factors mirrors, and then the faces are reversed to face outwards again. Vertices that are equal to the last
+bit are merged, in the order of their first mention: the same file gives the same arrays everywhere.
 
 Loading is lazy (trimesh is imported at the first mesh) and remembered: one :class:`MeshLoader` lives as long as one
 load of a scene, and gives the same :class:`Shape` for the same file and scale.
@@ -230,7 +229,7 @@ def _unprocessed(data: bytes, kind: str) -> dict[str, Any]:
     """Return what trimesh's reader of a format makes, marked to be left as it is.
 
     ``trimesh.load_scene(..., process=False)`` does not hand the wish on to files of several parts: their vertices would
-    be merged, and those that are not finite omitted, before anybody sees them.
+    be merged, and those that are not finite omitted, before use.
     """
     from trimesh.exchange.load import mesh_loaders
 

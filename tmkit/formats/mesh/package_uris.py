@@ -15,7 +15,7 @@ lies. A :class:`PackageResolver` looks, in this order, in
 The first place where the file exists wins. A URI that climbs out of its package by ``..`` is refused, and so is
 whatever lies outside the folders that a scene may read (:mod:`tmkit.formats.mesh.sandbox`): a path, or a folder found
 by looking upwards, is not trusted as the packages of 1 to 3 are. The way back, :meth:`PackageResolver.portable_uri`,
-gives a name that means the same file on another computer, so that what is saved carries no absolute path.
+gives a name that means the same file on another computer: saved files contain no absolute path.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class PackageResolver:
         return any(below(real, root) is not None for root in (*self._around(folder), *trusted)) or is_public(real)
 
     def _around(self, folder: Path) -> tuple[Path, ...]:
-        """Return the folders allowed, or those around the naming file when nobody said which."""
+        """Return the folders allowed, or by default those around the naming file."""
         return self.allowed or project_folders([folder / "_"])
 
     def _outside(self, uri: str, path: Path, folder: Path, place: SourceLocation) -> FileFormatError:

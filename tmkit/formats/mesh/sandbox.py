@@ -1,6 +1,6 @@
 """Which folders a scene may make tmkit read.
 
-A scene file names other files: meshes and includes. One that somebody else wrote could name any file of the computer,
+A scene file names other files: meshes and includes. One from an untrusted source could name any file of the computer,
 and parts of it would turn up in messages or plans. So whatever a scene names by a path must really lie, symbolic links
 followed, in one of these:
 

@@ -1,10 +1,9 @@
 """The grammar of the robray scene language, and the tree of a parsed file.
 
-The idea: lark's LALR parser reads the text and builds the nodes below while it reduces, so that no second walk over a
-generic tree is needed. Nodes know only line and column; :class:`SourceText` turns those into a
-:class:`~tmkit._support.source_location.SourceLocation` when something has to be said about them. What the words mean
-(constants, classes, frames) is decided in :mod:`tmkit.formats.robray.reader`; this module only knows what may stand
-where.
+The idea: lark's LALR parser reads the text and builds the nodes below while it reduces, without a second walk over a
+generic tree. Nodes know only line and column; :class:`SourceText` turns those into a
+:class:`~tmkit._support.source_location.SourceLocation` for errors about them. The semantics (constants, classes,
+frames) is in :mod:`tmkit.formats.robray.reader`; this module has only the syntax.
 
 Some points of the language deserve a warning. Names may contain dashes, so ``a-b`` is one name and a difference is
 written ``a - b``; and a minus sign binds tighter than a power, so ``-2^2`` is 4. Numbers take an exponent after
@@ -364,7 +363,7 @@ def parse_robray(source: SourceText, text: str) -> tuple[Statement, ...]:
 
 
 def _unexpected(source: SourceText, text: str, error: lark.exceptions.UnexpectedToken) -> FileFormatError:
-    """Return the error for a token that may not stand where it stands."""
+    """Return the error for an unexpected token."""
     token = error.token
     line, column = _at(token)
     if text.startswith("/*", token.start_pos or 0):

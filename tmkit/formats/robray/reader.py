@@ -7,7 +7,8 @@ what the statements mean, :mod:`~tmkit.formats.robray.grammar` what may stand wh
 come to in a frame, :mod:`~tmkit.formats.robray.geometry` what a shape is.
 
 The idea: statements are carried out in order, includes in their place, as if they were one text. A definition or class
-holds from where it stands; frames become drafts, whose parents are looked up when all files of a load have been read.
+is valid from its own line on; frames become drafts, whose parents are looked up when all files of a load have been
+read.
 
 Files written for the original are read as the original reads them. Where its rules surprise, they are kept:
 
@@ -66,7 +67,7 @@ from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, MimicSpec, Scen
 
 __all__ = ["read_robray"]
 
-# Classes that tmkit itself asks for; a file need not define them.
+# Classes that tmkit itself uses; a file need not define them.
 KNOWN_CLASSES = ("surface", "movable")
 
 # The original writes these two with a dash in some places and an underscore in others.
@@ -74,7 +75,7 @@ SPELLINGS: Mapping[str, str] = {"start-radius": "start_radius", "end-radius": "e
 
 OTHER_FORMATS = (".urdf", ".json", ".srdf")  # that may be included
 
-# Includes within includes, and files read for one scene: far above what anybody writes by hand.
+# Includes within includes, and files read for one scene: far above what is written by hand.
 DEEPEST_INCLUDE = 64
 MOST_FILES = 1000
 

@@ -1,4 +1,4 @@
-"""From drafts to a scene.
+"""From specifications to a scene.
 
 All drafts of a load go into one scene. Frames are added in the order of the files, except that a frame waits for its
 parent: its ancestors are added just before it. So the order of the joints in a configuration is the order in which the
@@ -8,10 +8,10 @@ A frame may be named by an alias where no frame is called so: a link by the join
 it, and in allowed pairs also by ``LINK-visual``, ``LINK-collision`` and ``LINK-inertial``, the original's names of the
 parts of a link.
 
-Names are checked here, where both places are known, so that a duplicate names both; everything else (sizes, limits,
-bodies) is the core's business, and what it refuses is reported at the place of the draft. What the drafts of poses,
-joints and shapes are in the core, :mod:`tmkit.formats.spec.values` knows. ``world`` is special: it is the root that
-exists without being declared, and several files may put shapes on it.
+Names are checked here, where both places are known: the error about a duplicate names both; everything else (sizes,
+limits, bodies) is the core's business, and what it refuses is reported at the place of the draft. What the drafts of
+poses, joints and shapes are in the core, :mod:`tmkit.formats.spec.values` knows. ``world`` is special: it is the root
+that exists without being declared, and several files may put shapes on it.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def frames_by_name(drafts: Iterable[FrameSpec]) -> dict[str, FrameSpec]:
 
 
 def _aliases(frames: Mapping[str, FrameSpec]) -> dict[str, str]:
-    """Return the frames' other names that are nobody's own, and whose they are; of two frames the first has it."""
+    """Return the alternative names that are no frame's own name, with their frames; the first of two frames has it."""
     found: dict[str, str] = {}
     for draft in frames.values():
         for alias in draft.aliases:
@@ -127,7 +127,7 @@ def _check_joint_names(frames: Iterable[FrameSpec]) -> None:
 
 
 def _check_parents(frames: dict[str, FrameSpec]) -> None:
-    """Refuse parents that nobody declares and frames that are their own ancestors."""
+    """Refuse undeclared parents and frames that are their own ancestors."""
     safe = {WORLD}
     for draft in frames.values():
         path: dict[str, FrameSpec] = {}
@@ -213,7 +213,7 @@ def _add_stamps(edit: SceneEdit, drafts: Iterable[FrameSpec]) -> None:
 
 
 def _add_noises(edit: SceneEdit, drafts: Iterable[FrameSpec]) -> None:
-    """Say how sure the poses of frames are."""
+    """Set the covariances of the poses of frames."""
     for draft in drafts:
         if draft.noise is not None:
             with reported(draft.place):

@@ -1,4 +1,4 @@
-"""From a scene back to a draft, so that a finished scene can be merged with files.
+"""From a scene back to a specification, to merge a finished scene with files.
 
 A draft of a scene builds to an equal scene, apart from the order of frames that stand before their parents.
 """

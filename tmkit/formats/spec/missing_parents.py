@@ -1,7 +1,7 @@
 """Parts of scenes: files that name frames which only other files declare.
 
-A file of objects may hang them off a table, and a grasp frame off a hand, that come with another file. Loading it alone
-is an error, since half a scene is none. Looking at it alone is useful: then what it hangs things off is a root.
+The parent of objects in a file may be a table, and that of a grasp frame a hand, of another file. Loading it alone is
+an error, since half a scene is none. Looking at it alone is useful: then the missing parent is a root.
 
 Invariants: what files say of the frames that they declare is unchanged.
 """

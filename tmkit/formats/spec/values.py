@@ -1,10 +1,10 @@
-"""From drafts to the core's values: poses, joints, shapes, masses.
+"""From specifications to the core's values: poses, joints, shapes, masses.
 
 A draft says what a file says, in the file's own words: a quaternion or roll, pitch and yaw; a joint whose value is
 counted from an offset; a mass that is spread over shapes. Here each becomes the one form that the core has. How drafts
 become frames of a scene is the business of :mod:`tmkit.formats.spec.build`.
 
-What a value may be, the core knows; what it refuses is reported at the place of the draft (:func:`reported`).
+The core checks values; its errors are reported at the source location of the specification (:func:`reported`).
 
 Invariants: functions of their arguments, apart from meshes, which are loaded.
 """

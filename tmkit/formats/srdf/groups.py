@@ -4,7 +4,7 @@ A group may be put together from joints, links, chains and other groups. What it
 :func:`group_members` walks through it and gives the joints and frames that the scene has.
 
 A name that the scene lacks is an error here, since here it is used; joints are the exception. Scenes keep no names of
-fixed joints, while groups often name them, so an unknown joint is given back as such, and whoever asked decides.
+fixed joints, while groups often name them, so an unknown joint is given back as such, and the caller decides.
 """
 
 from __future__ import annotations

@@ -304,7 +304,7 @@ def roll_pitch_yaw(rotation: npt.NDArray[np.float64]) -> tuple[float, float, flo
 
 
 def _word(value: float) -> str:
-    """Return a number so that it reads back to the same bits."""
+    """Return a number as text that reads back to the same bits."""
     return repr(float(value))
 
 

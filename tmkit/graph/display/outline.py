@@ -51,7 +51,7 @@ class Row:
 class Outline:
     """The frames that are shown: those at the top, the children of each, and how many below each are not.
 
-    ``more[None]`` counts what hangs below tops that are not shown.
+    ``more[None]`` counts the descendants of tops that are not shown.
     """
 
     tops: tuple[str, ...]
@@ -81,7 +81,7 @@ class Outline:
 def outline_of(
     scene: SceneGraph, *, frame: str | None, depth: int | None, max_frames: int, max_children: int
 ) -> Outline:
-    """Return the outline of a scene, or of what hangs below a frame.
+    """Return the outline of a scene, or of the subtree of a frame.
 
     Args:
         scene: the version.

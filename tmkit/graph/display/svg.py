@@ -40,7 +40,7 @@ _DASHES = ' stroke-dasharray="5 4"'
 
 @dataclass
 class _Box:
-    """A box of the drawing, and where it stands; pixels."""
+    """A box of the drawing and its position; pixels."""
 
     row: Row
     label: str
@@ -164,7 +164,7 @@ def _lay_out(boxes: list[_Box]) -> None:
 def _edge(above: _Box, box: _Box) -> str:
     """Return the line from a box to one of its children."""
     x, y1, y2 = above.x + above.width, above.middle, box.middle
-    bend = x + _COLUMN_GAP / 2  # right beside the parent, so that lines of several colours part at once
+    bend = x + _COLUMN_GAP / 2  # right beside the parent: lines of several colours part at once
     path = f"M {x:.1f} {y1:.1f} C {bend:.1f} {y1:.1f} {bend:.1f} {y2:.1f} {x + _COLUMN_GAP:.1f} {y2:.1f} H {box.x:.1f}"
     dashes = _DASHES if box.colour in (JOINT_COLOURS["free"], _FAINT) else ""
     return f'<path d="{path}" fill="none" stroke="{box.colour}" stroke-width="{2.2 if box.note else 1.4}"{dashes}/>'

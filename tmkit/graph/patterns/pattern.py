@@ -48,7 +48,7 @@ _DIMENSIONS = {  # of each kind of shape, how many
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a structure: which frames may play it.
+    """One part of a structure: the frames that may be matched with it.
 
     Args:
         name: what matches and relations call it.

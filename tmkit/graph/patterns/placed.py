@@ -2,11 +2,11 @@
 
 A frame is as large as all its shapes together; one without shapes is a point. Meshes, clouds and height fields count as
 their convex hulls, a plane as all that lies behind it. A round thing is its core and a radius (a sphere a point, a
-capsule a segment), which makes its distances exact. Distances and bodies are worked out once and kept; distances of the
+capsule a segment), which makes its distances exact. Distances and bodies are computed once and cached; distances of the
 same two frames are the same both ways.
 
 Up is a direction in the axes of the root, world Z unless said otherwise. Frames of different trees have no places
-relative to each other: what is asked of two such is refused, and :meth:`PlacedScene.are_related` asks first.
+relative to each other: queries about two such frames are refused; :meth:`PlacedScene.are_related` tests for it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class PlacedScene:
 
     Args:
         scene: the version.
-        q: configuration (n_joints,); may be omitted if the scene has no joints, or nothing asks for a place.
+        q: configuration (n_joints,); may be omitted if the scene has no joints, or no place is needed.
         up: (3,) direction against gravity, in the axes of the root.
 
     Raises:
@@ -134,7 +134,7 @@ class PlacedScene:
         Args:
             a: one frame.
             b: the other, in the same tree.
-            limit: distances beyond it are not worked out: any number beyond it may be the answer.
+            limit: distances beyond it are not computed: any number beyond it may be returned.
         """
         first, second = min(a, b), max(a, b)
         known = self._distances.get((first, second))
@@ -191,7 +191,7 @@ class PlacedScene:
         return best
 
     def _add_ball(self, frame: str) -> None:
-        """Work out a ball around all shapes of a frame: middle and radius."""
+        """Compute a ball around all shapes of a frame: middle and radius."""
         bodies = self._bodies_of(frame)
         center = np.mean([body.center for body in bodies], axis=0)
         reach = max(float(np.linalg.norm(body.center - center)) + body.reach for body in bodies)

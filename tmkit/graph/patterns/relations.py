@@ -247,7 +247,7 @@ class ChildOf(Relation):
 
 @dataclass(frozen=True)
 class AncestorOf(Relation):
-    """Frame ``b`` hangs below frame ``a``, however far."""
+    """Frame ``b`` is a descendant of frame ``a``."""
 
     @property
     def is_geometric(self) -> bool:

@@ -1,4 +1,4 @@
-"""The search for a pattern in a scene: who may play which role, and which choices go together.
+"""The search for a pattern in a scene: candidates for each role, and consistent choices of them.
 
 Each role begins with a *domain*: the frames that its part accepts. A choice of a frame for a role narrows the domains
 of all roles that are left, to the frames that stand to the chosen one as the pattern says; when one is empty, the
@@ -46,7 +46,7 @@ def find_structure(
         scene: where to look.
         pattern: what to look for.
         q: configuration (n_joints,) at which places are taken; may be omitted if the scene has no joints, or no
-            relation of the pattern asks for places.
+            relation of the pattern needs places.
         up: (3,) direction against gravity, in the axes of the root, for relations such as ``Above``.
 
     Raises:
@@ -64,7 +64,7 @@ def find_structure(
 
 
 class _Search:
-    """One search: what it asks of the scene, with the answers that relations gave."""
+    """One search: its queries of the scene, with cached answers of relations."""
 
     def __init__(self, placed: PlacedScene, pattern: Pattern, names: Sequence[str]) -> None:
         self._placed = placed
@@ -103,7 +103,7 @@ class _Search:
         return role, iter(domains[role]), domains
 
     def _narrowed(self, domains: Domains, role: int, frame: int) -> Domains | None:
-        """Return what is left for the other roles when a frame plays a role; None when one has nothing left."""
+        """Return the candidates left for the other roles when a frame has a role; None if one has none left."""
         narrowed: Domains = {}
         done: dict[object, list[int]] = {}  # roles that are asked the same of the same frames share the answer
         for other in sorted(domains, key=lambda r: (len(domains[r]), r)):
@@ -123,7 +123,7 @@ class _Search:
         return order, tuple((condition.relation.meaning, condition.a == role) for condition in asked)
 
     def _left(self, role: int, frame: int, other: int, domain: list[int]) -> list[int]:
-        """Return the frames of a domain that may play another role beside a frame that plays a role."""
+        """Return the frames of a domain that may have another role, given a frame for one role."""
         if (role, other) in self._order:
             left = domain[bisect_right(domain, frame) :]
         elif (other, role) in self._order:

@@ -42,7 +42,7 @@ def integrate(scene: SceneGraph, dt: float) -> SceneGraph:
     it. What has no twist relative to its parent goes along with that. O(n) where there are twists.
 
     The covariances of the poses grow by those of the twists, and all correlations stay: of edges that one twist moves,
-    and of the twist with what it has moved. ``integrate(a).integrate(b)`` knows as much as ``integrate(a + b)``.
+    and of the twist with what it has moved. ``integrate(a).integrate(b)`` has the covariance of ``integrate(a + b)``.
 
     Args:
         scene: the scene.
@@ -108,7 +108,7 @@ def _require_all_acted(scene: SceneGraph, unknown: dict[str, SemanticError]) -> 
         above = _line_up(scene, frame)
         other = next((f for f in frames_on(scene, edge[0]) if scene.root(f) == above[-1]), None)
         if other is None:
-            rule = f"poses join frame '{frame}' to body '{edge[0]}', so that its twist can act"
+            rule = f"poses join frame '{frame}' to body '{edge[0]}', as its twist requires"
             raise SemanticError.of("integrate", [Violation(rule, "no frame of that body is in its tree")])
         below = _line_up(scene, other)
         for between in [f for f in above if f not in below] + [f for f in below if f not in above]:
@@ -133,8 +133,8 @@ def finite_difference(
         earlier: the scene as it was.
         later: the scene ``dt`` seconds later. No frame turned by half a turn or more.
         dt: seconds, not zero.
-        frames: the frames whose twists relative to the bodies that they hang off are wanted. By default those that
-            have such a twist, and those that moved.
+        frames: the frames whose twists relative to their parents' bodies are computed. By default those that have such
+            a twist, and those that moved.
 
     Returns:
         The later scene, with a twist edge for each of the frames; one that did not move gets a zero twist. Its error is

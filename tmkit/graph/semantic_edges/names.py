@@ -1,4 +1,4 @@
-"""The names in a relation, as a scene knows them: frames that are there, and on the bodies that are named.
+"""The names of a relation in a scene: its frames exist, and lie on the named bodies.
 
 The point of a velocity is fixed to the body that moves, and may be named by a frame of the reference body as well: then
 it is the point of the body that is, for the instant, where that frame's origin is. So the inverse of a twist, which

@@ -177,7 +177,7 @@ def brought(
             turned = scene.pose(axes, relative_to=to_axes, q=q)
             v, w = turned.rotate(v), turned.rotate(w)
     except DisconnectedError as error:
-        rule = f"poses join '{point}' and '{axes}' to '{to_point}' and '{to_axes}', so that a twist can be converted"
+        rule = f"poses join '{point}' and '{axes}' to '{to_point}' and '{to_axes}', as converting a twist requires"
         raise SemanticError.of("twist", [Violation(rule, str(error))]) from error
     return v, w
 

@@ -41,7 +41,7 @@ class ActionContext:
         q: (n_joints,) configuration before the action.
         rng: random generator for sampled choices, seeded for this visit.
         sampling: the samplers of the planning run; None outside one.
-        arms: works out the motions of each arm, by name; the first is the one that acts by default.
+        arms: computes the motions of each arm, by name; the first acts by default.
         asked: objects and supports for which placements were asked for so far, in this visit.
     """
 
@@ -57,35 +57,36 @@ class ActionContext:
         """Which sampler is asked for which object."""
         return self._sampling().samplers
 
-    def grasps(self, object: str, *, robot: str | None = None) -> tuple[Grasp, ...]:
+    def grasps(self, object: str, *, arm: str | None = None) -> tuple[Grasp, ...]:
         """Return the grasps of an object by an arm; see :meth:`Sampling.grasps`.
 
         Args:
             object: the object.
-            robot: name of the arm; the first by default.
+            arm: name of the arm; the first by default.
         """
-        arm = None if robot is None else self.arm(robot).manipulator
-        return self._sampling().grasps(self.scene, object, manipulator=arm)
+        manipulator = None if arm is None else self.arm(arm).manipulator
+        return self._sampling().grasps(self.scene, object, manipulator=manipulator)
 
-    def placements(self, object: str, support: str, *, robot: str | None = None) -> Iterator[Placement]:
+    def placements(self, object: str, support: str, *, arm: str | None = None) -> Iterator[Placement]:
         """Yield placements of an object on a surface, in a region or on an object; see :meth:`Sampling.placements`.
 
         Args:
             object: the object.
             support: the surface, region or object.
-            robot: name of the arm; the first by default.
+            arm: name of the arm; the first by default.
         """
         self.asked.append((object, support))
-        arm = None if robot is None else self.arm(robot).manipulator
-        return self._sampling().placements(self.scene, object, support, q=self.q, rng=self.rng, manipulator=arm)
+        manipulator = None if arm is None else self.arm(arm).manipulator
+        sampling = self._sampling()
+        return sampling.placements(self.scene, object, support, q=self.q, rng=self.rng, manipulator=manipulator)
 
     def _sampling(self) -> Sampling:
         if self.sampling is None:
-            raise ConfigurationError("this context was made without 'sampling', so it knows no grasps and placements")
+            raise ConfigurationError("this context was made without 'sampling', which computes grasps and placements")
         return self.sampling
 
     def arm(self, name: str) -> ArmMotion:
-        """Return what works out the motions of an arm.
+        """Return the object that computes the motions of an arm.
 
         Raises:
             UnknownNameError: no such arm takes part.
@@ -102,7 +103,7 @@ class Candidate(Protocol):
         """Yield motions for it, and failures in between.
 
         Args:
-            arm: works out the motions of the plan's first arm.
+            arm: computes the motions of the plan's first arm.
             context: where the action is to be carried out; its ``arms`` has all arms.
             seed: seed of all searches.
         """
@@ -116,14 +117,14 @@ class Pick:
     Attributes:
         object: frame of the object.
         grasp: how to hold it.
-        robot: name of the arm; the first by default.
+        arm: name of the arm; the first by default.
         lift: metres by which it is lifted straight up before it goes elsewhere; 6 cm by default.
         slip: the covariance that the closing hand adds, as :func:`tmkit.plans.covariance_rows` gives it.
     """
 
     object: str
     grasp: Grasp
-    robot: str | None = None
+    arm: str | None = None
     lift: float | None = None
     slip: CovarianceRows | None = None
 
@@ -135,7 +136,7 @@ class Pick:
             context: scene and configuration before the action, samplers, and the other arms.
             seed: seed of the motion planner.
         """
-        arm = arm if self.robot is None else context.arm(self.robot)
+        arm = arm if self.arm is None else context.arm(self.arm)
         return arm.pick(
             context.scene, context.q, object=self.object, grasp=self.grasp, seed=seed, lift=self.lift, slip=self.slip
         )
@@ -149,7 +150,7 @@ class Place:
         object: frame of the object.
         support: frame that it settles on.
         pose: support_from_object.
-        robot: name of the arm; the first by default.
+        arm: name of the arm; the first by default.
         lift: metres from above by which it is lowered straight down; 6 cm by default.
         slip: the covariance that the opening hand adds, as :func:`tmkit.plans.covariance_rows` gives it.
     """
@@ -157,20 +158,20 @@ class Place:
     object: str
     support: str
     pose: Pose
-    robot: str | None = None
+    arm: str | None = None
     lift: float | None = None
     slip: CovarianceRows | None = None
 
     @classmethod
-    def at(cls, object: str, placement: Placement, *, robot: str | None = None) -> Place:
+    def at(cls, object: str, placement: Placement, *, arm: str | None = None) -> Place:
         """Return the candidate that puts an object at a placement.
 
         Args:
             object: the object.
             placement: support, and pose relative to it.
-            robot: name of the arm; the first by default.
+            arm: name of the arm; the first by default.
         """
-        return cls(object, placement.support, placement.support_from_object, robot)
+        return cls(object, placement.support, placement.support_from_object, arm)
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
         """Yield motions of the action, and failures in between.
@@ -180,7 +181,7 @@ class Place:
             context: scene and configuration before the action, samplers, and the other arms.
             seed: seed of the motion planner.
         """
-        arm = arm if self.robot is None else context.arm(self.robot)
+        arm = arm if self.arm is None else context.arm(self.arm)
         return arm.place(
             context.scene,
             context.q,
@@ -200,12 +201,12 @@ class MoveTo:
     Attributes:
         joints: where to go, radians or metres by joint of the arm; joints that are not named stay.
         name: what to call the place, for the plan and for failures.
-        robot: name of the arm; the first by default.
+        arm: name of the arm; the first by default.
     """
 
     joints: Mapping[str, float]
     name: str
-    robot: str | None = None
+    arm: str | None = None
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
         """Yield motions of the action, and failures in between.
@@ -215,7 +216,7 @@ class MoveTo:
             context: scene and configuration before the action, samplers, and the other arms.
             seed: seed of the motion planner.
         """
-        arm = arm if self.robot is None else context.arm(self.robot)
+        arm = arm if self.arm is None else context.arm(self.arm)
         return arm.move(context.scene, context.q, joints=self.joints, name=self.name, seed=seed)
 
 
@@ -248,7 +249,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Impossible:
-    """No way to carry out an action where things stand: yield it as the only candidate.
+    """An action is impossible in the current scene: yield this as the only candidate.
 
     Attributes:
         cause: why, in words, for the explanation; the same cause has the same words.

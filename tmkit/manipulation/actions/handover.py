@@ -2,8 +2,8 @@
 
 The giving arm carries the object to an *exchange pose* that both arms reach. The taking arm moves behind its grasp,
 approaches straight along its tool's z axis and closes its hand; from then on the object belongs to it. The giving hand
-opens and leaves straight backwards. As in picking and placing, the straight pieces are worked out first, from the
-contact outwards, and only then are paths searched to their ends.
+opens and leaves straight backwards. As in picking and placing, the straight pieces are computed first, from the contact
+outwards, and only then are paths searched to their ends.
 
 Both hands touch the object from the taker's approach to the giver's retreat, and at no other time; the rules of contact
 (:class:`tmkit.motion.CollisionRules`) say so to planner and checker alike.
@@ -90,7 +90,7 @@ def handovers(
     across /= norm(across) or 1.0
     tool_from_object = scene.pose(object, relative_to=giving.tool, q=q)
     held = tool_from_object.inverse()
-    facing = [grasp for grasp in context.grasps(object, robot=taker) if _cosine(held, grasp.object_from_tool) < -0.9]
+    facing = [grasp for grasp in context.grasps(object, arm=taker) if _cosine(held, grasp.object_from_tool) < -0.9]
     for point in points:
         for tilt in _TILTS:
             axis = cos(tilt) * across - np.array([0.0, 0.0, sin(tilt)])
@@ -114,7 +114,7 @@ def _tool(point: np.ndarray, axis: np.ndarray, spin: float) -> Pose:
 
 
 class _Exchange:
-    """One handover being worked out."""
+    """One handover in the making."""
 
     def __init__(
         self, candidate: Handover, giver: ArmMotion, taker: ArmMotion, context: ActionContext, seed: int

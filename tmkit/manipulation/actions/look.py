@@ -36,12 +36,12 @@ class Look:
     Attributes:
         object: frame of the object.
         camera: frame of class ``camera``.
-        robot: name of the arm that carries the camera, should one do so; the first by default.
+        arm: name of the arm that carries the camera, should one do so; the first by default.
     """
 
     object: str
     camera: str
-    robot: str | None = None
+    arm: str | None = None
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
         """Yield motions to views of the object, or the look alone if the camera is fixed, and failures in between.
@@ -54,7 +54,7 @@ class Look:
         Raises:
             SceneError: the frame is no camera, or does not say how well it sees.
         """
-        arm = arm if self.robot is None else context.arm(self.robot)
+        arm = arm if self.arm is None else context.arm(self.arm)
         scene = context.scene
         if arm.manipulator.tip not in (self.camera, *scene.ancestors(self.camera)):
             yield self._seen(Refinement((), scene, context.q, ""))

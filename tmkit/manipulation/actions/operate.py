@@ -50,14 +50,14 @@ class Operate:
         to: where the joint is to go, metres or radians.
         grasp: how to hold the handle.
         joint: the joint; by default the one that carries the handle.
-        robot: name of the arm; the first by default.
+        arm: name of the arm; the first by default.
     """
 
     handle: str
     to: float
     grasp: Grasp
     joint: str | None = None
-    robot: str | None = None
+    arm: str | None = None
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
         """Yield motions of the action, one for each way to reach the handle, and failures in between.
@@ -70,7 +70,7 @@ class Operate:
         Raises:
             ConfigurationError: the handle is none of the joint.
         """
-        arm = arm if self.robot is None else context.arm(self.robot)
+        arm = arm if self.arm is None else context.arm(self.arm)
         carrying = mechanism_joint(context.scene, self.handle, arms=arm.pieces.rules.arms)
         if carrying is None or self.joint not in (None, carrying):
             wanted = f"joint '{self.joint}'" if self.joint is not None else "any joint but an arm's"

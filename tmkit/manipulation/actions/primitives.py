@@ -2,7 +2,7 @@
 
 Each piece works in a :class:`Phase`: one version of the scene with what may touch meanwhile, and its collision worlds
 with and without the planning margin. A piece either gives a path or raises :class:`PieceFailedError`, which carries a
-:class:`MotionFailure`; the actions above turn it into a value again, so that it never leaves the planner.
+:class:`MotionFailure`; the actions above turn it into a value again: it never leaves the planner.
 
 Invariants: a path that a piece gives has passed the recheck without margin, at the resolution that a plan's checker
 uses.

@@ -1,8 +1,8 @@
 """Whether a hand alone can hold an object as a grasp says: the hand at that pose, the object, and nothing else.
 
-The check takes the hand's frames out of the scene (the descendants of the arm's tip) and hangs the object off the
-hand by six joints of its own, so that a grasp is a configuration, and hundreds of grasps are one batch for the
-collision checker. A grasp passes when
+The check takes the hand's frames out of the scene (the descendants of the arm's tip) and attaches the object to the
+hand by six joints of its own. Then a grasp is a configuration, and hundreds of grasps are one batch for the collision
+checker. A grasp passes when
 
 * the closed hand touches the object with every contact link, within the hand's contact tolerance, and with nothing
   else;

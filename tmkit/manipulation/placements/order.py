@@ -1,9 +1,9 @@
 """In which order the places for an object are tried.
 
 *Packed*: first the corners of the area, then places that touch its edge and a neighbour, then those between
-neighbours, then a grid, then random ones; of each kind the farthest from a point (the arm's base) first, so that what
-is put down is not in the way of what comes. *Near*: the grid first, the nearest to a point (where the object is) first,
-and the corners last.
+neighbours, then a grid, then random ones; of each kind the farthest from a point (the arm's base) first, where it does
+not block the next placements. *Near*: the grid first, the nearest to a point (where the object is) first, and the
+corners last.
 
 Invariants: all that is yielded is free by :meth:`Posture.free`; only the random places depend on the generator.
 """

@@ -30,7 +30,7 @@ from tmkit.spatial import Pose
 
 __all__ = ["PlacementSettings", "Posture", "postures_on"]
 
-_ABOVE = 0.001  # metres above a surface up to which a thing is part of it and in nobody's way
+_ABOVE = 0.001  # metres above a surface up to which a shape is part of it and no obstacle
 _INSIDE = 1e-9  # metres that positions may be beyond an edge, for rounding
 _WITHOUT_OUTLINE = ("height_field", "point_cloud", "plane")  # their outlines say nothing of where they are
 
@@ -45,7 +45,7 @@ class PlacementSettings:
         grid: metres between neighbouring points of the grid, at least.
         samples: random placements at the end.
         is_packed: corners and edges first; else near to where the object is.
-        any_face: whether to put it down on any stable face; else upright, where it stands so.
+        any_face: whether to put it down on any stable face; else upright, if its upright face is stable.
 
     Raises:
         ConfigurationError: a number that is negative or not finite, or a grid of no width.

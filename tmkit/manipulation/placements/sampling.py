@@ -6,13 +6,12 @@ its edge and a neighbour, then those that touch two neighbours, then a grid, the
 side along the edges, where the hand still finds room, and eight blocks fit where four dropped anywhere would fill the
 place. *Near* is for large surfaces: a grid, nearest to where the object is now first.
 
-Where an object fits is worked out by polygons (:mod:`tmkit.manipulation.placements.postures`): its outline from
-above must lie in the area, and keep away from the outlines of what stands at its height. That is exact for upright
-prisms; of an overhanging neighbour it takes the outline for the whole, and so misses places under it, but gives none
-that collide.
+Where an object fits is computed with polygons (:mod:`tmkit.manipulation.placements.postures`): its outline from above
+must lie in the area, and keep away from the outlines of what stands at its height. That is exact for upright prisms; of
+an overhanging neighbour it takes the outline for the whole, and so misses places under it, but gives none that collide.
 
-An object is put down on a stable face (:mod:`tmkit.manipulation.placements.stable_faces`): upright, where it stands so,
-else on any; or on any in every case, when the settings ask for it.
+An object is put down on a stable face (:mod:`tmkit.manipulation.placements.stable_faces`): upright if that face is
+stable, else on any; always on any, if the settings demand it.
 
 Invariants: each placement's outline lies in the area. Only on a frame all of whose surfaces are too small for it, an
 object is put down with its centre of mass over the middle of one, if it stays there. Equal arguments and generators in
@@ -49,7 +48,7 @@ class Placement:
     """A place for an object.
 
     Attributes:
-        support: frame that it settles on, off which it will hang.
+        support: frame that it settles on, its new parent.
         support_from_object: pose of the object at rest.
         name: the place in words.
     """
@@ -77,7 +76,7 @@ def placements_in_region(
         region: frame with a flat box, or part of a surface; see :func:`region_surface`.
         q: (n_joints,) configuration; None where no joint is between the frames asked about.
         rng: for the random placements at the end.
-        manipulator: the arm, whose own links are in nobody's way, and which fills a region from its far side.
+        manipulator: the arm, whose links are no obstacles, and which fills a region from its far side.
         settings: how to sample.
 
     Raises:

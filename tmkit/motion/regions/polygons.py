@@ -28,7 +28,7 @@ from tmkit.spatial.plain import plain_numbers
 
 __all__ = ["ConvexPolygon", "blocking", "circle_around", "circle_within", "crossings", "fitting"]
 
-_SIDES = 32  # of the polygons that stand for circles; a multiple of 8, so that some are along the axes and diagonals
+_SIDES = 32  # of the polygons that stand for circles; a multiple of 8: some are along the axes and diagonals
 _FLAT = 1e-12  # square metres of a triangle that counts as flat
 _DIGITS = 10  # decimals of a metre, far above rounding: nearly equal points would have sides of any direction
 _GRID = 1e-10  # metres, for the same reason: of the corners of intersections

@@ -1,9 +1,9 @@
 """What an ``:action`` section of a PDDL file declares.
 
 The idea: the parts of an action may stand in any order, and effects may be nested at will: ``when`` inside ``when``,
-``forall`` inside ``when``, ``and`` inside ``and``. pddlpy's grammar wants one order and knows one level. So the lists
-are followed here, and the grammar is asked for what it knows: parameters, conditions and single effects. An ``and``
-directly inside another one is dissolved; otherwise an effect keeps the shape that it was written in.
+``forall`` inside ``when``, ``and`` inside ``and``. pddlpy's grammar accepts one order and one level. So the lists are
+parsed here, and the grammar parses the rest: parameters, conditions and single effects. An ``and`` directly inside
+another one is dissolved; otherwise an effect keeps the shape that it was written in.
 """
 
 from __future__ import annotations

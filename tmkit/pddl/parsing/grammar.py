@@ -1,12 +1,12 @@
 """Asking pddlpy's lexer and grammar whether a list of PDDL is well formed.
 
 The idea: pddlpy's generated ANTLR grammar decides what is well formed, but four things stand between it and real
-files. It reserves words such as ``start`` or ``within`` that may be names; it knows fewer characters in names, and no
-negative numbers; it wants sections in one order; and it takes some hundred microseconds for each short list. So a list
-is handed to it *respelled*: every name becomes ``name``, every variable ``?v``, every number ``0``, and a list inside
-a list, which is judged on its own, ``(name)``. All that is left is the list's shape, of which even a file of a million
-characters has a few dozen: each is parsed once, and what the grammar said of it is remembered. Where the grammar lets
-something stand as often as one likes, a long run is handed over as a short one.
+files. It reserves words such as ``start`` or ``within`` that may be names; it accepts fewer characters in names, and no
+negative numbers; it requires one order of sections; and it takes some hundred microseconds for each short list. So a
+list is handed to it *respelled*: every name becomes ``name``, every variable ``?v``, every number ``0``, and a list
+inside a list, which is judged on its own, ``(name)``. All that is left is the list's shape, of which even a file of a
+million characters has a few dozen: each is parsed once, and what the grammar said of it is remembered. Where the
+grammar lets something stand as often as one likes, a long run is handed over as a short one.
 
 Beside the respelled words stand the original ones, for the line and column of an error. What a list that was accepted
 *says* is read from the list itself (:mod:`tmkit.pddl.parsing.trees`).
@@ -74,7 +74,7 @@ def is_number(word: str) -> bool:
 
 
 class Spelling:
-    """Builds the shape of a list, and asks the grammar about it.
+    """Builds the shape of a list, and matches it with the grammar.
 
     Args:
         source: the text that the tokens come from.

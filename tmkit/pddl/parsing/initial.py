@@ -2,7 +2,7 @@
 
 The idea: an initial state may have many thousands of facts, nearly all of them lists of plain names, for which a
 grammar has nothing to decide. :class:`InitReader` takes these, and values ``(= (FUNCTION NAME...) NUMBER)``, at once;
-about whatever is left it asks pddlpy's grammar.
+pddlpy's grammar parses the rest.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What each section of a PDDL file declares.
 
-The idea: one method per section. It asks pddlpy's grammar whether the section is well formed, and then collects the
+The idea: one method per section. It checks with pddlpy's grammar that the section is well formed, and then collects the
 declarations, each checked against everything declared before. This module imports pddlpy (a quarter of a second), so
 the parser imports it only when there is something to read.
 """
@@ -56,7 +56,7 @@ class SectionReader:
         self._derived: frozenset[str] = frozenset() if domain is None else domain.derived_predicates
 
     def declare(self, **sections: Any) -> None:
-        """Take note of what a section declared, so that later sections may use it."""
+        """Record the declarations of a section for later sections."""
         self.declared = replace(self.declared, **{name: tuple(items) for name, items in sections.items()})
 
     def _vocabulary(self) -> Vocabulary:
@@ -259,7 +259,7 @@ class SectionReader:
         return TreeBuilder(self.source, words).formula(group, {}) if group.parts else ALWAYS
 
     def metric(self, group: Group) -> Metric:
-        """Return what ``(:metric ...)`` asks for: only ``minimize (total-cost)`` is supported."""
+        """Return the objective of ``(:metric ...)``: only ``minimize (total-cost)`` is supported."""
         spelling = self._spelling(frozenset("+-*/"))
         spelling.verbatim("(", group.opening)
         for part in group.parts:

@@ -8,8 +8,8 @@ Words are lower-cased, because PDDL does not distinguish case, comments disappea
 that ``(aircraft?a)`` is read as it is meant.
 
 Text may be hostile. Lists nested deeper than :data:`DEEPEST`, words longer than :data:`LONGEST_WORD` and more words
-than :data:`MOST_WORDS` are refused here, so that everything behind may be recursive and need not count. Taking a text
-apart needs O(length) time and memory.
+than :data:`MOST_WORDS` are refused here: all later steps may recurse without counting. Taking a text apart needs
+O(length) time and memory.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Token(NamedTuple):  # quicker to make than a dataclass, and a text has man
 
     @property
     def first(self) -> Token:
-        """The token itself, so that lists and words can be complained about alike."""
+        """The token itself: errors treat lists and words alike."""
         return self
 
 

@@ -11,13 +11,13 @@ Drake                                 :func:`from_drake`, :func:`to_drake`: ``Ri
                                       ``SpatialForce``; names in the monogram notation: :func:`drake_name`
 ====================================  =================================================================================
 
-What comes in are numbers; what they mean has to be said, by coordinates: ``from_kdl(twist, TwistCoord("g|C", "D",
-"[h]"))``. Where the other side says some of it (the ``frame_id`` of a message), that is compared, and a difference is
-refused. What goes out is checked for what the other side takes for granted: a transform relates a frame to a frame and
-is expressed in the latter.
+What comes in are numbers; their semantics is given by coordinates: ``from_kdl(twist, TwistCoord("g|C", "D", "[h]"))``.
+Where the other side says some of it (the ``frame_id`` of a message), that is compared, and a difference is refused.
+What goes out is checked for what the other side takes for granted: a transform relates a frame to a frame and is
+expressed in the latter.
 
-Objects are recognised by their members, so that anything that looks like one of these will do. Invariant: what goes out
-and comes back in with its coordinates is the same relation, to rounding; vectors, matrices and quaternions to the bit.
+Objects are recognised by their members (duck typing). Invariant: what goes out and comes back in with its coordinates
+is the same relation, to rounding; vectors, matrices and quaternions to the bit.
 """
 
 from tmkit.relations.conversions.drake import drake_name, from_drake, to_drake

@@ -44,7 +44,7 @@ def drake_name(coord: Coord) -> str:
     """Return the name of a relation in the monogram notation.
 
     Names of frames and bodies begin with a capital; a point of a body is the body's name and the point's in small
-    letters (``Cg``), so that it is told which body moves. Who exerts a force is not part of the notation.
+    letters (``Cg``), which names the body that moves. The body that exerts a force is not part of the notation.
 
     Args:
         coord: the coordinates, e.g. ``TwistCoord("g|C", "D", "[r]")``: ``V_DCg_R``.

@@ -9,7 +9,7 @@ A message says little of what its numbers mean; what it says is compared with th
 =====================================  ================================================================================
 
 What a message does not say has to be known: the bodies, the point of a ``Twist`` or a ``Wrench``. Messages are
-recognised by their members, so that those of ROS 1 and of ROS 2 will do, with or without a header, with or without a
+recognised by their members: those of ROS 1 and of ROS 2 are accepted, with or without a header, with or without a
 covariance (which is left alone). Quaternions are ``x, y, z, w``.
 """
 
@@ -277,5 +277,7 @@ def _quaternion(part: Any, what: str) -> list[float]:
     found = _numbers(part, _QUATERNION, what)
     if not np.any(found):
         rule = "an orientation in a message is a unit quaternion"
-        raise refusal(what, rule, "all four numbers are 0", repair="whoever sent it never set it; none is x=y=z=0, w=1")
+        raise refusal(
+            what, rule, "all four numbers are 0", repair="the sender never set it; no rotation is x=y=z=0, w=1"
+        )
     return found

@@ -146,7 +146,7 @@ class EulerAngles(Multiplied):
             like: one whose sequence is used; ZYX by default.
 
         Raises:
-            SemanticError: two of the axes coincide at this orientation, so that the angles are not determined.
+            SemanticError: two of the axes coincide at this orientation: the angles are not determined.
         """
         sequence = like.sequence if like is not None else "ZYX"
         middle = _middle_angle(numbers[0], sequence)

@@ -1,4 +1,4 @@
-"""The operations on relations as rules: what an operation asks of its operands, and what its result speaks of.
+"""The operations on relations as rules: the preconditions of an operation, and the semantics of its result.
 
 Each function takes coordinates (what is related to what, and the frame of expression) and returns those of the result;
 no numbers are needed. It collects every broken rule and raises one :class:`SemanticError`. With the checks off it

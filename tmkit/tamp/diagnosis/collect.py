@@ -1,4 +1,4 @@
-"""From the log of a planning run to its diagnosis: who was in the way, which facts exclude each other.
+"""From the log of a planning run to its diagnosis: blocking bodies, and facts that exclude each other.
 
 A failure speaks of pairs of frames. Of each pair one usually belongs to what the arm moves, its links, its hand, what
 it carries or is about to take; the other is *in the way*. Where both do, the object is, and not the arm; where the arm
@@ -42,7 +42,7 @@ def diagnose_actions(log: FailureLog, manipulators: Sequence[Manipulator]) -> tu
     by_name = {arm.name: arm for arm in manipulators}
     by_action: dict[str, list[FailureCause]] = {}
     for (action, _), record in log.records.items():
-        arm = by_name.get(record.robot or "", manipulators[0])
+        arm = by_name.get(record.arm or "", manipulators[0])
         by_action.setdefault(action, []).append(_cause(log, record, arm))
     found = [_action(action, causes) for action, causes in by_action.items()]
     return tuple(sorted(found, key=lambda action: (-action.failures, action.action)))

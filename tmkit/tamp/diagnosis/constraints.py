@@ -1,7 +1,7 @@
 """From a cause to a constraint: of which facts a motion failure speaks.
 
 A motion that was not found is a statement about bodies: this action failed while those frames stood where they stood.
-The task planner knows no frames, only facts. :func:`context_of` says in facts where the frames stand, so that the
+The task planner has no frames, only facts. :func:`context_of` says in facts where the frames stand, so that the
 constraint speaks of them alone: "not ``(pick b)`` while ``(ontable c l3)``" holds in many more states than the one in
 which ``b`` was found to be blocked by ``c``.
 

@@ -67,7 +67,7 @@ class FailureExample:
         object: frame of the object that was being handled; None when none was.
         pairs: frames that were in each other's way.
         in_the_way: of these, the bodies that neither the arm nor its hand moves.
-        robot: the arm that acts.
+        manipulator: the arm that acts.
     """
 
     scene: SceneGraph
@@ -75,7 +75,7 @@ class FailureExample:
     object: str | None
     pairs: tuple[tuple[str, str], ...]
     in_the_way: tuple[str, ...]
-    robot: Manipulator
+    manipulator: Manipulator
 
 
 @dataclass(frozen=True)
@@ -147,8 +147,8 @@ class LearnedConstraint(Displayed):
         action: the ground action.
         context: the facts while which it is not to be done; none means never.
         is_proved: whether every failure behind it is proved for the poses that were tried; else none was found within
-            the budget of a round.
-        count: how often it was learned: once a round, when it is not proved.
+            the budget of an iteration.
+        count: how often it was learned: once an iteration, if it is not proved.
     """
 
     action: str

@@ -68,9 +68,9 @@ def _what_was_found(status: PlanStatus, diagnosis: Diagnosis, goal: str) -> Iter
         else:
             yield f"Task plans were tried for {goal}, and none could be carried out."
         yield from _ending(diagnosis)
-        yield "This is no proof that there is none."
+        yield "Infeasibility is not proven."
         if diagnosis.reasons:
-            yield f"What explains it: {'; and '.join(diagnosis.reasons[:_MOST])}."
+            yield f"Likely cause: {'; and '.join(diagnosis.reasons[:_MOST])}."
         yield from (_action(action, counts=counts) for action in diagnosis.actions[:_MOST])
         if len(diagnosis.actions) > _MOST:
             others = _counted(len(diagnosis.actions) - _MOST, "other action") if counts else "Other actions"
@@ -92,10 +92,10 @@ def _ending(diagnosis: Diagnosis) -> Iterator[str]:
 def _conflict(diagnosis: Diagnosis) -> str:
     """Return why the task alone has no solution."""
     if diagnosis.conflict is None:
-        return "the goal contradicts itself, or asks for a fact that no action brings about"
+        return "the goal contradicts itself, or contains a fact that no action achieves"
     facts = diagnosis.conflict.facts
     if len(facts) == 1:
-        return f"no action brings about {facts[0]}"
+        return f"no action achieves {facts[0]}"
     return f"{_listed(facts)} {'exclude each other' if len(facts) == 2 else 'never hold together'}"
 
 
@@ -122,7 +122,7 @@ def _action(action: ActionDiagnosis, *, counts: bool) -> str:
 
 
 def _summaries(action: ActionDiagnosis) -> list[tuple[str, int]]:
-    """Return the causes in words with counts, most often first; those that differ only in who met whom as one."""
+    """Return the causes in words with counts, most often first; those that differ only in the pair of bodies as one."""
     counts: dict[tuple[str, str], int] = {}
     beyond: dict[tuple[str, str], float] = {}
     for cause in action.causes:

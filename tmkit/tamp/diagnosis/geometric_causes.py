@@ -65,7 +65,7 @@ def find_reasons(
         log: what failed.
         roots: the roots of the refinement trees.
         arms: the arms by name, the first first.
-        sampling: who proposes grasps.
+        sampling: the grasp sampler.
         seed: makes it repeatable.
         is_over: tells whether the time is up; then no paths are searched.
     """
@@ -79,7 +79,7 @@ def find_reasons(
     expansions = [expansion for root in roots for expansion in root.expansions.values()]
     records = [record for expansion in expansions for record in expansion.failures if record.failure.is_of_way]
     if not any(expansion.children for expansion in expansions):
-        for robot in dict.fromkeys(record.robot or first for record in records):
+        for robot in dict.fromkeys(record.arm or first for record in records):
             pieces = arms[robot].pieces
             if not is_over():
                 found.append(
@@ -98,7 +98,7 @@ def _first_objects(log: FailureLog, scene: SceneGraph) -> list[tuple[str, str | 
     for key, record in log.records.items():
         object = record.object
         if object in movable and record.scene.parent(object) == scene.parent(object):
-            counts[object, record.robot] += log.counts[key]
+            counts[object, record.arm] += log.counts[key]
     ordered = sorted(counts, key=lambda pair: (-counts[pair], pair[0], pair[1] or ""))
     return ordered[:_OBJECTS]
 
@@ -112,7 +112,7 @@ def no_room_for_hand(
     manipulator: Manipulator,
     approach: float,
 ) -> str | None:
-    """Return why no grasp of an object where it stands has room for the open hand; None when one has.
+    """Return why no grasp of an object at its current pose has room for the open hand; None if one has.
 
     It says "whatever the arm does" only where that holds of the meshes themselves, not of their convex hulls alone.
 
@@ -158,13 +158,15 @@ def no_room_for_hand(
     support = scene.parent(object)
     if len(bodies) > 1 and support in bodies:
         del bodies[support]
-    tried = f"any of the {len(grasps)} grasps tried" if len(grasps) > 1 else "the only grasp tried"
+    tried = (
+        f"all {len(grasps)} grasps of '{object}' collide" if len(grasps) > 1 else f"the grasp of '{object}' collides"
+    )
     moves = "moves" if len(bodies) == 1 else "move"
-    always = "" if with_room else f", whatever arm '{manipulator.name}' does"
+    always = "" if with_room else f", in every configuration of '{manipulator.name}'"
     hulls_only = f"; {with_room} would have room if meshes were not checked as their convex hulls" if with_room else ""
     return (
-        f"'{object}' cannot be taken where it stands by {tried}{always}: the open hand alone, at the grasp or on its "
-        f"straight way there, meets {_named(bodies)}, which never {moves}{hulls_only}"
+        f"{tried} with {_named(bodies)}, which never {moves}: the open hand alone collides, at the grasp or on its "
+        f"straight approach{always}{hulls_only}"
     )
 
 
@@ -212,7 +214,7 @@ def enclosed_arm(
     max_iterations: int,
     seed: int,
 ) -> str | None:
-    """Return that an arm does not get away from where it starts; None when it does.
+    """Return that the start configuration of an arm is enclosed; None if it is not.
 
     Args:
         scene: the scene.
@@ -239,8 +241,8 @@ def enclosed_arm(
             met.update({collision.frame_a, collision.frame_b} - own)
     around = f"; {_named(met)} {'is' if len(met) == 1 else 'are'} around it" if met else ""
     return (
-        f"the arm does not get away from where it starts: of {len(targets)} free configurations from all over its "
-        f"range, a way was found to {reached or 'none'}{around}"
+        f"the start configuration is enclosed: of {len(targets)} free configurations from all over the arm's range, "
+        f"a path was found to {reached or 'none'}{around}"
     )
 
 

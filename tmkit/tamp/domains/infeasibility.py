@@ -42,7 +42,7 @@ _UPRIGHT = 1e-3  # radians that a shape may lean and count as upright
 _LEAN = 0.2  # radians that an upright object may lean, and more
 _ARM_ERROR = 1e-3  # metres by which inverse kinematics may be off, and more
 _MOST_FACTS = 100_000  # that are looked for in a goal; fewer prove less, never more
-_LOWEST = 0.02  # metres that a shape must be high, so that all pass through one level
+_LOWEST = 0.02  # metres that a shape must be high: then all pass through one level
 
 
 @dataclass(frozen=True)

@@ -239,7 +239,7 @@ def _built(built: PythonDomain, arms: tuple[Manipulator, ...], semantics: str | 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
 def _parsed(text: str, source: str) -> Domain:
-    """Return the domain that a text is: a value, so that the same text need not be read for every plan."""
+    """Return the domain of a text: a value, cached for the same text."""
     return parse_domain(text, source=source)
 
 
@@ -349,7 +349,7 @@ def _require_arms(path: Path, semantics_class: type, arms: tuple[Manipulator, ..
 
 
 def _run(path: Path, source: bytes) -> ModuleType:
-    """Run a semantics file as a module whose name depends on its content, so that two of one name do not meet."""
+    """Run a semantics file as a module whose name depends on its content: two of one name do not collide."""
     module = ModuleType(f"tmkit_semantics_{hashlib.sha256(source).hexdigest()[:16]}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # dataclasses look their module up there

@@ -1,6 +1,6 @@
 """The task of a planning run: its objects and initial facts, derived from the scene.
 
-Invariants: the facts are never kept beside the scene; a problem file that says otherwise than the scene is refused.
+Invariants: the facts are never kept beside the scene; a problem file that contradicts the scene is refused.
 """
 
 from __future__ import annotations

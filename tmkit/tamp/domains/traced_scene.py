@@ -1,4 +1,4 @@
-"""Scenes that note what is read of them, so that values which depend on nothing else can be kept.
+"""Scenes that record what is read of them; values that depend on nothing else can be cached.
 
 A :class:`TracedScene` stands for a version of a scene while the state of a domain is derived: functions marked with
 :func:`incremental` are called once for their arguments, and what they read is noted beside their value.
@@ -60,7 +60,7 @@ class TracedScene:
     """A version of a scene that notes what kept functions read of it.
 
     It has the queries of the scene. Those that are not defined here are the scene's own, and count as read of the whole
-    scene. It is no :class:`tmkit.SceneGraph`, so that no function of the core reads it unnoticed.
+    scene. It is no :class:`tmkit.SceneGraph`: no function of the core reads it unnoticed.
 
     Args:
         scene: the version.

@@ -1,14 +1,13 @@
 """Planning for goals that facts cannot say: a domain that is extended by them.
 
 The idea: wherever an object at a pose is told in the words of a domain, some fact holds, such as ``(ontable a
-table__0__0)``. Such a fact is called *attaining*. The task is extended by a fact ``goal-k-met`` for each goal: an
-action that adds an attaining fact adds it too, one that deletes the fact deletes it, and the goal asks for it. So the
-task planner moves the object even where it stands in the right cell already, but at the wrong place in it. The
-candidates of an action that attains are not the domain's: they put the object where the goal wants it, exactly first
-and then sampled within its tolerance. And the state that is derived from a scene says ``goal-k-met`` where the goal
-holds there.
+table__0__0)``. Such a fact is called a *goal fact*. The task is extended by a fact ``goal-k-met`` for each goal: an
+action that adds an achieving fact adds it too, one that deletes the fact deletes it, and the goal contains it. So the
+task planner moves the object even if it is in the right cell already, but at the wrong place in it. The candidates of
+an action that attains are not the domain's: they put the object where the goal wants it, exactly first and then sampled
+within its tolerance. And the state that is derived from a scene says ``goal-k-met`` where the goal holds there.
 
-Which facts attain a goal, :mod:`tmkit.tamp.goals.goal_actions` finds out.
+:mod:`tmkit.tamp.goals.goal_actions` computes the facts that achieve a goal.
 
 A goal of the arm needs no words: when the last action has been refined, the arm moves on to it, as a further segment of
 that action (:func:`move_on`).
@@ -149,7 +148,7 @@ class GoalDomain(PlanningDomain):
                 yield place
 
     def _holds(self, facts: set[Fact], scene: SceneGraph, q: Configuration) -> bool:
-        """Whether facts hold in a scene, by the words of the domain itself."""
+        """Whether facts hold in a scene, by the original domain."""
         try:
             state = PlanningDomain.state(self, scene, self.semantics.objects(scene), q)
         except SceneError:
@@ -188,7 +187,9 @@ def _samples(pose: Pose, goal: ObjectAt, own: Sequence[Pose], rng: np.random.Gen
     heights = [float(place.translation[2]) for place in own]
     x, y, z = pose.translation
     near = [height for height in heights if abs(height - z) < _USED * goal.metres]
-    height = near[0] if near else float(z)  # the domain knows how high above its support an object is let go
+    height = (
+        near[0] if near else float(z)
+    )  # the domain defines the height above the support at which an object is released
     turns = [pose] if goal.radians is not None else [pose, *own]
     for turned in turns:
         yield Pose([x, y, height], turned.quat_xyzw)
@@ -214,7 +215,7 @@ def extended_domain(
     q: Configuration,
     manipulators: Sequence[Manipulator],
 ) -> PlanningDomain:
-    """Return a domain that knows of goals about objects; the domain itself where there are none.
+    """Return a domain extended by goals about objects; the domain itself where there are none.
 
     Args:
         domain: the domain.

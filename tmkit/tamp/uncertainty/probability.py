@@ -1,7 +1,7 @@
 """How probable it is that a Gaussian lies where it should: numbers only, without frames.
 
-A domain that plans under uncertainty asks for probabilities: that a block stands on another, that a point lies inside
-a region, that a hand keeps clear of what is near. For a Gaussian and the sets that occur, most of them are known in
+A domain that plans under uncertainty uses probabilities: that a block stands on another, that a point lies inside a
+region, that a hand keeps clear of what is near. For a Gaussian and the sets that occur, most of them are known in
 closed form, and most others are an integral over one variable:
 
 =====================================  ====================================================================

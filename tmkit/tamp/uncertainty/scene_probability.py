@@ -1,9 +1,9 @@
-"""How probable it is that things are where they should be: probabilities of what is said of frames in a scene.
+"""Probabilities of geometric facts about frames in a scene.
 
 Semantics of domains that plan under uncertainty ask these functions: ``P(on(a, b)) >= 0.95`` is
-``stands_on(scene, "a", "b", q=q).is_at_least(0.95)``. Each asks the scene for the covariance of a relative pose, which
-knows what cancels (:meth:`SceneGraph.gaussian_pose`), and :mod:`tmkit.tamp.uncertainty.probability` for the rest. What
-is not linear enough is sampled from the scene, seeded.
+``stands_on(scene, "a", "b", q=q).is_at_least(0.95)``. Each takes the covariance of a relative pose from the scene, in
+which common errors cancel (:meth:`SceneGraph.gaussian_pose`), and the rest from
+:mod:`tmkit.tamp.uncertainty.probability`. What is not linear enough is sampled from the scene, seeded.
 
 :func:`sample_scene` goes the other way: it draws one exact scene from all that an uncertain one holds possible, for
 simulating what comes of a plan.

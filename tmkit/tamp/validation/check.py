@@ -1,10 +1,9 @@
-"""Checking a plan: everything is worked out again, at finer steps than the planner's.
+"""Validating a plan: everything is computed again, at finer steps than the planner's.
 
-The checker believes nothing but the first scene, the arms and the goal. It derives the symbolic states from the scene
-versions again and validates the actions by the words of the domain; it follows every segment from the configuration
-where the last one ended; it derives again what may touch; it checks limits and collisions without margin at 0.003 rad
-and 1 mm of tool travel; and it asks whether a grasp is one: both fingers at the object, the object where the hand takes
-it, and set down on its support.
+The checker trusts only the first scene, the arms and the goal. It derives the symbolic states from the scene versions
+again and validates the actions by the domain; it follows every segment from the configuration where the last one ended;
+it derives again what may touch; it checks limits and collisions without margin at 0.003 rad and 1 mm of tool travel;
+and it checks the grasps: both fingers at the object, the object where the hand takes it, and set down on its support.
 
 Contact is exempt only where it is part of handling an object: along the straight approach that ends in a grasp, the
 lift that follows one, the lowering that ends in a release, and the retreat that follows one (:mod:`segment_rules`
@@ -184,7 +183,7 @@ class _Check:
             return
         validation = validate_task_plan(problem, self.plan.actions)
         if not validation.is_valid:
-            self.problems.append(f"by the words of the domain: {validation.message}")
+            self.problems.append(f"by the domain: {validation.message}")
             return
         if problem.metric is Metric.TOTAL_COST:
             for step, cost in zip(self.plan.steps, validation.costs, strict=True):
@@ -198,14 +197,14 @@ class _Check:
                 self.problems.append(f"after {step.action} the scene has no state: {error}")
                 return
             if difference:
-                self.problems.append(f"after {step.action} the scene says otherwise: {difference}")
+                self.problems.append(f"after {step.action} the derived state differs: {difference}")
 
     def _check_probabilistic_task(self, problem: Problem) -> None:
-        """Follow the plan by the words of the domain, taking from the scenes what is a matter of probability."""
+        """Follow the plan by the domain, taking probabilistic facts from the scenes."""
         types = {name: kinds[0] for name, kinds in problem.objects.items()}
         state = problem.init
         for number, step in enumerate(self.plan.steps, start=1):
-            where = f"by the words of the domain: step {number} of {len(self.plan.steps)}, {step.action}"
+            where = f"by the domain: step {number} of {len(self.plan.steps)}, {step.action}"
             try:
                 after = self.domain.state(step.scene, types, step.q)
                 broken = broken_promises(state, step, after, problem=problem, domain=self.domain)
@@ -215,7 +214,7 @@ class _Check:
             self.problems.extend(f"{where}: {words}" for words in broken)
             state = after
         if not problem.holds(state, problem.goal):
-            self.problems.append("by the words of the domain: the goal is not reached")
+            self.problems.append("by the domain: the goal is not reached")
 
     def _check_step(
         self, step: PlanStep, scene: SceneGraph, q: Configuration, where: str
@@ -225,7 +224,7 @@ class _Check:
         following: tuple[Segment | None, ...] = (*step.segments[1:], None) if step.segments else ()
         for segment, after, support in zip(step.segments, following, supports, strict=True):
             what = f"{where}, {segment.kind.value}"
-            rules = self.rules.acting(segment.robot)
+            rules = self.rules.acting(segment.arm)
             _require_own_joints(segment, rules.manipulator)
             for fault in segment_faults(segment, scene, q, rules=rules, before=before, after=after):
                 self.problems.append(f"{what}: {fault}")

@@ -1,9 +1,8 @@
 """What each kind of segment must be when the hand is at a handle instead of an object.
 
 A handle moves a drawer or a door; nothing changes its parent. The hand, empty, approaches, grasps, operates, releases
-and retreats, in this order and without a gap, so that contact with the handle is allowed only where it is part of
-moving it. While it operates, the tool stays where it took the handle: within 0.1 mm and 1 mrad, at the checker's fine
-steps.
+and retreats, in this order and without a gap: contact with the handle is allowed only where it is part of moving it.
+While it operates, the tool stays where it took the handle: within 0.1 mm and 1 mrad, at the checker's fine steps.
 
 Invariants: a function of the segment, its neighbours in the step, the scene version and the arms.
 """
@@ -72,7 +71,7 @@ def handle_faults(
             neighbour is not None
             and neighbour.kind is wanted
             and neighbour.held == segment.held
-            and neighbour.robot == segment.robot
+            and neighbour.arm == segment.arm
         ):
             yield f"it is not {side} by the {wanted.value} of '{handle}'"
     if kind is SegmentKind.OPERATE:
@@ -101,6 +100,6 @@ def _operation_faults(
 
 
 def _fine_steps(path: Configuration) -> int:
-    """Return into how many parts each piece of a path is cut so that no joint moves by more than the fine steps."""
+    """Return into how many parts each piece of a path is cut: no joint moves by more than a fine step in any."""
     longest = float(np.max(np.abs(np.diff(path, axis=0)), initial=0.0))
     return max(2, math.ceil(longest / min(CHECK_RESOLUTION, CHECK_TRAVEL)))

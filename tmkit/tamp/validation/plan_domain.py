@@ -76,5 +76,5 @@ def _built_in(name: str, what: str, where: str) -> str:
     """Return a name that a plan gives, if it is that of a built-in domain."""
     if is_built_in(name, "domains"):
         return name
-    reason = f"the plan's {what} none of ours: say in which folder {where}"
+    reason = f"the plan's {what} not built-in: give the folder in which {where}"
     raise MissingFileError(reason, path=name, nearest=None)

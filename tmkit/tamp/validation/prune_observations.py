@@ -59,7 +59,7 @@ def without_needless_looks(
 def broken_promises(
     before: State, step: PlanStep, after: State, *, problem: Problem, domain: PlanningDomain
 ) -> list[str]:
-    """Return what the scene after a step lacks of what the words of the domain promise, or has beyond them.
+    """Return what the scene after a step lacks of what the domain promises, or has beyond it.
 
     What is a matter of probability may be there beyond them, and may cease to hold unless the action promises it.
 

@@ -1,4 +1,4 @@
-"""What each kind of segment must be, before anybody asks whether it collides.
+"""The rules of each kind of segment, which hold before any collision check.
 
 Contact is allowed in some segments and not in others, so a plan could call a stroke that sweeps through an object an
 approach. Hence the rules here: what the hand holds, what changes at the end, which kind comes before or after, and that
@@ -108,7 +108,7 @@ def _is_giving_way(segment: Segment, before: Segment | None) -> bool:
         and before is not None
         and before.kind is SegmentKind.GRASP
         and before.held == segment.held
-        and before.robot != segment.robot
+        and before.arm != segment.arm
     )
 
 
@@ -156,7 +156,7 @@ def segment_exemptions(
 
 
 def _is_same_handling(one: Segment, other: Segment) -> bool:
-    return one.held == other.held and one.robot == other.robot
+    return one.held == other.held and one.arm == other.arm
 
 
 def _change_faults(segment: Segment, scene: SceneGraph, rules: CollisionRules, after: Segment | None) -> Iterator[str]:
@@ -175,9 +175,7 @@ def _change_faults(segment: Segment, scene: SceneGraph, rules: CollisionRules, a
         yield f"it gives '{change.frame}' to '{change.parent}'"
     if segment.kind is SegmentKind.GRASP:
         giver = next((arm for arm in rules.others if scene.parent(change.frame) == arm.tip), None)
-        if giver is not None and not (
-            after is not None and after.robot == giver.name and _is_giving_way(after, segment)
-        ):
+        if giver is not None and not (after is not None and after.arm == giver.name and _is_giving_way(after, segment)):
             yield f"it takes '{change.frame}' from the arm '{giver.name}', which does not let go of it then"
 
 

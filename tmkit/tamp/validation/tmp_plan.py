@@ -1,16 +1,16 @@
 """Plans out of the original's plan files, ``.tmp``.
 
 Such a file says less than a plan: it has no scene, no arm and no domain, and no word for what a motion is for. So it is
-read *for* a scene, a domain and an arm, and what is missing is worked out:
+read *for* a scene, a domain and an arm, and what is missing is computed:
 
 * the configuration at the start is the first waypoint of the motion before the first action; joints that it does not
   name are where the caller says, else where the arm is ready;
 * an action's motions and changes of parent follow it, up to the next action;
 * a change of parent keeps the pose in the world, and makes the next version of the scene; a frame that is a child of
   the hand, such as the original's frame of the grasp, stands for the hand;
-* what a motion is for follows from where it stands: before an object changes hands, the last motion is the straight
-  approach or lowering, after it the first is the straight lift or retreat, and all others are transits and transfers.
-  A motion in which only fingers move, just before a change of parent, is the hand that closes or opens;
+* the kind of a motion follows from its position in the plan: before an object changes hands, the last motion is the
+  straight approach or lowering, after it the first is the straight lift or retreat, and all others are transits and
+  transfers. A motion in which only fingers move, just before a change of parent, is the hand that closes or opens;
 * what may touch follows from the rules of contact;
 * what an action changes that moves nothing (:class:`tmkit.manipulation.Change`), the domain's semantics says.
 
@@ -357,7 +357,7 @@ class _PlanReader:
             held = held_by(self.scene, arm)
             kind, object = SegmentKind.TRANSIT if held is None else SegmentKind.TRANSFER, held
             last, first = coming is not None and index == len(motions) - 1, before is not None and index == 0
-            if first and before is not None and before.robot != arm.name:
+            if first and before is not None and before.arm != arm.name:
                 first = False
                 if before.kind is SegmentKind.GRASP and self.is_hand(motion, arm):  # of the hand that gives
                     segments.append(self.segment(SegmentKind.RELEASE, arm, path[-1:], gripper, before.held, None))
@@ -396,7 +396,7 @@ class _PlanReader:
         supports = handling_supports(segments, scene, [arm.tip for arm in self.robots])
         made: list[Segment] = []
         for segment, support in zip(segments, supports, strict=True):
-            exemptions = segment_exemptions(segment, scene, rules=rules.acting(segment.robot), support=support)
+            exemptions = segment_exemptions(segment, scene, rules=rules.acting(segment.arm), support=support)
             made.append(replace(segment, exemptions=exemptions))
             change = segment.reparenting
             scene = scene if change is None else scene.reparent(change.frame, change.parent, pose=change.pose)
