@@ -66,7 +66,7 @@ def load_planning_problem(
         FileFormatError: the file is wrong, or names code; the message has the file, the line and the key.
     """
     check_argument(path, (str, Path), "path", function="load_planning_problem")
-    resolve_name(Path(path), "")  # a missing file is named with the nearest
+    resolve_name(Path(path), "", suffixes=(".toml",))  # a missing file is named with the nearest
     file = Path(path)
     document, text = read_toml(file, "a planning problem")
     reading = {"allow_folders": tuple(allow_folders), "packages": packages, "meshes": meshes}
