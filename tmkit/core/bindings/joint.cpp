@@ -18,17 +18,12 @@ Mimic make_mimic(const std::string& joint, double multiplier, double offset) {
     return {joint, multiplier, offset};
 }
 
-Joint make_joint(JointType type, const Vector3& axis, double lower, double upper, double velocity, double effort,
-                 double damping, double friction, const std::string& name, const std::optional<Mimic>& mimic) {
+Joint make_joint(JointType type, const Vector3& axis, const JointNumbers& numbers, const std::string& name,
+                 const std::optional<Mimic>& mimic) {
     Joint joint;
     joint.type = type;
     joint.axis = axis;
-    joint.lower = lower;
-    joint.upper = upper;
-    joint.velocity = velocity;
-    joint.effort = effort;
-    joint.damping = damping;
-    joint.friction = friction;
+    joint.numbers() = numbers;
     joint.name = name;
     if (mimic) {
         joint.mimic = mimic->joint;
@@ -73,7 +68,7 @@ void bind_limited(nb::module_& m, const char* name, JointType type, const std::s
     m.def(name,
           [type](const ArrayArgument& axis, double lower, double upper, double velocity, double effort, double damping,
                  double friction, const std::string& joint_name, const std::optional<Mimic>& mimic) {
-        return make_joint(type, read_vector3(axis, "axis"), lower, upper, velocity, effort, damping, friction,
+        return make_joint(type, read_vector3(axis, "axis"), {lower, upper, velocity, effort, damping, friction},
                           joint_name, mimic);
     },
           nb::arg("axis"), nb::kw_only(), nb::arg("lower") = -Joint::unlimited, nb::arg("upper") = Joint::unlimited,
@@ -149,8 +144,8 @@ void bind_joint_makers(nb::module_& m) {
     m.def("Continuous",
           [](const ArrayArgument& axis, double velocity, double effort, double damping, double friction,
              const std::string& name, const std::optional<Mimic>& mimic) {
-        return make_joint(JointType::continuous, read_vector3(axis, "axis"), -Joint::unlimited, Joint::unlimited,
-                          velocity, effort, damping, friction, name, mimic);
+        const JointNumbers numbers{-Joint::unlimited, Joint::unlimited, velocity, effort, damping, friction};
+        return make_joint(JointType::continuous, read_vector3(axis, "axis"), numbers, name, mimic);
     },
           nb::arg("axis"), nb::kw_only(), nb::arg("velocity") = Joint::unlimited, nb::arg("effort") = Joint::unlimited,
           nb::arg("damping") = 0.0, nb::arg("friction") = 0.0, nb::arg("name") = "", nb::arg("mimic") = nb::none(),
@@ -206,9 +201,10 @@ parent_from_frame = pose @ motion(v), a rotation about the axis or a translation
         const int type = s.get<int>(0);
         if (type < 0 || type > static_cast<int>(JointType::free))
             throw damaged_state("there is no joint type " + std::to_string(type));
-        return make_joint(static_cast<JointType>(type), read_vector3(s.at(1), "axis"), s.get<double>(2),
-                          s.get<double>(3), s.get<double>(4), s.get<double>(5), s.get<double>(6), s.get<double>(7),
-                          s.get<std::string>(8), s.get<std::optional<Mimic>>(9));
+        const JointNumbers numbers{s.get<double>(2), s.get<double>(3), s.get<double>(4),
+                                   s.get<double>(5), s.get<double>(6), s.get<double>(7)};
+        return make_joint(static_cast<JointType>(type), read_vector3(s.at(1), "axis"), numbers, s.get<std::string>(8),
+                          s.get<std::optional<Mimic>>(9));
     });
     bind_joint_makers(m);
 }

@@ -52,10 +52,7 @@ Args:
 Args:
     frame: the frame that carries the point.
     point: (3,) metres, in coordinates of the frame; its origin if omitted.
-    axes: the frame in whose axes the rows are expressed; the root if omitted.
-
-Raises:
-    UnknownNameError: no such frame.
+    axes: the frame in whose axes the rows are expressed; the root if omitted.)" NO_FRAME R"(
     DisconnectedError: ``axes`` is in another tree.)");
 }
 

@@ -314,10 +314,7 @@ Args:
     path: (k, n_joints) full configurations; (0, n_joints) is fine. Limits bind the joints that move on it.
     resolution: largest step of any joint between two checks, radians or metres.
     tool_frame: frame whose origin travels at most ``tool_travel`` between two checks; None for no such bound.
-    tool_travel: metres.
-
-Raises:
-    UnknownNameError: no such frame.
+    tool_travel: metres.)" NO_FRAME R"(
     ConfigurationError: a path of the wrong shape or with non-finite numbers.)");
 }
 

@@ -99,11 +99,7 @@ The same bits as ``SceneGraph.pose`` gives at this configuration.
 Args:
     frame: the frame of which the pose is returned.
     relative_to: the frame it is relative to; the root of its tree if omitted.
-    q: configuration (n_joints,); the present one if omitted.
-
-Raises:
-    UnknownNameError: no such frame.
-    DisconnectedError: the frames are in different trees.
+    q: configuration (n_joints,); the present one if omitted.)" NO_PATH R"(
     ConfigurationError: q has the wrong length or non-finite numbers.)")
         .def("pose",
              [](const SceneArrays& self, std::string_view frame, const std::optional<std::string_view>& relative_to,
@@ -150,11 +146,7 @@ Args:
     q: (n_joints,) configuration, radians or metres; the present one if omitted.
 
 Returns:
-    relative_to_from_frame.
-
-Raises:
-    UnknownNameError: no such frame.
-    DisconnectedError: the frames are in different trees.
+    relative_to_from_frame.)" NO_PATH R"(
     ConcurrentWriteError: another thread is writing.)");
 }
 

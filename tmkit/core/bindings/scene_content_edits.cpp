@@ -34,10 +34,7 @@ Args:
 
 Args:
     frame: the frame.
-    shapes: the shapes on it, in place of those it has; a ``Shape`` alone is put at the frame's origin.
-
-Raises:
-    UnknownNameError: no such frame.{|
+    shapes: the shapes on it, in place of those it has; a ``Shape`` alone is put at the frame's origin.)" NO_FRAME R"({|
     CapacityError: no room for so many.})"))
         .def("add_shape", [](Self self, std::string_view frame, const ShapeArgument& shape) {
         return apply_edit(self, [&](auto& s) { s.add_shape(frame, shape.attached()); });
@@ -45,10 +42,7 @@ Raises:
 
 Args:
     frame: the frame.
-    shape: the shape; a ``Shape`` alone is put at the frame's origin.
-
-Raises:
-    UnknownNameError: no such frame.{|
+    shape: the shape; a ``Shape`` alone is put at the frame's origin.)" NO_FRAME R"({|
     CapacityError: no room for another.})"));
 }
 
@@ -62,10 +56,7 @@ void bind_inertia_and_collision_edits(auto& cls) {
 
 Args:
     frame: the frame in whose axes they are given.
-    inertia: mass, centre and inertia matrix; None removes them.
-
-Raises:
-    UnknownNameError: no such frame.
+    inertia: mass, centre and inertia matrix; None removes them.)" NO_FRAME R"(
     SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.)"))
         .def("allow_collision",
              [](Self self, std::string_view a, std::string_view b, const std::string& reason) {
@@ -76,10 +67,7 @@ Raises:
 Args:
     a: a frame.
     b: another frame; the order does not matter.
-    reason: why they may touch, kept with the pair.
-
-Raises:
-    UnknownNameError: no such frame.
+    reason: why they may touch, kept with the pair.)" NO_FRAME R"(
     SceneError: a frame with itself.{|
     CapacityError: no room for another pair, or a reason that is too long.})"))
         .def("forbid_collision", [](Self self, std::string_view a, std::string_view b) {
@@ -103,10 +91,7 @@ void bind_attribute_edits(auto& cls) {
 Args:
     frame: the frame.
     attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these. Replaces those it
-        has.
-
-Raises:
-    UnknownNameError: no such frame.
+        has.)" NO_FRAME R"(
     SceneError: a key that is no text or empty, or a value that is not JSON.)"))
         .def("set_attribute",
              [](Self self, std::string_view frame, const std::string& key, nb::handle value) {
@@ -120,10 +105,7 @@ Raises:
 Args:
     frame: the frame.
     key: the name of the attribute, not empty.
-    value: a JSON value; see ``set_attributes``.
-
-Raises:
-    UnknownNameError: no such frame.
+    value: a JSON value; see ``set_attributes``.)" NO_FRAME R"(
     SceneError: an empty key, or a value that is not JSON.)"));
 }
 
@@ -174,10 +156,7 @@ Args:
     under: the frame that becomes the parent of its roots.
     prefix: put before every name of it, e.g. ``left/``; none if omitted.
     pose: under_from_root, of each of its roots; the identity if omitted.
-    joint: between ``under`` and its roots; fixed if omitted.
-
-Raises:
-    UnknownNameError: no such frame.
+    joint: between ``under`` and its roots; fixed if omitted.)" NO_FRAME R"(
     DuplicateNameError: a name with the prefix is taken.)")
         .def("merge", [](Self self, const SceneGraph& other) {
         return apply_edit(self, [&](SceneEdit& s) { s.merge(other); });
@@ -198,10 +177,7 @@ void bind_scene_reduction(auto& cls) {
             nb::arg("frame"), R"(Keep only a frame, which becomes the root, and its descendants.
 
 O(m log n) for m frames that stay, O(members of all groups). Allowed pairs and groups are kept as far as their
-frames are. Inertia given on a frame that is removed, is removed.
-
-Raises:
-    UnknownNameError: no such frame.
+frames are. Inertia given on a frame that is removed, is removed.)" NO_FRAME R"(
     SceneError: a joint that stays mimics one that does not.)")
         .def("apply", [](Self self, const SceneDifference& difference) {
         return apply_edit(self, [&](SceneEdit& s) { s.apply(difference); });

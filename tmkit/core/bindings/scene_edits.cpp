@@ -71,10 +71,7 @@ Args:
     root: a frame without a parent.
     parent: a frame of another tree.
     pose: parent_from_root at joint value 0; the identity if omitted.
-    joint: how the root moves relative to its parent; fixed if omitted, and between frames of one body.
-
-Raises:
-    UnknownNameError: no such frame.
+    joint: how the root moves relative to its parent; fixed if omitted, and between frames of one body.)" NO_FRAME R"(
     CycleError: the parent is in the root's own tree.
     SceneError: the frame already has a parent; a body would get two paths of poses, or two of twists.{|
     CapacityError: the joint's name is too long.})"));
@@ -135,10 +132,7 @@ Args:
     pose: parent_from_frame, at joint value 0.
     stamp: seconds, on any clock.
     capacity: most poses that are kept; if omitted as before, at first 32.
-    window: most seconds between the oldest and the newest; if omitted as before, at first unlimited.
-
-Raises:
-    UnknownNameError: no such frame.
+    window: most seconds between the oldest and the newest; if omitted as before, at first unlimited.)" NO_FRAME R"(
     StampError: there is a pose of that stamp; it is older than what is kept; a stamp that is not finite; a capacity
         of 0 or a window that is not positive.
     SceneError: a root, or an edge inside one body, whose pose is constant.{|
@@ -152,10 +146,7 @@ Raises:
 
 Args:
     frame: a frame whose parent is on another body.
-    stamps: poses parent_from_frame at joint value 0, by stamp; None removes the history.
-
-Raises:
-    UnknownNameError: no such frame.
+    stamps: poses parent_from_frame at joint value 0, by stamp; None removes the history.)" NO_FRAME R"(
     SceneError: a root, or an edge inside one body, whose pose is constant.{|
     CapacityError: no room for so many.})"));
 }
@@ -223,10 +214,7 @@ twists).}
 
 Args:
     frame: the frame.
-    subtree: remove all its descendants too.
-
-Raises:
-    UnknownNameError: no such frame.
+    subtree: remove all its descendants too.)" NO_FRAME R"(
     SceneError: it has children and ``subtree`` is False, or a joint that stays mimics one that would be removed.)"))
         .def("rename_frame",
              [](Self self, std::string_view frame, const std::string& name) {
@@ -236,10 +224,7 @@ Raises:
 
 Args:
     frame: the frame.
-    name: its new name, unique among frames.
-
-Raises:
-    UnknownNameError: no such frame.
+    name: its new name, unique among frames.)" NO_FRAME R"(
     DuplicateNameError: the new name is taken.{|
     CapacityError: the new name is too long.})"));
 }
@@ -274,10 +259,7 @@ Args:
     covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of
         its own. With ``pose`` it is the whole error of the new edge, which is exact without it. Otherwise it is
         added (slip of a grasp, placement): the new edge keeps the errors of all edges between frame and parent,
-        source by source; to first order every relative pose in the scene keeps its distribution.
-
-Raises:
-    UnknownNameError: no such frame.
+        source by source; to first order every relative pose in the scene keeps its distribution.)" NO_FRAME R"(
     CycleError: the parent is the frame itself or its descendant.
     ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
     SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist
@@ -297,10 +279,7 @@ stamped pose is added. A twist edge stays as well.
 
 Args:
     frame: a frame whose parent is on another body.
-    pose: parent_from_frame at joint value 0.
-
-Raises:
-    UnknownNameError: no such frame.
+    pose: parent_from_frame at joint value 0.)" NO_FRAME R"(
     SceneError: a root, or an edge inside one body, whose pose is constant.)"))
         .def("set_joint",
              [](Self self, std::string_view frame, const Joint& joint) {

@@ -77,10 +77,7 @@ Edges that share a source have correlated errors.
 Args:
     frame: the frame whose edge it is.
     maps: by source, (6, dimension) metres and radians for one standard deviation, in the frame's own axes. Empty:
-        exact.
-
-Raises:
-    UnknownNameError: no such frame.
+        exact.)" NO_FRAME R"(
     SceneError: a root, or a map of another shape.{|
     CapacityError: no room for its sources.})"))
         .def("set_noise", [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
@@ -104,10 +101,7 @@ void bind_twist_noise_edits(auto& cls) {
 Args:
     frame: a frame with a twist edge.
     maps: by source, (6, dimension) m/s and rad/s for one standard deviation, at the frame's origin and in its axes.
-        Empty: exact.
-
-Raises:
-    UnknownNameError: no such frame.
+        Empty: exact.)" NO_FRAME R"(
     SceneError: it has no twist, or a map of another shape.)")
         .def("set_twist_noise", [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
         return apply_edit(self, [&](auto& s) { s.set_twist_noise(frame, noise ? noise->noise : nullptr); });
@@ -132,10 +126,7 @@ Maps of a source that the edge already has are summed.
 
 Args:
     frame: the frame whose edge it is.
-    maps: by source, (6, dimension) metres and radians for one standard deviation; see ``set_noise``.
-
-Raises:
-    UnknownNameError: no such frame.
+    maps: by source, (6, dimension) metres and radians for one standard deviation; see ``set_noise``.)" NO_FRAME R"(
     SceneError: a root, or a map of another shape.)")
         .def("add_joint_noise",
              [](Self self, std::string_view joint, double variance) {
@@ -174,11 +165,7 @@ Args:
     measurement: the measured pose, position, bearing or range.
     q: (n_joints,) configuration of the measurement, radians or metres; optional when no joint is on the path.
     max_iterations: steps to take, whether or not they converge; one is the extended Kalman filter. Until convergence if
-        omitted.
-
-Raises:
-    UnknownNameError: no such frame.
-    DisconnectedError: the frames are in different trees.
+        omitted.)" NO_PATH R"(
     SceneError: the measurement contradicts what is known exactly, or the steps do not converge.)");
 }
 

@@ -171,11 +171,7 @@ Args:
     q: (m, n_joints) configurations, radians or metres.
 
 Returns:
-    (m, 7) relative_to_from_frame: x, y, z, qx, qy, qz, qw; read-only.
-
-Raises:
-    UnknownNameError: no such frame.
-    DisconnectedError: the frames are in different trees.
+    (m, 7) relative_to_from_frame: x, y, z, qx, qy, qz, qw; read-only.)" NO_PATH R"(
     ConfigurationError: q has the wrong shape or non-finite numbers.)")
         .def("poses_batch", &poses_batch, nb::arg("q"),
              R"(Return the poses of all frames for many configurations (m, n_joints). O(m n).

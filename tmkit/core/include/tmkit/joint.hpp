@@ -19,17 +19,24 @@ const char* name_of(JointType type);
 
 inline bool is_actuated(JointType type) { return type != JointType::fixed && type != JointType::free; }
 
-struct Joint : Shared {
+struct JointNumbers {
     static constexpr double unlimited = std::numeric_limits<double>::infinity();
 
-    JointType type = JointType::fixed;
-    std::string name;                                 // empty until the joint is in a scene; then unique
-    Vector3 axis{0.0, 0.0, 1.0};                      // unit, in the frame itself
     double lower = -unlimited, upper = unlimited;     // radians or metres
     double velocity = unlimited, effort = unlimited;  // rad/s or m/s; N m or N
     double damping = 0.0, friction = 0.0;             // N m s/rad or N s/m; N m or N
-    std::string mimic;                                // name of the leading joint; empty when none
     double mimic_multiplier = 1.0, mimic_offset = 0.0;
+
+    const JointNumbers& numbers() const { return *this; }
+    JointNumbers& numbers() { return *this; }
+    bool operator==(const JointNumbers&) const = default;
+};
+
+struct Joint : Shared, JointNumbers {
+    JointType type = JointType::fixed;
+    std::string name;             // empty until the joint is in a scene; then unique
+    Vector3 axis{0.0, 0.0, 1.0};  // unit, in the frame itself
+    std::string mimic;            // name of the leading joint; empty when none
 
     // Throws Error(scene) for a zero axis, NaN, lower > upper, a negative velocity or effort; normalises the axis.
     void check();

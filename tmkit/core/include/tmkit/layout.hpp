@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include "tmkit/joint.hpp"
@@ -40,6 +41,9 @@ struct LayoutFrames : Shared {
     std::vector<std::int32_t> q_index;       // entry of the configuration that moves this joint, -1 when none
     std::vector<double> multiplier, offset;  // joint value = multiplier * q[q_index] + offset (1 and 0 unless mimic)
     std::vector<std::int32_t> joint_frame;   // by configuration entry: frame number of its joint
+
+    auto columns() { return std::tie(ids, body, type, axis, q_index, multiplier, offset); }  // by frame
+    auto columns() const { return std::tie(ids, body, type, axis, q_index, multiplier, offset); }
 };
 
 // Who hangs off whom.

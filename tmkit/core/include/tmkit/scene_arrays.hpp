@@ -185,9 +185,6 @@ public:
 private:
     enum : std::int32_t { frame_count, entry_count, twist_count, count_of_counts };
 
-    struct JointNumbers {
-        double lower, upper, velocity, effort, damping, friction, mimic_multiplier, mimic_offset;
-    };
     struct Member {
         Slot what = none;  // a frame or a group
         Slot next = none;
@@ -221,7 +218,8 @@ private:
         Slot leader = none;
     };
 
-    // Construction
+    // Construction, with room for so much
+    SceneArrays(const SceneGraph& scene, const Capacities& c, std::nullptr_t);
     void load(const SceneGraph& scene);
     void load_frame(const SceneGraph& scene, const FrameRecord& record, Slot slot);
     void load_twists(const SceneGraph& scene);

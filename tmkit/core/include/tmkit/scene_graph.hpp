@@ -50,9 +50,34 @@ struct JointRule {
     double value(const double* q) const { return multiplier * q[entry] + offset; }
 };
 
-class SceneGraph {
+inline constexpr std::size_t most_layout_changes = 6;  // from which a layout is mended, see below
+
+// What versions share, and copies of a version have alike.
+struct SceneMaps {
+    FrameMap frames_;
+    PersistentMap<Ref<const Name>, FrameId, NameLess> names_;
+    PersistentMap<FrameId, Ref<const Joint>> joints_;
+    PersistentMap<Ref<const Name>, FrameId, NameLess> joint_names_;
+    PersistentMap<BodyId, Ref<const BodyRecord>> bodies_;
+    PersistentMap<Ref<const Name>, BodyId, NameLess> body_names_;
+    PersistentMap<std::pair<FrameId, FrameId>, Ref<const Name>> allowed_;
+    PersistentMap<Ref<const Name>, Ref<const GroupRecord>, NameLess> groups_;
+    PersistentMap<FrameId, BodyId> twists_;
+    PersistentMap<FrameId, Ref<const EdgeNoise>> noises_;
+    FrameId next_frame_ = 1;
+    BodyId next_body_ = 1;
+    // A version few changes away from one that was laid out remembers that layout and which frames moved, came, went or
+    // got another joint, so that its own is made from it.
+    Ref<const Layout> layout_before_;
+    std::array<FrameId, most_layout_changes> changed_{};
+    std::uint32_t change_count_ = 0;
+    bool joints_as_before_ = true;  // no joint came, went or changed since
+    Ref<FrameIndex> index_;         // null while there is no frame
+};
+
+class SceneGraph : SceneMaps {
 public:
-    static constexpr std::size_t most_changes = 6;  // from which a layout is mended, see below
+    static constexpr std::size_t most_changes = most_layout_changes;
 
     SceneGraph() = default;  // empty
     SceneGraph(const SceneGraph& other);
@@ -210,26 +235,7 @@ private:
     std::optional<bool> same_changes(const SceneGraph& other) const;
     bool same_all(const SceneGraph& other) const;
 
-    FrameMap frames_;
-    PersistentMap<Ref<const Name>, FrameId, NameLess> names_;
-    PersistentMap<FrameId, Ref<const Joint>> joints_;
-    PersistentMap<Ref<const Name>, FrameId, NameLess> joint_names_;
-    PersistentMap<BodyId, Ref<const BodyRecord>> bodies_;
-    PersistentMap<Ref<const Name>, BodyId, NameLess> body_names_;
-    PersistentMap<Pair, Ref<const Name>> allowed_;
-    PersistentMap<Ref<const Name>, Ref<const GroupRecord>, NameLess> groups_;
-    PersistentMap<FrameId, BodyId> twists_;
-    PersistentMap<FrameId, Ref<const EdgeNoise>> noises_;
-    FrameId next_frame_ = 1;
-    BodyId next_body_ = 1;
-    // A version few changes away from one that was laid out remembers that layout and which frames moved, came, went or
-    // got another joint, so that its own is made from it.
-    Ref<const Layout> layout_before_;
-    std::array<FrameId, most_changes> changed_{};
-    std::uint32_t change_count_ = 0;
-    bool joints_as_before_ = true;  // no joint came, went or changed since
     mutable std::atomic<const Layout*> layout_{nullptr};
-    Ref<FrameIndex> index_;  // null while there is no frame
     mutable std::atomic<std::uint64_t> hash_{
         0};  // of this version, once computed; a copy may be edited and has its own
 };

@@ -102,47 +102,40 @@ Capacities Capacities::completed_for(const SceneGraph& scene) const {
 }
 
 SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& wanted)
-    : capacities_(wanted.completed_for(scene)), counts_(count_of_counts),
-      frame_names_(capacities_.frames, capacities_.name_bytes),
-      joint_names_(capacities_.frames, capacities_.name_bytes), body_names_(capacities_.bodies, capacities_.name_bytes),
-      parent_(capacities_.frames, none), body_(capacities_.frames, none), first_child_(capacities_.frames, none),
-      next_sibling_(capacities_.frames, none), bare_(capacities_.bodies, 0), id_(capacities_.frames, no_frame),
-      type_(capacities_.frames, JointType::fixed), entry_(capacities_.frames, none),
-      multiplier_(capacities_.frames, 1.0), offset_(capacities_.frames, 0.0), axis_(capacities_.frames),
-      pose_(capacities_.frames), root_pose_(capacities_.frames), sequence_(capacities_.frames),
-      entries_(capacities_.frames), q_(capacities_.frames), twist_(capacities_.frames, none),
-      twist_frame_(capacities_.twists, none), twist_on_(capacities_.twists, none),
-      twist_reference_(capacities_.twists, none), twist_vector_(capacities_.twists), newest_(capacities_.frames, none),
-      stamp_count_(capacities_.frames, none), stamp_capacity_(capacities_.frames, 0), stamp_window_(capacities_.frames),
-      stamp_(capacities_.stamps), stamp_pose_(capacities_.stamps), older_(capacities_.stamps, none),
-      pairs_(capacities_.allowed_pairs, sizeof(std::array<FrameId, 2>)), order_(capacities_.frames, none),
-      previous_sibling_(capacities_.frames, none), position_(capacities_.frames, 0), numbers_(capacities_.frames),
-      moves_(capacities_.frames, 0), leader_(capacities_.frames, none), next_top_(capacities_.frames, none),
-      previous_top_(capacities_.frames, none), first_top_(capacities_.bodies, none),
-      inertia_frame_(capacities_.bodies, none), inertia_(capacities_.bodies), first_shape_(capacities_.frames, none),
-      details_(capacities_.frames), twist_noise_(capacities_.twists),
-      noise_(capacities_.noise ? capacities_.frames : 0), group_names_(capacities_.groups, capacities_.name_bytes),
-      is_group_(capacities_.groups, 0), group_frames_(capacities_.groups, none),
-      group_groups_(capacities_.groups, none), members_(capacities_.group_members), shapes_(capacities_.shapes),
-      reasons_(capacities_.allowed_pairs, capacities_.name_bytes), pair_ids_(capacities_.allowed_pairs),
-      pair_frames_(capacities_.allowed_pairs), next_id_(scene.next_frame_id()),
-      free_frames_(all_free(capacities_.frames)), free_bodies_(all_free(capacities_.bodies)),
-      free_groups_(all_free(capacities_.groups)), free_shape_(capacities_.shapes ? 0 : none),
-      free_stamp_(capacities_.stamps ? 0 : none), free_member_(capacities_.group_members ? 0 : none),
-      free_shapes_(capacities_.shapes), free_stamps_(capacities_.stamps), free_members_(capacities_.group_members),
-      mark_(capacities_.frames, 0), twist_goes_(capacities_.twists, 0), group_mark_(capacities_.groups, 0),
-      group_queue_(capacities_.groups), gathered_(capacities_.frames), values_(capacities_.frames) {
+    : SceneArrays(scene, wanted.completed_for(scene), nullptr) {}
+
+SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& c, std::nullptr_t)
+    : capacities_(c), counts_(count_of_counts), frame_names_(c.frames, c.name_bytes),
+      joint_names_(c.frames, c.name_bytes), body_names_(c.bodies, c.name_bytes), parent_(c.frames, none),
+      body_(c.frames, none), first_child_(c.frames, none), next_sibling_(c.frames, none), bare_(c.bodies, 0),
+      id_(c.frames, no_frame), type_(c.frames, JointType::fixed), entry_(c.frames, none), multiplier_(c.frames, 1.0),
+      offset_(c.frames, 0.0), axis_(c.frames), pose_(c.frames), root_pose_(c.frames), sequence_(c.frames),
+      entries_(c.frames), q_(c.frames), twist_(c.frames, none), twist_frame_(c.twists, none), twist_on_(c.twists, none),
+      twist_reference_(c.twists, none), twist_vector_(c.twists), newest_(c.frames, none), stamp_count_(c.frames, none),
+      stamp_capacity_(c.frames, 0), stamp_window_(c.frames), stamp_(c.stamps), stamp_pose_(c.stamps),
+      older_(c.stamps, none), pairs_(c.allowed_pairs, sizeof(std::array<FrameId, 2>)), order_(c.frames, none),
+      previous_sibling_(c.frames, none), position_(c.frames, 0), numbers_(c.frames), moves_(c.frames, 0),
+      leader_(c.frames, none), next_top_(c.frames, none), previous_top_(c.frames, none), first_top_(c.bodies, none),
+      inertia_frame_(c.bodies, none), inertia_(c.bodies), first_shape_(c.frames, none), details_(c.frames),
+      twist_noise_(c.twists), noise_(c.noise ? c.frames : 0), group_names_(c.groups, c.name_bytes),
+      is_group_(c.groups, 0), group_frames_(c.groups, none), group_groups_(c.groups, none), members_(c.group_members),
+      shapes_(c.shapes), reasons_(c.allowed_pairs, c.name_bytes), pair_ids_(c.allowed_pairs),
+      pair_frames_(c.allowed_pairs), next_id_(scene.next_frame_id()), free_frames_(all_free(c.frames)),
+      free_bodies_(all_free(c.bodies)), free_groups_(all_free(c.groups)), free_shape_(c.shapes ? 0 : none),
+      free_stamp_(c.stamps ? 0 : none), free_member_(c.group_members ? 0 : none), free_shapes_(c.shapes),
+      free_stamps_(c.stamps), free_members_(c.group_members), mark_(c.frames, 0), twist_goes_(c.twists, 0),
+      group_mark_(c.groups, 0), group_queue_(c.groups), gathered_(c.frames), values_(c.frames) {
     for (std::size_t i = 1; i < shapes_.size(); ++i) shapes_[i - 1].next = static_cast<Slot>(i);
-    for (std::size_t i = 1; i < capacities_.stamps; ++i) older_.store(static_cast<Slot>(i - 1), static_cast<Slot>(i));
+    for (std::size_t i = 1; i < c.stamps; ++i) older_.store(static_cast<Slot>(i - 1), static_cast<Slot>(i));
     for (std::size_t i = 1; i < members_.size(); ++i) members_[i - 1].next = static_cast<Slot>(i);
     for (Ref<EdgeNoise>& noise : noise_) {
         noise = make_ref<EdgeNoise>();
-        noise->terms.reserve(capacities_.noise);
-        noise->maps.reserve(capacities_.noise);
+        noise->terms.reserve(c.noise);
+        noise->maps.reserve(c.noise);
     }
-    noise_sum_.reserve(capacities_.noise + 1, capacities_.noise + 1);
-    twist_rules_.reserve(capacities_.twists + 1);
-    if (!noise_.empty()) way_.resize(2 * capacities_.frames);
+    noise_sum_.reserve(c.noise + 1, c.noise + 1);
+    twist_rules_.reserve(c.twists + 1);
+    if (!noise_.empty()) way_.resize(2 * c.frames);
     load(scene);
 }
 
@@ -188,8 +181,7 @@ void SceneArrays::load_frame(const SceneGraph& scene, const FrameRecord& record,
     if (record.joint) {
         const Joint& joint = *record.joint;
         axis_.store(slot, joint.axis);
-        numbers_[slot] = {joint.lower,   joint.upper,    joint.velocity,         joint.effort,
-                          joint.damping, joint.friction, joint.mimic_multiplier, joint.mimic_offset};
+        numbers_[slot] = joint.numbers();
         joint_names_.insert(slot, joint.name);
     }
     const BodyRecord& on = scene.body(record.body);
@@ -228,18 +220,10 @@ Joint SceneArrays::joint_of(Slot slot) const {
     Joint joint;
     joint.type = type_[slot];
     if (!is_actuated(joint.type)) return joint;
-    const JointNumbers& numbers = numbers_[slot];
+    joint.numbers() = numbers_[slot];
     joint.name = joint_names_.view(slot);
     joint.axis = axis_[slot];
-    joint.lower = numbers.lower;
-    joint.upper = numbers.upper;
-    joint.velocity = numbers.velocity;
-    joint.effort = numbers.effort;
-    joint.damping = numbers.damping;
-    joint.friction = numbers.friction;
     if (leader_[slot] != none) joint.mimic = joint_names_.view(leader_[slot]);
-    joint.mimic_multiplier = numbers.mimic_multiplier;
-    joint.mimic_offset = numbers.mimic_offset;
     return joint;
 }
 

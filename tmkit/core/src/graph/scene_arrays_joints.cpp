@@ -12,14 +12,7 @@ Joint checked_numbers(const Joint& joint, std::string_view name) {
     Joint numbers;
     numbers.type = joint.type;
     numbers.axis = joint.axis;
-    numbers.lower = joint.lower;
-    numbers.upper = joint.upper;
-    numbers.velocity = joint.velocity;
-    numbers.effort = joint.effort;
-    numbers.damping = joint.damping;
-    numbers.friction = joint.friction;
-    numbers.mimic_multiplier = joint.mimic_multiplier;
-    numbers.mimic_offset = joint.mimic_offset;
+    numbers.numbers() = joint.numbers();
     try {
         numbers.check();
     } catch (const Error&) {  // say it again, with the name
@@ -37,8 +30,7 @@ SceneArrays::JointPlan SceneArrays::plan_joint(const Joint& joint, std::string_v
     if (!is_actuated(joint.type)) return plan;
     const Joint numbers = checked_numbers(joint, name);
     plan.axis = numbers.axis;
-    plan.numbers = {numbers.lower,   numbers.upper,    numbers.velocity,         numbers.effort,
-                    numbers.damping, numbers.friction, numbers.mimic_multiplier, numbers.mimic_offset};
+    plan.numbers = numbers.numbers();
     plan.name = name;
     if (const Slot holder = joint_names_.find(name); holder != none && holder != slot) throw duplicate("joint", name);
     if (!joint.mimic.empty()) plan.leader = leader_for(joint.mimic, name, slot);
@@ -58,11 +50,7 @@ SceneArrays::Slot SceneArrays::leader_for(std::string_view leader, std::string_v
 bool SceneArrays::same_joint(Slot slot, const Joint& numbers, std::string_view name, std::string_view leader) const {
     if (numbers.type != type_[slot]) return false;
     if (!is_actuated(numbers.type)) return true;
-    const JointNumbers& n = numbers_[slot];
-    return numbers.axis == axis_[slot] && numbers.lower == n.lower && numbers.upper == n.upper &&
-           numbers.velocity == n.velocity && numbers.effort == n.effort && numbers.damping == n.damping &&
-           numbers.friction == n.friction && numbers.mimic_multiplier == n.mimic_multiplier &&
-           numbers.mimic_offset == n.mimic_offset && joint_names_.view(slot) == name &&
+    return numbers.axis == axis_[slot] && numbers.numbers() == numbers_[slot] && joint_names_.view(slot) == name &&
            (leader_[slot] == none ? leader.empty() : joint_names_.view(leader_[slot]) == leader);
 }
 

@@ -41,27 +41,15 @@ std::vector<Value> with_room(const std::vector<Value>& column, std::size_t more)
 class FramesMender {
 public:
     FramesMender(const LayoutFrames& before, std::size_t more) : before_(before), frames_(make_ref<LayoutFrames>()) {
-        frames_->ids = with_room(before.ids, more);
-        frames_->body = with_room(before.body, more);
-        frames_->type = with_room(before.type, more);
-        frames_->axis = with_room(before.axis, more);
-        frames_->q_index = with_room(before.q_index, more);
-        frames_->multiplier = with_room(before.multiplier, more);
-        frames_->offset = with_room(before.offset, more);
+        frames_->columns() = std::apply(
+            [more](const auto&... column) { return std::tuple(with_room(column, more)...); }, before.columns());
         frames_->joint_frame = with_room(before.joint_frame, more);
     }
 
     // Called for the last of them first, so that the numbers of the others hold.
     void remove(std::int32_t number) {
         if (leads(before_, number)) drop_entry(number);
-        const auto erase = [number](auto& column) { column.erase(column.begin() + number); };
-        erase(frames_->ids);
-        erase(frames_->body);
-        erase(frames_->type);
-        erase(frames_->axis);
-        erase(frames_->q_index);
-        erase(frames_->multiplier);
-        erase(frames_->offset);
+        std::apply([number](auto&... column) { (column.erase(column.begin() + number), ...); }, frames_->columns());
         for (std::int32_t& frame : frames_->joint_frame) frame -= frame > number;
     }
 
@@ -185,13 +173,7 @@ Ref<const LayoutFrames> mended_frames(const SceneGraph& scene, const Changes& ch
 Ref<Layout> SceneGraph::fresh_layout() const {
     const std::size_t count = size();
     const auto flat = make_ref<LayoutFrames>();
-    flat->ids.resize(count);
-    flat->body.resize(count);
-    flat->type.resize(count);
-    flat->axis.resize(count);
-    flat->q_index.resize(count);
-    flat->multiplier.resize(count);
-    flat->offset.resize(count);
+    std::apply([count](auto&... column) { (column.resize(count), ...); }, flat->columns());
     flat->joint_frame.reserve(joints_.size());
     std::vector<FrameId> parents(count);
     std::vector<Pose> poses(count);

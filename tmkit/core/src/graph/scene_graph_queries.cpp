@@ -20,45 +20,18 @@ std::vector<std::string> keys_of(const Map& map) {
 
 }  // namespace
 
-SceneGraph::SceneGraph(const SceneGraph& other)
-    : frames_(other.frames_), names_(other.names_), joints_(other.joints_), joint_names_(other.joint_names_),
-      bodies_(other.bodies_), body_names_(other.body_names_), allowed_(other.allowed_), groups_(other.groups_),
-      twists_(other.twists_), noises_(other.noises_), next_frame_(other.next_frame_), next_body_(other.next_body_),
-      layout_before_(other.layout_before_), changed_(other.changed_), change_count_(other.change_count_),
-      joints_as_before_(other.joints_as_before_), index_(other.index_) {
+SceneGraph::SceneGraph(const SceneGraph& other) : SceneMaps(other) {
     const Layout* layout = other.layout_.load(std::memory_order_acquire);
     if (layout) layout->retain();
     layout_.store(layout, std::memory_order_relaxed);
 }
 
 SceneGraph::SceneGraph(SceneGraph&& other) noexcept
-    : frames_(std::move(other.frames_)), names_(std::move(other.names_)), joints_(std::move(other.joints_)),
-      joint_names_(std::move(other.joint_names_)), bodies_(std::move(other.bodies_)),
-      body_names_(std::move(other.body_names_)), allowed_(std::move(other.allowed_)), groups_(std::move(other.groups_)),
-      twists_(std::move(other.twists_)), noises_(std::move(other.noises_)), next_frame_(other.next_frame_),
-      next_body_(other.next_body_), layout_before_(std::move(other.layout_before_)), changed_(other.changed_),
-      change_count_(other.change_count_), joints_as_before_(other.joints_as_before_),
-      layout_(other.layout_.exchange(nullptr)), index_(std::move(other.index_)) {}
+    : SceneMaps(static_cast<SceneMaps&&>(other)), layout_(other.layout_.exchange(nullptr)) {}
 
 SceneGraph& SceneGraph::operator=(SceneGraph other) noexcept {
-    frames_ = std::move(other.frames_);
-    names_ = std::move(other.names_);
-    joints_ = std::move(other.joints_);
-    joint_names_ = std::move(other.joint_names_);
-    bodies_ = std::move(other.bodies_);
-    body_names_ = std::move(other.body_names_);
-    allowed_ = std::move(other.allowed_);
-    groups_ = std::move(other.groups_);
-    twists_ = std::move(other.twists_);
-    noises_ = std::move(other.noises_);
-    layout_before_ = std::move(other.layout_before_);
-    changed_ = other.changed_;
-    change_count_ = other.change_count_;
-    joints_as_before_ = other.joints_as_before_;
-    next_frame_ = other.next_frame_;
-    next_body_ = other.next_body_;
+    SceneMaps::operator=(static_cast<SceneMaps&&>(other));
     other.layout_.store(layout_.exchange(other.layout_.load()));
-    index_ = std::move(other.index_);
     hash_.store(0, std::memory_order_relaxed);
     return *this;
 }

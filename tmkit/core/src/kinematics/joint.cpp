@@ -46,9 +46,7 @@ void Joint::check() {
 }
 
 bool Joint::same_content(const Joint& o) const {
-    return type == o.type && name == o.name && axis == o.axis && lower == o.lower && upper == o.upper &&
-           velocity == o.velocity && effort == o.effort && damping == o.damping && friction == o.friction &&
-           mimic == o.mimic && mimic_multiplier == o.mimic_multiplier && mimic_offset == o.mimic_offset;
+    return type == o.type && name == o.name && axis == o.axis && mimic == o.mimic && numbers() == o.numbers();
 }
 
 bool Joint::moves_like(const Joint& o) const {
