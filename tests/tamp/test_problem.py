@@ -1,0 +1,69 @@
+"""A planning problem is a checked value: goals as a tuple, a read-only configuration, refused types by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tmkit.errors import ArgumentError, TaskError
+from tmkit.graph import SceneGraph
+from tmkit.robots import load_manipulator
+from tmkit.tamp.problem import PlanningProblem, problem_file_of
+
+SCENE = SceneGraph().add_frame("a", "world")
+
+
+def test_what_is_given_is_kept_as_values() -> None:
+    """One goal or several are a tuple; a configuration is a copy that cannot be written; none stays none."""
+    q = np.zeros(2)
+    problem = PlanningProblem(SCENE, q=q, goal=["(on a b)", "(on b c)"], robots=["panda", load_manipulator("panda")])
+    q[0] = 1.0
+    assert isinstance(problem.q, np.ndarray)
+    assert problem.q.tolist() == [0.0, 0.0]
+    assert not problem.q.flags.writeable
+    assert problem.goals == ("(on a b)", "(on b c)")
+    single = PlanningProblem(SCENE, goal=Path("p.pddl"), domain=Path("blocks"))
+    assert (single.q, single.goals) == (None, (Path("p.pddl"),))
+    assert PlanningProblem(SCENE, goal=iter(["(on a b)"])).goals == ("(on a b)",)  # type: ignore[arg-type]
+    assert repr(problem) == "PlanningProblem(2 frames, domain 'blocks', goal (on a b), (on b c))"
+
+
+def test_a_long_goal_is_shortened() -> None:
+    """Of more than 80 characters 77 are shown."""
+    for length, shown in ((80, "x" * 80), (81, "x" * 77 + "...")):
+        assert repr(PlanningProblem(SCENE, goal="x" * length)).endswith(f"goal {shown})")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"scene": "blocks1"}, r"load it first: tk.load_scene\('blocks1'\)"),
+        ({"domain": 1}, r"plan.*domain"),
+        ({"robots": 1}, r"plan.*robots"),
+        ({"robots": ["panda", 1]}, r"plan.*robots"),
+        ({"goal": 1}, r"plan.*PDDL text, a formula, ObjectAt, ObjectIn, ArmAt, a scene or a path"),
+        ({"goal": ["(on a b)", 1]}, r"plan.*PDDL text, a formula, ObjectAt"),
+    ],
+)
+def test_arguments_of_other_types_are_refused(arguments: dict[str, Any], words: str) -> None:
+    """The error names the function, the argument and what it may be."""
+    with pytest.raises(ArgumentError, match=words):
+        PlanningProblem(**{"scene": SCENE, "goal": "(on a b)", **arguments})
+
+
+def test_goals_and_problem_files() -> None:
+    """There is a goal; a problem file, by its path or by text that ends in ``.pddl``, is given alone."""
+    empty: list[Any] = [None, (), []]
+    for goal in empty:
+        with pytest.raises(TaskError, match="give a goal"):
+            PlanningProblem(SCENE, goal=goal)
+    for file in (" p.pddl\n", Path("p.pddl")):
+        assert problem_file_of(file) == Path("p.pddl")
+        with pytest.raises(TaskError, match=r"the problem file '.*p.pddl\s*' states the whole goal; give it alone"):
+            PlanningProblem(SCENE, goal=["(on a b)", file])
+        assert PlanningProblem(SCENE, goal=file).goals == (file,)
+    assert problem_file_of(Path("other")) == Path("other")
+    assert problem_file_of("(on a b)") is problem_file_of(SCENE) is None
