@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation import ActionContext, Candidate, Grasp, Impossible, Pick, Place
+from tmkit.manipulation import ActionContext, Candidate, Grasp, HandMotion, Impossible, Pick, Place
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.robots import movable_frames
 from tmkit.spatial.elementary import norm
@@ -79,13 +79,13 @@ class Semantics(TabletopSemantics):
             lift = self._lift(context.scene, disc, context.scene.local_pose(disc).translation[2], other)
             picks = list(pick_candidates(context, disc, manipulator=self.manipulator))
             yield from (pick for pick in picks if isinstance(pick, Impossible))
-            known = [replace(pick, lift=lift) for pick in picks if isinstance(pick, Pick)]
+            known = [replace(pick, motion=HandMotion(lift=lift)) for pick in picks if isinstance(pick, Pick)]
             yield from sorted(known, key=lambda pick: _is_over_middle(context, disc, pick.grasp))
         else:
             for turn in turns_nearest_first(context, disc, other):
                 pose = standing_pose(context.scene, disc, other, point=(0.0, 0.0), turn=turn)
                 lift = self._lift(context.scene, disc, pose.translation[2], other)
-                yield Place(disc, other, pose, lift=lift)
+                yield Place(disc, other, pose, motion=HandMotion(lift=lift))
 
     def _lift(self, scene: SceneGraph, disc: str, height: float, below: str) -> float:
         """Return how far a disc at a height above what it lies on has to be lifted to come free of its rod."""

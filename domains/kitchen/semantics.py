@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation import ActionContext, Candidate, Change, MoveTo, Place
+from tmkit.manipulation import ActionContext, Candidate, Change, HandMotion, MoveTo, Place
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.plans import ClassChange
 from tmkit.robots import movable_frames
@@ -170,7 +170,12 @@ class Semantics(DomainSemantics):
             except SceneError:  # a place of which the domain has no words, as the lower board of a shelf
                 continue
             if found == region:
-                yield Place(object, placement.support, placement.support_from_object, lift=_lift_among(resting, object))
+                yield Place(
+                    object,
+                    placement.support,
+                    placement.support_from_object,
+                    motion=HandMotion(lift=_lift_among(resting, object)),
+                )
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tmkit.manipulation.actions.handover import Handover, handovers
     from tmkit.manipulation.actions.look import Look
     from tmkit.manipulation.actions.operate import Operate
-    from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
+    from tmkit.manipulation.actions.pick_place import ArmMotion, HandMotion, Refinement
     from tmkit.manipulation.actions.primitives import MotionBudget
     from tmkit.manipulation.actions.sequence import Sequence
     from tmkit.manipulation.grasps.sampling import Grasp, grasps_of
@@ -53,6 +53,7 @@ __all__ = [
     "Grasp",
     "GraspRequest",
     "GraspSampler",
+    "HandMotion",
     "Handover",
     "Impossible",
     "Look",

@@ -182,7 +182,7 @@ class Improvement:
         entries = arm.manipulator.joint_indices(scene)
         start[entries] = segment.path[0]
         try:
-            path = pieces.search(phase, start, q_end, seed=self._seed(where), what="improving")
+            path = pieces.search(phase, start, q_end[None], seed=self._seed(where), what="improving")
         except PieceFailedError:
             return None
         arm_path = np.array(path[:, entries])

@@ -135,14 +135,19 @@ class PlanningContext:
         with log.clock.phase(PlanningPhase.TASK):
             return self.task_planner.search(task, time_limit=log.seconds_left())
 
-    def arms(self, clock: PhaseClock, number: int) -> dict[str, ArmMotion]:
+    def arms(self, clock: PhaseClock, number: int, *, path_iterations: int | None = None) -> dict[str, ArmMotion]:
         """Return the motion generators of the arms, with the budget of an iteration.
 
         Args:
             clock: times of phases.
             number: index of the iteration.
+            path_iterations: iterations of one path search to any configuration at a contact; by default one is searched
+                to each, with those of the options, doubled with each iteration.
         """
-        budget = MotionBudget(path_iterations=self.options.path_iterations * budget_growth(number))
+        if path_iterations is None:
+            budget = MotionBudget(path_iterations=self.options.path_iterations * budget_growth(number))
+        else:
+            budget = MotionBudget(8, path_iterations=path_iterations, is_joint=True)
         return arm_motions(
             self.manipulators, budget=budget, rules=self.rules, clock=clock, motion_planner=self.options.motion_planner
         )

@@ -15,6 +15,7 @@ Invariants: a round changes the log alone, by what it counts and learns; the tas
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
@@ -47,12 +48,14 @@ class RoundEnd:
         steps: the plan, if there is one.
         status: the final status, if there is one.
         is_blocked: whether a movable object was in the way of an action that does not name it.
+        is_beside: whether the plan is that of the search beside.
     """
 
     kept: PreparedTask
     steps: tuple[PlanStep, ...] | None = None
     status: PlanStatus | None = None
     is_blocked: bool = False
+    is_beside: bool = False
 
 
 class PlanningRound:
@@ -64,15 +67,23 @@ class PlanningRound:
         tree: the tree that all its rounds refine over.
         task: the translated task, with what earlier rounds forbade for good.
         number: of the round, from 0; budgets double with it.
+        beside: another search, told the attempts of a task plan that failed; it returns a plan or None.
 
     Attributes:
         forbidden: what may not be done any more: by action, the facts under which.
     """
 
     def __init__(
-        self, context: PlanningContext, log: SearchLog, tree: RefinementTree, *, task: PreparedTask, number: int
+        self,
+        context: PlanningContext,
+        log: SearchLog,
+        tree: RefinementTree,
+        *,
+        task: PreparedTask,
+        number: int,
+        beside: Callable[[int], tuple[PlanStep, ...] | None],
     ) -> None:
-        self.context, self.log, self.tree, self.number = context, log, tree, number
+        self.context, self.log, self.tree, self.number, self.beside = context, log, tree, number, beside
         self.kept = self.task = task  # without, and with what holds in this round only
         self.all_proved, self.is_blocked = True, False
         self.forbidden: dict[GroundAction, list[frozenset[Fact]]] = {}
@@ -90,6 +101,7 @@ class PlanningRound:
             log.skeletons += 1
             steps = self._needed(found.steps)
             _logger.info("task plan %d: %s", log.skeletons, " ".join(map(str, steps)))
+            before = log.failures.attempts
             outcome = self._refine(steps)
             if outcome.steps is not None:
                 _logger.info("task plan %d has motions", log.skeletons)
@@ -97,6 +109,9 @@ class PlanningRound:
             if log.is_over():
                 break
             self._learn(outcome)
+            found_beside = self.beside(log.failures.attempts - before)
+            if found_beside is not None:
+                return RoundEnd(self.kept, steps=found_beside, is_beside=True)
         return self._end()
 
     def _end(self, status: PlanStatus | None = None) -> RoundEnd:

@@ -18,6 +18,7 @@ as the tree: a further scene version costs about a kilobyte.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -139,6 +140,7 @@ class Expansion:
         failures: what failed.
         attempts: motions and failures together.
         depends_on_way: whether a failure depends on where the arm was before, or may do so.
+        predicted: the state that PDDL predicts after the action.
         is_exhausted: whether the candidates have come to an end.
         restarts: how often they have begun anew.
     """
@@ -151,7 +153,7 @@ class Expansion:
         self.attempts = self.restarts = 0
         self.is_exhausted = False
         self._tree = tree
-        self._predicted = tree.problem.apply(node.state, action)
+        self.predicted = tree.problem.apply(node.state, action)
         self._asked: list[tuple[str, str]] = []
         self._attempts = tree.attempts(node, action, restart=0, asked=self._asked)
 
@@ -181,7 +183,7 @@ class Expansion:
             self._record(candidate, attempt)
             return attempt
         _logger.debug("%s refined: %s", self.action, attempt.choice)
-        child = self._tree.child(self, candidate, attempt, self._predicted)
+        child = self._tree.child(self, candidate, attempt, self.predicted)
         if isinstance(child, MotionFailure):
             self._record(candidate, child)
         else:
@@ -277,6 +279,45 @@ class RefinementTree:
         if known is None or known is expansion or expansion.attempts:
             return None
         return known if known.is_exhausted or known.attempts >= attempts else None
+
+    def follow(
+        self, node: RefinementNode, action: GroundAction, candidate: Candidate, *, seed: int, attempts: int
+    ) -> RefinementNode | MotionFailure | None:
+        """Return the node that one candidate of an action leads to, chosen by the caller, or its last failure.
+
+        Nothing is kept of it but what the log counts.
+
+        Args:
+            node: node before the action.
+            action: the ground action.
+            candidate: how to carry it out.
+            seed: seed of all searches.
+            attempts: motions that are tried at most.
+
+        Returns:
+            The node or the failure; None for a candidate that yields nothing.
+        """
+        context = ActionContext(node.scene, node.q, np.random.default_rng(seed), self._sampling, self.arms)
+        expansion, last = self.expansion(node, action), None
+        for attempt in itertools.islice(candidate.refine(next(iter(self.arms.values())), context, seed=seed), attempts):
+            self.log.attempts += 1
+            last = attempt if isinstance(attempt, MotionFailure) else self.child(
+                expansion, candidate, attempt, expansion.predicted
+            )  # fmt: skip
+            if not isinstance(last, MotionFailure):
+                return last
+        return last
+
+    def context(self, node: RefinementNode, *, scene: SceneGraph | None = None, seed: int) -> ActionContext:
+        """Return the context in which a domain is to propose candidates in a node.
+
+        Args:
+            node: the node.
+            scene: a version to be used in the place of the node's.
+            seed: seed of what is sampled.
+        """
+        rng = np.random.default_rng(seed)
+        return ActionContext(scene or node.scene, node.q, rng, self._sampling, self.arms)
 
     def attempts(
         self, node: RefinementNode, action: GroundAction, *, restart: int, asked: list[tuple[str, str]]

@@ -7,6 +7,10 @@ A run has up to four tracks, and always advances the one whose turn is least:
 * for either, once a movable object was in the way of an action, the same task with relocations
   (:mod:`tmkit.tamp.goals.relocations`), half a turn later.
 
+Beside them goes a search over transfers (:mod:`tmkit.tamp.transfers.search`), which chooses grasps and places together.
+It begins when task plans fail, and makes attempts in proportion to theirs; which of the two finds a plan first by these
+counts, gives it.
+
 Budgets double from iteration to iteration of a track, and every track that has not ended gets its turn again, so the
 whole is probabilistically complete.
 
@@ -16,6 +20,8 @@ Invariants: the order of iterations follows from their results alone; the time l
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from dataclasses import replace
 
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
 from tmkit.pddl import And, Atom, Problem
@@ -27,9 +33,10 @@ from tmkit.tamp.domains.problems import replace_goal
 from tmkit.tamp.goals.compilation import GoalDomain
 from tmkit.tamp.goals.relocations import RelocationDomain, with_relocations
 from tmkit.tamp.iteration import PlanningRound, RoundEnd
-from tmkit.tamp.refinement_tree import RefinementTree
+from tmkit.tamp.refinement_tree import FailureLog, RefinementTree
 from tmkit.tamp.search_log import SearchLog
-from tmkit.task_planning import PreparedTask, ProvingTask, TaskPlanStatus
+from tmkit.tamp.transfers.search import TransferSearch
+from tmkit.task_planning import FastDownward, PreparedTask, ProvingTask, TaskPlanStatus
 
 __all__ = ["SearchTrack", "search_tracks"]
 
@@ -37,6 +44,10 @@ _logger = logging.getLogger(__name__)
 
 _ALL_OBJECTS_AFTER = 4  # iterations with the useful objects alone
 _RELOCATIONS_AFTER = 0.5
+_TRANSFERS_AFTER = 24  # failed attempts after which the search over transfers begins
+_ATTEMPTS_PER_MOVE = 2  # of task plans for each attempt of that search, which takes longer
+_CHOICE = 48  # places aside that a domain lists at once for that search, which compares them itself
+_LAST_MOVES = 256  # attempts of that search when the task plans have come to an end
 
 
 def search_tracks(
@@ -58,6 +69,7 @@ def search_tracks(
             context, log, context.problem, context.domain, turn=_ALL_OBJECTS_AFTER if tracks else 0, is_whole=True
         )
     )
+    beside = _TransfersBeside(context, log)
     while tracks and not context.is_at_limit(log):
         track = min(tracks, key=lambda candidate: candidate.turn)
         if track.repeats_what_failed():
@@ -65,17 +77,85 @@ def search_tracks(
                 break
             track.turn += 1
             continue
-        ended = track.advance()
+        ended = track.advance(beside.after)
         if ended.steps is not None:
-            return PlanStatus.SOLVED, track, ended.steps
+            return PlanStatus.SOLVED, beside.track if ended.is_beside else track, ended.steps
         if ended.status is not None:
             if track.is_whole:
-                return _proved(context, log, ended.status), None, ()
+                status = _proved(context, log, ended.status)
+                if status is PlanStatus.PROVED_UNSOLVABLE:
+                    return status, None, ()
+                break
             tracks.remove(track)
         relocating = track.with_relocations(ended)
         if relocating is not None:
             tracks.append(relocating)
+    steps = None if context.is_at_limit(log) else beside.advance(_LAST_MOVES)
+    if steps is not None:
+        return PlanStatus.SOLVED, beside.track, steps
     return PlanStatus.NO_PLAN_WITHIN_LIMITS, None, ()
+
+
+class _TransfersBeside:
+    """The search over transfers of a run, which begins when it is first needed.
+
+    Args:
+        context: what the run was given.
+        log: what it has found.
+
+    Attributes:
+        track: the task that it searches; None before it begins, or where it cannot.
+    """
+
+    def __init__(self, context: PlanningContext, log: SearchLog) -> None:
+        self.context, self.log = context, log
+        self.track: SearchTrack | None = None
+        self._search: TransferSearch | None = None
+        self._has_begun = False
+        self._attempts = 0
+
+    def after(self, attempts: int) -> tuple[PlanStep, ...] | None:
+        """Advance after a task plan failed with so many attempts; return the steps of a plan, or None.
+
+        Args:
+            attempts: motions that were tried in vain.
+        """
+        self._attempts += attempts
+        if self._attempts < _TRANSFERS_AFTER:
+            return None
+        moves, self._attempts = divmod(self._attempts, _ATTEMPTS_PER_MOVE)
+        self._attempts += _TRANSFERS_AFTER
+        return self.advance(moves)
+
+    def advance(self, moves: int) -> tuple[PlanStep, ...] | None:
+        """Make so many attempts; return the steps of a plan, or None.
+
+        Args:
+            moves: attempts at most.
+        """
+        if not self._has_begun:
+            self._has_begun = True
+            self._begin()
+        steps = None if self._search is None else self._search.advance(moves)
+        if steps is not None and self.track is not None:
+            self.track.prepare()
+        return steps
+
+    def _begin(self) -> None:
+        context, log = self.context, self.log
+        with log.clock.phase(PlanningPhase.SEMANTICS):
+            extended = with_relocations(context.domain, context.problem, context.scene, q=context.q)
+        domain, problem = context.domain, context.problem
+        if extended is not None:
+            domain, problem = replace(extended[0], choice=_CHOICE), extended[1]
+        with log.clock.phase(PlanningPhase.TASK):
+            task = FastDownward().prepare(problem, time_limit=log.seconds_left())
+        if not task.is_complete:
+            return
+        self.track = SearchTrack(context, log, problem, domain)
+        own = replace(log, failures=FailureLog(), roots=[])  # explanations are about the task plans
+        tree = context.tree(own, problem, domain, seed=context.options.seed)
+        self._search = TransferSearch(context, own, tree, task, seed=context.options.seed)
 
 
 def _proved(context: PlanningContext, log: SearchLog, status: PlanStatus) -> PlanStatus:
@@ -129,8 +209,12 @@ class SearchTrack:
         self._tree: RefinementTree | None = None
         self._has_relocations = isinstance(domain, RelocationDomain)
 
-    def advance(self) -> RoundEnd:
-        """Carry out the next iteration."""
+    def advance(self, beside: Callable[[int], tuple[PlanStep, ...] | None]) -> RoundEnd:
+        """Carry out the next iteration.
+
+        Args:
+            beside: another search, told the attempts of each task plan that fails; it returns a plan or None.
+        """
         context, log, number = self.context, self.log, self.number
         task = self._prepared()
         if isinstance(task, ProvingTask) and number == 0 and task.is_goal_impossible():
@@ -140,7 +224,7 @@ class SearchTrack:
         before = log.skeletons
         _logger.debug("iteration %d", number + 1)
         self._tree.arms = context.arms(log.clock, number)
-        round_ = PlanningRound(context, log, self._tree, task=task, number=number)
+        round_ = PlanningRound(context, log, self._tree, task=task, number=number, beside=beside)
         ended = round_.run()
         if not self._has_relocations or ended.steps is not None:
             log.forbidden = round_.forbidden
@@ -176,6 +260,10 @@ class SearchTrack:
             return None
         domain, problem = extended
         return SearchTrack(context, log, problem, domain, turn=self.turn - 1 + _RELOCATIONS_AFTER)
+
+    def prepare(self) -> None:
+        """Translate the task, unless that is done."""
+        self._prepared()
 
     def _prepared(self) -> PreparedTask:
         if self._task is None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
+from tmkit.manipulation.actions.pick_place import ArmMotion, HandMotion, Refinement
 from tmkit.manipulation.grasps.sampling import Grasp
 from tmkit.manipulation.placements.sampling import Placement
 from tmkit.manipulation.samplers import Samplers, Sampling
@@ -118,14 +118,14 @@ class Pick:
         object: frame of the object.
         grasp: how to hold it.
         arm: name of the arm; the first by default.
-        lift: metres by which it is lifted straight up before it goes elsewhere; 6 cm by default.
+        motion: how the hand comes and leaves.
         slip: the covariance that the closing hand adds, as :func:`tmkit.plans.covariance_rows` gives it.
     """
 
     object: str
     grasp: Grasp
     arm: str | None = None
-    lift: float | None = None
+    motion: HandMotion = field(default_factory=HandMotion)
     slip: CovarianceRows | None = None
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
@@ -138,7 +138,13 @@ class Pick:
         """
         arm = arm if self.arm is None else context.arm(self.arm)
         return arm.pick(
-            context.scene, context.q, object=self.object, grasp=self.grasp, seed=seed, lift=self.lift, slip=self.slip
+            context.scene,
+            context.q,
+            object=self.object,
+            grasp=self.grasp,
+            seed=seed,
+            motion=self.motion,
+            slip=self.slip,
         )
 
 
@@ -151,7 +157,7 @@ class Place:
         support: frame that it settles on.
         pose: support_from_object.
         arm: name of the arm; the first by default.
-        lift: metres from above by which it is lowered straight down; 6 cm by default.
+        motion: how the hand comes and leaves.
         slip: the covariance that the opening hand adds, as :func:`tmkit.plans.covariance_rows` gives it.
     """
 
@@ -159,7 +165,7 @@ class Place:
     support: str
     pose: Pose
     arm: str | None = None
-    lift: float | None = None
+    motion: HandMotion = field(default_factory=HandMotion)
     slip: CovarianceRows | None = None
 
     @classmethod
@@ -189,7 +195,7 @@ class Place:
             support=self.support,
             pose=self.pose,
             seed=seed,
-            lift=self.lift,
+            motion=self.motion,
             slip=self.slip,
         )
 

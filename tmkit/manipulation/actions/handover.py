@@ -168,16 +168,16 @@ class _Exchange:
         taken = change.applied(scene, q_held)
         both = giver.pieces.phase(taken, self.near, touched=object)
         q_let = giver.pieces.with_gripper(taken, q_held, giver.manipulator.gripper_open)
-        away = taker.pieces.retreat(self.before, q_take, what="approach")
+        away = taker.pieces.back(self.before, q_take, what="approach")
         taker.pieces.check_hand(self.before, q_take, q_held, what="grasp")
         giver.pieces.check_hand(both, q_held, q_let, what="release")
-        back = giver.pieces.retreat(both, q_let, what="retreat")
-        transfer = giver.pieces.search(self.carried, self.q, q_exchange, seed=self.seed, what="transfer")
+        back = giver.pieces.back(both, q_let, what="retreat")
+        transfer = giver.pieces.search(self.carried, self.q, q_exchange[None], seed=self.seed, what="transfer")
         giver.require_hold(self.carried, transfer, object=object, what="transfer")
         taker.require_hold(both, back, object=object, what="retreat")
         free = taker.pieces.phase(scene, self.near)
         taker.pieces.check_hand(free, q_exchange, q_open, what="opening the hand")
-        transit = taker.pieces.search(free, q_open, away[-1], seed=self.seed, what="transit")
+        transit = taker.pieces.search(free, q_open, away[-1][None], seed=self.seed, what="transit")
         segments = (
             giver.segment(SegmentKind.TRANSFER, transfer, q=self.q, held=object, phase=self.carried),
             taker.segment(SegmentKind.TRANSIT, transit, q=q_open, held=None, phase=free),

@@ -142,15 +142,15 @@ class _Operation:
         faults = grip_faults(scene, q_held, arm, object=handle)
         if faults:
             raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
-        away = pieces.retreat(phase, q_grasp, what="approach")
+        away = pieces.back(phase, q_grasp, what="approach")
         pieces.check_hand(phase, q_grasp, q_held, what="grasp")
         moved = self._moved(phase, q_held)
         q_let = pieces.with_gripper(scene, moved[-1], arm.gripper_open)
         pieces.check_hand(phase, moved[-1], q_let, what="release")
-        back = pieces.retreat(phase, q_let, what="retreat")
+        back = pieces.back(phase, q_let, what="retreat")
         free = pieces.phase(scene, near)
         pieces.check_hand(free, self.q, q_open, what="opening the hand")
-        transit = pieces.search(free, q_open, away[-1], seed=self.seed, what="transit")
+        transit = pieces.search(free, q_open, away[-1][None], seed=self.seed, what="transit")
         make, joint = self.arm.segment, self.joint
         segments = (
             make(SegmentKind.TRANSIT, transit, q=q_open, held=None, phase=free),

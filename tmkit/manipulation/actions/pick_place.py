@@ -13,7 +13,7 @@ in every segment, the recheck that a plan's checker will repeat.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +33,32 @@ from tmkit.plans.values import Configuration, PlanStep, Reparenting, Segment, Se
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 
-__all__ = ["ArmMotion", "Refinement", "arm_motions"]
+__all__ = ["ArmMotion", "HandMotion", "Refinement", "arm_motions"]
+
+
+@dataclass(frozen=True)
+class HandMotion:
+    """How a hand comes to an object and leaves it; all lengths in metres.
+
+    Attributes:
+        approach: straight way of the tool along its z axis to the grasp, and backwards from the released object; by
+            default that of the budget, 8 cm.
+        lift: height by which the object is lifted straight up, or from which it is lowered; by default 6 cm.
+        departure: straight way of the tool backwards along its z axis with the object in the hand, after the lift and,
+            reversed, before the lowering: out of a shelf and into it; 0 by default.
+        opening: distance of the open fingers before the grasp and after the release; by default fully open.
+        share: share of each of these straight ways that will do where something is in the way of the rest, from 0 to 1;
+            by default each must be free over its whole length.
+    """
+
+    approach: float | None = None
+    lift: float | None = None
+    departure: float = 0.0
+    opening: float | None = None
+    share: float = 1.0
+
+
+_USUAL = HandMotion()
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +86,25 @@ class Refinement:
         return PlanStep(
             action, self.segments, self.scene, self.q, self.choice, self.changes, observations=self.observations
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Way:
+    """A motion of which only the searched path is missing.
+
+    Attributes:
+        phase: scene and collision rules of the path.
+        start: (n_joints,) configuration at its start.
+        end: (n_joints,) configuration at its end.
+        what: name of the path, for failures.
+        finished: returns the whole motion for a path (k, n_joints).
+    """
+
+    phase: Phase
+    start: Configuration
+    end: Configuration
+    what: str
+    finished: Callable[[Configuration], Refinement]
 
 
 class ArmMotion:
@@ -94,7 +138,7 @@ class ArmMotion:
         object: str,
         grasp: Grasp,
         seed: int,
-        lift: float | None = None,
+        motion: HandMotion = _USUAL,
         slip: CovarianceRows | None = None,
     ) -> Iterator[Refinement | MotionFailure]:
         """Yield motions that pick an object with one grasp, one for each way to reach it.
@@ -105,25 +149,23 @@ class ArmMotion:
             object: frame of the object.
             grasp: how to hold it.
             seed: seed of all searches.
-            lift: metres by which it is lifted straight up; those of the budget by default.
+            motion: how the hand comes and leaves.
             slip: the covariance that the closing hand adds; none by default.
 
         Yields:
             Refinements, and failures in between.
         """
-        arm, pieces = self.manipulator, self.pieces
-        q_open = pieces.with_gripper(scene, q, arm.gripper_open)
+        pieces = self.pieces
+        q_open = pieces.with_gripper(scene, q, self._opened(motion))
         near = pieces.near_pairs(scene, q)
         before = pieces.phase(scene, near, touched=object, support=scene.parent(object))
         root_from_tool = scene.pose(object, relative_to=scene.root(object), q=q) @ grasp.object_from_tool
-        for q_grasp in pieces.contacts(before, root_from_tool, q=q_open, seed=seed, what="reaching the grasp"):
-            if isinstance(q_grasp, MotionFailure):
-                yield q_grasp
-                continue
-            try:
-                yield self._pick_at(before, near, q, q_open, q_grasp, object, grasp, seed, lift, slip)
-            except PieceFailedError as failed:
-                yield failed.failure
+        contacts = pieces.contacts(before, root_from_tool, q=q_open, seed=seed, what="reaching the grasp")
+        yield from self._along_ways(
+            contacts,
+            lambda q_grasp: self._pick_at(before, near, q, q_open, q_grasp, object, grasp, motion, slip),
+            seed=seed,
+        )
 
     def place(
         self,
@@ -134,7 +176,7 @@ class ArmMotion:
         support: str,
         pose: Pose,
         seed: int,
-        lift: float | None = None,
+        motion: HandMotion = _USUAL,
         slip: CovarianceRows | None = None,
     ) -> Iterator[Refinement | MotionFailure]:
         """Yield motions that place the held object, one for each way to reach the place.
@@ -146,7 +188,7 @@ class ArmMotion:
             support: frame that it settles on.
             pose: support_from_object, at rest.
             seed: seed of all searches.
-            lift: metres by which it is lowered straight down; those of the budget's lift by default.
+            motion: how the hand comes and leaves.
             slip: the covariance that the opening hand adds; none by default.
 
         Yields:
@@ -158,14 +200,10 @@ class ArmMotion:
         held = pieces.phase(scene, near, touched=object, support=support)
         root_from_object = scene.pose(support, relative_to=scene.root(support), q=q) @ pose
         root_from_tool = root_from_object @ scene.pose(arm.tool, relative_to=object, q=q)
-        for q_place in pieces.contacts(held, root_from_tool, q=q, seed=seed, what="reaching the place"):
-            if isinstance(q_place, MotionFailure):
-                yield q_place
-                continue
-            try:
-                yield self._place_at(held, near, q, q_place, change, seed, lift)
-            except PieceFailedError as failed:
-                yield failed.failure
+        contacts = pieces.contacts(held, root_from_tool, q=q, seed=seed, what="reaching the place")
+        yield from self._along_ways(
+            contacts, lambda q_place: self._place_at(held, near, q, q_place, change, motion), seed=seed
+        )
 
     def move(
         self, scene: SceneGraph, q: Configuration, *, joints: Mapping[str, float], name: str, seed: int
@@ -192,7 +230,9 @@ class ArmMotion:
         held = pieces.rules.held(scene)
         phase = pieces.phase(scene, pieces.near_pairs(scene, q), touched=held)
         try:
-            path = pieces.search(phase, q, scene.configuration(dict(joints), base=q), seed=seed, what=f"to {name}")
+            path = pieces.search(
+                phase, q, scene.configuration(dict(joints), base=q)[None], seed=seed, what=f"to {name}"
+            )
             if held is not None:
                 self.require_hold(phase, path, object=held, what=f"to {name}")
         except PieceFailedError as failed:
@@ -211,10 +251,9 @@ class ArmMotion:
         q_grasp: Configuration,
         object: str,
         grasp: Grasp,
-        seed: int,
-        lift: float | None,
+        motion: HandMotion,
         slip: CovarianceRows | None,
-    ) -> Refinement:
+    ) -> _Way:
         arm, pieces, scene = self.manipulator, self.pieces, before.scene
         q_held = pieces.with_gripper(scene, q_grasp, arm.gripper_values(grasp.width))
         change = Reparenting(object, arm.tip, scene.pose(object, relative_to=arm.tip, q=q_held), slip)
@@ -224,20 +263,28 @@ class ArmMotion:
             faults = grip_faults(scene, q_held, arm, object=object)
         if faults:
             raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
-        away = pieces.retreat(before, q_grasp, what="approach")
+        away = pieces.back(before, q_grasp, what="approach", length=motion.approach, share=motion.share)
         pieces.check_hand(before, q_grasp, q_held, what="grasp")
-        lifted = pieces.rise(held, q_held, what="lift", height=lift)
+        lifted = pieces.rise(held, q_held, what="lift", height=motion.lift, share=motion.share)
         self.require_hold(held, lifted, object=object, what="lift")
+        departing = self._departure(held_scene, near, lifted[-1], object, motion, what="leaving")
         free = pieces.phase(scene, near)
         pieces.check_hand(free, q_before, q, what="opening the hand")
-        transit = pieces.search(free, q, away[-1], seed=seed, what="transit")
-        segments = (
-            self.segment(SegmentKind.TRANSIT, transit, q=q, held=None, phase=free),
+        segments = [
             self.segment(SegmentKind.APPROACH, away[::-1], q=q, held=object, phase=before),
             self.segment(SegmentKind.GRASP, q_grasp[None], q=q_held, held=object, phase=before, change=change),
             self.segment(SegmentKind.LIFT, lifted, q=q_held, held=object, phase=held),
-        )
-        return Refinement(segments, held_scene, lifted[-1], f"grasp {grasp.name}")
+        ]
+        if departing is not None:
+            phase, lifted = departing
+            segments.append(self.segment(SegmentKind.TRANSFER, lifted, q=q_held, held=object, phase=phase))
+        q_after, choice = lifted[-1], f"grasp {grasp.name}"
+
+        def finished(transit: Configuration) -> Refinement:
+            way = self.segment(SegmentKind.TRANSIT, transit, q=q, held=None, phase=free)
+            return Refinement((way, *segments), held_scene, q_after, choice)
+
+        return _Way(free, q, away[-1], "transit", finished)
 
     def _place_at(
         self,
@@ -246,28 +293,90 @@ class ArmMotion:
         q: Configuration,
         q_place: Configuration,
         reparenting: Reparenting,
-        seed: int,
-        lift: float | None,
-    ) -> Refinement:
-        arm, pieces, object = self.manipulator, self.pieces, reparenting.frame
-        q_open = pieces.with_gripper(held.scene, q_place, arm.gripper_open)
+        motion: HandMotion,
+    ) -> _Way:
+        pieces, object = self.pieces, reparenting.frame
+        q_open = pieces.with_gripper(held.scene, q_place, self._opened(motion))
         released_scene = reparenting.applied(held.scene, q_open)
         released = pieces.phase(released_scene, near, touched=object, support=reparenting.parent)
-        raised = pieces.rise(held, q_place, what="lowering", height=lift)
+        raised = pieces.rise(held, q_place, what="lowering", height=motion.lift, share=motion.share)
         self.require_hold(held, raised, object=object, what="lowering")
         pieces.check_hand(held, q_place, q_open, what="release")
-        away = pieces.retreat(released, q_open, what="retreat")
+        away = pieces.back(released, q_open, what="retreat", length=motion.approach, share=motion.share)
         carried = pieces.phase(held.scene, near, touched=object)
-        transfer = pieces.search(carried, q, raised[-1], seed=seed, what="transfer")
-        self.require_hold(carried, transfer, object=object, what="transfer")
-        segments = (
-            self.segment(SegmentKind.TRANSFER, transfer, q=q, held=object, phase=carried),
+        entering = self._departure(held.scene, near, raised[-1], object, motion, what="entering")
+        above = raised[-1] if entering is None else entering[1][-1]
+        segments = []
+        if entering is not None:
+            phase, path = entering
+            segments.append(self.segment(SegmentKind.TRANSFER, path[::-1], q=q, held=object, phase=phase))
+        segments += [
             self.segment(SegmentKind.LOWER, raised[::-1], q=q, held=object, phase=held),
             self.segment(SegmentKind.RELEASE, q_place[None], q=q_open, held=object, phase=held, change=reparenting),
             self.segment(SegmentKind.RETREAT, away, q=q_open, held=object, phase=released),
-        )
+        ]
         place = ", ".join(f"{number:.3f}" for number in reparenting.pose.translation)
-        return Refinement(segments, released_scene, away[-1], f"on {reparenting.parent} at ({place})")
+
+        def finished(transfer: Configuration) -> Refinement:
+            self.require_hold(carried, transfer, object=object, what="transfer")
+            way = self.segment(SegmentKind.TRANSFER, transfer, q=q, held=object, phase=carried)
+            return Refinement((way, *segments), released_scene, away[-1], f"on {reparenting.parent} at ({place})")
+
+        return _Way(carried, q, above, "transfer", finished)
+
+    def _along_ways(
+        self,
+        contacts: Iterator[Configuration | MotionFailure],
+        way_to: Callable[[Configuration], _Way],
+        *,
+        seed: int,
+    ) -> Iterator[Refinement | MotionFailure]:
+        """Yield motions through configurations at a contact: one after the other, or by one search to any of them.
+
+        Args:
+            contacts: configurations (n_joints,) at the contact, or why there are none.
+            way_to: works out everything but the searched path; raises PieceFailedError.
+            seed: seed of the motion planner.
+        """
+        ways: list[_Way] = []
+        for contact in contacts:
+            if isinstance(contact, MotionFailure):
+                yield contact
+                continue
+            try:
+                way = way_to(contact)
+                if self.pieces.budget.is_joint:
+                    ways.append(way)
+                    continue
+                path = self.pieces.search(way.phase, way.start, way.end[None], seed=seed, what=way.what)
+                yield way.finished(path)
+            except PieceFailedError as failed:
+                yield failed.failure
+        if not ways:
+            return
+        first, ends = ways[0], np.array([way.end for way in ways])
+        try:
+            path = self.pieces.search(first.phase, first.start, ends, seed=seed, what=first.what)
+            nearest = int(np.argmin(np.max(np.abs(ends - path[-1]), axis=1)))
+            yield ways[nearest].finished(path)
+        except PieceFailedError as failed:
+            yield failed.failure
+
+    def _opened(self, motion: HandMotion) -> Mapping[str, float]:
+        """Return the values of the gripper joints with the fingers apart."""
+        arm = self.manipulator
+        return arm.gripper_open if motion.opening is None else arm.gripper_values(motion.opening)
+
+    def _departure(
+        self, scene: SceneGraph, near: NearPairs, q: Configuration, object: str, motion: HandMotion, *, what: str
+    ) -> tuple[Phase, Configuration] | None:
+        """Return the straight path backwards with an object, with the phase in which it is free, or None."""
+        if motion.departure <= 0.0:
+            return None
+        phase = self.pieces.phase(scene, near, touched=object)
+        path = self.pieces.back(phase, q, what=what, length=motion.departure, share=motion.share)
+        self.require_hold(phase, path, object=object, what=what)
+        return (phase, path) if len(path) > 1 else None
 
     def require_hold(self, phase: Phase, path: Configuration, *, object: str, what: str) -> None:
         """Check that the gripper bears the weight of an object along a path.

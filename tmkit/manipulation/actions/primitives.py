@@ -83,12 +83,15 @@ class MotionBudget:
         path_iterations: iterations of one path search.
         approach: metres of the straight approach and retreat.
         lift: metres of the straight lift and lowering.
+        is_joint: whether one path is searched to any of the configurations at a contact, rather than one to each; it
+            then keeps the wide margin only where that is found as soon.
     """
 
     inverse_kinematics_solutions: int = 4
     path_iterations: int = 2000
     approach: float = 0.08
     lift: float = 0.06
+    is_joint: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,50 +239,66 @@ class MotionPieces:
         )
         return found.q
 
-    def retreat(self, phase: Phase, start: Configuration, *, what: str) -> Configuration:
+    def back(
+        self, phase: Phase, start: Configuration, *, what: str, length: float | None = None, share: float = 1.0
+    ) -> Configuration:
         """Return the straight path (k, n_joints) that moves the tool backwards along its z axis.
 
         Args:
             phase: scene and collision rules.
             start: (n_joints,) configuration.
             what: name of the motion, for the failure.
+            length: metres; those of the budget's approach by default.
+            share: share of the length that will do where the rest is not free.
         """
         root_from_tool = self._tool(phase, start)
-        return self._line(phase, start, root_from_tool @ Pose([0.0, 0.0, -self.budget.approach]), what)
+        way = self.budget.approach if length is None else length
+        return self._line(phase, start, root_from_tool @ Pose([0.0, 0.0, -way]), what, share)
 
-    def rise(self, phase: Phase, start: Configuration, *, what: str, height: float | None = None) -> Configuration:
+    def rise(
+        self, phase: Phase, start: Configuration, *, what: str, height: float | None = None, share: float = 1.0
+    ) -> Configuration:
         """Return the straight path (k, n_joints) by which the tool rises along the root's z axis.
 
         Args:
             phase: where it happens.
             start: (n_joints,) configuration at the bottom.
             what: what is being tried, for failures.
-            height: metres; those of the budget by default.
+            height: metres; those of the budget's lift by default.
+            share: share of the height that will do where the rest is not free.
         """
         root_from_tool = self._tool(phase, start)
         rise = np.array([0.0, 0.0, self.budget.lift if height is None else height])
         target = Pose(root_from_tool.translation + rise, root_from_tool.quat_xyzw)
-        return self._line(phase, start, target, what)
+        return self._line(phase, start, target, what, share)
 
-    def search(self, phase: Phase, start: Configuration, goal: Configuration, *, seed: int, what: str) -> Configuration:
-        """Return a collision-free path (k, n_joints), with a larger clearance if one is found quickly.
+    def search(
+        self, phase: Phase, start: Configuration, goals: Configuration, *, seed: int, what: str
+    ) -> Configuration:
+        """Return a collision-free path (k, n_joints) to one of some goals, with a larger clearance if found quickly.
 
         Args:
             phase: scene and collision rules.
             start: (n_joints,) configuration.
-            goal: (n_joints,) configuration; the gripper stays as at the start.
+            goals: (m, n_joints) configurations; the gripper stays as at the start.
             seed: seed of the motion planner.
             what: name of the motion, for the failure.
 
         Raises:
             PieceFailedError: none was found; it says why, and what was in the way.
         """
-        goal = self.with_gripper_of(goal, start, phase.scene)
-        wide = self._wide_world(phase, start, goal)
-        with self.clock.phase(PlanningPhase.PATH_SEARCH):
-            found = self._path(phase, wide, start, goal, seed=seed, max_iterations=_WIDE_ITERATIONS)
+        goals = np.array([self.with_gripper_of(goal, start, phase.scene) for goal in goals])
+        if self.budget.is_joint:
+            found = self._path(phase, phase.world, start, goals, seed=seed)
+            if found.status is PathStatus.SOLVED:
+                goals = found.path[-1:]
+                wider = self._path(phase, self._wide_world(phase, start, goals), start, goals, seed=seed)
+                found = wider if wider.status is PathStatus.SOLVED else found
+        else:
+            wide = self._wide_world(phase, start, goals)
+            found = self._path(phase, wide, start, goals, seed=seed, max_iterations=_WIDE_ITERATIONS)
             if found.status is not PathStatus.SOLVED:
-                found = self._path(phase, phase.world, start, goal, seed=seed)
+                found = self._path(phase, phase.world, start, goals, seed=seed)
         if found.status is PathStatus.SOLVED:
             return found.path
         pairs = tuple((a, b) for a, b, _ in found.blocking_pairs)
@@ -297,26 +316,27 @@ class MotionPieces:
             cause += f", {_named(pairs[0])} being in the way"
         beyond = found.status in (PathStatus.START_OUT_OF_LIMITS, PathStatus.GOAL_OUT_OF_LIMITS)
         kind = FailureKind.JOINT_LIMIT if beyond else FailureKind.COLLISION if pairs else FailureKind.NO_PATH
-        q = start if found.status in _AT_START else goal
+        q = start if found.status in _AT_START else goals[0]
         raise PieceFailedError(what, cause, pairs, kind=kind, q=q, is_of_way=True)
 
     @timed(PlanningPhase.COLLISION)
-    def _wide_world(self, phase: Phase, start: Configuration, goal: Configuration) -> CollisionWorld:
+    def _wide_world(self, phase: Phase, start: Configuration, goals: Configuration) -> CollisionWorld:
         """Return the world in which all keep the wide margin but what is nearer at either end of a path."""
         scene, exemptions, near = phase.scene, phase.exemptions, phase.near
         wide = self.rules.world(scene, exemptions, margin=WIDE_MARGIN, near=near, source=phase.world)
-        contacts = [contact for q in (start, goal) for contact in wide.contacts(q)]
+        contacts = [contact for q in (start, *goals) for contact in wide.contacts(q)]
         if not contacts:
             return wide
         close = [(contact.frame_a, contact.frame_b) for contact in contacts]
         return self.rules.world(scene, exemptions, margin=WIDE_MARGIN, near=near, close=close, source=phase.world)
 
+    @timed(PlanningPhase.PATH_SEARCH)
     def _path(
         self,
         phase: Phase,
         world: CollisionWorld,
         start: Configuration,
-        goal: Configuration,
+        goals: Configuration,
         *,
         seed: int,
         max_iterations: int | None = None,
@@ -327,7 +347,7 @@ class MotionPieces:
             world,
             self.manipulator.joints,
             start,
-            goal[None],
+            goals,
             seed=seed,
             max_iterations=limit if max_iterations is None else min(max_iterations, limit),
             resolution=PLANNING_RESOLUTION,
@@ -389,12 +409,16 @@ class MotionPieces:
         return phase.scene.pose(self.manipulator.tool, relative_to=phase.scene.root(self.manipulator.tool), q=q)
 
     @timed(PlanningPhase.STRAIGHT_LINES)
-    def _line(self, phase: Phase, start: Configuration, target: Pose, what: str) -> Configuration:
+    def _line(self, phase: Phase, start: Configuration, target: Pose, what: str, share: float) -> Configuration:
         arm = self.manipulator
         line = straight_line(
             phase.scene, arm.tool, start=start, target_pose=target, joints=arm.joints, world=phase.world,
             resolution=PLANNING_RESOLUTION,
         )  # fmt: skip
+        if share < 1.0 and line.status is not StraightLineStatus.SOLVED and len(line.path):
+            prefix, first = line.path, self._tool(phase, start)
+            if self._tool(phase, prefix[-1]).distance(first)[0] >= share * target.distance(first)[0]:
+                return self._rechecked(phase, prefix, what)
         if line.status is StraightLineStatus.COLLISION and line.pair is not None:
             cause = f"the straight line collides, {_named(line.pair)}"
             raise PieceFailedError(what, cause, (line.pair,), kind=FailureKind.COLLISION, q=_end_of(line.path, start))
@@ -408,14 +432,22 @@ class MotionPieces:
             kind = FailureKind.JOINT_LIMIT if limit else FailureKind.STRAIGHT_LINE
             cause = causes.get(line.status, "no straight line")
             raise PieceFailedError(what, cause, kind=kind, q=_end_of(line.path, start))
+        return self._rechecked(phase, line.path, what)
+
+    def _rechecked(self, phase: Phase, path: Configuration, what: str) -> Configuration:
+        """Return a straight path that passes the fine check."""
         result = recheck_path(
-            phase.check_world, line.path, resolution=CHECK_RESOLUTION, tool_frame=arm.tool, tool_travel=CHECK_TRAVEL
+            phase.check_world,
+            path,
+            resolution=CHECK_RESOLUTION,
+            tool_frame=self.manipulator.tool,
+            tool_travel=CHECK_TRAVEL,
         )
         if not result.is_ok:
             pairs = (result.pair,) if result.pair is not None else ()
             cause = "the straight line did not pass the fine check"
             raise PieceFailedError(what, cause, pairs, kind=FailureKind.COLLISION, q=result.q)
-        return line.path
+        return path
 
 
 def _end_of(path: Configuration, start: Configuration) -> Configuration:

@@ -60,7 +60,6 @@ from tmkit.tamp.goals.compilation import GoalDomain, ObjectGoal, added_facts
 __all__ = ["RelocationDomain", "with_relocations"]
 
 _SAME_METRES, _SAME_RADIANS = 1e-6, 1e-5  # within which an object is where it was at the start
-_CHOICE = 512  # places that are ordered before the first is tried
 _ROOM = (0.04, 0.1)  # metres between neighbours that leave room for a finger, and for a hand
 
 
@@ -74,6 +73,7 @@ class RelocationDomain(GoalDomain):
         at_start: the predicate of objects that are where they were.
         relocated: the predicate of objects that are elsewhere, not meeting a goal.
         variants: for each variant that puts an object elsewhere, the name of the domain's action.
+        choice: places of which those in nothing's way come first.
     """
 
     start: Mapping[str, tuple[str, Pose]] | None = None
@@ -81,6 +81,7 @@ class RelocationDomain(GoalDomain):
     at_start: str = "at-start"
     relocated: str = "relocated"
     variants: Mapping[str, str] | None = None
+    choice: int = 512
 
     def state(
         self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration, *, view: TracedScene | None = None
@@ -159,7 +160,7 @@ class RelocationDomain(GoalDomain):
 
         Of equally good places those at different points come before those with different turns.
         """
-        first = list(itertools.islice(own, _CHOICE))
+        first = list(itertools.islice(own, self.choice))
         places = [candidate for candidate in first if isinstance(candidate, Place)]
         if len(places) == len(first) and len({place.object for place in places}) == 1:
             nearness = self._nearness(places, context)

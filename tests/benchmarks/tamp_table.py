@@ -1,0 +1,107 @@
+"""Problems whose geometry decides: success, actions and processor time of ``tk.plan``, in one table.
+
+Run by hand: ``python tests/benchmarks/tamp_table.py [--out docs/results/tamp_results.md] [--seeds 5] [NAME ...]``.
+The scenes are those of ``tests/support/tamp_problems.py``, in which the seed also varies where things stand. Times are
+processor seconds of this process and its children, without imports. Each plan passes the checker, and the plans of
+every third run are simulated in pybullet, where each object must end within 1.5 cm of where the plan puts it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from support.tamp_problems import PROBLEMS
+
+import tmkit as tk
+from tmkit.simulation import SimulationStatus
+from tmkit.tamp import PlanStatus
+
+AIMS = {
+    "regrasp": 1.0, "blocked": 2.0, "swap2": 1.0, "swap4": 2.0, "swap8": 5.0, "swap16": 15.0, "shelf1": 1.0,
+    "shelf3": 3.0, "shelf6": 5.0, "shelf_front": 3.0, "clutter9_3cm": 1.0, "clutter16_2cm": 1.0, "clutter25_2cm": 1.0,
+}  # fmt: skip
+WITHIN = 0.015  # metres by which an object may miss its place in the simulation
+TIME_LIMIT = 120.0
+
+
+@dataclass
+class Run:
+    """One run: whether it was solved, checked and simulated well (None for not simulated), actions, and seconds."""
+
+    is_solved: bool
+    is_valid: bool
+    ends_well: bool | None
+    actions: int
+    seconds: float
+
+
+def run(name: str, seed: int, *, simulated: bool) -> Run:
+    """Plan one problem."""
+    problem = PROBLEMS[name](seed)
+    before = os.times()
+    result = tk.plan(
+        problem.scene, domain="kitchen", goal=problem.goal, seed=seed, time_limit=TIME_LIMIT, suggest=False
+    )
+    after = os.times()
+    seconds = sum(after[:4]) - sum(before[:4])
+    if result.status is not PlanStatus.SOLVED or result.plan is None:
+        return Run(False, False, None, 0, seconds)
+    plan = result.plan
+    ends_well = None
+    if simulated:
+        ends_well = tk.simulate(plan, position_tolerance=WITHIN).status is SimulationStatus.SUCCEEDED
+    return Run(True, tk.validate_plan(plan).is_valid, ends_well, len(plan.steps), seconds)
+
+
+def row(name: str, seeds: int) -> str:
+    """Return the line of one problem."""
+    runs = [run(name, seed, simulated=(seed + len(name)) % 3 == 0) for seed in range(seeds)]
+    solved = [found for found in runs if found.is_solved]
+    simulated = [found for found in runs if found.ends_well is not None]
+    times = sorted(found.seconds for found in runs)
+    cells = [
+        name,
+        f"{len(solved)} of {seeds}",
+        f"{sum(found.is_valid for found in runs)} of {len(solved)}",
+        f"{sum(bool(found.ends_well) for found in simulated)} of {len(simulated)}",
+        " ".join(str(found.actions) if found.is_solved else "-" for found in runs),
+        str(PROBLEMS[name](0).optimum or "unknown"),
+        f"{times[len(times) // 2]:.2f}",
+        f"{times[-1]:.2f}",
+        f"{AIMS[name]:g}",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    """Print the table, or write it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", default=[*AIMS], help="problems; by default all")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    lines = [
+        "# Problems whose geometry decides",
+        "",
+        "A Panda at a table. Seconds are of the processor, without imports, all processes together. Made by",
+        "`python tests/benchmarks/tamp_table.py`.",
+        "",
+        "| problem | solved | valid | simulated within 1.5 cm | actions | fewest | median s | longest s | aim s |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    print("\n".join(lines), flush=True)
+    for name in options.names:
+        lines.append(row(name, options.seeds))
+        print(lines[-1], flush=True)
+    if options.out is not None:
+        options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""Small problems whose geometry decides: grasps that are free at one end only, blocked objects, shelves, clutter.
+
+All have a Panda at a table and the kitchen domain, with goals in facts, poses and regions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import tmkit as tk
+from tmkit.graph import AttachedShape, Box, SceneGraph
+from tmkit.plans import ContinuousGoal, ObjectAt
+from tmkit.spatial import Pose
+
+__all__ = [
+    "CUBE",
+    "PROBLEMS",
+    "TampProblem",
+    "add_block",
+    "add_box",
+    "blocked",
+    "clutter",
+    "regrasp",
+    "shelf",
+    "swaps",
+    "table_scene",
+]
+
+CUBE = 0.05
+"""Metres: side of most blocks."""
+
+
+@dataclass(frozen=True)
+class TampProblem:
+    """A scene with a goal.
+
+    Attributes:
+        scene: the scene.
+        goal: the goal: PDDL, poses, regions.
+        optimum: actions of the shortest plan; None where it is unknown.
+    """
+
+    scene: SceneGraph
+    goal: str | Sequence[str | ContinuousGoal]
+    optimum: int | None = None
+
+
+def table_scene() -> SceneGraph:
+    """Return a Panda at an empty table of 0.8 m x 1.2 m, on which objects may stand."""
+    return tk.load_scene("panda_table").set_classes("table", ("surface",))
+
+
+def add_box(
+    scene: SceneGraph, name: str, size: Sequence[float], at: Sequence[float], classes: Sequence[str] = ()
+) -> SceneGraph:
+    """Add a box that stands still, its middle at a point of the world."""
+    return scene.add_frame(
+        name, "world", pose=Pose(list(at)), shapes=[AttachedShape(Box(list(size)))], classes=list(classes)
+    )
+
+
+def add_block(
+    scene: SceneGraph,
+    name: str,
+    x: float,
+    y: float,
+    *,
+    size: Sequence[float] = (CUBE, CUBE, CUBE),
+    turn: float = 0.0,
+    support: str = "table",
+) -> SceneGraph:
+    """Put a block on a support, its middle over a point of the world."""
+    top = scene.pose(support, relative_to="world").translation[2] + scene.shapes(support)[0].shape.bounds[1][2]
+    pose = Pose([x, y, top + size[2] / 2], [0.0, 0.0, math.sin(turn / 2), math.cos(turn / 2)])
+    local = scene.pose(support, relative_to="world").inverse() @ pose
+    return scene.add_frame(
+        name, support, pose=local, shapes=[AttachedShape(Box(list(size)), color=(0.3, 0.5, 0.8, 1.0))],
+        classes=["movable"],
+    )  # fmt: skip
+
+
+def regrasp(*, seed: int = 0) -> TampProblem:
+    """A flat box in a narrow well, which only a hand from above reaches, wanted under a roof, reached from the side."""
+    rng = np.random.default_rng(seed)
+    x, y = 0.5 + 0.04 * rng.uniform(-1, 1), -0.3 + 0.04 * rng.uniform(-1, 1)
+    scene = table_scene()
+    tall = 0.12
+    for k, (dx, dy, wide, deep) in enumerate(
+        [(0.075, 0.0, 0.02, 0.2), (-0.075, 0.0, 0.02, 0.2), (0.0, 0.125, 0.17, 0.02), (0.0, -0.125, 0.17, 0.02)]
+    ):
+        scene = add_box(scene, f"well{k}", (wide, deep, tall), (x + dx, y + dy, tall / 2))
+    size = (0.04, 0.06, 0.1)
+    scene = add_block(scene, "box", x, y, size=size)
+    gx, gy = 0.55, 0.3
+    for k, side in enumerate((-1, 1)):
+        scene = add_box(scene, f"post{k}", (0.2, 0.02, 0.2), (gx + 0.05, gy + side * 0.13, 0.1))
+    scene = add_box(scene, "roof", (0.2, 0.28, 0.02), (gx + 0.05, gy, 0.21))
+    goal = ObjectAt("box", Pose([gx, gy, size[2] / 2]), relative_to="world", metres=0.01, radians=0.1)
+    return TampProblem(scene, [goal], 4)
+
+
+def blocked(*, gap: float = 0.01, seed: int = 0) -> TampProblem:
+    """A block with a neighbour on each side, wanted on a mat that has room for one."""
+    rng = np.random.default_rng(seed)
+    x, y = 0.5 + 0.05 * rng.uniform(-1, 1), 0.05 * rng.uniform(-1, 1)
+    scene = add_box(table_scene(), "mat", (0.09, 0.09, 0.002), (0.5, 0.35, 0.001), ("region",))
+    scene = add_block(scene, "target", x, y)
+    for k, (dx, dy) in enumerate(((1, 0), (-1, 0), (0, 1), (0, -1))):
+        scene = add_block(scene, f"n{k}", x + dx * (CUBE + gap), y + dy * (CUBE + gap))
+    return TampProblem(scene, "(on target mat)", 6)
+
+
+def swaps(blocks: int, *, seed: int = 0) -> TampProblem:
+    """Blocks on one table, each wanted at a pose: the first two swap places, the others move to free ones."""
+    rng = np.random.default_rng(seed)
+    cells = [(0.35 + 0.1 * i, -0.35 + 0.1 * j) for i in range(4) for j in range(8)]
+    order = [cells[k] for k in rng.permutation(len(cells)).tolist()]
+    starts, goals = order[:blocks], [order[1], order[0], *order[blocks : 2 * blocks - 2]]
+    scene = table_scene()
+    for k, (x, y) in enumerate(starts):
+        scene = add_block(scene, f"b{k}", x, y)
+    wanted = [
+        ObjectAt(f"b{k}", Pose([x, y, CUBE / 2]), relative_to="world", metres=0.01) for k, (x, y) in enumerate(goals)
+    ]
+    return TampProblem(scene, wanted, 2 * blocks + 2)
+
+
+def shelf(blocks: int, *, in_front: bool = False, seed: int = 0) -> TampProblem:
+    """Blocks of 12 cm wanted in a shelf 25 cm high, the first at its back."""
+    rng = np.random.default_rng(seed)
+    scene = table_scene()
+    x, y, wide, deep, high = 0.62, 0.3, 0.42, 0.3, 0.25
+    scene = add_box(scene, "board", (deep, wide, 0.02), (x, y, 0.01), ("region",))
+    scene = add_box(scene, "shelf_back", (0.02, wide, high), (x + deep / 2 - 0.01, y, 0.02 + high / 2))
+    for k, side in enumerate((-1, 1)):
+        scene = add_box(scene, f"shelf_side{k}", (deep, 0.02, high), (x, y + side * (wide / 2 + 0.01), 0.02 + high / 2))
+    scene = add_box(scene, "shelf_top", (deep, wide + 0.04, 0.02), (x, y, 0.03 + high))
+    size = (0.05, 0.05, 0.12)
+    for k in range(blocks):
+        dx, dy = 0.01 * rng.uniform(-1, 1, size=2)
+        scene = add_block(scene, f"b{k}", 0.35 + 0.12 * (k % 3) + dx, -0.15 - 0.13 * (k // 3) + dy, size=size)
+    back = ObjectAt("b0", Pose([x + 0.06, y, 0.02 + size[2] / 2]), relative_to="world", metres=0.015)
+    goal: list[str | ContinuousGoal] = [back, *(f"(on b{k} board)" for k in range(1, blocks))]
+    if in_front:
+        scene = add_block(scene, "front", x - 0.06, y, size=size, support="board")
+    return TampProblem(scene, goal, 2 * blocks + (2 if in_front else 0))
+
+
+def clutter(side: int, *, gap: float, seed: int = 0) -> TampProblem:
+    """A square of blocks with gaps between them; the middle one is wanted on a mat."""
+    rng = np.random.default_rng(seed)
+    x, y = 0.5 + 0.03 * rng.uniform(-1, 1), -0.1 + 0.03 * rng.uniform(-1, 1)
+    scene = add_box(table_scene(), "mat", (0.12, 0.12, 0.002), (0.5, 0.4, 0.001), ("region",))
+    middle = side // 2
+    for i in range(side):
+        for j in range(side):
+            name = "target" if (i, j) == (middle, middle) else f"c{i}{j}"
+            step = CUBE + gap
+            scene = add_block(scene, name, x + (i - middle) * step, y + (j - middle) * step)
+    return TampProblem(scene, "(on target mat)", 2)
+
+
+PROBLEMS: dict[str, Callable[[int], TampProblem]] = {
+    "regrasp": lambda seed: regrasp(seed=seed),
+    "blocked": lambda seed: blocked(seed=seed),
+    **{f"swap{n}": (lambda seed, n=n: swaps(n, seed=seed)) for n in (2, 4, 8, 16)},  # type: ignore[misc]
+    **{f"shelf{n}": (lambda seed, n=n: shelf(n, seed=seed)) for n in (1, 3, 6)},  # type: ignore[misc]
+    "shelf_front": lambda seed: shelf(1, in_front=True, seed=seed),
+    "clutter9_3cm": lambda seed: clutter(3, gap=0.03, seed=seed),
+    "clutter16_2cm": lambda seed: clutter(4, gap=0.02, seed=seed),
+    "clutter25_2cm": lambda seed: clutter(5, gap=0.02, seed=seed),
+}
+"""The problems by name; each takes a seed, which varies where things stand."""

@@ -1,0 +1,99 @@
+"""The search over transfers: problems that need it, its completeness on small ones, and that equal runs are equal."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.tamp_problems import CUBE, PROBLEMS, TampProblem, add_block, add_box, table_scene
+
+import tmkit as tk
+from tmkit.plans import ObjectAt
+from tmkit.plans.plan_file import plan_to_dict
+from tmkit.spatial import Pose
+from tmkit.tamp import PlanResult, PlanStatus
+
+
+def solved(problem: TampProblem, *, seed: int = 0, iterations: int = 2) -> PlanResult:
+    """Return the result of planning, ended by iterations, whose plan passes its checker."""
+    result = tk.plan(
+        problem.scene, domain="kitchen", goal=problem.goal, seed=seed, max_iterations=iterations, suggest=False
+    )
+    assert result.status is PlanStatus.SOLVED, result.explanation
+    assert result.plan is not None
+    assert tk.validate_plan(result.plan).is_valid
+    return result
+
+
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [("regrasp", 0), ("blocked", 1), ("swap4", 1), ("shelf1", 0), ("clutter9_3cm", 0), ("clutter16_2cm", 1)],
+)
+def test_problems_whose_geometry_decides_are_solved(name: str, seed: int) -> None:
+    """Problems whose geometry decides are solved."""
+    problem = PROBLEMS[name](seed)
+    result = solved(problem, seed=seed)
+    assert result.plan is not None
+    assert problem.optimum is not None
+    assert len(result.plan.steps) <= problem.optimum + 2
+
+
+def test_an_object_is_regrasped_between_a_well_and_a_roof() -> None:
+    """An object is regrasped between a well and a roof."""
+    plan = solved(PROBLEMS["regrasp"](0)).plan
+    assert plan is not None
+    assert [step.action.name for step in plan.steps] == ["pick", "place", "pick", "place"]
+    grasps = [step.choice for step in plan.steps if step.action.name == "pick"]
+    assert grasps[0] != grasps[1]
+
+
+def test_neighbours_are_moved_aside_on_the_same_table() -> None:
+    """Neighbours are moved aside on the same table."""
+    plan = solved(PROBLEMS["blocked"](0)).plan
+    assert plan is not None
+    moved = {step.action.arguments[0] for step in plan.steps if step.action.name == "place"}
+    assert "target" in moved
+    assert len(moved - {"target"}) == 2  # one for each finger
+    for name in moved - {"target"}:
+        assert plan.steps[-1].scene.parent(name) == "table"
+
+
+def test_equal_runs_give_equal_bytes() -> None:
+    """Equal runs give equal bytes."""
+    first, second = (solved(PROBLEMS["blocked"](2), seed=2).plan for _ in range(2))
+    assert first is not None
+    assert second is not None
+    assert plan_to_dict(first) == plan_to_dict(second)
+
+
+def small(seed: int) -> TampProblem:
+    """Return a random small problem that has a plan by construction.
+
+    Blocks of unequal heights stand close together; one of them is wanted at a pose that another may occupy. There is
+    free room on the table, so whatever is in the way can be moved there, one after the other.
+    """
+    rng = np.random.default_rng(seed)
+    scene = table_scene()
+    count = int(rng.integers(2, 5))
+    gap = float(rng.uniform(0.008, 0.03))
+    cells = list(itertools.product(range(3), range(3)))
+    order = rng.permutation(len(cells)).tolist()
+    step = CUBE + gap
+    for k in range(count):
+        i, j = cells[order[k]]
+        height = float(rng.choice([0.05, 0.08]))
+        scene = add_block(scene, f"b{k}", 0.45 + step * i, -0.1 + step * j, size=(CUBE, CUBE, height))
+    i, j = cells[order[int(rng.integers(1, count + 1))]]
+    height = scene.shapes("b0")[0].shape.bounds[1][2]
+    goal = ObjectAt("b0", Pose([0.45 + step * i, -0.1 + step * j, float(height)]), relative_to="world", metres=0.01)
+    if rng.uniform() < 0.3:
+        scene = add_box(scene, "wall", (0.02, 0.3, 0.1), (0.38, 0.0, 0.05))
+    return TampProblem(scene, [goal])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_small_problems_that_have_a_plan_are_solved(seed: int) -> None:
+    """Random small problems that have a plan are solved."""
+    solved(replace(small(seed)), seed=seed, iterations=4)
