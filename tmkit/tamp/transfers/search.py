@@ -70,13 +70,13 @@ class _Transfer:
     Attributes:
         pick, place: indices of the operators.
         name: frame of the object.
-        robot: the arm; None for the first.
+        arm: name of the arm; None for the first.
     """
 
     pick: int
     place: int
     name: str
-    robot: str | None
+    arm: str | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,15 +268,15 @@ class TransferSearch:
     ) -> Iterator[_Transfer]:
         """Yield the transfers that begin with a pick and end with one of some operators, by default of any."""
         after = self.ground.apply(pick, node.values)
-        name, robot = handled
+        name, arm = handled
         known = self._of_object.get(pddl_name(name), ())
         for index in self.ground.applicable(after, known):
-            if (among is None or index in among) and self._puts_down(index, node, name, robot):
-                yield _Transfer(pick, index, name, robot)
+            if (among is None or index in among) and self._puts_down(index, node, name, arm):
+                yield _Transfer(pick, index, name, arm)
 
-    def _puts_down(self, index: int, node: _Node, name: str, robot: str | None) -> bool:
+    def _puts_down(self, index: int, node: _Node, name: str, arm: str | None) -> bool:
         if index not in self._placing:
-            scene = self._in_hand(node.node.scene, name, robot)
+            scene = self._in_hand(node.node.scene, name, arm)
             context = self.tree.context(node.node, scene=scene, seed=self.seed)
             try:
                 first = next(iter(self.tree.domain.candidates(self.ground.actions[index], context)), None)
@@ -285,18 +285,17 @@ class TransferSearch:
             if first is None:  # there may be one elsewhere
                 return False
             self._placing[index] = (_object_of(first), first.arm) if isinstance(first, Place) else None
-        return self._placing[index] == (name, robot)
+        return self._placing[index] == (name, arm)
 
-    def _in_hand(self, scene: SceneGraph, name: str, robot: str | None) -> SceneGraph:
+    def _in_hand(self, scene: SceneGraph, name: str, arm: str | None) -> SceneGraph:
         """Return a version in which an object is in the hand, somehow."""
-        arm = self._arm(robot).manipulator
-        return scene.reparent(name, arm.tip, pose=Pose([0.0, 0.0, 0.1]))
+        return scene.reparent(name, self._arm(arm).manipulator.tip, pose=Pose([0.0, 0.0, 0.1]))
 
-    def _arm(self, robot: str | None) -> ArmMotion:
-        return self.tree.arms[next(iter(self.tree.arms)) if robot is None else robot]
+    def _arm(self, name: str | None) -> ArmMotion:
+        return self.tree.arms[next(iter(self.tree.arms)) if name is None else name]
 
-    def _table(self, robot: str | None) -> HandTables:
-        arm = self._arm(robot).manipulator
+    def _table(self, name: str | None) -> HandTables:
+        arm = self._arm(name).manipulator
         if arm.name not in self._tables:
             self._tables[arm.name] = HandTables(
                 self.tree.root.scene, self.tree.root.q, manipulator=arm, sampling=self.context.sampling
@@ -330,7 +329,7 @@ class TransferSearch:
         key = transfer, draw, count, tuple((name, _digits(poses[name])) for name in sorted(kept) if name in poses)
         if draw == 0 and key in self._places:
             return self._places[key]
-        held = self._in_hand(scene, transfer.name, transfer.robot)
+        held = self._in_hand(scene, transfer.name, transfer.arm)
         bare = held
         for name in movable_frames(held):
             if name not in kept and name in bare:
@@ -361,7 +360,7 @@ class TransferSearch:
 
     def _compared(self, scene: SceneGraph, transfer: _Transfer, places: tuple[Place, ...]) -> _Analysis:
         """Return how a transfer to some places may be done by the hand alone."""
-        table, poses = self._table(transfer.robot), self._poses(scene)
+        table, poses = self._table(transfer.arm), self._poses(scene)
         name = transfer.name
         pose = poses[name]
         others = {other: at for other, at in poses.items() if other != name}
@@ -409,9 +408,9 @@ class TransferSearch:
 
     def _is_reachable(self, transfer: _Transfer, option: int, pose: Pose) -> bool:
         """Return whether the arm reaches a grasp of an object at a pose, with nothing movable in its way."""
-        key = transfer.robot, transfer.name, option, _digits(pose)
+        key = transfer.arm, transfer.name, option, _digits(pose)
         if key not in self._reach:
-            arm = self._arm(transfer.robot)
+            arm = self._arm(transfer.arm)
             manipulator, root = arm.manipulator, self.tree.root
             if self._still is None or self._reach_world is None:
                 still = root.scene
@@ -422,7 +421,7 @@ class TransferSearch:
                 self._still = still
                 self._reach_world = rules.world(still, rules.exemptions(still), margin=PLANNING_MARGIN)
             q = _values_by_name(root.scene, root.q, self._still)
-            choice = self._table(transfer.robot).options(transfer.name)[option]
+            choice = self._table(transfer.arm).options(transfer.name)[option]
             opened = manipulator.gripper_open if choice.opening is None else manipulator.gripper_values(choice.opening)
             found = inverse_kinematics_solutions(
                 self._still,
@@ -498,7 +497,7 @@ class TransferSearch:
 
     def _carried_out(self, node: _Node, transfer: _Transfer, option: int, place: Place, draw: int) -> _Node | None:
         """Attempt one transfer; return the node that it leads to."""
-        table, scene = self._table(transfer.robot), node.node.scene
+        table, scene = self._table(transfer.arm), node.node.scene
         choice = table.options(transfer.name)[option]
         here = scene.pose(transfer.name, relative_to=scene.root(transfer.name), q=self.tree.root.q)
         there = self._root_pose(scene, place)
@@ -513,7 +512,7 @@ class TransferSearch:
         picked = node.picked.get(key)
         if not isinstance(picked, RefinementNode):
             motion = choice.motion(is_far=is_far[0], has_roof=roofs[0])
-            pick = Pick(transfer.name, choice.grasp, transfer.robot, motion=motion)
+            pick = Pick(transfer.name, choice.grasp, transfer.arm, motion=motion)
             picked = self._follow(node, node.node, transfer.pick, pick, seed)
             node.picked[key] = picked
             if not isinstance(picked, RefinementNode):
@@ -521,7 +520,7 @@ class TransferSearch:
         others = {name: pose for name, pose in self._poses(scene).items() if name != transfer.name}
         opened = table.options(transfer.name)[table.widest(transfer.name, option, there, others)]
         motion = opened.motion(is_far=is_far[1], has_roof=roofs[1])
-        put = Place(transfer.name, place.support, place.pose, transfer.robot, motion=motion)
+        put = Place(transfer.name, place.support, place.pose, transfer.arm, motion=motion)
         placed = self._follow(node, picked, transfer.place, put, seed)
         if not isinstance(placed, RefinementNode) or not (roofs[1] <= self._gets_out(transfer, placed, seed)):
             return None
@@ -532,7 +531,7 @@ class TransferSearch:
 
     def _gets_out(self, transfer: _Transfer, node: RefinementNode, seed: int) -> bool:
         """Return whether the arm soon gets from where it is to its ready configuration, so that it may go on."""
-        arm = self._arm(transfer.robot)
+        arm = self._arm(transfer.arm)
         ready = arm.manipulator.ready
         return not ready or isinstance(
             next(arm.move(node.scene, node.q, joints=ready, name="ready", seed=seed), None), Refinement
@@ -573,7 +572,7 @@ class TransferSearch:
         for draw in itertools.count(1):
             names: dict[str, None] = {}
             for transfer, analysis in node.wanted:
-                table = self._table(transfer.robot)
+                table = self._table(transfer.arm)
                 for bits in analysis.blockers[: 1 + draw]:
                     names.update(dict.fromkeys(table.names(bits)))
             way = sorted(node.in_the_way.items(), key=lambda pair: (-pair[1], pair[0]))
@@ -640,7 +639,7 @@ class TransferSearch:
         for wanted, analysis in node.wanted:
             if wanted.name == name or not analysis.places:
                 continue
-            table = self._table(wanted.robot)
+            table = self._table(wanted.arm)
             alone = {name: end}
             before = table.blockers(wanted.name, poses[wanted.name], alone)
             rest = table.at_rest(wanted.name, poses[wanted.name])
@@ -659,7 +658,7 @@ class TransferSearch:
 
     def _regrasped(self, node: _Node, transfer: _Transfer, analysis: _Analysis) -> Iterator[_Node | None]:
         """Put an object down where it can be grasped in a way that is free where it is wanted."""
-        scene, table, name = node.node.scene, self._table(transfer.robot), transfer.name
+        scene, table, name = node.node.scene, self._table(transfer.arm), transfer.name
         poses = self._poses(scene)
         ends = [table.at_rest(name, self._root_pose(scene, place)).is_free for place in analysis.places]
         wanted = np.any(ends, axis=0) if ends else np.zeros(len(table.options(name)), dtype=bool)
