@@ -44,7 +44,7 @@ _logger = logging.getLogger(__name__)
 
 _ALL_OBJECTS_AFTER = 4  # iterations with the useful objects alone
 _RELOCATIONS_AFTER = 0.5
-_TRANSFERS_AFTER = 24  # failed attempts after which the search over transfers begins
+_TRANSFERS_AFTER = 64  # failed attempts after which the search over transfers begins
 _ATTEMPTS_PER_MOVE = 2  # of task plans for each attempt of that search, which takes longer
 _CHOICE = 48  # places aside that a domain lists at once for that search, which compares them itself
 _LAST_MOVES = 256  # attempts of that search when the task plans have come to an end
@@ -143,6 +143,8 @@ class _TransfersBeside:
 
     def _begin(self) -> None:
         context, log = self.context, self.log
+        if context.domain.probabilistic_predicates:
+            return  # its tables of free grasps take poses to be exact
         with log.clock.phase(PlanningPhase.SEMANTICS):
             extended = with_relocations(context.domain, context.problem, context.scene, q=context.q)
         domain, problem = context.domain, context.problem

@@ -582,10 +582,10 @@ class TransferSearch:
                 for child in self._moved(node, name, draw):
                     made = True
                     yield child
-            if not made and not names and draw > 1:
-                if not node.wanted:
+            if not made:
+                if not names and not node.wanted:
                     return
-                yield None  # later attempts at the transfers may tell what is in the way
+                yield None  # later attempts may tell what is in the way, and other places
 
     def _with_blockers(self, node: _Node, names: list[str]) -> list[str]:
         """Return objects with those that are in the way of picking them, each once."""
@@ -686,16 +686,14 @@ class TransferSearch:
     def _anything(self, node: _Node) -> Iterator[_Node | None]:
         """Attempt any action, in random order: whatever its use, so that nothing is excluded."""
         applicable = self.ground.applicable(node.values)
-        for draw in itertools.count(1):
+        for draw in itertools.count(1) if applicable else ():
             rng = np.random.default_rng(_seed(self.seed, f"{self.moves} anything {draw}"))
             for k in rng.permutation(len(applicable)).tolist():
                 handled = self._handled(applicable[k], node)
                 if handled is None:
                     yield self._as_proposed(node, applicable[k])
                 else:
-                    yield from itertools.islice(self._moved(node, handled[0], draw), 1)
-            if not applicable:
-                return
+                    yield next(self._moved(node, handled[0], draw), None)
 
 
 def _fewest(analysis: _Analysis) -> int:
