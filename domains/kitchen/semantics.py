@@ -43,7 +43,7 @@ _MARKED = 0.025  # the same for a region that only marks an area, and may be dra
 _TILT = 0.05  # radians that it may lean
 _BESIDE = 0.02  # metres between neighbours, from above
 _OVER = 0.01  # metres above its neighbours from which an object is lowered between them
-_OVERHANG = 1e-3  # metres that its footprint may reach beyond the region
+_OVERHANG = 2e-4  # metres that its footprint may reach beyond the region
 
 
 class Semantics(DomainSemantics):

@@ -161,6 +161,7 @@ def write_manipulator(manipulator: Manipulator, path: str | os.PathLike[str]) ->
         *_gripper_lines(arm),
         f"finger_depth = {arm.finger_depth!r}  # metres from the tool back to the palm",
         f"grip_force = {arm.grip_force!r}  # newtons",
+        *([] if arm.payload == math.inf else [f"payload = {arm.payload!r}  # kg"]),
         f"contact_links = {_names(arm.contact_links)}  # may touch what is grasped",
         f"contact_tolerance = {arm.contact_tolerance!r}",
     ]

@@ -61,6 +61,7 @@ class Manipulator:
         width_closed: distance of the fingers when closed, metres.
         finger_depth: metres from the tool point back to the palm: how deep an object may reach into the hand.
         grip_force: force of the fingers, newtons.
+        payload: largest mass in kg that the arm carries in its hand; infinity where it is not known.
         contact_links: frames that may touch what is grasped.
         contact_tolerance: metres that a contact link may overlap with what it holds, or be away from it.
 
@@ -84,6 +85,7 @@ class Manipulator:
     width_closed: float = 0.0
     finger_depth: float = 0.03
     grip_force: float = 40.0
+    payload: float = math.inf
     contact_links: tuple[str, ...] = ()
     contact_tolerance: float = 0.002
 
@@ -111,7 +113,8 @@ class Manipulator:
                 value = list(value)
             elif isinstance(value, Mapping):
                 value = dict(value)
-            result[item.name] = value
+            if value != math.inf:  # JSON has no such number
+                result[item.name] = value
         return result
 
     @classmethod
@@ -168,6 +171,8 @@ class Manipulator:
                     raise RobotError.at(source, f"{key} of joint '{joint}' must be positive, not {value}")
         if not self.grip_force > 0.0:
             raise RobotError.at(source, f"grip_force must be positive, not {self.grip_force}")
+        if not self.payload > 0.0:
+            raise RobotError.at(source, f"payload must be positive, not {self.payload}")
         for key in ("finger_depth", "contact_tolerance"):
             if getattr(self, key) < 0.0:
                 raise RobotError.at(source, f"{key} must not be negative, as {getattr(self, key)} is")
@@ -309,7 +314,9 @@ def _checked(key: str, value: Any, source: str) -> Any:
         if not isinstance(value, Mapping) or not all(_is_number(item) for item in value.values()):
             raise RobotError.at(source, f"{key} must give finite numbers by joint name, not {value!r}")
         return _frozen({joint: float(number) for joint, number in value.items()})
-    if key in ("width_open", "width_closed", "finger_depth", "grip_force", "contact_tolerance"):
+    if key == "payload" and value == math.inf:
+        return value
+    if key in ("payload", "width_open", "width_closed", "finger_depth", "grip_force", "contact_tolerance"):
         if not _is_number(value):
             raise RobotError.at(source, f"{key} must be a finite number, not {value!r}")
         return float(value)

@@ -36,6 +36,7 @@ _GRIPPER_KEYS = {  # in the table [gripper] of a file, and the attribute that ea
     "width_closed": "width_closed",
     "finger_depth": "finger_depth",
     "grip_force": "grip_force",
+    "payload": "payload",
     "contact_links": "contact_links",
     "contact_tolerance": "contact_tolerance",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from support.gantry import BLOCK, GANTRY, with_block
 from support.kitchen import BLOCK_SIZE, ROBOT, kitchen, stove_goal
 
 import tmkit as tk
-from tmkit.graph import AttachedShape, Box, Cylinder, SceneGraph
+from tmkit.graph import AttachedShape, Box, Cylinder, Inertia, SceneGraph
 from tmkit.pddl import Fact
 from tmkit.robots import load_manipulator
 from tmkit.spatial import Pose
@@ -62,6 +63,51 @@ def test_three_blocks_on_a_shelf_for_two_are_refused_by_area() -> None:
     )
     assert result.statistics.skeletons == 0
     assert result.diagnosis.replans == 0
+
+
+def test_five_blocks_are_refused_by_the_circles_inside_them_where_their_area_would_fit() -> None:
+    """Five blocks of 5 cm cover 125 of 144 cm^2, and still do not fit, at any turn: circles are the same at all."""
+    scene = shelf([(0.05, 0.05)] * 5, (0.12, 0.12))
+    result = plan_in(scene, on_shelf(5))
+    assert result.status is PlanStatus.PROVED_UNSOLVABLE
+    assert "of 5 circles of 4.998 cm inside their footprints, two have their middles at most" in result.explanation
+    assert result.statistics.skeletons == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 4), st.integers(1, 4), st.floats(0.03, 0.1), st.floats(0.0, 0.02), st.integers(0, 2**32 - 1))
+def test_what_stands_side_by_side_is_never_refused(rows: int, columns: int, side: float, gap: float, seed: int) -> None:
+    """Blocks, or cylinders, that fit in rows are not refused, whatever smaller ones are among them."""
+    rng = np.random.default_rng(seed)
+    count = rows * columns
+    sizes = [(side, side) if rng.uniform() < 0.7 else (side * 0.6, side * 0.8) for _ in range(count)]
+    scene = shelf(sizes, (rows * (side + gap), columns * (side + gap)))
+    facts = {f"box{k}": Fact.of("on", f"box{k}", "shelf") for k in range(count)}
+    assert crowded(scene, "shelf", objects=facts, overhang=2e-4) is None
+
+
+def test_what_is_heavier_than_the_payload_is_refused_by_its_mass() -> None:
+    """25 kg are too much for an arm that carries 14, whatever holds it; a lighter object is not refused for that."""
+    scene = shelf([(0.1, 0.1)], (0.2, 0.2))
+    result = plan_in(scene.set_inertia("box0", Inertia(25.0)), on_shelf(1))
+    assert result.status is PlanStatus.PROVED_UNSOLVABLE
+    assert "'box0' has to be moved, and its mass is 25 kg, and arm 'iiwa_flange' carries 14 kg" in result.explanation
+    fact = Fact.of("on", "box0", "shelf")
+    assert ungraspable(scene.set_inertia("box0", Inertia(13.9)), "box0", fact=fact, manipulator=ARM) is None
+
+
+def test_a_panda_does_not_lift_six_kilograms() -> None:
+    """Its data sheet says 3 kg; the checker says so, too, of a plan for an object that became heavier."""
+    scene = blocks_of_panda()
+    light = tk.plan(scene.set_inertia("a", Inertia(0.1)), domain="blocks", goal="(on a b)", suggest=False)
+    assert light.plan is not None
+    heavy = replace(light.plan, scene=light.plan.scene.set_inertia("a", Inertia(6.0)))
+    assert any("6 kg, and arm 'panda' carries 3 kg" in str(fault) for fault in tk.validate_plan(heavy).problems)
+
+
+def blocks_of_panda() -> SceneGraph:
+    """Return a table with a Panda and two blocks."""
+    return tk.load_scene("panda_table", "blocks2")
 
 
 def test_two_blocks_on_a_shelf_for_two_are_planned() -> None:
@@ -140,7 +186,9 @@ def test_round_things_need_less_and_unknown_shapes_nothing() -> None:
         name = f"box{number}"
         scene = scene.set_shapes(name, [AttachedShape(Cylinder(0.05, 0.1))])
         facts[name] = Fact.of("on", name, "shelf")
-    assert crowded(scene, "shelf", objects=facts) is None  # 236 of 250 cm^2, although the boxes around them have 300
+    refuted = crowded(scene, "shelf", objects=facts)  # 236 of 250 cm^2, although the boxes around them have 300
+    assert refuted is not None
+    assert "of 3 circles" in refuted.cause
     smaller = scene.set_shapes("shelf", [AttachedShape(Box([0.2, 0.115, 0.02]))])
     assert crowded(smaller, "shelf", objects=facts) is not None
     lying = smaller.set_shapes(

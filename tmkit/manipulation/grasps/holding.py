@@ -105,14 +105,14 @@ class Load:
 
     Attributes:
         manipulator: the arm whose hand holds it.
-        weight: newtons, with what is added for acceleration.
+        mass: kg.
         centre: (3,) metres from the tool point to its centre of mass, in the tool frame.
         friction: coefficient of its surface times that of the fingers; of a cup, of the cup alone.
         rim: metres, radius of a suction cup's rim; 0 for fingers.
     """
 
     manipulator: Manipulator
-    weight: float
+    mass: float
     centre: Vector
     friction: float
     rim: float = 0.0
@@ -137,7 +137,21 @@ class Load:
         friction = FINGER_FRICTION
         if manipulator.gripper_kind != "suction":
             friction = min(fingers, default=FINGER_FRICTION) * _friction(scene, frames, OBJECT_FRICTION)
-        return cls(manipulator, (1.0 + SWING) * GRAVITY * inertia.mass, centre, friction, rim)
+        return cls(manipulator, inertia.mass, centre, friction, rim)
+
+    @property
+    def weight(self) -> float:
+        """Newtons, with what is added for acceleration."""
+        return (1.0 + SWING) * GRAVITY * self.mass
+
+    @property
+    def overweight(self) -> str | None:
+        """Why the arm does not carry it however it is held, or None."""
+        if self.mass <= self.manipulator.payload:
+            return None
+        return (
+            f"its mass is {self.mass:.3g} kg, and arm '{self.manipulator.name}' carries {self.manipulator.payload:g} kg"
+        )
 
     def share(self, down: Vector) -> tuple[float, str]:
         """Return the share of what the hand can hold that the load is, and in words what it does.

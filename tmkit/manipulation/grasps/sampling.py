@@ -136,6 +136,8 @@ def hold_fault(scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipu
     root, tool_from_object = scene.root(manipulator.tool), scene.pose(object, relative_to=manipulator.tool, q=path[0])
     rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
     load = Load.of(scene, object, manipulator=manipulator, tool_from_object=tool_from_object, rim=rim)
+    if load.overweight is not None:
+        return f"'{object}' is too heavy: {load.overweight}"
     if load.largest_share() <= 1.0:
         return None
     downs = (-scene.pose(manipulator.tool, relative_to=root, q=row).rotation[2] for row in _densely(path))

@@ -7,11 +7,13 @@ the goal. The functions here are the arguments, for any domain:
 
 * :func:`crowded`: what is to stand on one level region needs more area than that has. It holds for upright prisms
   (boxes and cylinders along z), which all pass through one level just above the region, where their sections are
-  disjoint; of other shapes no area is counted.
+  disjoint; of other shapes no area is counted. Or the circles inside their sections do not fit: their middles lie in a
+  rectangle, and of more points than that has cells, two are in one cell, no further apart than its diagonal.
 * :func:`oversized`: an object does not fit on its region at any turn. For a rectangle in a rectangle the condition is
   exact (Carver, "A problem in geometry", American Mathematical Monthly 1957).
 * :func:`too_high`: an object is to stand higher than the arm lifts its hand.
-* :func:`ungraspable`: an object that has to be moved has no face or pair of faces that the hand can hold.
+* :func:`ungraspable`: an object that has to be moved has no face or pair of faces that the hand can hold, or is heavier
+  than what the arm carries.
 
 Invariants: all are one-sided. What they say cannot be is impossible, with every tolerance of the domain and the checker
 counted in favour of the goal; what they let pass may still be impossible.
@@ -29,6 +31,7 @@ from numpy.typing import NDArray
 
 from tmkit._support.elementary import cos, sin
 from tmkit.graph import AttachedShape, SceneGraph
+from tmkit.manipulation.grasps.holding import Load
 from tmkit.manipulation.grasps.sampling import all_grasps_are_known, grasps_of
 from tmkit.motion import reach_heights
 from tmkit.pddl import And, Atom, Fact, Forall, Formula, Problem
@@ -38,6 +41,7 @@ from tmkit.spatial import Pose
 __all__ = ["Infeasibility", "crowded", "necessary_facts", "oversized", "too_high", "ungraspable"]
 
 _EROSION = 1e-4  # metres on every side in which neighbours may overlap without effect
+_TOUCHING = 1e-5  # metres that bodies may overlap and count as touching
 _UPRIGHT = 1e-3  # radians that a shape may lean and count as upright
 _LEAN = 0.2  # radians that an upright object may lean, and more
 _ARM_ERROR = 1e-3  # metres by which inverse kinematics may be off, and more
@@ -106,8 +110,10 @@ def crowded(
     alone = [one for one in objects if not any(scene.is_allowed(one, other) for other in objects if other != one)]
     areas = {object: _area(scene, object, region) for object in alone}  # what may overlap with others is not counted
     counted = {object: area for object, area in areas.items() if area > 0.0}
-    if not math.isfinite(available) or sum(counted.values()) <= available:
+    if not math.isfinite(available):
         return None
+    if sum(counted.values()) <= available:
+        return _packed(scene, region, {object: objects[object] for object in counted}, overhang)
     needed = sum(_area(scene, object, region, erosion=0.0) for object in counted)
     names = ", ".join(f"'{object}'" for object in counted)
     has = float(np.prod(_size(scene, region)))
@@ -116,6 +122,30 @@ def crowded(
         f"{has * 1e4:.4g} cm^2"
     )
     return Infeasibility(cause, tuple(objects[object] for object in counted), (*counted, region))
+
+
+def _packed(scene: SceneGraph, region: str, objects: Mapping[str, Fact], overhang: float) -> Infeasibility | None:
+    """Refute that objects stand on a region together, by the circles inside their sections; see :func:`crowded`."""
+    radii = {
+        object: max(float(np.min(size)) / 2.0 for size, _ in _bottom_sections(scene, object)) for object in objects
+    }
+    ordered = sorted(radii, key=lambda object: (-radii[object], object))
+    for count in range(2, len(ordered) + 1):
+        radius = radii[ordered[count - 1]] - _TOUCHING  # no circle of the first so many is smaller
+        long, wide = (float(side) for side in _size(scene, region) + 2.0 * overhang - 2.0 * radius)
+        if radius <= 0.0 or min(long, wide) <= 0.0:
+            continue  # whether one fits at all is for `oversized`
+        apart = min(math.hypot(long / n, wide / ((count - 1) // n)) for n in range(1, count))
+        if apart < 2.0 * radius:
+            names = ", ".join(f"'{object}'" for object in ordered[:count])
+            cause = (
+                f"{names} do not fit on '{region}' together: of {count} circles of {200.0 * radius:.4g} cm inside "
+                f"their footprints, two have their middles at most {100.0 * apart:.4g} cm apart there"
+            )
+            return Infeasibility(
+                cause, tuple(objects[object] for object in ordered[:count]), (*ordered[:count], region)
+            )
+    return None
 
 
 def oversized(
@@ -209,6 +239,9 @@ def ungraspable(scene: SceneGraph, object: str, *, fact: Fact, manipulator: Mani
     Raises:
         SceneError: the object has no shape.
     """
+    load = Load.of(scene, object, manipulator=manipulator, tool_from_object=Pose(), rim=0.0)
+    if load.overweight is not None:
+        return Infeasibility(f"'{object}' has to be moved, and {load.overweight}", (fact,), (object, manipulator.tip))
     if not all_grasps_are_known(scene, object) or grasps_of(scene, object, manipulator=manipulator):
         return None
     hand, tip = ("cup", manipulator.tip) if manipulator.gripper_kind == "suction" else ("hand", manipulator.tip)
@@ -260,6 +293,15 @@ def _area(scene: SceneGraph, object: str, region: str, *, erosion: float = _EROS
     leans = float(scene.local_pose(object).rotate([0.0, 0.0, 1.0])[2]) < cos(_UPRIGHT)
     if leans and scene.parent(object) in (region, *scene.ancestors(region)):
         return 0.0
+    areas = (
+        float(np.prod(np.maximum(0.0, size - 2.0 * erosion))) * (math.pi / 4 if is_round else 1.0)
+        for size, is_round in _bottom_sections(scene, object)
+    )
+    return max(areas, default=0.0)
+
+
+def _bottom_sections(scene: SceneGraph, object: str) -> Iterator[tuple[NDArray[np.float64], bool]]:
+    """Yield the sections (2,) of an upright object just above its bottom, with whether they are round."""
     found = []
     for attached in scene.shapes(object):
         if attached.collision:
@@ -268,10 +310,7 @@ def _area(scene: SceneGraph, object: str, region: str, *, erosion: float = _EROS
             bottom = float(attached.pose.translation[2]) - height / 2
             found.append((attached, bottom, height))
     lowest = min((bottom for _, bottom, _ in found), default=0.0)
-    areas = [0.0]
     for attached, bottom, height in found:
         size = _section(attached)
         if size is not None and height >= _LOWEST and bottom <= lowest + 1e-6:
-            sides = np.maximum(0.0, size - 2.0 * erosion)
-            areas.append(float(np.prod(sides)) * (math.pi / 4 if _is_round(attached) else 1.0))
-    return max(areas)
+            yield size, _is_round(attached)
