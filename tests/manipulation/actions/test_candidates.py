@@ -230,7 +230,7 @@ def test_searched_paths_keep_room_to_spare() -> None:
         q = GANTRY.ready_configuration(scene)
         ends = [scene.configuration({"x": 0.0, "y": y, "z": 0.0}, base=q) for y in (-0.3, 0.3)]
         phase = pieces.phase(scene, ())
-        path = pieces.search(phase, *ends, seed=0, what="transit")
+        path = pieces.search(phase, ends[0], np.array(ends[1:]), seed=0, what="transit")
         rows = [a + (b - a) * share for a, b in itertools.pairwise(path) for share in np.linspace(0.0, 1.0, 100)]
         found = [phase.check_world.distance("hand", wall, row) for wall in ("one", "other") for row in rows]
         nearest = min(contact.distance for contact in found if contact is not None)
