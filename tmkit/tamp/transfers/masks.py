@@ -35,8 +35,8 @@ __all__ = ["GraspOption", "HandTables"]
 _BACK = (0.006, 0.012)  # metres behind the grasp at which the open hand must be free
 _FAR = (0.06, 0.12, 0.2)  # metres behind it at which it should be
 _HIGH = 0.15  # metres above the grasp at which there is no roof, if the closed hand is free there
-_FINGERTIP = 0.005  # metres from the edge of an object at which the tool point is where fingertips hold it
-_NARROW = 0.0006  # metres between an object and either finger where there is little room
+_FINGERTIP = 0.004  # metres from the edge of an object at which the tool point is where fingertips hold it
+_NARROW = 0.001  # metres between an object and either finger where there is little room
 _KEPT = 9  # digits to which poses are compared
 
 
