@@ -23,7 +23,7 @@ import heapq
 import itertools
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -55,6 +55,7 @@ _WEIGHT = 3.0  # of the estimate
 _PER_TRY = 1.2  # by which an attempt lowers the priority of a node
 _PER_BLOCKER, _PER_REGRASP = 2.0, 2.5
 _PLACES, _ASIDES = 16, 16  # places of an object that are compared at once: where it is wanted, and anywhere
+_STUCK = 4  # by which a place counts as tighter where the fingers cannot open widely
 _SETS = 3  # of blockers that are considered for one transfer
 _DIRECT = 3  # attempts at a transfer in one turn
 _PATH_ITERATIONS = 120  # of path searches at first
@@ -384,11 +385,17 @@ class TransferSearch:
                 if bits:
                     sets.setdefault(bits)
                 else:
-                    direct.append((int(rest.tightness[option] + there.tightness[option]), number, option))
+                    stuck = not self._lets_go(table, name, option, end, others)
+                    tightness = int(rest.tightness[option] + there.tightness[option])
+                    direct.append((_STUCK * stuck + tightness, number, option))
         smallest = sorted(sets, key=lambda bits: (bin(bits).count("1"), bits))[:_SETS] if not direct else []
         made = _Analysis(places, self._in_turns(table, name, direct), tuple(smallest))
         self._analyses[key] = made
         return made
+
+    def _lets_go(self, table: HandTables, name: str, option: int, end: Pose, others: Mapping[str, Pose]) -> bool:
+        """Return whether the fingers can open widely where an object is put; else they may take it with them."""
+        return table.options(name)[table.widest(name, option, end, others)].opening is None
 
     def _in_turns(
         self, table: HandTables, name: str, direct: Sequence[tuple[int, int, int]]
@@ -618,12 +625,17 @@ class TransferSearch:
                     continue
                 direct = self._compared(node.node.scene, transfer, (place,)).direct
                 option = next((o for o, _ in direct if self._is_both_reachable(node, transfer, o, place)), None)
-                if option is not None:
+                if option is not None and (draw > 2 or self._lets_go_at(node, transfer, option, place)):
                     yield self._carried_out(node, transfer, option, place, draw)
                     made += 1
                     break
             if made >= count:
                 return
+
+    def _lets_go_at(self, node: _Node, transfer: _Transfer, option: int, place: Place) -> bool:
+        scene, name = node.node.scene, transfer.name
+        others = {other: pose for other, pose in self._poses(scene).items() if other != name}
+        return self._lets_go(self._table(transfer.arm), name, option, self._root_pose(scene, place), others)
 
     def _transfers_of(self, node: _Node, name: str) -> Iterator[_Transfer]:
         for index in self.ground.applicable(node.values, self._of_object.get(pddl_name(name), ())):
