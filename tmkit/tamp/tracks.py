@@ -143,8 +143,8 @@ class _TransfersBeside:
 
     def _begin(self) -> None:
         context, log = self.context, self.log
-        if context.domain.probabilistic_predicates:
-            return  # its tables of free grasps take poses to be exact
+        if context.domain.probabilistic_predicates or len(context.manipulators) > 1:
+            return  # its tables of free grasps take poses to be exact, and are of one hand
         with log.clock.phase(PlanningPhase.SEMANTICS):
             extended = with_relocations(context.domain, context.problem, context.scene, q=context.q)
         domain, problem = context.domain, context.problem
