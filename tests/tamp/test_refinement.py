@@ -279,7 +279,7 @@ def test_few_constraints_are_enough_where_neighbours_are_in_the_way() -> None:
     assert result.plan is not None, result.explanation
     assert tk.validate_plan(result.plan).is_valid
     assert result.statistics.skeletons <= 12
-    assert result.statistics.constraints <= result.statistics.skeletons  # the plan may be that of the search beside
+    assert result.statistics.constraints == result.statistics.skeletons == 2  # the search beside gives the plan
 
 
 def test_what_is_proved_ends_planning_at_once() -> None:

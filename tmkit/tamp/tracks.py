@@ -157,7 +157,8 @@ class _TransfersBeside:
         self.track = SearchTrack(context, log, problem, domain)
         own = replace(log, failures=FailureLog(), roots=[])  # explanations are about the task plans
         tree = context.tree(own, problem, domain, seed=context.options.seed)
-        self._search = TransferSearch(context, own, tree, task, seed=context.options.seed)
+        search = TransferSearch(context, own, tree, task, seed=context.options.seed)
+        self._search = search if search.is_usable else None
 
 
 def _proved(context: PlanningContext, log: SearchLog, status: PlanStatus) -> PlanStatus:

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tmkit.errors import SemanticsMismatchError, TmkitError
+from tmkit.errors import SceneError, SemanticsMismatchError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import Pick, Place
 from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
@@ -61,6 +61,7 @@ _DIRECT = 3  # attempts at a transfer in one turn
 _PATH_ITERATIONS = 120  # of path searches at first
 _TRIES_TO_DOUBLE = 6  # attempts of a node after which its path searches may take twice as long
 _MOST_DOUBLINGS = 6
+_ELSEWHERE = (SceneError, UnknownNameError, LookupError)  # what a domain may raise of a version that is none of its own
 _WAY_FAILURES = 2  # failures by an object on the way after which it is moved aside
 
 
@@ -197,9 +198,9 @@ class TransferSearch:
         return None
 
     @property
-    def is_exhausted(self) -> bool:
-        """Whether nothing is left to try."""
-        return self._begun and not self._queue
+    def is_usable(self) -> bool:
+        """Whether the arm has a hand with collision shapes, without which nothing is known of its grasps."""
+        return self._table(None).is_usable
 
     def _push(self, node: _Node) -> None:
         priority = len(node.steps) + _WEIGHT * node.estimate + _PER_TRY * node.tries
@@ -237,14 +238,12 @@ class TransferSearch:
         """Find which actions of a relaxed plan can be done now, and what is in their way."""
         in_the_way = 0
         chosen = set(helpful)
-        done: set[int] = set()
         for index in self.ground.applicable(node.values, sorted(chosen)):
             handled = self._handled(index, node)
             transfers = [] if handled is None else list(self._transfers(node, index, handled, among=chosen))
             for transfer in transfers:
                 analysis = self._analysis(node, transfer)
                 node.wanted.append((transfer, analysis))
-                done.add(index)
                 if analysis.needs_regrasp and analysis.places:
                     node.estimate += _PER_REGRASP
                 elif analysis.blockers:
@@ -281,7 +280,7 @@ class TransferSearch:
             context = self.tree.context(node.node, scene=scene, seed=self.seed)
             try:
                 first = next(iter(self.tree.domain.candidates(self.ground.actions[index], context)), None)
-            except TmkitError:
+            except _ELSEWHERE:
                 first = None
             if first is None:  # there may be one elsewhere
                 return False
@@ -343,7 +342,7 @@ class TransferSearch:
                 listed = list(
                     itertools.islice(self.tree.domain.candidates(action, context), count * (4 if draw else 1))
                 )
-            except TmkitError:  # a domain that looks for what was taken away
+            except _ELSEWHERE:  # a domain that looks for what was taken away
                 continue
             if draw:
                 order = np.random.default_rng(seed).permutation(len(listed)).tolist()
