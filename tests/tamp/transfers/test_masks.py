@@ -105,3 +105,12 @@ def test_a_roof_is_seen() -> None:
     under, beside = found.at_rest("box", goal), found.at_rest("box", Pose([0.4, 0.3, 0.05]))
     assert under.has_roof[under.is_free].all()
     assert not beside.has_roof[beside.is_free].all()
+
+
+def test_a_hand_without_shapes_has_no_tables() -> None:
+    """Nothing is known of the grasps of such a hand, and the search over transfers is not used for it."""
+    scene = regrasp().scene
+    for frame in (PANDA.tip, *scene.subtree(PANDA.tip)):
+        scene = scene.set_shapes(frame, ())
+    q = scene.configuration(dict(PANDA.ready))
+    assert not HandTables(scene, q, manipulator=PANDA, sampling=Sampling(Samplers(), PANDA, 0)).is_usable
