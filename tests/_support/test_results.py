@@ -167,7 +167,7 @@ def test_values_without_an_outcome_are_displayed() -> None:
 
 def test_the_display_of_a_diagnosis() -> None:
     """A diagnosis is no outcome by itself: it has numbers and a display."""
-    diagnosis = Diagnosis(iterations=2, skeletons=3, attempts=40, reasons=(EVIL,))
+    diagnosis = Diagnosis(iterations=2, skeletons=3, attempts=40, causes=(EVIL,))
     assert repr(diagnosis) == "Diagnosis(2 iterations, 3 task plans, 40 attempts, 0 actions failed, 0 proofs)"
     assert "<script" not in diagnosis._repr_html_()
     assert "&lt;script" in diagnosis._repr_html_()

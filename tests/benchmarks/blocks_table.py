@@ -35,7 +35,7 @@ class Outcome:
     played: bool
     worst_millimetres: float
     worst_degrees: float
-    remark: str
+    note: str
 
 
 def goal_of(kind: str, blocks: int) -> str:
@@ -73,7 +73,7 @@ def run(kind: str, blocks: int, seed: int, folder: Path) -> Outcome:
         report.is_successful,
         1000.0 * max((error.position for error in report.errors.values()), default=0.0),
         math.degrees(max((error.rotation for error in report.errors.values()), default=0.0)),
-        "; ".join([*check.problems, *map(str, report.remarks)]),
+        "; ".join([*check.problems, *map(str, report.notes)]),
     )
 
 
@@ -109,7 +109,7 @@ def table_of(outcomes: list[Outcome]) -> str:
     ]
     missed = [o for o in outcomes if not (o.solved and o.checked and o.played)]
     lines += ["", "Misses:" if missed else "No misses.", ""] if missed else ["", "No misses."]
-    lines += [f"* {o.goal}, {o.blocks} blocks, seed {o.seed}: {o.remark}" for o in missed]
+    lines += [f"* {o.goal}, {o.blocks} blocks, seed {o.seed}: {o.note}" for o in missed]
     return "\n".join(lines) + "\n"
 
 

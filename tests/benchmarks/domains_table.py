@@ -49,7 +49,7 @@ class Outcome:
     actions: int
     task_plans: int
     is_checked: bool
-    remark: str
+    note: str
     report: SimulationReport | None = None
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ class Outcome:
         said += ", checked" if self.is_checked else ", NOT checked"
         if self.report is not None:
             said += f", played {'well' if self.report.is_successful else 'BADLY'}: {_errors([self.report])}"
-        return f"{said}; {self.remark}" if self.remark else said
+        return f"{said}; {self.note}" if self.note else said
 
 
 def entries() -> list[Entry]:
@@ -106,10 +106,10 @@ def run(entry: Entry, seed: int, folder: Path, *, time_limit: float, play: bool)
     tk.save_plan(result.plan, path)
     plan = tk.load_plan(path)
     check = tk.validate_plan(plan)
-    remarks = list(check.problems)
+    notes = list(check.problems)
     report = tk.simulate(plan) if play and entry.is_played else None
-    remarks += [] if report is None else [f"played: {remark}" for remark in report.remarks[:3]]
-    return Outcome(entry, seed, seconds, len(plan.steps), task_plans, check.is_valid, "; ".join(remarks), report)
+    notes += [] if report is None else [f"played: {note}" for note in report.notes[:3]]
+    return Outcome(entry, seed, seconds, len(plan.steps), task_plans, check.is_valid, "; ".join(notes), report)
 
 
 def table_of(outcomes: list[Outcome], *, time_limit: float) -> str:
@@ -134,7 +134,7 @@ def table_of(outcomes: list[Outcome], *, time_limit: float) -> str:
     missed = [o for o in outcomes if not o.is_checked or (o.report is not None and not o.report.is_successful)]
     lines += ["", "Misses:" if missed else "No misses."]
     lines += [""] if missed else []
-    lines += [f"* {o.entry.name}, seed {o.seed}: {_short(o.remark)}" for o in missed]
+    lines += [f"* {o.entry.name}, seed {o.seed}: {_short(o.note)}" for o in missed]
     return "\n".join(lines) + "\n"
 
 

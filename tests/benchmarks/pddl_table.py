@@ -148,15 +148,15 @@ def main() -> int:
     for folder in options.folders:
         for domain, pairs in chosen(list(pairs_under(folder)), options.each).items():
             counts: Counter[str] = Counter()
-            remarks = []
+            notes = []
             for pair in pairs:
-                column, remark = worker.judge(pair)
+                column, note = worker.judge(pair)
                 counts[column] += 1
                 if column != "agree" and (options.all or column not in ("both refuse", "only FD refuses")):
-                    remarks.append(f"    {column}: {pair.problem.relative_to(folder)}: {remark}")
+                    notes.append(f"    {column}: {pair.problem.relative_to(folder)}: {note}")
             total += counts
             said = ", ".join(f"{counts[column]} {column}" for column in COLUMNS if counts[column])
-            print(f"{domain.relative_to(folder)}: {said}", *remarks, sep="\n", flush=True)
+            print(f"{domain.relative_to(folder)}: {said}", *notes, sep="\n", flush=True)
     worker.close()
     print("total:", ", ".join(f"{total[column]} {column}" for column in COLUMNS if total[column]) or "no pairs")
     return int(any(total[column] for column in ("differ", "we refuse", "broke")))

@@ -71,7 +71,7 @@ def run(robot: str, seeds: list[int], picture: Path) -> Row:
         report = tk.simulate(result.plan, picture=picture if seed == seeds[0] else None)
         counts = [counts[0] + 1, counts[1] + check.is_valid, counts[2] + report.is_successful]
         worst = [max(worst[0], report.worst_position), max(worst[1], report.worst_rotation)]
-        for problem in (*check.problems, *report.remarks):
+        for problem in (*check.problems, *report.notes):
             print(robot, seed, problem, file=sys.stderr)
     good = tried = 0
     for blocks, seed in itertools.product((1, 2, 3, 4), seeds):

@@ -108,7 +108,7 @@ class Run:
     attempts: int
     phases: dict[str, float]
     digest: str
-    remark: str
+    note: str
     played: bool | None = None
     millimetres: float = math.nan
 
@@ -159,12 +159,12 @@ def run(task: Task, scene: SceneGraph, seed: int, *, play: bool) -> Run:
     if result.plan is None:
         return Run(False, False, seconds, alone, processor, processor_alone, 0, 0, 0, {}, "", result.explanation)
     report = tk.validate_plan(result.plan)
-    played, millimetres, remarks = None, math.nan, list(report.problems)
+    played, millimetres, notes = None, math.nan, list(report.problems)
     if play:
         outcome = tk.simulate(result.plan, position_tolerance=POSITION_TOLERANCE)
         played = outcome.is_successful
         millimetres = 1000.0 * max(error.position for error in outcome.errors.values())
-        remarks += map(str, outcome.remarks)
+        notes += map(str, outcome.notes)
     counts = result.statistics
     return Run(
         True,
@@ -178,7 +178,7 @@ def run(task: Task, scene: SceneGraph, seed: int, *, play: bool) -> Run:
         counts.attempts,
         {**counts.phase_seconds, "outside the run": seconds - counts.total_seconds},
         digest_of(result),
-        "; ".join(remarks),
+        "; ".join(notes),
         played,
         millimetres,
     )
@@ -279,10 +279,10 @@ def page_of(runs: dict[Task, list[Run]], others: Sequence[str]) -> str:
         *phases_of(runs),
     ]
     missed = [
-        f"* {task.name}, seed {seed}: {one.remark}"
+        f"* {task.name}, seed {seed}: {one.note}"
         for task, found in runs.items()
         for seed, one in enumerate(found)
-        if one.remark and not (one.solved and one.checked and one.played is not False)
+        if one.note and not (one.solved and one.checked and one.played is not False)
     ]
     return "\n".join([*lines, *(["", "Misses:", "", *missed] if missed else [])]) + "\n"
 

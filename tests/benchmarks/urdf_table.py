@@ -37,7 +37,7 @@ class Outcome:
     frames: int
     shapes: int
     seconds: float
-    remarks: tuple[ImportNote, ...]
+    notes: tuple[ImportNote, ...]
     difference: Difference | None
 
     @property
@@ -49,20 +49,18 @@ class Outcome:
 def run(path: Path, base: Path, configurations: int, *, package: str) -> Outcome:
     """Load one file and compare it."""
     name = f"{package} / {path.relative_to(base).as_posix()}"
-    remarks: list[ImportNote] = []
+    notes: list[ImportNote] = []
     began = time.perf_counter()
     try:
-        scene = load_scene(path, on_note=remarks.append)
+        scene = load_scene(path, on_note=notes.append)
     except TmkitError as error:
         line = error.data.get("line")
         reason = f"line {line}: {error.data.get('reason', error)}" if line else str(error)
-        return Outcome(name, reason, 0, 0, 0, time.perf_counter() - began, tuple(remarks), None)
+        return Outcome(name, reason, 0, 0, 0, time.perf_counter() - began, tuple(notes), None)
     seconds = time.perf_counter() - began
     shapes = sum(len(scene.shapes(frame)) for frame in scene.frame_names)
     difference = worst_difference(path, scene, configurations=configurations)
-    return Outcome(
-        name, "", len(scene.joint_names), len(scene.frame_names), shapes, seconds, tuple(remarks), difference
-    )
+    return Outcome(name, "", len(scene.joint_names), len(scene.frame_names), shapes, seconds, tuple(notes), difference)
 
 
 def pinocchio_reads(path: Path) -> bool:
@@ -83,7 +81,7 @@ def wheels_of(folder: Path, configurations: int) -> tuple[list[str], bool]:
         paths = [path for path in sorted(base.rglob("*.urdf")) if pinocchio_reads(path)]
         outcomes = [run(path, base, configurations, package=base.name) for path in paths]
         loaded = [one for one in outcomes if not one.reason]
-        counts = [len(paths), len(loaded), sum(one.agrees for one in loaded), sum(bool(one.remarks) for one in loaded)]
+        counts = [len(paths), len(loaded), sum(one.agrees for one in loaded), sum(bool(one.notes) for one in loaded)]
         if paths:
             lines.append(f"| {base.name} | {' | '.join(map(str, counts))} |")
         total = [a + b for a, b in zip(total, counts, strict=True)]
@@ -96,7 +94,7 @@ def wheels_of(folder: Path, configurations: int) -> tuple[list[str], bool]:
         f"**{total[1]} of the {total[0]} files load that pinocchio reads as they are, without meshes, in the wheels",
         f"below; in {total[2]} of these it puts every link where tmkit does.** What does not load is listed.",
         "",
-        "| wheel | files | loaded | agree | with remarks |",
+        "| wheel | files | loaded | agree | with notes |",
         "|---|---|---|---|---|",
     ]
     return [*head, *lines, "", *reasons], agrees
@@ -116,10 +114,10 @@ def table_of(outcomes: list[Outcome], configurations: int) -> str:
         "",
         "Every file of the packages pybullet_data and example_robot_data, without the thousand objects of",
         "`random_urdfs`. What does not load is no complete robot description: the reason is given. Of files marked *",
-        "pinocchio got a copy in which the slips remarked upon below are mended, since it does not read them itself.",
+        "pinocchio got a copy in which the slips noted below are mended, since it does not read them itself.",
         "Made by `python tests/benchmarks/urdf_table.py`, on two shared cores.",
         "",
-        "| file | joints | frames | shapes | remarks | seconds | worst difference |",
+        "| file | joints | frames | shapes | notes | seconds | worst difference |",
         "|---|---|---|---|---|---|---|",
     ]
     for one in outcomes:
@@ -127,15 +125,15 @@ def table_of(outcomes: list[Outcome], configurations: int) -> str:
             lines.append(f"| {one.name} | not loaded | | | | {one.seconds:.2f} | |")
             continue
         mark = "*" if one.difference.mended else ""
-        counts = f"{one.joints} | {one.frames} | {one.shapes} | {len(one.remarks)}"
+        counts = f"{one.joints} | {one.frames} | {one.shapes} | {len(one.notes)}"
         lines.append(f"| {one.name} | {counts} | {one.seconds:.2f} | {one.difference.entry:.1e}{mark} |")
     lines += ["", "## Not loaded", ""]
     lines += [f"* {one.name}, {plain(one.reason)}" for one in outcomes if one.reason]
     lines += ["", "## Mended or left out", ""]
     for one in loaded:
-        shown = [f"line {remark.line}: {plain(remark.text)}" for remark in one.remarks[:2]]
-        more = [f"and {len(one.remarks) - 2} more"] if len(one.remarks) > 2 else []
-        lines += [f"* {one.name}: {'; '.join([*shown, *more])}"] if one.remarks else []
+        shown = [f"line {note.line}: {plain(note.text)}" for note in one.notes[:2]]
+        more = [f"and {len(one.notes) - 2} more"] if len(one.notes) > 2 else []
+        lines += [f"* {one.name}: {'; '.join([*shown, *more])}"] if one.notes else []
     return "\n".join(lines) + "\n"
 
 

@@ -625,11 +625,11 @@ def test_the_demo_runs(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 def test_a_demo_that_misses_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A simulation that misses is exit code 1, with the remarks."""
+    """A simulation that misses is exit code 1, with the notes."""
 
     class Missed:
         is_successful = False
-        remarks = (SimulationNote(1, "the block fell"),)
+        notes = (SimulationNote(1, "the block fell"),)
 
         def to_dict(self) -> dict[str, object]:
             return {}

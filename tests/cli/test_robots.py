@@ -49,7 +49,7 @@ def test_the_report_of_a_robot_without_a_gripper(urdf: Path) -> None:
         "  chain of 3 joints from 'base' to 'c'",
         "  arm of 3 joints from 'base' to 'c', suction gripper",
         "  1 checked pairs never collided",
-        "  remark: the continuous joint 'spin' has no speed limit; 1 is taken",
+        "  note: the continuous joint 'spin' has no speed limit; 1 is taken",
         "  inferred: arm: 3 joints from 'base' to 'c'",
     ]
     assert missing.startswith(f"  missing: {NO_GRIPPER}")

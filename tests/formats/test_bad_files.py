@@ -9,7 +9,7 @@ Each folder of ``tests/data/bad`` has an ``index.toml`` of cases. Of a case ther
 * ``error``: the class of the error, exactly;
 * ``match``: a regular expression found in the message: file, line, and column where the format has it;
 * ``names``: what the message names, where that is another file than the broken one;
-* ``shown``: true where ``tmkit scene dump`` makes a remark and shows the rest;
+* ``shown``: true where ``tmkit scene dump`` makes a note and shows the rest;
 * ``note``: what is wrong.
 
 The PDDL files have tests of their own.

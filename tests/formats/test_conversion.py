@@ -87,13 +87,13 @@ def test_other_formats_are_refused(tmp_path: Path) -> None:
         convert_scene(plain_scene(), tmp_path / "x.jsn")
 
 
-def test_a_check_tells_problems_from_remarks() -> None:
-    """What always overlaps is a problem; what the joints may part, and what is odd, are remarks."""
+def test_a_check_tells_problems_from_notes() -> None:
+    """What always overlaps is a problem; what the joints may part, and what is odd, are notes."""
     box = AttachedShape(Box([1, 1, 1]))
     scene = SceneGraph().add_frame("a", "world", shapes=[box])
     scene = scene.add_frame("b", "world", pose=tk.Pose([5, 0, 0]), shapes=[box], joint=Revolute([0, 0, 1]))
     assert check_scene(scene).is_valid
-    assert check_scene(scene).remarks == ("joint 'b' has no limits",)
+    assert check_scene(scene).notes == ("joint 'b' has no limits",)
     turning = Revolute([0, 0, 1], lower=1.0, upper=2.0)
     scene = scene.add_frame("c", "b", shapes=[box], joint=turning).add_frame(
         "d", "world", shapes=[box], classes=["movable"]
@@ -101,7 +101,7 @@ def test_a_check_tells_problems_from_remarks() -> None:
     scene = scene.add_frame("e", "world", classes=["movable"]).add_frame("f", "world")
     report = check_scene(scene)
     assert report.problems == ("'a' and 'd' overlap by more than 1 mm in every configuration",)
-    assert report.remarks == (
+    assert report.notes == (
         "'b' and 'c' overlap by more than 1 mm at the joint values nearest to zero",
         "joint 'b' has no limits",
         "joint 'c' cannot be at 0: its limits are 1 and 2",

@@ -180,7 +180,7 @@ def test_a_long_chain_is_shown_in_few_bytes(folder: Path) -> None:
 
 
 def test_a_robot_all_of_whose_links_collide(folder: Path) -> None:
-    """Three hundred links in one place are loaded, with the remark that they were not looked at in pairs."""
+    """Three hundred links in one place are loaded, with the note that they were not looked at in pairs."""
     box = '<collision><geometry><box size="1 1 1"/></geometry></collision>'
     links = "".join(
         f'<link name="l{i}">{box}</link><joint name="j{i}" type="continuous"><parent link="l"/><child link="l{i}"/>'

@@ -45,7 +45,7 @@ def test_pairs_that_always_and_never_collide() -> None:
     assert (stuck.always, stuck.colliding, stuck.reach) == ((("base", "b"),), 20, None)
     assert stuck.problems == ("'base' and 'b' collide in every configuration; allow the pair, or correct a shape",)
     assert (apart.never, apart.problems) == ((("base", "b"),), ())
-    assert apart.remarks == ("the revolute joint 'j' has no speed limit; 1 is taken",)
+    assert apart.notes == ("the revolute joint 'j' has no speed limit; 1 is taken",)
 
 
 def test_a_scene_without_joints_is_no_robot() -> None:
@@ -69,18 +69,18 @@ def test_the_command_answers_and_writes_an_srdf(tmp_path: Path) -> None:
 
 
 def test_joints_and_loading_are_in_the_report() -> None:
-    """Each joint has a row, odd ones say why, missing limits become null, and earlier remarks come first."""
+    """Each joint has a row, odd ones say why, missing limits become null, and earlier notes come first."""
     scene = boxes(0.01).set_joint("a", Revolute((0, 0, 1), name="j"))
-    report = check_robot(scene, samples=2, remarks=["line 3: mended"])
+    report = check_robot(scene, samples=2, import_notes=["line 3: mended"])
     (row,) = report.joints
-    assert (row.name, row.type, row.is_odd, len(row.remarks)) == ("j", "revolute", True, 2)
-    assert report.remarks == ("line 3: mended", *row.remarks)
+    assert (row.name, row.type, row.is_odd, len(row.notes)) == ("j", "revolute", True, 2)
+    assert report.notes == ("line 3: mended", *row.notes)
     assert report.to_dict()["joints"][0]["upper"] is None
     json.dumps(report.to_dict(), allow_nan=False)
 
 
 def test_meshes_are_looked_at() -> None:
-    """A flat mesh is a problem and hides nothing else; one with a hole, in another unit or far away is a remark."""
+    """A flat mesh is a problem and hides nothing else; one with a hole, in another unit or far away is a note."""
     square = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], dtype=float)
     corner = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=float)
     faces = [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]
@@ -94,7 +94,7 @@ def test_meshes_are_looked_at() -> None:
         scene = scene.add_frame(name, "base", pose=Pose((50.0, 0.0, 0.0)), shapes=[AttachedShape(mesh)])
     report = check_robot(scene, samples=5)
     assert report.problems == ("the mesh without a file of 'flat' is flat and has no hull; give it a thickness",)
-    assert report.remarks[1:] == (
+    assert report.notes[1:] == (
         "the mesh without a file of 'huge' is 1e+03 m long: is it in another unit?",
         "the mesh x.stl of 'away' is 8 m away from its frame",
         "meshes with holes, which their hulls close: those of open",

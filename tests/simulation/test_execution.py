@@ -31,11 +31,11 @@ def stacked() -> SimulationReport:
 
 
 def test_real_fingers_stack_a_block(stacked: SimulationReport) -> None:
-    """A block picked and placed by friction alone ends within 3 mm and 1 degree, and nothing is remarked upon."""
+    """A block picked and placed by friction alone ends within 3 mm and 1 degree, and nothing is noted."""
     assert stacked.is_successful
     assert stacked.worst_position < 0.003
     assert stacked.worst_rotation < math.radians(1.0)
-    assert stacked.remarks == ()
+    assert stacked.notes == ()
     assert list(stacked.errors) == ["red", "green"]
     assert [(slip.step, slip.object, slip.lost) for slip in stacked.slips] == [(1, "red", None)]
     assert stacked.slips[0].position < 0.003
@@ -187,7 +187,7 @@ def test_known_displacement_is_reported() -> None:
     assert report.errors["green"].rotation == pytest.approx(0.2, abs=0.01)
     assert not report.is_successful
     assert report.missed == ("green",)
-    assert [str(remark)[:30] for remark in report.remarks] == ["step 1: 'green' is 50.0 mm, 11"]
+    assert [str(note)[:30] for note in report.notes] == ["step 1: 'green' is 50.0 mm, 11"]
     assert "missed: green" in repr(report)
     lenient = simulate(displaced(stacking_plan(), (0.03, 0.04, 0.0)), position_tolerance=0.06)
     assert lenient.is_successful
@@ -198,7 +198,7 @@ def test_object_out_of_reach_of_the_fingers_is_explained() -> None:
     plan = stacking_plan()
     moved = plan.scene.set_pose("red", plan.scene.local_pose("red") @ Pose([0.1, 0.0, 0.0]))
     report = simulate(replace(plan, scene=moved))
-    texts = [str(remark) for remark in report.remarks]
+    texts = [str(note) for note in report.notes]
     assert not report.is_successful
     assert texts[0].startswith("step 1: the hand closed on nothing: 'red' is ")
     assert texts[1] == "step 1: 'red' was lost during grasp ((move red green))"
@@ -213,20 +213,20 @@ def with_wall(plan: Plan, top: float) -> Plan:
 
 
 def test_load_that_strikes_an_obstacle_is_explained() -> None:
-    """An obstacle that turns the load in the hand shows up in the remarks of that step."""
+    """An obstacle that turns the load in the hand shows up in the notes of that step."""
     report = simulate(with_wall(stacking_plan(), 0.105))
-    texts = [str(remark) for remark in report.remarks]
+    texts = [str(note) for note in report.notes]
     assert texts[0] == "step 1: the carried 'red' touched 'wall' during transfer"
     assert texts[1].startswith("step 1: 'red' slipped in the hand by ")
     assert not report.is_successful
 
 
 def test_object_lost_on_the_way_is_explained() -> None:
-    """What is too heavy for the grip is lost, and the remarks say when."""
+    """What is too heavy for the grip is lost, and the notes say when."""
     plan = stacking_plan()
     heavy = plan.scene.set_inertia("red", Inertia(8.0, matrix=8.0 * BLOCK**2 / 6.0 * np.eye(3)))
     report = simulate(replace(plan, scene=heavy))
-    assert "step 1: 'red' was lost during lift ((move red green))" in [str(remark) for remark in report.remarks]
+    assert "step 1: 'red' was lost during lift ((move red green))" in [str(note) for note in report.notes]
     assert report.slips[0].lost == "lift"
     assert not report.is_successful
 
@@ -234,19 +234,19 @@ def test_object_lost_on_the_way_is_explained() -> None:
 def test_arm_that_is_held_back_is_explained() -> None:
     """A wall that the whole hand runs into shows up as what it is."""
     report = simulate(with_wall(stacking_plan(), 0.22))
-    texts = [str(remark) for remark in report.remarks]
+    texts = [str(note) for note in report.notes]
     assert "step 1: the arm was held back during transfer: joint 'x' could not follow" in texts
     assert any(text.startswith("step 1: the arm ('left_finger') touched 'wall'") for text in texts)
     assert report.tracking["x"] > 0.02
 
 
-def test_unsupported_object_is_remarked_on_before_the_plan() -> None:
+def test_unsupported_object_is_noted_before_the_plan() -> None:
     """An object that hangs in the air falls before the plan starts, and that is said."""
     scene = with_block(gantry_scene(), "red", [0.1, 0.1, 0.04])
     report = simulate(PlanWriter(scene).plan())
-    assert [remark.step for remark in report.remarks] == [0]
-    assert "moved by 15.0 mm" in str(report.remarks[0])
-    assert str(report.remarks[0]).startswith("before the plan: ")
+    assert [note.step for note in report.notes] == [0]
+    assert "moved by 15.0 mm" in str(report.notes[0])
+    assert str(report.notes[0]).startswith("before the plan: ")
 
 
 def test_report_as_json(stacked: SimulationReport) -> None:

@@ -79,7 +79,7 @@ def test_what_is_held_by_an_upper_corner_does_not_turn() -> None:
     plan = checked(plan_problem("rearrangement", "behind", scene="rearrange_behind", seed=1))
     report = simulate(plan)
     assert report.is_successful
-    assert report.remarks == ()
+    assert report.notes == ()
     assert report.worst_position < 0.003
     assert max(slip.rotation for slip in report.slips) < math.radians(1.0)
 
@@ -90,4 +90,4 @@ def test_a_cup_gives_way_to_what_is_set_down_too_deep() -> None:
     plan = checked(hanoi)
     report = simulate(replace(plan, steps=plan.steps[:10]))
     assert report.is_successful
-    assert report.remarks == ()
+    assert report.notes == ()

@@ -51,7 +51,7 @@ def test_panda_builds_a_tower_with_real_fingers(scene: SceneGraph, robot: Manipu
     assert report.worst_position < 0.003
     assert report.worst_rotation < math.radians(1.0)
     assert max(report.tracking.values()) < 1e-4
-    assert report.remarks == ()
+    assert report.notes == ()
 
 
 @pytest.mark.parametrize(("radius", "length"), [(0.025, 0.05), (0.03, 0.08)])

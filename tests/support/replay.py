@@ -80,13 +80,13 @@ _NAMES = ("point", "ori", "body", "ref_point", "ref_ori", "ref_body", "coord")
 
 
 def _require_known(given: Mapping[str, Any], known: Collection[str], what: str, *, texts: bool = True) -> None:
-    """Require that fields are known; of remarks, which are texts, only where these may mean something.
+    """Require that fields are known; of descriptions, which are texts, only where these may mean something.
 
     Raises:
         LookupError: the fields that are not.
     """
-    remarks = (str, bool, type(None)) if texts else ()
-    unknown = [name for name, value in given.items() if name not in known and not isinstance(value, remarks)]
+    descriptions = (str, bool, type(None)) if texts else ()
+    unknown = [name for name, value in given.items() if name not in known and not isinstance(value, descriptions)]
     if unknown:
         raise LookupError(f"{what} has no field {', '.join(unknown)}; known are {', '.join(sorted(known))}")
 
@@ -134,7 +134,7 @@ def replay_graph_script(script: Mapping[str, Any]) -> list[dict[str, Any]]:
     return said
 
 
-_OF_STEPS = {  # fields of a script's operations; remarks are texts and have any name
+_OF_STEPS = {  # fields of a script's operations; descriptions are texts and have any name
     *("op", "body", "frame", "child", "child_body", "parent", "parent_body", "ref_frame", "ref_body", "coord", "point"),
     *("ori", "ref_point", "ref_ori", "semantics", "homogeneous", "rotation", "translation", "euler_zyx", "value"),
     *("linear", "angular", "tail", "head", "accept", "rule", "result", "expected", "representation"),

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from support.uncertain_answers import Shelf, add_distances, is_outcome, is_remark, is_sampled
+from support.uncertain_answers import Shelf, add_distances, is_description, is_outcome, is_sampled
 from support.uncertain_inputs import Recorded, array_of, edges_of, gaussian_of, path_of, poses_of
 from support.uncertain_trees import composed, replay_tree
 from tmkit.errors import TmkitError
@@ -141,7 +141,7 @@ def _answer(case: Mapping[str, Any], said: dict[str, Any], shelf: Shelf, given: 
     """Put what the fields of a case ask for under their names.
 
     Raises:
-        LookupError: a field that is neither given, nor computed, nor a remark or the name of an outcome.
+        LookupError: a field that is neither given, nor computed, nor a description or the name of an outcome.
     """
     unknown = []
     for key, value in case.items():
@@ -150,7 +150,7 @@ def _answer(case: Mapping[str, Any], said: dict[str, Any], shelf: Shelf, given: 
         found = None if is_sampled(key) or isinstance(value, dict) else shelf.find(key, np.shape(value))
         if found is not None:
             said[key] = found
-        elif not is_outcome(key) and not is_remark(key, value):
+        elif not is_outcome(key) and not is_description(key, value):
             unknown.append(key)
     if unknown:
         raise LookupError(f"the case '{case.get('name', '')}' has fields that say nothing here: {', '.join(unknown)}")

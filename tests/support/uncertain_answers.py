@@ -15,7 +15,7 @@ import numpy as np
 
 from tmkit.spatial import GaussianPose, sampling_floor
 
-__all__ = ["Shelf", "add_distances", "is_outcome", "is_remark", "is_sampled"]
+__all__ = ["Shelf", "add_distances", "is_description", "is_outcome", "is_sampled"]
 
 _QUANTITIES = {
     "T": {"t", "mean", "pose", "tbar", "map"},
@@ -61,7 +61,7 @@ _OF_OUTCOMES = {
     *("total", "final", "end", "composed", "sum", "path", "out", "answer", "k", "gain", "h"),
 }
 # Words of numbers that describe a case, when they are single numbers or counts and names in a list.
-_OF_REMARKS = {
+_OF_DESCRIPTIONS = {
     *("depth", "edges", "nodes", "levels", "level", "scale", "size", "id", "index", "version", "units", "dim", "count"),
     *("number", "num", "length", "std", "draws", "runs", "repeats", "lca", "leaves", "frames", "sigma", "degrees"),
     *("m", "samples", "tangent", "alpha"),
@@ -135,10 +135,10 @@ def is_outcome(key: str) -> bool:
     return bool(_OF_OUTCOMES & {*words, *(word.rstrip("0123456789") for word in words)})
 
 
-def is_remark(key: str, value: Any) -> bool:
+def is_description(key: str, value: Any) -> bool:
     """Return whether a field describes a case by a number, or by counts or names."""
     is_plain = np.ndim(value) == 0 or all(isinstance(part, (str, int)) for part in value)
-    return is_plain and bool(_OF_REMARKS & {word.rstrip("0123456789") for word in words_of(key)})
+    return is_plain and bool(_OF_DESCRIPTIONS & {word.rstrip("0123456789") for word in words_of(key)})
 
 
 def add_distances(case: Mapping[str, Any], said: dict[str, Any]) -> None:

@@ -33,20 +33,20 @@ def test_the_demo_goal_is_played(robot: str) -> None:
     plan = tk.plan(scene, domain="blocks", goal=GOAL, robot=robot, seed=4).plan
     assert plan is not None
     report = tk.simulate(plan)
-    assert report.remarks == ()
+    assert report.notes == ()
     assert report.worst_position < 0.005
     assert report.worst_rotation < math.radians(2.0)
 
 
 def test_the_vacuum_loses_what_is_too_heavy() -> None:
-    """A block of five kilograms comes off a cup that pulls with 30 N, and the remarks say so."""
+    """A block of five kilograms comes off a cup that pulls with 30 N, and the notes say so."""
     scene = tk.load_scene("iiwa_table", "blocks1")
     plan = tk.plan(scene, domain="blocks", goal="(ontable a table__0__0)", robot="iiwa", seed=0).plan
     assert plan is not None
     heavy = plan.scene.set_inertia("a", tk.Inertia(5.0, matrix=5.0 * 0.05**2 / 6.0 * np.eye(3)))
     report = tk.simulate(replace(plan, scene=heavy))
     assert not report.is_successful
-    assert any("the cup lost 'a': it " in str(remark) for remark in report.remarks)
+    assert any("the cup lost 'a': it " in str(note) for note in report.notes)
 
 
 def test_the_vacuum_does_not_hold_what_is_not_there() -> None:
@@ -57,4 +57,4 @@ def test_the_vacuum_does_not_hold_what_is_not_there() -> None:
     moved = plan.scene.set_pose("a", tk.Pose([0.03, 0.0, 0.0]) @ plan.scene.local_pose("a"))
     report = tk.simulate(replace(plan, scene=moved))
     assert not report.is_successful
-    assert any("the cup does not seal on 'a'" in str(remark) for remark in report.remarks)
+    assert any("the cup does not seal on 'a'" in str(note) for note in report.notes)

@@ -38,9 +38,9 @@ def test_an_obstacle_out_of_the_way() -> None:
     result = solve(lid(three(), "lid"), "(on a b)")
     assert not result.is_solved
     actions = ("(pick-up a table__0__0)", "(stack a b)")
-    assert result.diagnosis.remedies == (Suggestion(SuggestionKind.WITHOUT_BODIES, ("lid",), actions),)
+    assert result.diagnosis.suggestions == (Suggestion(SuggestionKind.WITHOUT_BODIES, ("lid",), actions),)
     assert result.explanation.endswith("With 'lid' out of the way there is a plan of 2 actions.")
-    assert result.to_dict()["diagnosis"]["remedies"] == [
+    assert result.to_dict()["diagnosis"]["suggestions"] == [
         {"kind": "without bodies", "names": ["lid"], "actions": list(actions)}
     ]
 
@@ -49,8 +49,8 @@ def test_two_obstacles_only_when_one_is_not_enough() -> None:
     """Of two lids one above the other both have to go."""
     walls = lid(lid(three(), "low"), "high", 0.14)
     result = solve(walls, "(on a b)")
-    [remedy] = result.diagnosis.remedies
-    assert (remedy.kind, set(remedy.names)) == (SuggestionKind.WITHOUT_BODIES, {"low", "high"})
+    [suggestion] = result.diagnosis.suggestions
+    assert (suggestion.kind, set(suggestion.names)) == (SuggestionKind.WITHOUT_BODIES, {"low", "high"})
     assert "'low'" in result.explanation
     assert "out of the way there is a plan" in result.explanation
 
@@ -61,15 +61,15 @@ def test_a_part_of_the_goal_given_up() -> None:
     scene = three().add_frame("shelf", "world", pose=Pose([3.0, 0.0, -0.05]), classes=["surface"], shapes=shapes)
     scene = with_block(scene, "far", [3.0, 0.0, BLOCK / 2], parent="shelf")
     result = solve(scene, "(and (on a b) (on far c))")
-    [remedy] = result.diagnosis.remedies
-    assert (remedy.kind, remedy.names) == (SuggestionKind.WITHOUT_GOALS, ("(on far c)",))
+    [suggestion] = result.diagnosis.suggestions
+    assert (suggestion.kind, suggestion.names) == (SuggestionKind.WITHOUT_GOALS, ("(on far c)",))
     assert result.explanation.endswith("Without the goal (on far c) there is a plan of 2 actions.")
 
 
 def test_parts_that_exclude_each_other_are_alternatives() -> None:
     """Of two contradicting facts either may go; a third that is innocent stays."""
     result = solve(three(), "(and (clear c) (on a b) (on b a))")
-    assert [remedy.names for remedy in result.diagnosis.remedies] == [("(on a b)",), ("(on b a)",)]
+    assert [suggestion.names for suggestion in result.diagnosis.suggestions] == [("(on a b)",), ("(on b a)",)]
     assert "Without the goal (on a b) there is a plan" in result.explanation
 
 
@@ -77,7 +77,11 @@ def test_a_circle_that_no_pair_explains() -> None:
     """Three blocks in a circle: each may be left out."""
     result = solve(three(), "(and (on a b) (on b c) (on c a))")
     assert result.diagnosis.conflict is None
-    assert {remedy.names for remedy in result.diagnosis.remedies} == {("(on a b)",), ("(on b c)",), ("(on c a)",)}
+    assert {suggestion.names for suggestion in result.diagnosis.suggestions} == {
+        ("(on a b)",),
+        ("(on b c)",),
+        ("(on c a)",),
+    }
 
 
 def test_two_parts_only_when_one_is_not_enough() -> None:
@@ -86,31 +90,31 @@ def test_two_parts_only_when_one_is_not_enough() -> None:
     for name, x in (("wide", 0.0), ("broad", -0.12)):
         scene = with_block(scene, name, [x, -0.1, 0.05], shape=Box([0.1] * 3))
     result = solve(scene, "(and (on wide b) (on broad c) (clear b))")
-    assert result.diagnosis.remedies == ()  # without both the rest holds already
+    assert result.diagnosis.suggestions == ()  # without both the rest holds already
     result = solve(with_block(scene, "a", [0.1, 0.0, BLOCK / 2]), "(and (on wide b) (on broad c) (holding a))")
-    [remedy] = result.diagnosis.remedies
-    assert set(remedy.names) == {"(on wide b)", "(on broad c)"}
+    [suggestion] = result.diagnosis.suggestions
+    assert set(suggestion.names) == {"(on wide b)", "(on broad c)"}
     assert "Without the goals (on " in result.explanation
 
 
 def test_what_cannot_be_moved_may_go() -> None:
     """A block too wide for the hand stands on the one that is wanted: without it there is a plan."""
     scene = with_block(three(), "wide", [0.0, 0.0, BLOCK + 0.05], parent="a", shape=Box([0.1] * 3))
-    [remedy] = solve(scene, "(on a b)").diagnosis.remedies
-    assert (remedy.kind, remedy.names) == (SuggestionKind.WITHOUT_BODIES, ("wide",))
+    [suggestion] = solve(scene, "(on a b)").diagnosis.suggestions
+    assert (suggestion.kind, suggestion.names) == (SuggestionKind.WITHOUT_BODIES, ("wide",))
 
 
 def test_nobody_asked_and_no_time() -> None:
     """Without suggestions nothing is tried again; with a plan neither."""
     result = solve(lid(three(), "lid"), "(on a b)", suggest=False)
-    assert (result.diagnosis.remedies, result.diagnosis.replans) == ((), 0)
+    assert (result.diagnosis.suggestions, result.diagnosis.replans) == ((), 0)
     assert "there is a plan" not in result.explanation
     assert solve(three(), "(on a b)").diagnosis.replans == 0
     with pytest.raises(ConfigurationError):
         solve(three(), "(on a b)", time_limit=0.0)
 
 
-def test_equal_runs_have_equal_remedies() -> None:
+def test_equal_runs_have_equal_suggestions() -> None:
     """What is asked follows from the diagnosis, and each answer from the question and the seed."""
     first, again = (solve(lid(three(), "lid"), "(on a b)", seed=2) for _ in range(2))
     assert first.diagnosis == again.diagnosis
@@ -121,7 +125,7 @@ def test_whoever_listens_hears_of_it() -> None:
     """Progress has a phase of its own, with the number of the question."""
     heard: list[PlanningProgress] = []
     result = solve(lid(three(), "lid"), "(on a b)", on_progress=heard.append)
-    told = [progress for progress in heard if progress.phase == "remedies"]
+    told = [progress for progress in heard if progress.phase == "suggestions"]
     assert [progress.step for progress in told] == list(range(1, result.diagnosis.replans + 1))
     assert "no plan; looking for what would help, 1/10" in str(told[0])
 
@@ -154,8 +158,8 @@ def test_the_scene_without_bodies() -> None:
 
 
 def test_a_goal_that_facts_cannot_say() -> None:
-    """For an object at a pose a body in the way is a remedy; such a goal is never taken apart."""
+    """For an object at a pose a body in the way is a suggestion; such a goal is never taken apart."""
     wanted = ObjectAt("a", Pose([0.1, -0.1, 0.05 + BLOCK / 2]), relative_to="table")
     result = tk.plan(lid(three(), "lid"), goal=[wanted, "(clear b)"], robot=GANTRY, max_iterations=2)
-    [remedy] = result.diagnosis.remedies
-    assert (remedy.kind, remedy.names) == (SuggestionKind.WITHOUT_BODIES, ("lid",))
+    [suggestion] = result.diagnosis.suggestions
+    assert (suggestion.kind, suggestion.names) == (SuggestionKind.WITHOUT_BODIES, ("lid",))

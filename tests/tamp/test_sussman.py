@@ -20,7 +20,7 @@ def play(result: PlanResult) -> None:
     checked = tk.validate_plan(result.plan)
     assert checked.is_valid, checked.problems
     report = tk.simulate(result.plan)
-    assert report.is_successful, report.remarks
+    assert report.is_successful, report.notes
 
 
 def test_scenes_of_ours() -> None:

@@ -1,4 +1,4 @@
-"""Remarks: what a reader mended or omitted, instead of refusing the file.
+"""Notes: what a reader mended or omitted, instead of refusing the file.
 
 Descriptions of robots in the wild are full of small slips that every tool forgives: a joint without limits, a sphere
 of radius 0, a material that is defined nowhere. Refusing them would not help, and repairing them silently would hide
@@ -40,16 +40,16 @@ class ImportNote:
         return f"{SourceLocation(self.path, self.line)}: {self.text}"
 
 
-# What a reader calls to make a remark: where, and what.
+# What a reader calls to make a note: where, and what.
 Note = Callable[[SourceLocation, str], None]
 
 
 @dataclass
 class ImportLog:
-    """Takes the remarks of one load: logs each and hands it on.
+    """Takes the notes of one load: logs each and hands it on.
 
     Attributes:
-        on_note: is called with every remark; what it raises ends the load.
+        on_note: is called with every note; what it raises ends the load.
     """
 
     on_note: Callable[[ImportNote], None] | None = None
@@ -62,13 +62,13 @@ class ImportLog:
             place: the location that it concerns.
             text: the note.
         """
-        remark = ImportNote(place.path, place.line, text)
-        if remark in self._seen:
+        note = ImportNote(place.path, place.line, text)
+        if note in self._seen:
             return
-        self._seen.add(remark)
-        logger.warning("%s", remark)
+        self._seen.add(note)
+        logger.warning("%s", note)
         if self.on_note is not None:
-            self.on_note(remark)
+            self.on_note(note)
 
 
 def unheard(place: SourceLocation, text: str) -> None:

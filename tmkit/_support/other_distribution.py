@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 __all__ = ["explain_damage", "explain_other_distribution"]
 
-_REMEDY = "run 'pip uninstall tmkit', then install tmkit-robotics again"
+_REINSTALL = "run 'pip uninstall tmkit', then install tmkit-robotics again"
 
 
 def explain_other_distribution(path: Sequence[str] | None = None) -> str:
@@ -27,7 +27,7 @@ def explain_other_distribution(path: Sequence[str] | None = None) -> str:
         if any(file.startswith("tmkit/") for file in files) and not is_ours:
             return (
                 f"; 'tmkit' {found.version} from PyPI is installed, which is another project and shares the folder "
-                f"of this one (tmkit-robotics): {_REMEDY}"
+                f"of this one (tmkit-robotics): {_REINSTALL}"
             )
     return ""
 
@@ -41,5 +41,5 @@ def explain_damage() -> str:
     file = getattr(package, "__file__", None)
     what = f"{file} is another project's" if file else f"{next(iter(package.__path__), 'tmkit')}/__init__.py is missing"
     other = explain_other_distribution()
-    reason = other or f"; 'tmkit' on PyPI is another project and shares the folder of tmkit-robotics: {_REMEDY}"
+    reason = other or f"; 'tmkit' on PyPI is another project and shares the folder of tmkit-robotics: {_REINSTALL}"
     return f"the installation of tmkit is damaged: {what}{reason}"

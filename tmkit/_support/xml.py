@@ -4,7 +4,7 @@ The parser expands no entities, opens no network connection and refuses a docume
 can neither read files nor grow without bound. An :class:`XmlElement` is an element with its source location: what it
 hands out is checked, and what it refuses is reported at its line.
 
-A few slips are mended, each with a remark, because the usual parsers overlook them and the meaning is plain: blanks
+A few slips are mended, each with a note, because the usual parsers overlook them and the meaning is plain: blanks
 before the XML declaration, zero bytes at the end, an element given twice (the first counts), commas between numbers,
 more numbers than wanted (the first ones count), a prefix without a namespace (``<drake:joint>``), and
 ``$(optenv NAME VALUE)``, a leftover of xacro, which stands for its value; any other leftover is refused. A default
@@ -46,7 +46,7 @@ class XmlFile:
     Attributes:
         path: the file.
         lines: its lines, for messages.
-        note: takes the remarks about it.
+        note: takes the notes about it.
     """
 
     path: Path
@@ -84,8 +84,8 @@ class XmlElement:
         text = lines[line - 1] if line is not None and line <= len(lines) else None
         return SourceLocation(str(self.path), line, None, text)
 
-    def remark(self, text: str) -> None:
-        """Make a remark about this element."""
+    def note(self, text: str) -> None:
+        """Make a note about this element."""
         self.file.note(self.place, text)
 
     def around(self, element: _Element) -> XmlElement:
@@ -101,10 +101,10 @@ class XmlElement:
         return [self.around(child) for child in self.element.iter(tag)]
 
     def child(self, tag: str) -> XmlElement | None:
-        """Return the first child element of that name, ``None`` when there is none; a second one is remarked upon."""
+        """Return the first child element of that name, ``None`` when there is none; a second one is noted."""
         found = self.children(tag)
         if len(found) > 1:
-            found[1].remark(f"<{self.tag}> has several <{tag}>; only the first counts")
+            found[1].note(f"<{self.tag}> has several <{tag}>; only the first counts")
         return found[0] if found else None
 
     def needed(self, tag: str) -> XmlElement:
@@ -151,7 +151,7 @@ class XmlElement:
             reason = f"'{name}' of <{self.tag}> has the xacro expression '{left[0]}', so the file has not been expanded"
             raise self.place.error(f"{reason}: run xacro on it first (xacro FILE.xacro > FILE.urdf)")
         if plain != text.strip():
-            self.remark(f"'{name}' of <{self.tag}> is no plain value but '{text.strip()}'; taken as '{plain}'")
+            self.note(f"'{name}' of <{self.tag}> is no plain value but '{text.strip()}'; taken as '{plain}'")
         return plain
 
     def text(self, name: str) -> str:
@@ -177,9 +177,9 @@ class XmlElement:
         words = text.split()
         if "," in text and len(text.replace(",", " ").split()) in wanted:
             words = text.replace(",", " ").split()
-            self.remark(f"'{name}' of <{self.tag}> has commas between its numbers: '{text}'; they count as blanks")
+            self.note(f"'{name}' of <{self.tag}> has commas between its numbers: '{text}'; they count as blanks")
         if len(words) > max(wanted):
-            self.remark(f"'{name}' of <{self.tag}> has {len(words)} numbers; only the first {max(wanted)} count")
+            self.note(f"'{name}' of <{self.tag}> has {len(words)} numbers; only the first {max(wanted)} count")
             words = words[: max(wanted)]
         if len(words) not in wanted:
             number = " or ".join(str(length) for length in wanted)
@@ -249,7 +249,7 @@ def read_xml(path: Path, *, root: str, note: Note = unheard, limits: ReadingLimi
     Args:
         path: the file.
         root: the name that the outermost element must have.
-        note: takes the remarks about the file.
+        note: takes the notes about the file.
         limits: how large it may be.
 
     Raises:
@@ -293,7 +293,7 @@ def read_xml(path: Path, *, root: str, note: Note = unheard, limits: ReadingLimi
 
 
 def _parsed(data: bytes, file: XmlFile) -> _Element:
-    """Return the root of a text, with a remark for each prefix that stands for no namespace; it stays in the names."""
+    """Return the root of a text, with a note for each prefix that stands for no namespace; it stays in the names."""
     from lxml import etree
 
     def parser(*, recover: bool) -> etree.XMLParser:

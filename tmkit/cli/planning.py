@@ -98,7 +98,7 @@ def demo(
         if not ok:
             raise typer.Exit(ExitCode.NO)
     elif not ok:
-        fail("; ".join([*checked.problems, *map(str, report.remarks)]))
+        fail("; ".join([*checked.problems, *map(str, report.notes)]))
 
 
 @with_planning_flags
@@ -300,8 +300,8 @@ def simulate(
     else:
         for name, error in result.errors.items():
             say(f"  {name}: {error}")
-        for remark in result.remarks:
-            say(f"  {remark}")
+        for note in result.notes:
+            say(f"  {note}")
         say(repr(result))
     if not result.is_successful:
         raise typer.Exit(ExitCode.NO)

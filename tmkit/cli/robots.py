@@ -96,14 +96,14 @@ def check(
             require_writable(path)
     if write_scene is not None and write_scene.suffix != ".json":
         raise typer.BadParameter(f"'{write_scene}' does not end in .json", param_hint="--write-scene")
-    remarks: list[ImportNote] = []
-    scene = load(scenes, allow=allow, packages=package, meshes=meshes, on_note=remarks.append)
+    notes: list[ImportNote] = []
+    scene = load(scenes, allow=allow, packages=package, meshes=meshes, on_note=notes.append)
     with progress("checking the robot"):
         inferred = _inferred(scene, robot, base=base, tip=tip, name=Path(scenes[0]).stem, seed=seed)
         arm = None if inferred is None else inferred.manipulator
         arm = arm if robot is None else find_manipulator(robot, scene)
         scene = inferred.scene if inferred is not None else scene
-        report = check_robot(scene, arm, samples=samples, seed=seed, remarks=remarks)
+        report = check_robot(scene, arm, samples=samples, seed=seed, import_notes=notes)
         if arm is not None:
             _write(scene, arm, report, robot=write_robot, srdf=write_srdf, picture=picture, seed=seed)
         elif write_robot or write_srdf or picture:
@@ -209,8 +209,8 @@ def _print(report: RobotReport, arm: Manipulator | None, lines: Sequence[str], m
     for first, second in report.always:
         say(f"  always in collision: {first} and {second}")
     say(f"  {len(report.never)} checked pairs never collided")
-    for remark in report.remarks:
-        say(f"  remark: {remark}")
+    for text in report.notes:
+        say(f"  note: {text}")
     for problem in report.problems:
         say(f"  problem: {problem}")
     for line in lines:

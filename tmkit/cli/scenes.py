@@ -69,13 +69,13 @@ def check(
     """Check a scene for overlapping objects, joints without limits, and frames without effect."""
     from tmkit.formats import check_scene
 
-    remarks: list[ImportNote] = []
-    scene = load(scenes, allow=allow, packages=package, meshes=meshes, on_note=remarks.append)
+    notes: list[ImportNote] = []
+    scene = load(scenes, allow=allow, packages=package, meshes=meshes, on_note=notes.append)
     report = check_scene(scene)
     if as_json:
-        print_json({**report.to_dict(), "files": [str(remark) for remark in remarks]})
+        print_json({**report.to_dict(), "files": [str(note) for note in notes]})
     else:
-        for kind, texts in (("problem", report.problems), ("remark", report.remarks)):
+        for kind, texts in (("problem", report.problems), ("note", report.notes)):
             for text in texts:
                 say(f"{kind}: {text}")
         counts = f"{report.frames} frames, {report.joints} joints, {report.shapes} shapes"

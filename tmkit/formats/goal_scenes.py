@@ -19,9 +19,9 @@ from tmkit._support.import_notes import ImportNote
 from tmkit._support.limits import ReadingLimits
 from tmkit._support.source_location import did_you_mean
 from tmkit.errors import FileFormatError, TmkitError
-from tmkit.formats.loading import read_drafts
+from tmkit.formats.loading import read_specifications
 from tmkit.formats.mesh.meshes import MeshLoader
-from tmkit.formats.spec.build import add_allowed, add_drafted_frame, frames_by_name
+from tmkit.formats.spec.build import add_allowed, add_specified_frame, frames_by_name
 from tmkit.formats.spec.model import FrameSpec
 from tmkit.formats.spec.values import zero_pose_of
 from tmkit.formats.srdf.apply import with_semantics
@@ -77,7 +77,7 @@ def load_goal_scene(
         FileFormatError: a file is wrong, moves what is not movable, or names an undeclared parent.
         MeshError: a mesh is missing or broken.
     """
-    read = read_drafts(
+    read = read_specifications(
         files,
         package_path=package_path,
         packages=packages,
@@ -86,7 +86,7 @@ def load_goal_scene(
         limits=limits,
         on_note=on_note,
     )
-    goal = frames_by_name(frame for draft in read.drafts for frame in draft.frames)
+    goal = frames_by_name(frame for spec in read.specifications for frame in spec.frames)
     stated = tuple(name for name, frame in goal.items() if name in start and _is_movable(name, start, frame))
     for name, frame in goal.items():
         if name in start and name not in stated:
@@ -95,7 +95,7 @@ def load_goal_scene(
     with start.edit() as edit:
         _take_off(edit, start, stated)
         _put(edit, goal, stated, read.loader)
-        add_allowed(edit, read.drafts)
+        add_allowed(edit, read.specifications)
     return GoalScene(with_semantics(edit.finish(), read.semantics, note=read.note), stated)
 
 
@@ -141,7 +141,7 @@ def _put(edit: SceneEdit, goal: dict[str, FrameSpec], stated: tuple[str, ...], l
         ready = [frame for frame in waiting if frame.parent is None or frame.parent in edit.scene]
         for frame in ready:
             if frame.name not in edit.scene:
-                add_drafted_frame(edit, frame, loader)
+                add_specified_frame(edit, frame, loader)
         if not ready:  # parents are known to exist, so they wait for each other
             raise waiting[0].place.error(f"the parents of '{waiting[0].name}' go round in a circle")
         waiting = [frame for frame in waiting if frame not in ready]

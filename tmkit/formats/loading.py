@@ -35,7 +35,7 @@ from tmkit.graph import SceneGraph
 if TYPE_CHECKING:
     from tmkit.formats.srdf import RobotSemantics
 
-__all__ = ["SCENE_SUFFIXES", "FileContents", "load_scene", "read_drafts"]
+__all__ = ["SCENE_SUFFIXES", "FileContents", "load_scene", "read_specifications"]
 
 SCENE_SUFFIXES = (".robray", ".urdf", ".json", ".srdf")
 _OTHER_TOOLS = {  # near in spelling to formats that are read, or what users of other tools try first
@@ -70,14 +70,14 @@ def load_scene(
         package_path: folders in which packages of ``package://`` URIs are looked for first.
         packages: the folders of packages by name, as ``{"ur_description": "/robots/ur"}``, before all others.
         meshes: of robot descriptions (URDF): ``"load"``: all; a collision mesh that is missing or broken is an error;
-            ``"available"``: leave those out with a remark each; ``"skip"``: read no mesh at all, for kinematics.
+            ``"available"``: leave those out with a note each; ``"skip"``: read no mesh at all, for kinematics.
         allow_folders: folders that the files may name meshes and includes in, besides those around the files
             themselves, packages, and what is installed; see :mod:`tmkit.formats.mesh.sandbox`.
         limits: how large files may be, and how deep includes.
         on_note: called with everything that a reader mended or omitted instead of refusing the file, such as a
-            joint without limits; the same is logged as a warning. ``remarks.append`` collects them in a list.
+            joint without limits; the same is logged as a warning. ``notes.append`` collects them in a list.
         complete: whether the files are to make a whole scene. When not, a parent that none of them declares becomes a
-            root, with a remark: for looking at a file by itself.
+            root, with a note: for looking at a file by itself.
 
     Returns:
         The scene, with the root ``world``.
@@ -99,17 +99,17 @@ def load_scene(
         raise FileFormatError.at(paths[0], "reading the scene needs more memory than there is") from error
 
 
-def _load(paths: Sequence[Path], loader: MeshLoader, remarks: ImportLog, *, complete: bool) -> SceneGraph:
+def _load(paths: Sequence[Path], loader: MeshLoader, log: ImportLog, *, complete: bool) -> SceneGraph:
     """Return the scene of some files."""
     if len(paths) == 1 and paths[0].suffix.lower() == ".json":
         from tmkit.formats.json.scene import read_json_scene
 
         return read_json_scene(paths[0], loader=loader)
     semantics: list[RobotSemantics] = []
-    drafts = [_read(path, loader, remarks.note, semantics) for path in paths]
+    specs = [_read(path, loader, log.note, semantics) for path in paths]
     if not complete:
-        drafts = with_missing_parents(drafts, note=remarks.note)
-    return with_semantics(build_scene(drafts, loader=loader), semantics, note=remarks.note)
+        specs = with_missing_parents(specs, note=log.note)
+    return with_semantics(build_scene(specs, loader=loader), semantics, note=log.note)
 
 
 @dataclass(frozen=True)
@@ -117,19 +117,19 @@ class FileContents:
     """What scene files say.
 
     Attributes:
-        drafts: frames and allowed pairs of each file, in order; those of SRDF files are empty.
+        specifications: frames and allowed pairs of each file, in order; those of SRDF files are empty.
         semantics: what SRDF files say, included ones too.
         loader: loads the meshes.
-        note: takes further remarks about the files.
+        note: takes further notes about the files.
     """
 
-    drafts: tuple[SceneSpecification, ...]
+    specifications: tuple[SceneSpecification, ...]
     semantics: tuple[RobotSemantics, ...]
     loader: MeshLoader
     note: Note
 
 
-def read_drafts(
+def read_specifications(
     files: Sequence[str | os.PathLike[str]],
     *,
     package_path: Sequence[str | os.PathLike[str]] = (),
@@ -159,8 +159,8 @@ def read_drafts(
     note = ImportLog(on_note).note
     semantics: list[RobotSemantics] = []
     paths, loader = _located(files, package_path, packages, meshes, allow_folders, limits)
-    drafts = tuple(_read(path, loader, note, semantics) for path in paths)
-    return FileContents(drafts, tuple(semantics), loader, note)
+    specs = tuple(_read(path, loader, note, semantics) for path in paths)
+    return FileContents(specs, tuple(semantics), loader, note)
 
 
 def _located(
@@ -195,9 +195,9 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
         return SceneSpecification()
     if suffix == ".json":
         from tmkit.formats.json.scene import read_json_scene
-        from tmkit.formats.spec.from_scene import draft_of_scene
+        from tmkit.formats.spec.from_scene import specification_of_scene
 
-        return draft_of_scene(read_json_scene(path, loader=loader), path=str(path))
+        return specification_of_scene(read_json_scene(path, loader=loader), path=str(path))
     other = _OTHER_TOOLS.get(suffix)
     if other is not None:
         raise FileFormatError.at(path, f"{other} (accepted: {', '.join(SCENE_SUFFIXES)})")

@@ -6,7 +6,7 @@ without limits, a frame that nothing says anything of. :func:`check_scene` looks
 Overlaps of more than a millimetre are looked for at the configuration nearest to zero that the limits allow, among the
 pairs that a planner checks: furniture that is neither moved nor movable may overlap. An overlap of two frames between
 which no joint moves is there in every configuration: that is a *problem*, since no plan begins in a collision. All else
-is a remark.
+is a note.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class SceneReport(Report):
 
     Attributes:
         problems: what keeps plans from beginning.
-        remarks: what is odd.
+        notes: what is odd.
         frames, joints, shapes: how many there are.
     """
 
     problems: tuple[str, ...]
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
     frames: int
     joints: int
     shapes: int
@@ -55,13 +55,13 @@ def check_scene(scene: SceneGraph) -> SceneReport:
         scene: the scene.
 
     Returns:
-        Problems and remarks, each in frame order.
+        Problems and notes, each in frame order.
     """
     q = _nearest_to_zero(scene)
     problems, sometimes = _overlaps(scene, q)
-    remarks = [*sometimes, *_joints(scene, q), *_frames(scene)]
+    notes = [*sometimes, *_joints(scene, q), *_frames(scene)]
     shapes = sum(len(scene.shapes(name)) for name in scene.frame_names)
-    return SceneReport(tuple(problems), tuple(remarks), len(scene), len(scene.joint_names), shapes)
+    return SceneReport(tuple(problems), tuple(notes), len(scene), len(scene.joint_names), shapes)
 
 
 def _nearest_to_zero(scene: SceneGraph) -> NDArray[np.float64]:
@@ -87,27 +87,27 @@ def _overlaps(scene: SceneGraph, q: NDArray[np.float64]) -> tuple[list[str], lis
 
 
 def _joints(scene: SceneGraph, q: NDArray[np.float64]) -> list[str]:
-    remarks = []
+    notes = []
     for name, (lower, upper), value in zip(scene.joint_names, scene.joint_limits, q, strict=True):
         joint = scene.joint(scene.joint_frame(name))
         if joint.type != "continuous" and math.isinf(lower) and math.isinf(upper):
-            remarks.append(f"joint '{name}' has no limits")
+            notes.append(f"joint '{name}' has no limits")
         elif joint.type != "continuous" and (math.isinf(lower) or math.isinf(upper)):
-            remarks.append(f"joint '{name}' has only {'an upper' if math.isinf(lower) else 'a lower'} limit")
+            notes.append(f"joint '{name}' has only {'an upper' if math.isinf(lower) else 'a lower'} limit")
         if lower == upper:
-            remarks.append(f"joint '{name}' cannot move: its limits are both {lower:g}")
+            notes.append(f"joint '{name}' cannot move: its limits are both {lower:g}")
         elif value != 0.0:
-            remarks.append(f"joint '{name}' cannot be at 0: its limits are {lower:g} and {upper:g}")
-    return remarks
+            notes.append(f"joint '{name}' cannot be at 0: its limits are {lower:g} and {upper:g}")
+    return notes
 
 
 def _frames(scene: SceneGraph) -> list[str]:
-    remarks = []
+    notes = []
     for name in scene.frame_names:
         shapes, classes = scene.shapes(name), scene.classes(name)
         if _MOVABLE & {*classes} and not any(part.collision for part in shapes):
-            remarks.append(f"frame '{name}' is movable, and has no collision shape by which it could be held")
+            notes.append(f"frame '{name}' is movable, and has no collision shape by which it could be held")
         is_mere_place = not (shapes or classes or scene.children(name) or scene.inertia(name))
         if is_mere_place and scene.parent(name) is not None and not scene.joint(name).is_actuated:
-            remarks.append(f"frame '{name}' has no effect: no shape, class, mass, joint or child")
-    return remarks
+            notes.append(f"frame '{name}' has no effect: no shape, class, mass, joint or child")
+    return notes

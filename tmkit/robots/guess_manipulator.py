@@ -188,8 +188,8 @@ def _gripper_lines(arm: Manipulator) -> list[str]:
     )
 
 
-def _table(name: str, values: Mapping[str, float], remark: str) -> list[str]:
-    return ["", f"[{name}]  # {remark}", *(f"{_key(key)} = {value!r}" for key, value in values.items())]
+def _table(name: str, values: Mapping[str, float], comment: str) -> list[str]:
+    return ["", f"[{name}]  # {comment}", *(f"{_key(key)} = {value!r}" for key, value in values.items())]
 
 
 def _inline(values: Mapping[str, float]) -> str:

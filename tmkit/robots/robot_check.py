@@ -25,7 +25,7 @@ from tmkit.graph import SceneGraph
 from tmkit.robots.chains import JointChain, joint_chains, random_configurations
 from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.mechanisms import moved_frames
-from tmkit.robots.robot_notes import JointRow, flat_meshes, joint_rows, mesh_remarks, without_flat_meshes
+from tmkit.robots.robot_notes import JointRow, flat_meshes, joint_rows, mesh_notes, without_flat_meshes
 
 __all__ = ["Reach", "RobotReport", "check_robot"]
 
@@ -64,7 +64,7 @@ class RobotReport(Report):
 
     Attributes:
         problems: what keeps it from planning.
-        remarks: what is odd.
+        notes: what is odd.
         joints: the joints of a configuration, in its order.
         samples: random configurations looked at.
         colliding: how many of them were in collision.
@@ -75,7 +75,7 @@ class RobotReport(Report):
     """
 
     problems: tuple[str, ...]
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
     joints: tuple[JointRow, ...]
     samples: int
     colliding: int
@@ -95,7 +95,7 @@ def check_robot(
     *,
     samples: int = 2000,
     seed: int = 0,
-    remarks: Iterable[object] = (),
+    import_notes: Iterable[object] = (),
 ) -> RobotReport:
     """Look at a robot before planning with it.
 
@@ -104,7 +104,7 @@ def check_robot(
         manipulator: its arm; by default the longest chain of moving joints is taken, without collisions of a hand.
         samples: random configurations, uniform within the limits.
         seed: makes the answer repeatable.
-        remarks: what loading has said already, to stand before the report's own.
+        import_notes: notes of loading, which come before the report's own.
 
     Raises:
         RobotError: the arm does not fit the scene.
@@ -153,9 +153,9 @@ def check_robot(
     return RobotReport(
         tuple(problems),
         (
-            *map(str, remarks),
-            *(text for row in rows for text in row.remarks),
-            *mesh_remarks(scene),
+            *map(str, import_notes),
+            *(text for row in rows for text in row.notes),
+            *mesh_notes(scene),
             *(
                 f"'{a}' and '{b}' collide in {counts[a, b]} of {samples} configurations: if their shapes overlap by "
                 "their making, allow the pair (disable_collisions in an SRDF file)"

@@ -59,8 +59,8 @@ def load_manipulator(name: str | Path) -> Manipulator:
         raise RobotError.at(name, reason)
     path = resolve_name(name, "scenes/robots", suffixes=(".toml",))
     if path.suffix.lower() in {".urdf", ".xacro", ".sdf", ".xml", ".robray", ".json"}:
-        remedy = f"write a description of its arm: tmkit robot check {path} --write-robot robot.toml"
-        raise RobotError.at(path, f"is a scene, where a robot description in TOML is expected; {remedy}")
+        suggestion = f"write a description of its arm: tmkit robot check {path} --write-robot robot.toml"
+        raise RobotError.at(path, f"is a scene, where a robot description in TOML is expected; {suggestion}")
     document, _ = read_toml(path, "a robot description", error=RobotError)
     gripper = document.pop("gripper", {})
     if not isinstance(gripper, Mapping):

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from tmkit.graph import Joint, SceneGraph
 
-__all__ = ["JointRow", "flat_meshes", "joint_rows", "mesh_remarks", "without_flat_meshes"]
+__all__ = ["JointRow", "flat_meshes", "joint_rows", "mesh_notes", "without_flat_meshes"]
 
 FAR = 5.0
 """Metres from its frame or in size from which on a mesh is taken to be in another unit."""
 
 MANY_TRIANGLES = 50_000
-"""Triangles from which on a mesh that collides is worth a remark."""
+"""Triangles from which on a mesh that collides is worth a note."""
 
 FLAT = 1e-6
 """Thickness of a mesh, as a part of its length, below which it has no hull."""
@@ -37,7 +37,7 @@ class JointRow:
         lower: least value, radians or metres; infinite without a limit.
         upper: largest value.
         velocity: largest speed, rad/s or m/s; infinite without a limit.
-        remarks: what is odd about it, each a sentence about the joint.
+        notes: what is odd about it, each a sentence about the joint.
     """
 
     name: str
@@ -45,12 +45,12 @@ class JointRow:
     lower: float
     upper: float
     velocity: float
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
 
     @property
     def is_odd(self) -> bool:
         """Whether there is anything to say about it."""
-        return bool(self.remarks)
+        return bool(self.notes)
 
 
 def joint_rows(scene: SceneGraph) -> tuple[JointRow, ...]:
@@ -63,18 +63,18 @@ def joint_rows(scene: SceneGraph) -> tuple[JointRow, ...]:
 
 
 def _row(joint: Joint, name: str, lower: float, upper: float, speed: float) -> JointRow:
-    remarks = []
+    notes = []
     if joint.type != "continuous" and not (np.isfinite(lower) and np.isfinite(upper)):
-        remarks.append(f"the {joint.type} joint '{name}' has no limits")
+        notes.append(f"the {joint.type} joint '{name}' has no limits")
     elif lower == upper:
-        remarks.append(f"the {joint.type} joint '{name}' cannot move: both its limits are {lower:g}")
+        notes.append(f"the {joint.type} joint '{name}' cannot move: both its limits are {lower:g}")
     if joint.type == "revolute" and 6 * np.pi < upper - lower < np.inf:
-        remarks.append(f"the revolute joint '{name}' turns more than three times: are its limits in degrees?")
+        notes.append(f"the revolute joint '{name}' turns more than three times: are its limits in degrees?")
     if joint.type == "prismatic" and FAR < upper - lower < np.inf:
-        remarks.append(f"the prismatic joint '{name}' moves by {upper - lower:.3g} m: is it in another unit?")
+        notes.append(f"the prismatic joint '{name}' moves by {upper - lower:.3g} m: is it in another unit?")
     if not np.isfinite(speed) or speed <= 0.0:
-        remarks.append(f"the {joint.type} joint '{name}' has no speed limit; 1 is taken")
-    return JointRow(name, joint.type, lower, upper, speed, tuple(remarks))
+        notes.append(f"the {joint.type} joint '{name}' has no speed limit; 1 is taken")
+    return JointRow(name, joint.type, lower, upper, speed, tuple(notes))
 
 
 def flat_meshes(scene: SceneGraph) -> tuple[tuple[str, int, str], ...]:
@@ -96,7 +96,7 @@ def without_flat_meshes(scene: SceneGraph) -> SceneGraph:
     return scene
 
 
-def mesh_remarks(scene: SceneGraph) -> Iterator[str]:
+def mesh_notes(scene: SceneGraph) -> Iterator[str]:
     """Yield what is odd about shapes that collide."""
     solid, open_meshes = False, []
     for frame in scene.frame_names:

@@ -111,8 +111,8 @@ def no_hand(semantics: RobotSemantics, group: str, *, effector: EndEffector | No
     else:
         reason = f"the end effector '{effector.name}' of the group '{group}' has no joints of its own"
     place = effector.place if effector is not None else semantics.group(group).place
-    remedy = "gripper='suction' makes a suction cup of its tool, and hand= (FILE.srdf:GROUP:HAND) names the group"
-    return refused(place, semantics.source, f"{reason}; {remedy} that is a hand")
+    suggestion = "gripper='suction' makes a suction cup of its tool, and hand= (FILE.srdf:GROUP:HAND) names the group"
+    return refused(place, semantics.source, f"{reason}; {suggestion} that is a hand")
 
 
 def hand_of(
@@ -153,8 +153,8 @@ def hand_of(
     else:
         names = ", ".join(state.name for state in states) or "none"
         reason = f"the group '{group}' needs states that open and close the hand; it has: {names}"
-        remedy = "gripper='parallel' takes the joints' limits, gripper='suction' ignores the hand"
-        raise refused(place, semantics.source, f"{reason}; {remedy}")
+        suggestion = "gripper='parallel' takes the joints' limits, gripper='suction' ignores the hand"
+        raise refused(place, semantics.source, f"{reason}; {suggestion}")
     widths = [finger_distance(scene, state, fingers) for state in values]
     if from_limits and widths[0] < widths[1] and found[0] is None:
         values, widths = values[::-1], widths[::-1]

@@ -394,13 +394,13 @@ class _Execution:
             },
             joints=_joint_errors(plan, simulation.q),
             slips=self._watch.slips,
-            remarks=(),
+            notes=(),
             steps=len(plan.steps),
             duration=simulation.time,
             position_tolerance=position_tolerance,
             rotation_tolerance=rotation_tolerance,
         )
-        return replace(report, remarks=self._watch.remarks(report))
+        return replace(report, notes=self._watch.notes(report))
 
 
 def _operated_joints(plan: Plan) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ the way are red, the object that was to be handled is blue, everything else that
 outline is drawn through whatever hides it. A pose out of reach has a line from the tool to the object, with the metres
 that are missing. Of the pair that met first the arm's side is orange. The caption says what failed, and how often.
 
-Which example is drawn: of the action that failed most, a cause whose first pair has a body that is part of a remedy,
+Which example is drawn: of the action that failed most, a cause whose first pair has a body of a suggestion,
 else one whose first pair has any body that is not only a support, else the most frequent one.
 
 Invariants: the bytes are a function of the result; the physics is never run.
@@ -90,9 +90,9 @@ def _choose(result: PlanResult, action: str | None) -> tuple[ActionDiagnosis, Fa
     chosen = actions[0] if action is None else named[action]
     helpful = {
         name
-        for remedy in result.diagnosis.remedies
-        if remedy.kind is SuggestionKind.WITHOUT_BODIES
-        for name in remedy.names
+        for suggestion in result.diagnosis.suggestions
+        if suggestion.kind is SuggestionKind.WITHOUT_BODIES
+        for name in suggestion.names
     }
 
     def rank(cause: FailureCause) -> tuple[bool, bool, bool, int]:

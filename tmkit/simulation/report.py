@@ -1,7 +1,7 @@
 """What a simulation of a plan found.
 
 Holding a :class:`SimulationReport` means that a plan was executed to its end under physics. Every number compares what
-happened with what the plan says; every remark says in words where and why they differ. A plan that fails in physics is
+happened with what the plan says; every note says in words where and why they differ. A plan that fails in physics is
 an expected outcome, not an error, so it is a report whose ``is_successful`` is false.
 """
 
@@ -82,7 +82,7 @@ class SimulationNote(Displayed):
 
     Attributes:
         step: number of the plan's step, from 1; 0 is before the first, ``None`` after the last.
-        text: the remark.
+        text: the note.
     """
 
     step: int | None
@@ -111,7 +111,7 @@ class SimulationReport(Result):
         tracking: largest difference of each joint of the arms between commanded and simulated position, radians or
             metres.
         slips: of each carried object, in the order of the plan.
-        remarks: in the order in which they arose.
+        notes: in the order in which they arose.
         steps: number of steps of the plan.
         duration: simulated seconds.
         position_tolerance: metres within which an object has to end.
@@ -122,7 +122,7 @@ class SimulationReport(Result):
     joints: Mapping[str, JointError]
     tracking: Mapping[str, float]
     slips: tuple[Slip, ...]
-    remarks: tuple[SimulationNote, ...]
+    notes: tuple[SimulationNote, ...]
     steps: int
     duration: float
     position_tolerance: float

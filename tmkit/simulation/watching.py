@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["Watch"]
 
 _LOST = 0.03  # metres from its place in the hand at which an object counts as lost
-_MISPLACED_IN_HAND = 0.005  # metres from its place in the hand that are worth a remark
-_HELD_BACK = 0.02  # radians or metres by which a joint may be behind without a remark
-_MOVED_AT_START = 0.002  # metres that an object may sink or slide before the plan starts without a remark
+_MISPLACED_IN_HAND = 0.005  # metres from its place in the hand that are worth a note
+_HELD_BACK = 0.02  # radians or metres by which a joint may be behind without a note
+_MOVED_AT_START = 0.002  # metres that an object may sink or slide before the plan starts without a note
 
 
 @dataclass
@@ -49,8 +49,8 @@ class Watch:
     Args:
         simulation: where it is executed.
         plan: the plan.
-        position_tolerance: metres an object may be from its planned place without a remark.
-        rotation_tolerance: radians an object may be turned from its planned place without a remark.
+        position_tolerance: metres an object may be from its planned place without a note.
+        rotation_tolerance: radians an object may be turned from its planned place without a note.
         world: scene to compare with at the start; that of the plan by default.
     """
 
@@ -76,7 +76,7 @@ class Watch:
         self._robot = plan.robot  # the arm that acts
         self._carried: dict[str, _Carried] = {}  # by arm
         self._slips: list[Slip] = []
-        self._remarks: list[SimulationNote] = []
+        self._notes: list[SimulationNote] = []
         self._astray: set[str] = set()
         self._touched: set[tuple[str, str]] = set()
         self._held_back = False
@@ -156,7 +156,7 @@ class Watch:
                 self._say(f"'{name}' slipped in the hand by {ObjectError(carried.position, carried.rotation)}")
 
     def leave_step(self) -> None:
-        """Tell that a step is over: remark on each object that is not where the plan has it any more."""
+        """Tell that a step is over: note each object that is not where the plan has it any more."""
         in_hand = {carried.name for carried in self._carried.values()}
         for name in self._simulation.objects:
             if name in self._astray or name in in_hand:
@@ -201,7 +201,7 @@ class Watch:
                 self._say(f"'{carried.name}' was lost during {self._phase} ({self._action})")
 
     def _look_for_contacts(self) -> None:
-        """Remark on what the arms, or on a transfer the load, touch and should not, once a step."""
+        """Note what the arms, or on a transfer the load, touch and should not, once a step."""
         meant = self._concerned | {carried.name for carried in self._carried.values()}
         for frame, other in self._simulation.contacts_of([robot.tip for robot in self._plan.robots]):
             if frame in self._arm and other not in self._arm and self._object_of(other) not in meant:
@@ -232,11 +232,11 @@ class Watch:
         return not (error.position <= self._position_tolerance and error.rotation <= self._rotation_tolerance)
 
     def note(self, text: str) -> None:
-        """Remark on something that another noticed in this step."""
+        """Note something that another noticed in this step."""
         self._say(text)
 
     def _say(self, text: str) -> None:
-        self._remarks.append(SimulationNote(self._step, text))
+        self._notes.append(SimulationNote(self._step, text))
 
     # --- the outcome ----------------------------------------------------------------------------------------------
 
@@ -245,8 +245,8 @@ class Watch:
         """What is known of each object that was carried, in order."""
         return tuple(self._slips)
 
-    def remarks(self, report: SimulationReport) -> tuple[SimulationNote, ...]:
-        """Return all remarks, with one for each object that ended astray without having been remarked on before."""
+    def notes(self, report: SimulationReport) -> tuple[SimulationNote, ...]:
+        """Return all notes, with one for each object that ended astray without having been noted before."""
         late = []
         for name in report.missed:
             if name in report.joints:
@@ -256,4 +256,4 @@ class Watch:
             elif name not in self._astray:
                 text = f"'{name}' ended {report.errors[name]} from its planned place after all had been in order"
                 late.append(SimulationNote(None, text))
-        return (*self._remarks, *late)
+        return (*self._notes, *late)

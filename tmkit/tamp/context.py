@@ -54,7 +54,7 @@ class PlanningContext:
         goal: the goal in PDDL as it was stated.
         continuous_goals: goals that PDDL cannot express.
         on_progress: called with the progress of the run.
-        gives_reasons: whether a run without a plan looks for geometric reasons.
+        finds_causes: whether a run without a plan looks for geometric causes.
         rules: which collisions count.
         sampling: the samplers with the seed.
         task_planner: finds sequences of actions.
@@ -69,7 +69,7 @@ class PlanningContext:
     goal: str
     continuous_goals: tuple[ContinuousGoal, ...] = ()
     on_progress: Callable[[PlanningProgress], None] | None = None
-    gives_reasons: bool = True
+    finds_causes: bool = True
     rules: CollisionRules = field(init=False)
     sampling: Sampling = field(init=False)
     task_planner: TaskPlanner[Any] = field(init=False)
@@ -93,7 +93,7 @@ class PlanningContext:
             options: the options.
         """
         options = replace(options, improve=0, suggest=False, explanation_share=0.0)
-        return replace(self, scene=scene, problem=problem, options=options, on_progress=None, gives_reasons=False)
+        return replace(self, scene=scene, problem=problem, options=options, on_progress=None, finds_causes=False)
 
     def new_log(self) -> SearchLog:
         """Return the log of a run that begins now."""

@@ -18,17 +18,17 @@ class PlanningProgress(Progress):
     """What the planner is doing.
 
     Attributes:
-        phase: ``task`` while the task planner runs, ``motion`` while a skeleton is refined, ``remedies`` while it is
+        phase: ``task`` while the task planner runs, ``motion`` while a skeleton is refined, ``suggestions`` while it is
             looked for what would help, when there is no plan.
         step: actions refined so far; it falls when the search goes back.
-        steps: actions of the skeleton; 0 while the task planner runs. Of remedies, the most questions that are asked.
+        steps: actions of the skeleton; 0 while the task planner runs. Of ``suggestions``, the most replans.
         skeleton: number of the skeleton, from 1.
     """
 
     skeleton: int = 0
 
     def __str__(self) -> str:
-        if self.phase == "remedies":
+        if self.phase == "suggestions":
             return f"planning, {self.seconds:.1f} s: no plan; looking for what would help, {self.step}/{self.steps}"
         doing = "looking for actions" if self.phase == "task" else f"motion {self.step}/{self.steps}"
         return f"planning, {self.seconds:.1f} s: task plan {self.skeleton}, {doing}"

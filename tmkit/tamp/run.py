@@ -11,7 +11,7 @@ Two things are kept through all iterations: an action that its domain proved to 
 proved for the poses at hand. When all that an iteration learned is proved, another would learn the same, and the run
 ends. Otherwise it goes on until a limit on time or iterations ends it.
 
-Part of the time is kept for the explanation: reasons, and what would help.
+Part of the time is kept for the explanation: causes, and what would help.
 
 Invariants: equal arguments give equal results, unless the time limit ends the search; it only stops.
 """
@@ -32,12 +32,12 @@ from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.diagnosis.collect import diagnose_actions, find_goal_conflict, merged_constraints
 from tmkit.tamp.diagnosis.diagnosis import Diagnosis, PlanStatus, SearchEnd
 from tmkit.tamp.diagnosis.explanation import explain
-from tmkit.tamp.diagnosis.geometric_causes import find_reasons
+from tmkit.tamp.diagnosis.geometric_causes import find_causes
 from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
 from tmkit.tamp.domains.problems import replace_problem
 from tmkit.tamp.result import PlanResult, PlanStatistics
 from tmkit.tamp.search_log import SearchLog
-from tmkit.tamp.suggestions import Answer, find_remedies
+from tmkit.tamp.suggestions import Answer, find_suggestions
 from tmkit.tamp.tracks import SearchTrack, search_tracks
 from tmkit.tamp.validation.prune_observations import without_needless_looks
 from tmkit.task_planning import PreparedTask
@@ -54,10 +54,10 @@ def run_search(context: PlanningContext) -> PlanResult:
     except TimeLimitError:
         status, steps = PlanStatus.NO_PLAN_WITHIN_LIMITS, None
     result = _answer(context, log, status, steps)
-    return result if result.is_solved or not context.options.suggest else _with_remedies(context, log, result)
+    return result if result.is_solved or not context.options.suggest else _with_suggestions(context, log, result)
 
 
-def _with_remedies(context: PlanningContext, log: SearchLog, result: PlanResult) -> PlanResult:
+def _with_suggestions(context: PlanningContext, log: SearchLog, result: PlanResult) -> PlanResult:
     """Return an answer that is no with what would help, as far as the remaining time allows.
 
     A goal that was refuted needs none: the proof says what is too much, and is an answer at once.
@@ -66,8 +66,8 @@ def _with_remedies(context: PlanningContext, log: SearchLog, result: PlanResult)
         return result
     options = context.options
     seconds = min(options.seconds_to_explain, options.seconds - log.seconds)
-    remedies, replans = find_remedies(context, log, result.diagnosis, ask=_asked, seconds=seconds)
-    diagnosis = replace(result.diagnosis, remedies=remedies, replans=replans)
+    suggestions, replans = find_suggestions(context, log, result.diagnosis, ask=_asked, seconds=seconds)
+    diagnosis = replace(result.diagnosis, suggestions=suggestions, replans=replans)
     explanation = explain(result.status, diagnosis, goal=context.goal_in_words, plan=None)
     return replace(result, diagnosis=diagnosis, explanation=explanation)
 
@@ -163,10 +163,10 @@ def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> 
     if status is PlanStatus.PROVED_UNSOLVABLE and not log.infeasibilities:
         with suppress(TimeLimitError), time_limit(log.seconds_left()):
             conflict = find_goal_conflict(context.problem, time_limit=log.seconds_left())
-    reasons: tuple[str, ...] = ()
-    if status is PlanStatus.NO_PLAN_WITHIN_LIMITS and context.gives_reasons:
+    causes: tuple[str, ...] = ()
+    if status is PlanStatus.NO_PLAN_WITHIN_LIMITS and context.finds_causes:
         arms, sampling = context.arms(log.clock, 0), context.sampling
-        reasons = find_reasons(
+        causes = find_causes(
             context.scene, context.q, log=log.failures, roots=log.roots, arms=arms, sampling=sampling,
             seed=context.options.seed, is_over=lambda: log.seconds > context.options.seconds,
         )  # fmt: skip
@@ -178,7 +178,7 @@ def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> 
         iterations=log.iterations,
         skeletons=log.skeletons,
         attempts=log.failures.attempts,
-        reasons=reasons,
+        causes=causes,
         ended_by=ended_by,
         limit=limit,
     )

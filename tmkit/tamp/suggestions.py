@@ -10,7 +10,7 @@ Each question is asked with a small budget, one round and few task plans, so thi
 nothing was found proves nothing.
 
 Invariants: the order of questions is a function of the diagnosis and the scene, and each answer one of its question, so
-the remedies are the same for equal runs unless the time cuts them short; what was cut short is not told. A body is
+the suggestions are the same for equal runs unless the time cuts them short; what was cut short is not told. A body is
 never taken away that carries another, that the goal speaks of, or that is part of an arm.
 """
 
@@ -38,10 +38,10 @@ from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.search_log import SearchLog
 
-__all__ = ["Answer", "Question", "find_remedies", "removable_bodies", "without_bodies"]
+__all__ = ["Answer", "Question", "find_suggestions", "removable_bodies", "without_bodies"]
 
 _MOST_REPLANS = 10
-_ENOUGH = 3  # remedies
+_ENOUGH = 3  # suggestions
 _BODIES, _PARTS = 3, 5  # candidates of each sort that are tried alone
 _SKELETONS, _ATTEMPTS = 8, 100
 
@@ -75,7 +75,7 @@ class Answer(NamedTuple):
     diagnosis: Diagnosis
 
 
-def find_remedies(
+def find_suggestions(
     context: PlanningContext,
     log: SearchLog,
     diagnosis: Diagnosis,
@@ -144,7 +144,7 @@ class _Search:
                 continue
             self._seen.add(frozenset(question.names))
             self.asked += 1
-            self.context.report(self.log, "remedies", self.asked, _MOST_REPLANS)
+            self.context.report(self.log, "suggestions", self.asked, _MOST_REPLANS)
             result = self._ask(question, left)
             if result is None:
                 continue

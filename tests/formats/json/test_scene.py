@@ -99,7 +99,7 @@ def test_a_whole_robot_is_small_and_names_no_folder(tmp_path: Path) -> None:
 
 
 def test_meshes_without_a_home_are_embedded(tmp_path: Path) -> None:
-    """A mesh that no package holds is written with its arrays, and the remark where it came from without its folder."""
+    """A mesh that no package holds is written with its arrays, and the note where it came from without its folder."""
     (tmp_path / "m.obj").write_text(OBJ)
     mesh = MeshLoader().load(MeshSpec(tmp_path / "m.obj", (0.1, 0.1, 0.1)))
     scene = SceneGraph().add_frame("a", "world", shapes=[AttachedShape(mesh), AttachedShape(CORNER)])

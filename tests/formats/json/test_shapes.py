@@ -52,7 +52,7 @@ def shape_in(path: Path) -> Shape:
 
 
 def test_shapes_come_back_equal() -> None:
-    """Shapes, levels and remarks come back; the text of a source holds no folder."""
+    """Shapes, levels and notes come back; the text of a source holds no folder."""
     scene = all_shapes()
     text = json.dumps(scene_to_dict(scene), allow_nan=False)
     back = scene_from_dict(json.loads(text))

@@ -27,15 +27,15 @@ def test_a_part_alone_is_no_scene(tmp_path: Path) -> None:
 
 
 def test_a_part_is_shown_with_what_it_hangs_off_as_a_root(tmp_path: Path) -> None:
-    """The frames of the part are as they are said; a pair of unknown frames is left out; both are remarked."""
+    """The frames of the part are as they are said; a pair of unknown frames is left out; both are noted."""
     path = write(tmp_path / "grasp.robray", GRASP + "allow_collision left_w1 grasp;\n")
-    remarks: list[ImportNote] = []
-    scene = tk.load_scene(path, complete=False, on_note=remarks.append)
+    notes: list[ImportNote] = []
+    scene = tk.load_scene(path, complete=False, on_note=notes.append)
     assert scene.parent("grasp") == "right_endpoint"
     assert scene.parent("right_endpoint") is None
     assert scene.local_pose("grasp") == tk.Pose([0, 0, 0.075], [0, 1, 0, 0])
     assert scene.allowed_pairs == ()
-    assert [(remark.line, remark.text) for remark in remarks] == [
+    assert [(note.line, note.text) for note in notes] == [
         (1, "'right_endpoint', the parent of 'grasp', is declared by no file and shown as a root"),
         (2, "'left_w1' is declared by no file, so the pair is ignored"),
     ]
@@ -49,6 +49,6 @@ def test_a_whole_scene_is_the_same_either_way() -> None:
 def test_a_slip_of_the_pen_is_pointed_out(tmp_path: Path) -> None:
     """A parent that is nearly one that is declared is shown as a root too, with the name that may be meant."""
     path = write(tmp_path / "slip.robray", "frame table { }\nframe a { parent tabel; }\n")
-    remarks: list[ImportNote] = []
-    assert tk.load_scene(path, complete=False, on_note=remarks.append).parent("a") == "tabel"
-    assert "did you mean 'table'" in remarks[0].text
+    notes: list[ImportNote] = []
+    assert tk.load_scene(path, complete=False, on_note=notes.append).parent("a") == "tabel"
+    assert "did you mean 'table'" in notes[0].text

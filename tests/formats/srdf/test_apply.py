@@ -34,12 +34,12 @@ def test_unchecked_links_meet_only_enabled_ones(srdf: Path) -> None:
     assert not scene.is_allowed("panda_link5", "panda_link1")
 
 
-def test_pairs_of_unknown_links_are_left_out_with_a_remark(srdf: Path) -> None:
+def test_pairs_of_unknown_links_are_left_out_with_a_note(srdf: Path) -> None:
     """Links that the scene lacks are listed once, and nothing else is added."""
-    remarks: list[ImportNote] = []
-    scene = load_scene("panda_table", srdf, on_note=remarks.append)
+    notes: list[ImportNote] = []
+    scene = load_scene("panda_table", srdf, on_note=notes.append)
     assert scene.frame_names == load_scene("panda_table").frame_names
-    texts = [remark.text for remark in remarks if remark.path == str(srdf)]
+    texts = [note.text for note in notes if note.path == str(srdf)]
     assert texts == ["collision pairs name a link that the scene does not have: 'camera'"]
 
 

@@ -1,4 +1,4 @@
-"""SRDF files: what they mean, what is left out with a remark, and what is refused."""
+"""SRDF files: what they mean, what is left out with a note, and what is refused."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_every_part_arrives(tmp_path: Path) -> None:
     assert value.passive_joints == ("panda_finger_joint2",)
     assert value.unchecked_links == ("panda_link5",)
     assert value.disabled[0] == LinkPair("panda_link0", "panda_link4", "Never")
-    assert value.remarks == ()
+    assert value.notes == ()
     assert repr(value) == "RobotSemantics('panda', 3 groups, 3 states, 1 end effectors, 3 disabled pairs)"
 
 
@@ -142,11 +142,11 @@ def test_the_disabled_pairs_are_those_that_pinocchio_removes(urdf: str, srdf: st
     assert all(scene.is_allowed(*pair) for pair in theirs)
 
 
-def test_what_other_programs_write_is_left_out_with_a_remark(tmp_path: Path) -> None:
+def test_what_other_programs_write_is_left_out_with_a_note(tmp_path: Path) -> None:
     """Foreign elements are named once each; one that looks like a slip comes with the nearest known name."""
     path = written(tmp_path, '<gripper name="g"/>', '<gripper name="h"/>', '<disable_collision link1="a" link2="b"/>')
-    remarks = [str(remark) for remark in read_srdf(path).remarks]
-    assert remarks == [
+    notes = [str(note) for note in read_srdf(path).notes]
+    assert notes == [
         f"{path}:2: <gripper> (2 times) in <robot> is ignored",
         f"{path}:4: <disable_collision> in <robot> is ignored; did you mean 'disable_collisions'?",
     ]

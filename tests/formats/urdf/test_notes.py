@@ -1,4 +1,4 @@
-"""Slips in robot descriptions that are mended with a remark, and joints that become several."""
+"""Slips in robot descriptions that are mended with a note, and joints that become several."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def read(
         f'<robot name="r">\n<link name="a"/>\n<link name="b">{link}</link>\n'
         f'<joint name="j" type="{kind}"><parent link="a"/><child link="b"/>{joint}</joint>\n</robot>'
     )
-    remarks: list[ImportNote] = []
-    return load_scene(path, on_note=remarks.append), remarks
+    notes: list[ImportNote] = []
+    return load_scene(path, on_note=notes.append), notes
 
 
 @pytest.mark.parametrize("kind", ["revolute", "prismatic"])
@@ -41,11 +41,11 @@ def read(
 )
 def test_joints_without_limits_are_unlimited(kind: str, limit: str, reason: str, tmp_path: Path) -> None:
     """A joint whose limits are missing or the wrong way round is unlimited and keeps its type."""
-    scene, (remark,) = read(tmp_path, joint=limit, kind=kind)
+    scene, (note,) = read(tmp_path, joint=limit, kind=kind)
     assert (scene.joint("b").type, scene.joint("b").lower, scene.joint("b").upper) == (kind, -math.inf, math.inf)
-    assert remark.text == f"the {kind} joint 'j' " + ("has " if reason.startswith("a ") else "") + reason
-    assert (Path(remark.path).name, remark.line) == ("r.urdf", 4)
-    assert str(remark) == f"{remark.path}:4: {remark.text}"
+    assert note.text == f"the {kind} joint 'j' " + ("has " if reason.startswith("a ") else "") + reason
+    assert (Path(note.path).name, note.line) == ("r.urdf", 4)
+    assert str(note) == f"{note.path}:4: {note.text}"
 
 
 @pytest.mark.parametrize(
@@ -61,11 +61,11 @@ def test_joints_without_limits_are_unlimited(kind: str, limit: str, reason: str,
     ],
 )
 def test_slips_are_mended(link: str, joint: str, reason: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Each slip loads with exactly one remark, which is logged as a warning too."""
+    """Each slip loads with exactly one note, which is logged as a warning too."""
     with caplog.at_level(logging.WARNING, "tmkit"):
-        scene, (remark,) = read(tmp_path, link=link, joint=joint + '<limit lower="-1" upper="1"/>')
-    assert reason in remark.text
-    assert [str(remark)] == [record.getMessage() for record in caplog.records]
+        scene, (note,) = read(tmp_path, link=link, joint=joint + '<limit lower="-1" upper="1"/>')
+    assert reason in note.text
+    assert [str(note)] == [record.getMessage() for record in caplog.records]
     assert scene.joint_names == ("j",)
     assert scene.shapes("b") == ()
     if "origin" in joint:
@@ -73,12 +73,12 @@ def test_slips_are_mended(link: str, joint: str, reason: str, tmp_path: Path, ca
 
 
 def test_looks_keep_no_robot_from_loading(tmp_path: Path) -> None:
-    """A colour that is none is left open, with a remark."""
+    """A colour that is none is left open, with a note."""
     look = '<material name="m"><color rgba="1 1 2 1"/></material>'
     visual = f'<visual><geometry><sphere radius="1"/></geometry>{look}</visual>'
-    scene, (remark,) = read(tmp_path, link=visual, kind="fixed")
+    scene, (note,) = read(tmp_path, link=visual, kind="fixed")
     assert scene.shapes("b")[0].color is None
-    assert "expected numbers from 0 to 1" in remark.text
+    assert "expected numbers from 0 to 1" in note.text
 
 
 def test_a_plane_is_the_half_space_below_it(tmp_path: Path) -> None:
@@ -96,8 +96,8 @@ def test_a_plane_is_the_half_space_below_it(tmp_path: Path) -> None:
 def test_a_planar_joint_is_two_slides_and_a_turn(normal: tuple[float, float, float], tmp_path: Path) -> None:
     """Two numbers move in the plane, at right angles; the third turns about it; a round trip changes nothing."""
     axis = f'<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/><axis xyz="{normal[0]} {normal[1]} {normal[2]}"/>'
-    scene, remarks = read(tmp_path, joint=axis, kind="planar")
-    assert not remarks
+    scene, notes = read(tmp_path, joint=axis, kind="planar")
+    assert not notes
     assert scene.joint_names == ("j/x", "j/y", "j/theta")
     assert scene.ancestors("b") == ("j/y", "j/x", "a", "world")
     origin = Pose.from_rpy((1, 2, 3), (0.1, 0.2, 0.3))
@@ -129,20 +129,20 @@ def test_zero_bytes_late_declarations_and_namespaces_are_forgiven(tmp_path: Path
     """Blanks before the declaration, zero bytes after the end and a namespace on the root change nothing."""
     path = tmp_path / "r.urdf"
     path.write_bytes(b'\n <?xml version="1.0"?>\n<robot name="r" xmlns="http://x.org"><link name="a"/></robot>\n\0')
-    remarks: list[ImportNote] = []
-    assert "a" in load_scene(path, on_note=remarks.append)
-    assert [remark.text.split(",")[0] for remark in remarks] == [
+    notes: list[ImportNote] = []
+    assert "a" in load_scene(path, on_note=notes.append)
+    assert [note.text.split(",")[0] for note in notes] == [
         "zero bytes at the end are ignored",
         "the XML declaration follows blanks and is ignored",
     ]
 
 
 def test_a_relative_mesh_is_looked_for_upwards(tmp_path: Path) -> None:
-    """A mesh named relative to a folder above is found there, with a remark."""
+    """A mesh named relative to a folder above is found there, with a note."""
     (tmp_path / "deep" / "er").mkdir(parents=True)
     (tmp_path / ".git").mkdir()  # the folders of one project may be read
     (tmp_path / "m.OBJ").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
     mesh = '<visual><geometry><mesh filename="m.OBJ"/></geometry></visual>'
-    scene, (remark,) = read(tmp_path / "deep" / "er", link=mesh, kind="fixed")
+    scene, (note,) = read(tmp_path / "deep" / "er", link=mesh, kind="fixed")
     assert len(scene.shapes("b")) == 1
-    assert "'m.OBJ' is not beside the file" in remark.text
+    assert "'m.OBJ' is not beside the file" in note.text

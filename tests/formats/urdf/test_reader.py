@@ -261,7 +261,7 @@ def test_package_path(tmp_path: Path) -> None:
 
 
 def test_a_visual_mesh_that_cannot_be_read_is_left_out(read: Loader, tmp_path: Path) -> None:
-    """Missing, broken or outside the folders: the robot loads without it, with a remark at its line."""
+    """Missing, broken or outside the folders: the robot loads without it, with a note at its line."""
     (tmp_path / "broken.stl").write_text("solid x")
     for name, reason in [
         ("m.obj", "there is no file 'm.obj'"),
@@ -270,14 +270,14 @@ def test_a_visual_mesh_that_cannot_be_read_is_left_out(read: Loader, tmp_path: P
         ("/etc/passwd", "outside the folders that this scene may read"),
         ("http://127.0.0.1:9/a.stl", "cannot read"),
     ]:
-        remarks: list[ImportNote] = []
+        notes: list[ImportNote] = []
         elements = (link(GEOMETRY.format(f'<mesh filename="{name}"/>')), joint(kind="fixed"))
-        scene = read(*elements, options={"on_note": remarks.append})
+        scene = read(*elements, options={"on_note": notes.append})
         assert scene.shapes("tip") == ()
-        (remark,) = remarks
-        assert remark.line == 4
-        assert reason in remark.text
-        assert remark.text.endswith("this visual shape is ignored")
+        (note,) = notes
+        assert note.line == 4
+        assert reason in note.text
+        assert note.text.endswith("this visual shape is ignored")
 
 
 def test_meshes_may_be_skipped_or_be_those_that_are_available(read: Loader, tmp_path: Path) -> None:
@@ -285,13 +285,13 @@ def test_meshes_may_be_skipped_or_be_those_that_are_available(read: Loader, tmp_
     (tmp_path / "m.obj").write_text(TETRAHEDRON)
     shapes = [SOLID.format(f'<mesh filename="{name}"/>') for name in ("m.obj", "n.obj")]
     elements = (link("".join([*shapes, SOLID.format('<sphere radius="1"/>')])), joint(kind="fixed"))
-    remarks: list[ImportNote] = []
-    available = read(*elements, options={"meshes": "available", "on_note": remarks.append})
+    notes: list[ImportNote] = []
+    available = read(*elements, options={"meshes": "available", "on_note": notes.append})
     assert [part.shape.kind for part in available.shapes("tip")] == ["mesh", "sphere"]
-    assert [remark.text.endswith("this collision shape is ignored") for remark in remarks] == [True]
-    skipped = read(*elements, options={"meshes": "skip", "on_note": remarks.append})
+    assert [note.text.endswith("this collision shape is ignored") for note in notes] == [True]
+    skipped = read(*elements, options={"meshes": "skip", "on_note": notes.append})
     assert [part.shape.kind for part in skipped.shapes("tip")] == ["sphere"]
-    assert len(remarks) == 1
+    assert len(notes) == 1
     with pytest.raises(SceneError, match=r"meshes='skipp': expected one of .*; did you mean 'skip'"):
         read(*elements, options={"meshes": "skipp"})
 
@@ -306,13 +306,13 @@ def test_meshes_may_be_skipped_or_be_those_that_are_available(read: Loader, tmp_
         ('<mass value="2"/><inertia ixx="1" iyy="1"/>', 2.0, "the inertia has no izz; it is taken as that of a point"),
     ],
 )
-def test_what_an_inertial_lacks_is_remarked_upon(inertial: str, mass: float | None, text: str, read: Loader) -> None:
+def test_what_an_inertial_lacks_is_noted(inertial: str, mass: float | None, text: str, read: Loader) -> None:
     """Without a mass there is none, and without a matrix that of a point; neither keeps the robot from loading."""
-    remarks: list[ImportNote] = []
-    scene = read(link(f"<inertial>{inertial}</inertial>"), joint(kind="fixed"), options={"on_note": remarks.append})
+    notes: list[ImportNote] = []
+    scene = read(link(f"<inertial>{inertial}</inertial>"), joint(kind="fixed"), options={"on_note": notes.append})
     found = scene.inertia("tip")
     assert (found.mass if found is not None else None) == mass
-    assert [remark.text.startswith(text) for remark in remarks] == [True]
+    assert [note.text.startswith(text) for note in notes] == [True]
 
 
 def test_a_flat_collision_mesh_gets_a_thickness(read: Loader, tmp_path: Path) -> None:
@@ -320,11 +320,11 @@ def test_a_flat_collision_mesh_gets_a_thickness(read: Loader, tmp_path: Path) ->
     (tmp_path / "flat.obj").write_text("v 0 0 1\nv 1 0 1\nv 0 1 1\nv 1 1 1\nf 1 2 3\nf 2 4 3\n")
     (tmp_path / "line.obj").write_text("v 0 0 0\nv 1 1 0\nv 3 3 0\nf 1 2 3\n")
     both = "".join(mesh.format('<mesh filename="flat.obj"/>') for mesh in (GEOMETRY, SOLID))
-    remarks: list[ImportNote] = []
+    notes: list[ImportNote] = []
     scene = read(
         link(both + SOLID.format('<mesh filename="line.obj"/>')),
         joint(kind="continuous"),
-        options={"on_note": remarks.append},
+        options={"on_note": notes.append},
     )
     drawn, solid, line = scene.shapes("tip")
     assert (drawn.collision, solid.visual) == (False, False)
@@ -333,18 +333,18 @@ def test_a_flat_collision_mesh_gets_a_thickness(read: Loader, tmp_path: Path) ->
     scene = scene.add_frame("ball", "world", pose=Pose((0.5, 0.5, 1.0)), shapes=[AttachedShape(Sphere(0.01))])
     assert CollisionWorld(scene).is_in_collision([0.0])
     assert line.shape.bounds[1] == pytest.approx([3, 3, 0], abs=1e-4)
-    assert [remark.text for remark in remarks] == [
+    assert [note.text for note in notes] == [
         f"the mesh {name}.obj is flat; in collisions it has a thickness of 0.1 mm" for name in ("flat", "line")
     ]
 
 
 def test_prefixes_without_a_namespace_are_overlooked(read: Loader) -> None:
-    """Elements and attributes of other programs load with a remark for each prefix; other slips of XML do not."""
-    remarks: list[ImportNote] = []
+    """Elements and attributes of other programs load with a note for each prefix; other slips of XML do not."""
+    notes: list[ImportNote] = []
     extra = '<drake:a drake:b="1"/><sensor:c/><drake:d/>'
-    scene = read(link(), joint(kind="fixed"), extra, options={"on_note": remarks.append})
+    scene = read(link(), joint(kind="fixed"), extra, options={"on_note": notes.append})
     assert scene.frame_names == ("world", "base", "tip")
-    assert [remark.text for remark in remarks] == [
+    assert [note.text for note in notes] == [
         f"the prefix '{name}' has no namespace; elements with it are ignored" for name in ("drake", "sensor")
     ]
     with pytest.raises(FileFormatError, match="is not well-formed XML: Opening and ending tag mismatch"):
@@ -363,16 +363,16 @@ def test_expressions_of_xacro_are_named(value: str, read: Loader) -> None:
 
 @pytest.mark.parametrize("uri", ["package://arm/meshes/m.obj", "package://m.obj"])
 def test_a_robot_copied_out_of_its_package_finds_its_meshes(uri: str, tmp_path: Path) -> None:
-    """Where no folder of the package is found, the same path without its name is tried, with a remark."""
+    """Where no folder of the package is found, the same path without its name is tried, with a note."""
     (tmp_path / "meshes").mkdir()
     for file in (tmp_path / "meshes" / "m.obj", tmp_path / "m.obj"):
         file.write_text(TETRAHEDRON)
     (tmp_path / "urdf").mkdir()
     path = tmp_path / "urdf" / "r.urdf"
     path.write_text(robot(link(SOLID.format(f'<mesh filename="{uri}"/>')), joint(kind="fixed")))
-    remarks: list[ImportNote] = []
-    assert len(load_scene(path, on_note=remarks.append).shapes("tip")) == 1
-    assert [remark.text.endswith("m.obj is taken") for remark in remarks] == [True]
+    notes: list[ImportNote] = []
+    assert len(load_scene(path, on_note=notes.append).shapes("tip")) == 1
+    assert [note.text.endswith("m.obj is taken") for note in notes] == [True]
 
 
 # --- allowed pairs ----------------------------------------------------------------------------------------------------

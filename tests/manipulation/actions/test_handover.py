@@ -179,9 +179,9 @@ def test_an_action_may_be_several_candidates() -> None:
 
 
 def test_the_handover_is_played(plan: Plan) -> None:
-    """Two suction cups bring the block to the other side, within 5 mm, and nothing is remarked upon."""
+    """Two suction cups bring the block to the other side, within 5 mm, and nothing is noted."""
     report = tk.simulate(plan)
-    assert report.remarks == ()
+    assert report.notes == ()
     assert report.worst_position < 0.005
     assert [(slip.step, slip.lost) for slip in report.slips] == [(1, None), (2, None)]
     assert len(report.tracking) == 14

@@ -225,4 +225,4 @@ def test_the_drawer_is_played(plan: Plan) -> None:
     assert list(report.joints) == [SLIDE]
     assert report.joints[SLIDE].error < 0.005
     assert [slip.object for slip in report.slips] == ["drawer_handle", "a", "drawer_handle"]
-    assert not any("lost" in str(remark) for remark in report.remarks)
+    assert not any("lost" in str(note) for note in report.notes)

@@ -105,7 +105,7 @@ def test_what_is_impossible_in_every_state_is_told() -> None:
 
 
 def test_a_region_too_full_is_told_with_what_stands_there() -> None:
-    """A pot that leaves no room beside it on the stove is in the way of the block, and giving it up is a remedy."""
+    """A pot that leaves no room beside it on the stove is in the way of the block, and giving it up is a suggestion."""
     scene = kitchen(1)
     height = scene.shapes("stove")[0].shape.bounds[1][2]
     shapes = [AttachedShape(Box([0.2, 0.2, 0.1]))]
@@ -116,7 +116,7 @@ def test_a_region_too_full_is_told_with_what_stands_there() -> None:
     assert full.kinds == ((FailureKind.NO_ROOM, full.failures),)
     assert full.in_the_way == (BlockingBody("b0", full.failures),)
     assert f"failed {full.failures} times, choosing: no room was found for 'pot' on 'stove'." in result.explanation
-    assert [remedy.names for remedy in result.diagnosis.remedies] == [("(on pot stove)",)]
+    assert [suggestion.names for suggestion in result.diagnosis.suggestions] == [("(on pot stove)",)]
     context = next(c.context for c in result.diagnosis.constraints if c.action == "(place pot stove)")
     assert "(on b0 stove)" in context
     assert "(on pot stove)" not in context

@@ -129,12 +129,12 @@ def test_what_is_proved() -> None:
 
 def test_what_would_help() -> None:
     """Bodies are quoted, goals are not; one action has one."""
-    remedies = (
+    suggestions = (
         Suggestion(SuggestionKind.WITHOUT_BODIES, ("lid",), ("(a)",)),
         Suggestion(SuggestionKind.WITHOUT_BODIES, ("lid", "pot"), ("(a)", "(b)")),
         Suggestion(SuggestionKind.WITHOUT_GOALS, ("(f)", "(h)"), ("(a)", "(b)")),
     )
-    assert failed(remedies=remedies) == (
+    assert failed(suggestions=suggestions) == (
         "With 'lid' out of the way there is a plan of 1 action. "
         "With 'lid' and 'pot' out of the way there is a plan of 2 actions. "
         "Without the goals (f) and (h) there is a plan of 2 actions."

@@ -114,9 +114,9 @@ def test_an_arm_between_walls_is_enclosed() -> None:
     assert reason == enclosed(scene)
 
 
-def test_reasons_are_in_the_diagnosis() -> None:
+def test_causes_are_in_the_diagnosis() -> None:
     """As data, in the answer for programs and in words."""
     result = tk.plan(with_box(two(), "lid", *LID), goal="(on a b)", robot=GANTRY, max_iterations=1, suggest=False)
-    (reason,) = result.diagnosis.reasons
-    assert reason in result.explanation
-    assert result.to_dict()["diagnosis"]["reasons"] == [reason]
+    (cause,) = result.diagnosis.causes
+    assert cause in result.explanation
+    assert result.to_dict()["diagnosis"]["causes"] == [cause]

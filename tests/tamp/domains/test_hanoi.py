@@ -115,7 +115,7 @@ def test_a_hand_from_above_would_meet_the_rod() -> None:
 def test_a_disc_is_played(robot: str) -> None:
     """Held by friction between real fingers, or by a cup on its ring, a disc comes to lie where the plan says."""
     report = tk.simulate(checked(tk.plan(discs(robot=robot), domain="hanoi", goal="(on d1 right)", robot=robot)))
-    assert report.is_successful, report.remarks
+    assert report.is_successful, report.notes
     assert report.errors["d1"].position < 0.003
 
 

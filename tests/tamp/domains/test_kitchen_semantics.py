@@ -187,7 +187,7 @@ def test_kitchen_plans_are_found_checked_and_played(blocks: int, goal: str) -> N
     np.testing.assert_allclose(result.plan.final_q, ARM.ready_configuration(final), atol=1e-9)
     assert ("cooked" in final.classes("b0")) == ("cooked" in goal)
     report = tk.simulate(result.plan)
-    assert report.is_successful, report.remarks
+    assert report.is_successful, report.notes
     assert max(error.position for error in report.errors.values()) < 0.005
 
 

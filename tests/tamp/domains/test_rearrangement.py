@@ -55,7 +55,7 @@ def test_two_objects_change_places(robot: str) -> None:
     assert len(plan.steps) == 6
     assert (plan.final_scene.parent("red_one"), plan.final_scene.parent("blue_one")) == ("right", "left")
     report = tk.simulate(plan)
-    assert report.is_successful, report.remarks
+    assert report.is_successful, report.notes
 
 
 def test_a_swap_may_be_shown_by_a_scene() -> None:

@@ -75,7 +75,7 @@ def test_bricks_are_sorted(count: int, robot: str) -> None:
 def test_eight_bricks_are_sorted_in_physics() -> None:
     """Held by friction between real fingers, the bricks come to stand where the plan says."""
     report = tk.simulate(checked(plan_problem("sorting", "sort8", scene="sort8")))
-    assert report.is_successful, report.remarks
+    assert report.is_successful, report.notes
 
 
 def test_a_goal_scene_says_in_which_area() -> None:

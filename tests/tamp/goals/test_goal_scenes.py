@@ -173,7 +173,7 @@ def test_a_second_arm_may_be_parked_in_the_furniture(caplog: pytest.LogCaptureFi
     )
     assert tk.validate_plan(result.plan).is_valid
     report = tk.simulate(result.plan)
-    assert report.is_successful, report.remarks
+    assert report.is_successful, report.notes
 
 
 def test_what_the_arm_can_move_may_not_overlap_at_the_start() -> None:

@@ -183,7 +183,7 @@ def scaled(arrays: MeshArrays, scale: Triple) -> MeshArrays:
 
 
 def _source_of(path: Path, scale: Triple, *, packages: PackageResolver) -> str:
-    """Return the remark by which a shape remembers its file: a portable URI, or only the file's name; and the scale."""
+    """Return the note by which a shape remembers its file: a portable URI, or only the file's name; and the scale."""
     name = packages.portable_uri(path) or path.name
     if scale == (1.0, 1.0, 1.0):
         return name

@@ -10,7 +10,7 @@ lies. A :class:`PackageResolver` looks, in this order, in
    files in tmkit (``scenes/packages/NAME``),
 4. the folders upwards of the file that names the URI, since descriptions are moved about with their meshes and some say
    ``package://meshes/...`` for the folder beside them,
-5. for a reader that makes remarks, the same folders without NAME: descriptions are copied out of their packages.
+5. for a reader that makes notes, the same folders without NAME: descriptions are copied out of their packages.
 
 The first place where the file exists wins. A URI that climbs out of its package by ``..`` is refused, and so is
 whatever lies outside the folders that a scene may read (:mod:`tmkit.formats.mesh.sandbox`): a path, or a folder found
@@ -137,7 +137,7 @@ class PackageResolver:
             uri: ``package://NAME/rest``, ``file://PATH``, or a path, absolute or relative to ``folder``.
             folder: the folder of the file that names the URI.
             place: where the URI is written, for messages.
-            note: takes a remark when the file is not where the URI says; without it, a package is not looked past.
+            note: takes a note when the file is not where the URI says; without it, a package is not looked past.
 
         Raises:
             FileFormatError: no such file, and the message lists where it was looked for; or one outside the folders

@@ -25,7 +25,7 @@ __all__ = ["Solid", "composed", "friction_in", "inertia_in", "joint_in", "pose_i
 class Solid:
     """A shape of a frame with the names of its classes and all its attributes."""
 
-    draft: GeometrySpec
+    spec: GeometrySpec
     tags: tuple[str, ...]
     values: Mapping[str, Value]
 
@@ -110,7 +110,7 @@ def inertia_in(
     Raises:
         FileFormatError: a mass without shapes, or one of the frame and another of a shape.
     """
-    geometry = tuple(solid.draft for solid in solids)
+    geometry = tuple(solid.spec for solid in solids)
     masses = [solid.values["mass"] for solid in solids if "mass" in solid.values]
     if "mass" not in values:
         return (InertiaSpec(sum(mass.number for mass in masses), place) if masses else None), geometry
@@ -119,7 +119,7 @@ def inertia_in(
         raise mass.place.error("a mass is spread over the frame's geometry, and this frame has none")
     if any(other.place != mass.place for other in masses):
         raise mass.place.error("a mass is given for the frame and by a class of its geometry; give one of them")
-    return InertiaSpec(mass.number, mass.place), tuple(replace(draft, mass=None) for draft in geometry)
+    return InertiaSpec(mass.number, mass.place), tuple(replace(spec, mass=None) for spec in geometry)
 
 
 def friction_in(values: Mapping[str, Value], solids: Sequence[Solid]) -> float | None:

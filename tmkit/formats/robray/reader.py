@@ -7,7 +7,7 @@ what the statements mean, :mod:`~tmkit.formats.robray.grammar` what may stand wh
 come to in a frame, :mod:`~tmkit.formats.robray.geometry` what a shape is.
 
 The idea: statements are carried out in order, includes in their place, as if they were one text. A definition or class
-is valid from its own line on; frames become drafts, whose parents are looked up when all files of a load have been
+is valid from its own line on; frames become specifications, whose parents are looked up when all files of a load are
 read.
 
 Files written for the original are read as the original reads them. Where its rules surprise, they are kept:
@@ -251,7 +251,7 @@ class _Reader:
         tags += [tag for solid in solids for tag in solid.tags]
         inertia, geometry = inertia_in(values, solids, place=place)
         parent, parent_place = _parent(own, values, outer)
-        draft = FrameSpec(
+        spec = FrameSpec(
             name=block.name.text,
             parent=None if block.name.text == "world" and parent_place is None and outer is None else parent,
             place=place,
@@ -263,23 +263,23 @@ class _Reader:
             friction=friction_in(values, solids),
             parent_place=parent_place,
         )
-        self.frames.append(self.following(draft))
+        self.frames.append(self.following(spec))
         for member in block.members:
             if isinstance(member, FrameBlock):
                 self.add_frame(member, source, block.name.text, depth + 1)
 
-    def following(self, draft: FrameSpec) -> FrameSpec:
+    def following(self, spec: FrameSpec) -> FrameSpec:
         """Return the frame; if an earlier one has the same variable, its joint follows that one's."""
-        if draft.joint.type == "fixed":
-            return draft
-        variable = draft.joint.name
-        leader = self.variables.setdefault(variable, draft)
-        if leader is draft:
-            return draft
-        name = draft.name if draft.name not in self.variables else f"{draft.name} ({variable})"
-        ratio = math.hypot(*draft.joint.axis) / math.hypot(*leader.joint.axis)
-        rule = MimicSpec(variable, ratio, 0.0, draft.joint.place or draft.place)
-        return replace(draft, joint=replace(draft.joint, name=name, mimic=rule))
+        if spec.joint.type == "fixed":
+            return spec
+        variable = spec.joint.name
+        leader = self.variables.setdefault(variable, spec)
+        if leader is spec:
+            return spec
+        name = spec.name if spec.name not in self.variables else f"{spec.name} ({variable})"
+        ratio = math.hypot(*spec.joint.axis) / math.hypot(*leader.joint.axis)
+        rule = MimicSpec(variable, ratio, 0.0, spec.joint.place or spec.place)
+        return replace(spec, joint=replace(spec.joint, name=name, mimic=rule))
 
     def add_geometry(self, block: GeometryBlock, frame: str, source: SourceText) -> Solid:
         """Return a shape of a frame."""

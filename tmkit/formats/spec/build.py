@@ -1,7 +1,7 @@
 """From specifications to a scene.
 
-All drafts of a load go into one scene. Frames are added in the order of the files, except that a frame waits for its
-parent: its ancestors are added just before it. So the order of the joints in a configuration is the order in which the
+All specifications of a load are built into one scene. Frames are added in the order of the files, except that the
+ancestors of a frame are added just before it. So the order of the joints in a configuration is the order in which the
 files declare them, and a parent may be declared later, or by another file.
 
 A frame may be named by an alias where no frame is called so: a link by the joint above it, as the original TMKit names
@@ -9,9 +9,9 @@ it, and in allowed pairs also by ``LINK-visual``, ``LINK-collision`` and ``LINK-
 parts of a link.
 
 Names are checked here, where both places are known: the error about a duplicate names both; everything else (sizes,
-limits, bodies) is the core's business, and what it refuses is reported at the place of the draft. What the drafts of
-poses, joints and shapes are in the core, :mod:`tmkit.formats.spec.values` knows. ``world`` is special: it is the root
-that exists without being declared, and several files may put shapes on it.
+limits, bodies) is checked by the core, and its errors are reported at the location of the specification.
+:mod:`tmkit.formats.spec.values` converts specifications of poses, joints and shapes to values of the core. ``world`` is
+special: it is the root that exists without being declared, and several files may put shapes on it.
 """
 
 from __future__ import annotations
@@ -27,75 +27,75 @@ from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, GroupSpec, Pose
 from tmkit.formats.spec.values import attached_of, inertia_of, joint_of, moved_by_offset, pose_of, reported
 from tmkit.graph import Mimic, SceneEdit, SceneGraph
 
-__all__ = ["WORLD", "add_allowed", "add_drafted_frame", "build_scene", "frames_by_name", "whole_name"]
+__all__ = ["WORLD", "add_allowed", "add_specified_frame", "build_scene", "frames_by_name", "whole_name"]
 
 WORLD = "world"
 
 _PARTS = ("-visual", "-collision", "-inertial")  # frames of a link's parts in the original TMKit, here the link itself
 
 
-def build_scene(drafts: Sequence[SceneSpecification], *, loader: MeshLoader) -> SceneGraph:
+def build_scene(specs: Sequence[SceneSpecification], *, loader: MeshLoader) -> SceneGraph:
     """Build one scene from everything that was read.
 
     Args:
-        drafts: what the files say, in order.
+        specs: what the files say, in order.
         loader: loads the meshes.
 
     Raises:
         FileFormatError: names that are missing or declared twice, cycles, and whatever the core refuses, each at its
             place in its file.
     """
-    frames = frames_by_name(draft for scene in drafts for draft in scene.frames)
+    frames = frames_by_name(spec for scene in specs for spec in scene.frames)
     if frames:
         loader.packages.limits.refuse_frames(len(frames), next(reversed(frames.values())).place.error)
     _check_joint_names(frames.values())
     _check_parents(frames)
     with SceneGraph(root=None).edit() as edit:
-        if WORLD not in frames and (not frames or any(draft.parent == WORLD for draft in frames.values())):
+        if WORLD not in frames and (not frames or any(spec.parent == WORLD for spec in frames.values())):
             edit.add_root(WORLD)
-        for body in dict.fromkeys(body for draft in drafts for body in draft.bodies_without_frames):
+        for body in dict.fromkeys(body for spec in specs for body in spec.bodies_without_frames):
             edit.add_body(body)
-        for draft in _parents_first(frames):
-            add_drafted_frame(edit, draft, loader)
+        for spec in _parents_first(frames):
+            add_specified_frame(edit, spec, loader)
         _add_noises(edit, frames.values())
         _add_twists(edit, frames.values())  # when the bodies are there that they refer to
         _add_stamps(edit, frames.values())
         _add_mimics(edit, frames)
-        add_allowed(edit, drafts)
-        _add_groups(edit, drafts)
+        add_allowed(edit, specs)
+        _add_groups(edit, specs)
     return edit.finish()
 
 
-def frames_by_name(drafts: Iterable[FrameSpec]) -> dict[str, FrameSpec]:
+def frames_by_name(specs: Iterable[FrameSpec]) -> dict[str, FrameSpec]:
     """Return the frames by name in the order of declaration; shapes that several files put on ``world`` are united.
 
     Raises:
         FileFormatError: a name that is declared twice, or a root with a pose, a joint or, as ``world``, a parent.
     """
     frames: dict[str, FrameSpec] = {}
-    for draft in drafts:
-        earlier = frames.get(draft.name)
-        if draft.name == WORLD and draft.parent is not None:
-            raise draft.place.error(f"'{WORLD}' is the root of every scene and has no parent")
-        if earlier is not None and draft.name != WORLD:
-            raise draft.place.error(f"the frame '{draft.name}' is already declared at {earlier.place}")
-        if draft.parent is None and (draft.pose != PoseSpec() or draft.joint.type != "fixed"):
-            raise draft.place.error(f"'{draft.name}' is a root, so it has neither a pose nor a joint")
-        frames[draft.name] = draft if earlier is None else _united(earlier, draft)
+    for spec in specs:
+        earlier = frames.get(spec.name)
+        if spec.name == WORLD and spec.parent is not None:
+            raise spec.place.error(f"'{WORLD}' is the root of every scene and has no parent")
+        if earlier is not None and spec.name != WORLD:
+            raise spec.place.error(f"the frame '{spec.name}' is already declared at {earlier.place}")
+        if spec.parent is None and (spec.pose != PoseSpec() or spec.joint.type != "fixed"):
+            raise spec.place.error(f"'{spec.name}' is a root, so it has neither a pose nor a joint")
+        frames[spec.name] = spec if earlier is None else _united(earlier, spec)
     aliases = _aliases(frames)
-    for name, draft in frames.items():
-        if draft.parent in aliases:
-            frames[name] = replace(draft, parent=aliases[draft.parent])
+    for name, spec in frames.items():
+        if spec.parent in aliases:
+            frames[name] = replace(spec, parent=aliases[spec.parent])
     return frames
 
 
 def _aliases(frames: Mapping[str, FrameSpec]) -> dict[str, str]:
     """Return the alternative names that are no frame's own name, with their frames; the first of two frames has it."""
     found: dict[str, str] = {}
-    for draft in frames.values():
-        for alias in draft.aliases:
+    for spec in frames.values():
+        for alias in spec.aliases:
             if alias not in frames and alias != WORLD:
-                found.setdefault(alias, draft.name)
+                found.setdefault(alias, spec.name)
     return found
 
 
@@ -117,10 +117,10 @@ def _united(first: FrameSpec, second: FrameSpec) -> FrameSpec:
 def _check_joint_names(frames: Iterable[FrameSpec]) -> None:
     """Refuse two joints of one name."""
     places: dict[str, SourceLocation] = {}
-    for draft in frames:
-        if draft.joint.type in ("fixed", "free"):
+    for spec in frames:
+        if spec.joint.type in ("fixed", "free"):
             continue
-        name, place = draft.joint.name or draft.name, draft.joint.place or draft.place
+        name, place = spec.joint.name or spec.name, spec.joint.place or spec.place
         if name in places:
             raise place.error(f"the joint '{name}' is already declared at {places[name]}")
         places[name] = place
@@ -129,9 +129,9 @@ def _check_joint_names(frames: Iterable[FrameSpec]) -> None:
 def _check_parents(frames: dict[str, FrameSpec]) -> None:
     """Refuse undeclared parents and frames that are their own ancestors."""
     safe = {WORLD}
-    for draft in frames.values():
+    for spec in frames.values():
         path: dict[str, FrameSpec] = {}
-        current = draft
+        current = spec
         while current.name not in safe:
             if current.name in path:
                 raise _cycle(list(path), current)
@@ -156,9 +156,9 @@ def _cycle(path: list[str], first: FrameSpec) -> FileFormatError:
 def _parents_first(frames: dict[str, FrameSpec]) -> Iterator[FrameSpec]:
     """Yield the frames in order of declaration, each after its ancestors."""
     done = {WORLD} if WORLD not in frames else set()
-    for draft in frames.values():
+    for spec in frames.values():
         waiting: list[FrameSpec] = []
-        current: FrameSpec | None = draft
+        current: FrameSpec | None = spec
         while current is not None and current.name not in done:
             waiting.append(current)
             current = frames.get(current.parent) if current.parent is not None else None
@@ -167,76 +167,76 @@ def _parents_first(frames: dict[str, FrameSpec]) -> Iterator[FrameSpec]:
             yield ready
 
 
-def add_drafted_frame(edit: SceneEdit, draft: FrameSpec, loader: MeshLoader) -> None:
+def add_specified_frame(edit: SceneEdit, spec: FrameSpec, loader: MeshLoader) -> None:
     """Add a frame with its shapes and mass; a mimic joint is added as an independent joint first.
 
     Args:
         edit: the edit of a scene.
-        draft: the frame.
+        spec: the frame.
         loader: loader of meshes.
     """
-    shapes = [attached_of(geometry, loader, draft.friction) for geometry in draft.geometry]
-    with reported(draft.place):
-        if draft.body is not None and draft.body != draft.name:
+    shapes = [attached_of(geometry, loader, spec.friction) for geometry in spec.geometry]
+    with reported(spec.place):
+        if spec.body is not None and spec.body != spec.name:
             with suppress(DuplicateNameError):  # of its first frame
-                edit.add_body(draft.body)
-        if draft.parent is None:
-            edit.add_root(draft.name, body=draft.body)
-            edit.set_classes(draft.name, draft.classes)
-            edit.set_shapes(draft.name, shapes)
+                edit.add_body(spec.body)
+        if spec.parent is None:
+            edit.add_root(spec.name, body=spec.body)
+            edit.set_classes(spec.name, spec.classes)
+            edit.set_shapes(spec.name, shapes)
         else:
-            with reported(draft.joint.place or draft.place):
-                joint = joint_of(draft.joint)
-            pose = moved_by_offset(pose_of(draft.pose), joint, draft.joint.offset)
+            with reported(spec.joint.place or spec.place):
+                joint = joint_of(spec.joint)
+            pose = moved_by_offset(pose_of(spec.pose), joint, spec.joint.offset)
             edit.add_frame(
-                draft.name,
-                draft.parent,
+                spec.name,
+                spec.parent,
                 pose=pose,
                 joint=joint,
-                body=draft.body,
-                classes=draft.classes,
+                body=spec.body,
+                classes=spec.classes,
                 shapes=shapes,
             )
-        if draft.attributes:
-            edit.set_attributes(draft.name, draft.attributes)
-    if draft.inertia is not None:
-        with reported(draft.inertia.place):
-            edit.set_inertia(draft.name, inertia_of(draft.inertia, draft.geometry, shapes))
+        if spec.attributes:
+            edit.set_attributes(spec.name, spec.attributes)
+    if spec.inertia is not None:
+        with reported(spec.inertia.place):
+            edit.set_inertia(spec.name, inertia_of(spec.inertia, spec.geometry, shapes))
 
 
-def _add_stamps(edit: SceneEdit, drafts: Iterable[FrameSpec]) -> None:
+def _add_stamps(edit: SceneEdit, specs: Iterable[FrameSpec]) -> None:
     """Say where frames were."""
-    for draft in drafts:
-        if draft.stamps is not None:
-            with reported(draft.place):
-                edit.set_stamped_poses(draft.name, draft.stamps)
+    for spec in specs:
+        if spec.stamps is not None:
+            with reported(spec.place):
+                edit.set_stamped_poses(spec.name, spec.stamps)
 
 
-def _add_noises(edit: SceneEdit, drafts: Iterable[FrameSpec]) -> None:
+def _add_noises(edit: SceneEdit, specs: Iterable[FrameSpec]) -> None:
     """Set the covariances of the poses of frames."""
-    for draft in drafts:
-        if draft.noise is not None:
-            with reported(draft.place):
-                edit.set_noise(draft.name, draft.noise)
+    for spec in specs:
+        if spec.noise is not None:
+            with reported(spec.place):
+                edit.set_noise(spec.name, spec.noise)
 
 
-def _add_twists(edit: SceneEdit, drafts: Iterable[FrameSpec]) -> None:
+def _add_twists(edit: SceneEdit, specs: Iterable[FrameSpec]) -> None:
     """Say how frames move relative to bodies."""
-    for draft in drafts:
-        if draft.twist is not None:
-            with reported(draft.place):
-                body, vector = draft.twist
-                edit.set_twist(draft.name, vector, relative_to_body=body)
-                edit.set_twist_noise(draft.name, draft.twist_noise)
+    for spec in specs:
+        if spec.twist is not None:
+            with reported(spec.place):
+                body, vector = spec.twist
+                edit.set_twist(spec.name, vector, relative_to_body=body)
+                edit.set_twist_noise(spec.name, spec.twist_noise)
 
 
 def _add_mimics(edit: SceneEdit, frames: dict[str, FrameSpec]) -> None:
     """Tie every mimic joint to its leader, now that all joints are there."""
     leaders = {
-        draft.joint.name or draft.name: draft for draft in frames.values() if draft.joint.type not in ("fixed", "free")
+        spec.joint.name or spec.name: spec for spec in frames.values() if spec.joint.type not in ("fixed", "free")
     }
-    for draft in frames.values():
-        mimic = draft.joint.mimic
+    for spec in frames.values():
+        mimic = spec.joint.mimic
         if mimic is None:
             continue
         if mimic.joint not in leaders:
@@ -244,23 +244,23 @@ def _add_mimics(edit: SceneEdit, frames: dict[str, FrameSpec]) -> None:
             raise mimic.place.error(f"the joint to mimic, '{mimic.joint}', is not a joint that moves{hint}")
         with reported(mimic.place):
             rule = Mimic(mimic.joint, multiplier=mimic.multiplier, offset=mimic.offset)
-            edit.set_joint(draft.name, joint_of(draft.joint, mimic=rule))
+            edit.set_joint(spec.name, joint_of(spec.joint, mimic=rule))
 
 
-def add_allowed(edit: SceneEdit, drafts: Iterable[SceneSpecification]) -> None:
+def add_allowed(edit: SceneEdit, specs: Iterable[SceneSpecification]) -> None:
     """Add the allowed collision pairs of files.
 
     Args:
         edit: the edit of a scene.
-        drafts: contents of the files.
+        specs: contents of the files.
 
     Raises:
         FileFormatError: there is no such frame.
     """
-    drafts = tuple(drafts)
-    aliases = _aliases({frame.name: frame for draft in drafts for frame in draft.frames})
-    for draft in drafts:
-        for pair in draft.allowed:
+    specs = tuple(specs)
+    aliases = _aliases({frame.name: frame for spec in specs for frame in spec.frames})
+    for spec in specs:
+        for pair in spec.allowed:
             _allow(edit, pair, aliases)
 
 
@@ -282,10 +282,10 @@ def _allow(edit: SceneEdit, pair: AllowedPairSpec, aliases: Mapping[str, str]) -
             edit.allow_collision(first, second, reason=pair.reason)
 
 
-def _add_groups(edit: SceneEdit, drafts: Iterable[SceneSpecification]) -> None:
+def _add_groups(edit: SceneEdit, specs: Iterable[SceneSpecification]) -> None:
     """Make the groups that files name; those of one name are united. They may hold each other in any order."""
     united: dict[str, GroupSpec] = {}
-    for group in (group for draft in drafts for group in draft.groups):
+    for group in (group for spec in specs for group in spec.groups):
         known = united.get(group.name, replace(group, frames=(), groups=()))
         frames, groups = (*known.frames, *group.frames), (*known.groups, *group.groups)
         united[group.name] = replace(known, frames=frames, groups=groups)

@@ -1,6 +1,6 @@
 """From a scene back to a specification, to merge a finished scene with files.
 
-A draft of a scene builds to an equal scene, apart from the order of frames that stand before their parents.
+A specification of a scene builds to an equal scene, apart from the order of frames that stand before their parents.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from tmkit.formats.spec.model import (
 from tmkit.graph import AttachedShape, Group, Inertia, Joint, SceneGraph
 from tmkit.spatial import Pose
 
-__all__ = ["draft_of_scene"]
+__all__ = ["specification_of_scene"]
 
 
-def draft_of_scene(scene: SceneGraph, *, path: str) -> SceneSpecification:
+def specification_of_scene(scene: SceneGraph, *, path: str) -> SceneSpecification:
     """Return what a file would say that declares this scene.
 
     Args:

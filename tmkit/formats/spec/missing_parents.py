@@ -19,14 +19,14 @@ from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecificat
 __all__ = ["with_missing_parents"]
 
 
-def with_missing_parents(drafts: Sequence[SceneSpecification], *, note: Note) -> list[SceneSpecification]:
+def with_missing_parents(specs: Sequence[SceneSpecification], *, note: Note) -> list[SceneSpecification]:
     """Return what files say, with a root for each parent that none declares, and without pairs of unknown frames.
 
     Args:
-        drafts: what the files say.
+        specs: what the files say.
         note: is told of every root added and every pair omitted.
     """
-    frames = [frame for draft in drafts for frame in draft.frames]
+    frames = [frame for spec in specs for frame in spec.frames]
     known = {WORLD, *(frame.name for frame in frames), *(alias for frame in frames for alias in frame.aliases)}
     added: dict[str, FrameSpec] = {}
     for frame in frames:
@@ -36,13 +36,13 @@ def with_missing_parents(drafts: Sequence[SceneSpecification], *, note: Note) ->
         place, hint = frame.parent_place or frame.place, did_you_mean(parent, sorted(known))
         note(place, f"'{parent}', the parent of '{frame.name}', is declared by no file and shown as a root{hint}")
         added[parent] = FrameSpec(name=parent, parent=None, place=place)
-    completed = [replace(draft, allowed=_known_pairs(draft, known | {*added}, note)) for draft in drafts]
+    completed = [replace(spec, allowed=_known_pairs(spec, known | {*added}, note)) for spec in specs]
     return [SceneSpecification(frames=tuple(added.values())), *completed]
 
 
-def _known_pairs(draft: SceneSpecification, known: set[str], note: Note) -> tuple[AllowedPairSpec, ...]:
+def _known_pairs(spec: SceneSpecification, known: set[str], note: Note) -> tuple[AllowedPairSpec, ...]:
     kept = []
-    for pair in draft.allowed:
+    for pair in spec.allowed:
         unknown = [name for name in (pair.first, pair.second) if name not in known and whole_name(name) not in known]
         if unknown:
             note(pair.place, f"'{unknown[0]}' is declared by no file, so the pair is ignored")

@@ -1,13 +1,13 @@
-"""What a scene file says, before it is a scene.
+"""The specification of a scene file, before it is a scene.
 
-The idea: every reader (robray, URDF, JSON) turns its text into the same plain values, a :class:`SceneSpecification`,
-and one builder (:mod:`tmkit.formats.spec.build`) turns any number of drafts into one scene. So files of different
-formats merge, a frame may name a parent that another file declares, and no reader needs to know in which order the
-graph wants its frames. Every draft keeps its :class:`~tmkit._support.source_location.SourceLocation`, so that whatever
-the builder or the core refuses is reported where it was written.
+Every reader (robray, URDF, JSON) turns its text into the same plain values, a :class:`SceneSpecification`, and one
+builder (:mod:`tmkit.formats.spec.build`) turns any number of specifications into one scene. So files of different
+formats merge, a frame may name a parent that another file declares, and readers are independent of the order in which
+the graph takes frames. Every specification keeps its :class:`~tmkit._support.source_location.SourceLocation`, where
+errors of the builder and the core are reported.
 
-Invariants: drafts are immutable and hold no numbers that the reader did not check to be finite; names are not yet
-resolved: a parent, a mimic leader or an allowed pair may be wrong until the scene is built.
+Invariants: specifications are immutable and hold finite numbers only; names are not yet resolved: a parent, a mimic
+leader or an allowed pair may be wrong until the scene is built.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """From specifications to the core's values: poses, joints, shapes, masses.
 
-A draft says what a file says, in the file's own words: a quaternion or roll, pitch and yaw; a joint whose value is
-counted from an offset; a mass that is spread over shapes. Here each becomes the one form that the core has. How drafts
-become frames of a scene is the business of :mod:`tmkit.formats.spec.build`.
+A specification keeps the representation of its file: a quaternion or roll, pitch and yaw; a joint whose value is
+counted from an offset; a mass that is spread over shapes. Here each is converted to the one representation of the core.
+:mod:`tmkit.formats.spec.build` makes frames of a scene from specifications.
 
 The core checks values; its errors are reported at the source location of the specification (:func:`reported`).
 
@@ -68,51 +68,51 @@ def reported(place: SourceLocation) -> Iterator[None]:
         raise place.error(str(error)) from error
 
 
-def pose_of(draft: PoseSpec) -> Pose:
+def pose_of(spec: PoseSpec) -> Pose:
     """Return the core's pose."""
-    if draft.quat_xyzw is not None:
-        return Pose(draft.translation, draft.quat_xyzw)
-    return Pose.from_rpy(draft.translation, draft.rpy) if draft.rpy is not None else Pose(draft.translation)
+    if spec.quat_xyzw is not None:
+        return Pose(spec.translation, spec.quat_xyzw)
+    return Pose.from_rpy(spec.translation, spec.rpy) if spec.rpy is not None else Pose(spec.translation)
 
 
-def joint_of(draft: JointSpec, *, mimic: Mimic | None = None) -> Joint:
+def joint_of(spec: JointSpec, *, mimic: Mimic | None = None) -> Joint:
     """Return the core's joint.
 
     Args:
-        draft: the joint.
+        spec: the joint.
         mimic: what it mimics, if anything.
     """
-    if draft.type == "fixed":
+    if spec.type == "fixed":
         return Fixed()
-    if draft.type == "free":
+    if spec.type == "free":
         return Free()
-    if draft.type == "continuous":
+    if spec.type == "continuous":
         return Continuous(
-            draft.axis,
-            velocity=draft.velocity,
-            effort=draft.effort,
-            damping=draft.damping,
-            friction=draft.friction,
-            name=draft.name,
+            spec.axis,
+            velocity=spec.velocity,
+            effort=spec.effort,
+            damping=spec.damping,
+            friction=spec.friction,
+            name=spec.name,
             mimic=mimic,
         )
-    make = Revolute if draft.type == "revolute" else Prismatic
+    make = Revolute if spec.type == "revolute" else Prismatic
     return make(
-        draft.axis,
-        lower=draft.lower,
-        upper=draft.upper,
-        velocity=draft.velocity,
-        effort=draft.effort,
-        damping=draft.damping,
-        friction=draft.friction,
-        name=draft.name,
+        spec.axis,
+        lower=spec.lower,
+        upper=spec.upper,
+        velocity=spec.velocity,
+        effort=spec.effort,
+        damping=spec.damping,
+        friction=spec.friction,
+        name=spec.name,
         mimic=mimic,
     )
 
 
-def zero_pose_of(draft: FrameSpec) -> Pose:
+def zero_pose_of(spec: FrameSpec) -> Pose:
     """Return a frame's pose relative to its parent with its joint at zero."""
-    return moved_by_offset(pose_of(draft.pose), joint_of(draft.joint), draft.joint.offset)
+    return moved_by_offset(pose_of(spec.pose), joint_of(spec.joint), spec.joint.offset)
 
 
 def moved_by_offset(pose: Pose, joint: Joint, offset: float) -> Pose:
@@ -130,34 +130,34 @@ def moved_by_offset(pose: Pose, joint: Joint, offset: float) -> Pose:
     return pose @ Pose.exp(np.concatenate([motion, zero] if joint.type == "prismatic" else [zero, motion]))
 
 
-def attached_of(draft: GeometrySpec, loader: MeshLoader, friction: float | None) -> AttachedShape:
+def attached_of(spec: GeometrySpec, loader: MeshLoader, friction: float | None) -> AttachedShape:
     """Return a shape with its pose on the frame.
 
     Args:
-        draft: the shape.
+        spec: the shape.
         loader: loader of meshes.
         friction: friction of the frame, used if the shape has none.
     """
-    with reported(draft.place):
-        shape = _shape(draft, loader)
+    with reported(spec.place):
+        shape = _shape(spec, loader)
         return AttachedShape(
             shape,
-            pose_of(draft.pose),
-            color=draft.color,
-            visual=draft.visual,
-            collision=draft.collision,
-            friction=draft.friction if draft.friction is not None else friction if draft.collision else None,
-            level=draft.level,
+            pose_of(spec.pose),
+            color=spec.color,
+            visual=spec.visual,
+            collision=spec.collision,
+            friction=spec.friction if spec.friction is not None else friction if spec.collision else None,
+            level=spec.level,
         )
 
 
-def _shape(draft: GeometrySpec, loader: MeshLoader) -> Shape:
+def _shape(spec: GeometrySpec, loader: MeshLoader) -> Shape:
     """Return the core's shape."""
-    if isinstance(draft.shape, MeshSpec):
-        return loader.load(draft.shape, place=draft.place)
-    if not isinstance(draft.shape, PrimitiveSpec):
-        return draft.shape
-    kind, sizes = draft.shape.kind, draft.shape.dimensions
+    if isinstance(spec.shape, MeshSpec):
+        return loader.load(spec.shape, place=spec.place)
+    if not isinstance(spec.shape, PrimitiveSpec):
+        return spec.shape
+    kind, sizes = spec.shape.kind, spec.shape.dimensions
     if kind == "box":
         return Box(sizes)
     if kind == "frustum":
@@ -171,25 +171,25 @@ def _shape(draft: GeometrySpec, loader: MeshLoader) -> Shape:
     return makers[kind](*sizes)
 
 
-def inertia_of(draft: InertiaSpec, geometry: Sequence[GeometrySpec], shapes: Sequence[AttachedShape]) -> Inertia:
+def inertia_of(spec: InertiaSpec, geometry: Sequence[GeometrySpec], shapes: Sequence[AttachedShape]) -> Inertia:
     """Return the inertia of a frame: as specified, or of its solids with uniform density.
 
     Args:
-        draft: mass, and the matrix if it is specified.
+        spec: mass, and the matrix if it is specified.
         geometry: specified shapes of the frame.
         shapes: the built shapes, in the same order.
 
     Raises:
         ShapeError: the solids enclose no volume, or the numbers are no inertia.
     """
-    if draft.matrix is not None:
-        origin = pose_of(draft.origin)
-        ixx, ixy, ixz, iyy, iyz, izz = draft.matrix
+    if spec.matrix is not None:
+        origin = pose_of(spec.origin)
+        ixx, ixy, ixz, iyy, iyz, izz = spec.matrix
         matrix = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
-        if draft.origin.quat_xyzw is not None or draft.origin.rpy not in (None, (0.0, 0.0, 0.0)):
+        if spec.origin.quat_xyzw is not None or spec.origin.rpy not in (None, (0.0, 0.0, 0.0)):
             matrix = product(origin.rotation, matrix, origin.rotation.T)
             matrix = 0.5 * (matrix + matrix.T)
-        return Inertia(draft.mass, origin.translation, matrix=matrix)
+        return Inertia(spec.mass, origin.translation, matrix=matrix)
     own = [(shape, part.mass) for part, shape in zip(geometry, shapes, strict=True) if part.mass is not None]
     if own:
         return united_inertia([(shape.shape, shape.pose, mass) for shape, mass in own])
@@ -199,4 +199,4 @@ def inertia_of(draft: InertiaSpec, geometry: Sequence[GeometrySpec], shapes: Seq
         raise ShapeError(
             "the shapes enclose no volume, or one too small for a number, that the mass could be spread over"
         )
-    return united_inertia([(shape.shape, shape.pose, draft.mass * shape.shape.volume / volume) for shape in solids])
+    return united_inertia([(shape.shape, shape.pose, spec.mass * shape.shape.volume / volume) for shape in solids])

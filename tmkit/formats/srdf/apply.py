@@ -5,7 +5,7 @@ for the reason that the file gives, and for each link of ``<disable_default_coll
 frames of the load (reason ``unchecked``), but for those of ``<enable_collisions>``. A pair that is allowed already,
 since a joint joins the two, keeps its first reason.
 
-Public SRDF files name links that their robot lacks. Such pairs are omitted, with one remark for each kind of name.
+Public SRDF files name links that their robot lacks. Such pairs are omitted, with one note for each kind of name.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def with_semantics(scene: SceneGraph, files: Sequence[RobotSemantics], *, note: 
     Args:
         scene: the scene with the robots.
         files: what the files say, in order.
-        note: takes the remarks about names that the scene lacks.
+        note: takes the notes about names that the scene lacks.
     """
     if not files:
         return scene

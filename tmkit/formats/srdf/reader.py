@@ -3,7 +3,7 @@
 Read are ``<group>`` (of joints, links, chains and groups), ``<group_state>``, ``<end_effector>``, ``<virtual_joint>``,
 ``<passive_joint>``, ``<disable_collisions>``, ``<disable_default_collisions>`` and ``<enable_collisions>``. What other
 programs put into these files (grippers of HPP, rotors of pinocchio, feet of humanoids, sphere approximations) is left
-out with a remark, and so is an element that it is unknown, with the nearest known name: it may be a slip of the pen.
+out with a note, and so is an element that it is unknown, with the nearest known name: it may be a slip of the pen.
 
 An attribute that is missing or no number is refused with file and line, and so are two groups of one name. Names of
 links and joints are not looked up here; see :mod:`tmkit.formats.srdf.values`.
@@ -49,26 +49,26 @@ def read_srdf(path: str | os.PathLike[str], *, note: Note | None = None) -> Robo
 
     Args:
         path: the file.
-        note: takes the remarks on what is omitted; without it, they are logged as warnings.
+        note: takes the notes on what is omitted; without it, they are logged as warnings.
 
     Returns:
-        What the file says; its ``remarks`` list what was omitted.
+        What the file says; its ``notes`` list what was omitted.
 
     Raises:
         MissingFileError: there is no such file; the nearest name is given.
         FileFormatError: the file is no XML, no SRDF, or declares something twice.
     """
     found = resolve_name(Path(path), "scenes")
-    remarks: list[ImportNote] = []
+    notes: list[ImportNote] = []
     hear = note if note is not None else ImportLog().note
 
     def keep(place: SourceLocation, text: str) -> None:
-        remarks.append(ImportNote(place.path, place.line, text))
+        notes.append(ImportNote(place.path, place.line, text))
         hear(place, text)
 
     robot = read_xml(found, root="robot", note=keep)
     robot.refuse_xacro("SRDF")
-    _remark_on_others(robot, KNOWN)
+    _note_others(robot, KNOWN)
     return RobotSemantics(
         name=robot.get("name") or "",
         groups=tuple(_group(element) for element in robot.children("group")),
@@ -80,12 +80,12 @@ def read_srdf(path: str | os.PathLike[str], *, note: Note | None = None) -> Robo
         unchecked_links=tuple(element.text("link") for element in robot.children("disable_default_collisions")),
         enabled=tuple(_pair(element) for element in robot.children("enable_collisions")),
         source=str(found),
-        remarks=tuple(remarks),
+        notes=tuple(notes),
     )
 
 
-def _remark_on_others(parent: XmlElement, known: tuple[str, ...]) -> None:
-    """Make a remark on each kind of child element that is not read, at its first place."""
+def _note_others(parent: XmlElement, known: tuple[str, ...]) -> None:
+    """Make a note on each kind of child element that is not read, at its first place."""
     seen: set[str] = set()
     for child in parent.element:
         if not isinstance(child.tag, str) or child.tag in known or child.tag in seen:
@@ -94,12 +94,12 @@ def _remark_on_others(parent: XmlElement, known: tuple[str, ...]) -> None:
         count = len(parent.children(child.tag))
         what = f"<{child.tag}>" + (f" ({count} times)" if count > 1 else "")
         hint = "" if child.tag in FOREIGN else did_you_mean(child.tag, known)
-        parent.around(child).remark(f"{what} in <{parent.tag}> is ignored{hint}")
+        parent.around(child).note(f"{what} in <{parent.tag}> is ignored{hint}")
 
 
 def _group(element: XmlElement) -> SrdfGroup:
     """Return a group."""
-    _remark_on_others(element, ("joint", "link", "chain", "group"))
+    _note_others(element, ("joint", "link", "chain", "group"))
     return SrdfGroup(
         name=element.text("name"),
         joints=tuple(child.text("name") for child in element.children("joint")),
@@ -112,7 +112,7 @@ def _group(element: XmlElement) -> SrdfGroup:
 
 def _state(element: XmlElement) -> GroupState:
     """Return a named configuration."""
-    _remark_on_others(element, ("joint",))
+    _note_others(element, ("joint",))
     values: dict[str, tuple[float, ...]] = {}
     name = element.text("name")
     for child in element.children("joint"):

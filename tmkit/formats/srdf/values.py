@@ -130,7 +130,7 @@ class RobotSemantics:
         unchecked_links: links that are checked against no other, but for the pairs in ``enabled``.
         enabled: pairs that are checked although one of the two is in ``unchecked_links``.
         source: the file, or what else to call the origin in errors.
-        remarks: what the reader omitted, each with its place.
+        notes: what the reader omitted, each with its place.
 
     Raises:
         SceneError: two groups, two end effectors or two states of a group have one name.
@@ -146,7 +146,7 @@ class RobotSemantics:
     unchecked_links: tuple[str, ...] = ()
     enabled: tuple[LinkPair, ...] = ()
     source: str = field(default="srdf", compare=False)
-    remarks: tuple[ImportNote, ...] = field(default=(), compare=False)
+    notes: tuple[ImportNote, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         _unique("group", [(group.name, group.place) for group in self.groups])
@@ -202,7 +202,7 @@ class RobotSemantics:
         return found
 
     def strangers(self, scene: SceneGraph) -> tuple[ImportNote, ...]:
-        """Return a remark for each kind of name that the file has and the scene does not.
+        """Return a note for each kind of name that the file has and the scene does not.
 
         Fixed joints have no name in a scene, so joints count only where they have a value in a state.
 

@@ -10,7 +10,7 @@ one, with frames between them, all named after it; so a configuration has one nu
   letter of the format has x.
 * ``spherical`` ``J``, an extension of Bullet: ``J/x``, ``J/y`` and ``J/z`` turn about those axes, in this order.
 
-What other tools overlook is mended with a remark: a revolute or prismatic joint without limits, or with the lower
+What other tools overlook is mended with a note: a revolute or prismatic joint without limits, or with the lower
 above the upper (Bullet's way of saying so), is unlimited; of two limits, the one omitted is 0, as the format has it; a
 joint that mimics one that is not there moves by itself.
 """
@@ -94,9 +94,7 @@ def _planar(element: XmlElement) -> tuple[JointStep, ...]:
     """Return two slides in the plane and a turn about its normal."""
     normal = _axis(element, otherwise=(0.0, 0.0, 1.0))
     if element.child("axis") is None:
-        element.remark(
-            f"the planar joint '{element.text('name')}' has no <axis>; its plane is taken as that of x and y"
-        )
+        element.note(f"the planar joint '{element.text('name')}' has no <axis>; its plane is taken as that of x and y")
     along_x, along_y = _directions(normal)
     slide = _several(element, "prismatic")
     name = element.text("name")
@@ -110,7 +108,7 @@ def _planar(element: XmlElement) -> tuple[JointStep, ...]:
 def _spherical(element: XmlElement) -> tuple[JointStep, ...]:
     """Return three turns, about x, y and z."""
     name = element.text("name")
-    element.remark(f"the joint '{name}' is spherical, which is no URDF; it becomes three joints about x, y and z")
+    element.note(f"the joint '{name}' is spherical, which is no URDF; it becomes three joints about x, y and z")
     turn = _several(element, "continuous")
     return (
         JointStep(replace(turn, name=f"{name}/x", axis=ORTHOGONAL["x"]), f"{name}/x"),
@@ -124,7 +122,7 @@ def _several(element: XmlElement, kind: str) -> JointSpec:
     for tag in ("limit", "mimic"):
         child = element.child(tag)
         if child is not None and (tag == "mimic" or child.get("lower") is not None or child.get("upper") is not None):
-            child.remark(f"<{tag}> of the {element.text('type')} joint '{element.text('name')}' is ignored")
+            child.note(f"<{tag}> of the {element.text('type')} joint '{element.text('name')}' is ignored")
     return _with_dynamics(JointSpec(type=kind, place=element.place), element)
 
 
@@ -162,21 +160,21 @@ def _axis(element: XmlElement, *, otherwise: Triple = (1.0, 0.0, 0.0)) -> Triple
 
 
 def _limited(joint: JointSpec, element: XmlElement) -> JointSpec:
-    """Return the joint with its limits of position, unlimited with a remark when the file gives none that work."""
+    """Return the joint with its limits of position, unlimited with a note when the file gives none that work."""
     if joint.type == "continuous":
         return joint
     which = f"the {joint.type} joint '{joint.name}'"
     limit = element.child("limit")
     missing = [name for name in ("lower", "upper") if limit is None or limit.get(name) is None]
     if limit is None or len(missing) == 2:
-        (limit or element).remark(f"{which} has no limits; it is taken as unlimited")
+        (limit or element).note(f"{which} has no limits; it is taken as unlimited")
         return joint
     if missing:
-        limit.remark(f"{which} has no {missing[0]} limit; it is 0, the default of URDF")
+        limit.note(f"{which} has no {missing[0]} limit; it is 0, the default of URDF")
     lower = limit.number("lower", 0.0, infinite=True)
     upper = limit.number("upper", 0.0, infinite=True)
     if lower > upper:
-        limit.remark(f"{which} has a lower limit {lower:g} above its upper limit {upper:g}; it is taken as unlimited")
+        limit.note(f"{which} has a lower limit {lower:g} above its upper limit {upper:g}; it is taken as unlimited")
         return joint
     return replace(joint, lower=lower, upper=upper)
 
@@ -188,10 +186,10 @@ def _mimic(element: XmlElement, leaders: Collection[str]) -> MimicSpec | None:
         return None
     name, leader = element.text("name"), mimic.text("joint")
     if leader == name:
-        mimic.remark(f"the joint '{name}' mimics itself; it moves by itself")
+        mimic.note(f"the joint '{name}' mimics itself; it moves by itself")
         return None
     if leader not in leaders:
         hint = did_you_mean(leader, leaders)
-        mimic.remark(f"the joint to mimic, '{leader}', is not a joint that moves{hint}; '{name}' moves by itself")
+        mimic.note(f"the joint to mimic, '{leader}', is not a joint that moves{hint}; '{name}' moves by itself")
         return None
     return MimicSpec(leader, mimic.number("multiplier", 1.0), mimic.number("offset", 0.0), mimic.place)

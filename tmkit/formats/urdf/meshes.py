@@ -1,8 +1,8 @@
 """Meshes of robot descriptions, looked at before the robot is built.
 
-What cannot be read is reported where it is named: a visual mesh is omitted, with a remark; a collision mesh is
+What cannot be read is reported where it is named: a visual mesh is omitted, with a note; a collision mesh is
 refused, or omitted as well when the user wants only those that are available. A collision mesh without any thickness
-has no hull, so it gets one (:func:`tmkit.formats.mesh.frustum.thickened`), with a remark; its picture stays as it is.
+has no hull, so it gets one (:func:`tmkit.formats.mesh.frustum.thickened`), with a note; its picture stays as it is.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ __all__ = ["with_readable_meshes"]
 
 
 def with_readable_meshes(robot: SceneSpecification, *, loader: MeshLoader, note: Note) -> SceneSpecification:
-    """Return the draft of a robot whose meshes can all be read, and whose collision meshes all have a hull.
+    """Return the specification of a robot whose meshes can all be read, and whose collision meshes all have a hull.
 
     Args:
         robot: the robot.
         loader: loads its meshes, and remembers them.
-        note: takes the remarks.
+        note: takes the notes.
 
     Raises:
         MeshError: a collision mesh cannot be read.

@@ -5,13 +5,13 @@ see :mod:`tmkit.formats.urdf.joints`. The one root link is a child of ``world`` 
 ``world`` itself. Joints are in the order of the file. Shapes and looks are in :mod:`tmkit.formats.urdf.shapes`.
 
 A link of mass 0 has no inertia at all: such numbers stand for "no mass given". An ``<inertial>`` without a mass is left
-out, one without an inertia matrix is a point mass, both with a remark. Links that a joint joins may touch
+out, one without an inertia matrix is a point mass, both with a note. Links that a joint joins may touch
 (reason ``adjacent``), looking upwards through links that have no collision shape; see
 :mod:`tmkit.formats.urdf.self_collisions` for the pairs that always collide.
 
 What other programs read out of a URDF (transmissions, sensors, ``gazebo``, contacts, safety controllers, calibration,
 textures) is left alone. Slips whose meaning is plain, and that the usual tools overlook, are mended, each with a
-remark (:mod:`tmkit._support.import_notes`); so an inertia that no solid can have becomes that of a point mass.
+note (:mod:`tmkit._support.import_notes`); so an inertia that no solid can have becomes that of a point mass.
 Everything else that is wrong is refused with file and line: what a robot file means must not depend on luck. The XML
 itself is read with care, see :mod:`tmkit._support.xml`.
 """
@@ -55,7 +55,7 @@ def read_urdf(path: Path, *, packages: PackageResolver, note: Note = unheard) ->
     Args:
         path: the file.
         packages: where ``package://`` URIs lead.
-        note: takes the remarks about what is mended or omitted.
+        note: takes the notes about what is mended or omitted.
 
     Raises:
         FileFormatError: the description is wrong.
@@ -164,7 +164,7 @@ def _inertia(inertial: XmlElement) -> InertiaSpec | None:
     """Return the mass of a link, ``None`` when there is none or it is written as 0."""
     mass = inertial.wanted("mass")
     if mass is None or mass.get("value") is None:
-        (mass or inertial).remark("<inertial> gives no mass; the link has none")
+        (mass or inertial).note("<inertial> gives no mass; the link has none")
         return None
     value = mass.not_negative("value", math.nan)
     matrix = inertial.wanted("inertia")
@@ -173,9 +173,9 @@ def _inertia(inertial: XmlElement) -> InertiaSpec | None:
     if value == 0.0:
         return None
     if missing:
-        (matrix or inertial).remark(f"the inertia has no {missing[0]}; it is taken as that of a point mass")
+        (matrix or inertial).note(f"the inertia has no {missing[0]}; it is taken as that of a point mass")
     elif not _possible(moments):
-        (matrix or inertial).remark("no solid has such an inertia; it is taken as that of a point mass")
+        (matrix or inertial).note("no solid has such an inertia; it is taken as that of a point mass")
         moments = _POINT
     return InertiaSpec(value, (matrix or inertial).place, origin_of(inertial), moments)
 

@@ -7,7 +7,7 @@ configurations within the limits is taken to collide always. The seed is fixed a
 the answer depends on the description only. A pair that is free in a hundredth of the configurations is missed with a
 probability of 13 %, one in ten thousand; then a motion that needs such a configuration would not be checked for this
 pair. Where more links have shapes, or more pairs collide, than robots have, the search would take too long: it is left
-out, with a remark.
+out, with a note.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_PAIRS = 1000
 
 
 def with_always_colliding(robot: SceneSpecification, *, loader: MeshLoader, note: Note = unheard) -> SceneSpecification:
-    """Return the draft of a robot with the pairs allowed that always collide.
+    """Return the specification of a robot with the pairs allowed that always collide.
 
     Args:
         robot: the robot.

@@ -2,9 +2,9 @@
 
 Shapes keep their origins; a visual and a collision shape that are the same thing in the same place become one shape
 with both purposes. Two extensions of Bullet are read: a ``capsule``, and a ``plane``, the half space below it. A
-shape of size 0 is no shape and is omitted with a remark, like Bullet's ``cdf`` (a field of distances, for
+shape of size 0 is no shape and is omitted with a note, like Bullet's ``cdf`` (a field of distances, for
 collision only). Looks never keep a robot from loading: a material that is defined nowhere, or whose colour is none,
-leaves the colour open, with a remark too; a visual mesh that is missing or broken is omitted, with a remark. Textures
+leaves the colour open, with a note too; a visual mesh that is missing or broken is omitted, with a note. Textures
 are not looked at. A collision mesh that is missing or broken is refused, unless the user wants only those that are
 available, or none.
 """
@@ -88,11 +88,11 @@ def _color(material: XmlElement) -> Quadruple | None:
     try:
         red, green, blue, alpha = (*color.numbers("rgba", (3, 4)), 1.0)[:4]
     except FileFormatError as error:
-        color.remark(f"{error.data['reason']}; the colour is left open")
+        color.note(f"{error.data['reason']}; the colour is left open")
         return None
     if not all(0.0 <= part <= 1.0 for part in (red, green, blue, alpha)):
         received = f"received '{color.get('rgba')}'"
-        color.remark(f"'rgba' of <color>: expected numbers from 0 to 1, {received}; the colour is left open")
+        color.note(f"'rgba' of <color>: expected numbers from 0 to 1, {received}; the colour is left open")
         return None
     return red, green, blue, alpha
 
@@ -108,19 +108,19 @@ def _visual_color(visual: XmlElement, materials: Materials) -> Quadruple | None:
     if not name:
         return None
     if name not in materials:
-        material.remark(f"the material '{name}' is defined nowhere; the colour is left open")
+        material.note(f"the material '{name}' is defined nowhere; the colour is left open")
     return materials.get(name)
 
 
 def _readable(purpose: XmlElement, packages: PackageResolver) -> GeometrySpec | None:
-    """Return a shape in its place, ``None`` with a remark for a mesh that the robot can do without."""
+    """Return a shape in its place, ``None`` with a note for a mesh that the robot can do without."""
     try:
         return _shape(purpose, packages)
     except MeshError as error:
         mesh = next(iter(purpose.all("mesh")), purpose)
         if purpose.tag == "collision" and packages.meshes == "load":
             raise with_advice(error, mesh.place) from None
-        mesh.remark(f"{error.data['reason']}; this {purpose.tag} shape is ignored")
+        mesh.note(f"{error.data['reason']}; this {purpose.tag} shape is ignored")
         return None
 
 
@@ -155,11 +155,11 @@ def _shape(purpose: XmlElement, packages: PackageResolver) -> GeometrySpec | Non
     if element.tag == "mesh" and packages.meshes == "skip":
         return None
     if element.tag == "cdf":
-        element.remark(f"<cdf> is not URDF; this {purpose.tag} shape is ignored")
+        element.note(f"<cdf> is not URDF; this {purpose.tag} shape is ignored")
         return None
     shape = _mesh(element, packages) if element.tag == "mesh" else readers[element.tag](element)
     if shape is None:
-        element.remark(f"<{element.tag}> has a size of 0; this {purpose.tag} shape is ignored")
+        element.note(f"<{element.tag}> has a size of 0; this {purpose.tag} shape is ignored")
         return None
     return GeometrySpec(shape, element.place, origin)
 
@@ -206,7 +206,7 @@ def _plane(element: XmlElement, origin: PoseSpec) -> GeometrySpec:
     length = math.hypot(*normal)
     if length < 1e-9:
         raise element.place.error("'normal' of <plane>: expected a direction, received zeros")
-    element.remark("<plane> is not URDF; it becomes the half space below it, as in Bullet")
+    element.note("<plane> is not URDF; it becomes the half space below it, as in Bullet")
     a, b, c = (part / length for part in normal)
     turn = (-b, a, 0.0, 1.0 + c) if c > -1.0 + 1e-12 else (1.0, 0.0, 0.0, 0.0)  # takes z to the normal, the short way
     pose = pose_of(origin) @ Pose((0.0, 0.0, 0.0), turn)

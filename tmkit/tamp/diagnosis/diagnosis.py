@@ -223,12 +223,12 @@ class Diagnosis(Displayed):
         constraints: what was learned from failed task plans, in order.
         conflict: facts of the goal that the task alone rules out, where they were found.
         proofs: arguments of the domain by which the goal is impossible, in words.
-        remedies: changes of the question with which there is a plan.
+        suggestions: changes of the question with which there is a plan.
         iterations: iterations of the search, each with budgets twice those of the one before.
         skeletons: task plans that were tried.
         attempts: motions of single actions that were tried.
-        replans: how often planning was tried again to find remedies.
-        reasons: what explains many failures at once, in words, where it can be argued.
+        replans: how often planning was tried again to find suggestions.
+        causes: geometric causes that explain many failures at once, in words.
         ended_by: what ended the search, when it found neither a plan nor a proof.
         limit: the limit that did: seconds or iterations.
     """
@@ -237,12 +237,12 @@ class Diagnosis(Displayed):
     constraints: tuple[LearnedConstraint, ...] = ()
     conflict: GoalConflict | None = None
     proofs: tuple[str, ...] = ()
-    remedies: tuple[Suggestion, ...] = ()
+    suggestions: tuple[Suggestion, ...] = ()
     iterations: int = 0
     skeletons: int = 0
     attempts: int = 0
     replans: int = 0
-    reasons: tuple[str, ...] = ()
+    causes: tuple[str, ...] = ()
     ended_by: SearchEnd | None = None
     limit: float | None = None
 

@@ -69,8 +69,8 @@ def _what_was_found(status: PlanStatus, diagnosis: Diagnosis, goal: str) -> Iter
             yield f"Task plans were tried for {goal}, and none could be carried out."
         yield from _ending(diagnosis)
         yield "Infeasibility is not proven."
-        if diagnosis.reasons:
-            yield f"Likely cause: {'; and '.join(diagnosis.reasons[:_MOST])}."
+        if diagnosis.causes:
+            yield f"Likely cause: {'; and '.join(diagnosis.causes[:_MOST])}."
         yield from (_action(action, counts=counts) for action in diagnosis.actions[:_MOST])
         if len(diagnosis.actions) > _MOST:
             others = _counted(len(diagnosis.actions) - _MOST, "other action") if counts else "Other actions"
@@ -149,15 +149,15 @@ def _what_is_proved(diagnosis: Diagnosis) -> Iterator[str]:
 
 def _what_would_help(diagnosis: Diagnosis) -> Iterator[str]:
     """Yield a sentence for each change of the question with which there is a plan."""
-    for remedy in diagnosis.remedies[:_MOST]:
-        yield _remedy(remedy)
+    for suggestion in diagnosis.suggestions[:_MOST]:
+        yield _suggestion(suggestion)
 
 
-def _remedy(remedy: Suggestion) -> str:
-    steps = f"there is a plan of {_counted(len(remedy.actions), 'action')}"
-    if remedy.kind is SuggestionKind.WITHOUT_GOALS:
-        return f"Without the goal{'s' if len(remedy.names) > 1 else ''} {_listed(remedy.names)} {steps}."
-    bodies = [f"'{name}'" for name in remedy.names]
+def _suggestion(suggestion: Suggestion) -> str:
+    steps = f"there is a plan of {_counted(len(suggestion.actions), 'action')}"
+    if suggestion.kind is SuggestionKind.WITHOUT_GOALS:
+        return f"Without the goal{'s' if len(suggestion.names) > 1 else ''} {_listed(suggestion.names)} {steps}."
+    bodies = [f"'{name}'" for name in suggestion.names]
     return f"With {_listed(bodies)} out of the way {steps}."
 
 

@@ -1,4 +1,4 @@
-"""The one reason behind many failures, where it can be argued.
+"""Geometric causes of many failures at once.
 
 A list of what failed how often leaves the user to guess. Two things that explain whole lists can be asked of geometry,
 each by a question that leaves the rest of the problem out:
@@ -11,7 +11,7 @@ each by a question that leaves the rest of the problem out:
   reaches few of them, it is enclosed, and what encloses it is what stands on the straight ways there. This is no proof:
   it rests on searches with a budget.
 
-Invariants: reasons are sentences without a full stop; they depend on the scene, the seed and the log, and on no clock.
+Invariants: causes are sentences without a full stop; they depend on the scene, the seed and the log, and on no clock.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
 from tmkit.tamp.refinement_tree import FailureLog, RefinementNode
 
-__all__ = ["enclosed_arm", "find_reasons", "no_room_for_hand"]
+__all__ = ["enclosed_arm", "find_causes", "no_room_for_hand"]
 
 _TARGETS = 16  # configurations to which ways are searched
 _DRAWN = 400  # configurations that are drawn for that at most, to find so many that are free
@@ -46,7 +46,7 @@ _OBJECTS = 3  # objects of which it is asked whether the hand has room
 _PREFIX = "alone"
 
 
-def find_reasons(
+def find_causes(
     scene: SceneGraph,
     q: Configuration,
     *,
@@ -88,7 +88,7 @@ def find_reasons(
                         max_iterations=pieces.budget.path_iterations, seed=seed,
                     )
                 )  # fmt: skip
-    return tuple(reason for reason in found if reason is not None)
+    return tuple(cause for cause in found if cause is not None)
 
 
 def _first_objects(log: FailureLog, scene: SceneGraph) -> list[tuple[str, str | None]]:

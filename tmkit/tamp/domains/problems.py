@@ -114,8 +114,8 @@ def _no_object(name: str, scene: SceneGraph, domain: PlanningDomain) -> str | No
     if frame is None:
         return None
     lacking = [kind for kind in _classes(scene) if _is_object(name, scene.set_classes(frame, (kind,)), domain)]
-    remedy = f"it lacks the class {' or '.join(map(repr, lacking))}" if lacking else "no class makes it one"
-    return f"frame '{frame}' is not an object of domain '{domain.name}': {remedy}"
+    missing = f"it lacks the class {' or '.join(map(repr, lacking))}" if lacking else "no class makes it one"
+    return f"frame '{frame}' is not an object of domain '{domain.name}': {missing}"
 
 
 def _classes(scene: SceneGraph) -> list[str]:

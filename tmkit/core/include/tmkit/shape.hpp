@@ -7,7 +7,7 @@
 // Dimensions in metres: box (x, y, z); sphere (radius); cylinder, cone and capsule (radius, length), centred at their
 // origin along z, a capsule's length without its caps, a cone's tip at +z; plane (), the half space z <= 0; point cloud
 // (radius), a ball of that radius around each point; height field (x, y, floor). Equality and hash are by content
-// (kind, dimensions, numbers, faces); the source of a mesh, a cloud or a field is a remark and no part of it.
+// (kind, dimensions, numbers, faces); the source of a mesh, a cloud or a field is a note and no part of it.
 //
 // A height field is the ground between its surface and a flat underside at z = floor. Its heights stand on a grid of
 // rows x columns points from (-x/2, -y/2) to (x/2, y/2): the column counts along x, the row along y. Each cell is two

@@ -55,7 +55,7 @@ private:
 };
 
 // " (source)" for messages.
-std::string remark(const std::string& source) { return source.empty() ? source : " (" + source + ")"; }
+std::string note(const std::string& source) { return source.empty() ? source : " (" + source + ")"; }
 
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 
@@ -86,7 +86,7 @@ Ref<const Shape> Shape::primitive(ShapeKind kind, std::vector<double> dimensions
 }
 
 Ref<const Shape> Shape::mesh(std::vector<double> vertices, std::vector<std::int32_t> faces, std::string source) {
-    const std::string place = remark(source);
+    const std::string place = note(source);
     if (vertices.empty() || faces.empty() || vertices.size() % 3 || faces.size() % 3)
         throw Error(ErrorKind::shape, "a mesh needs vertices (n, 3) and faces (m, 3), both with rows" + place);
     for (double value : vertices)
@@ -105,7 +105,7 @@ Ref<const Shape> Shape::mesh(std::vector<double> vertices, std::vector<std::int3
 Ref<const Shape> Shape::plane() { return Ref<const Shape>(new Shape({.kind = ShapeKind::plane})); }
 
 Ref<const Shape> Shape::point_cloud(std::vector<double> points, double radius, std::string source) {
-    const std::string place = remark(source);
+    const std::string place = note(source);
     if (points.empty() || points.size() % 3)
         throw Error(ErrorKind::shape, "a point cloud needs points (n, 3), at least one" + place);
     if (points.size() / 3 > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
@@ -124,7 +124,7 @@ Ref<const Shape> Shape::point_cloud(std::vector<double> points, double radius, s
 
 Ref<const Shape> Shape::height_field(std::vector<double> heights, std::size_t columns, std::array<double, 2> size,
                                      std::optional<double> floor, std::string source) {
-    const std::string place = remark(source);
+    const std::string place = note(source);
     const std::size_t rows = columns == 0 ? 0 : heights.size() / columns;
     if (rows < 2 || columns < 2 || rows * columns != heights.size())
         throw Error(ErrorKind::shape, "a height field needs heights (rows, columns), at least 2 of each, not (" +
@@ -180,7 +180,7 @@ Vector3 Shape::surface_point(std::size_t row, std::size_t column) const {
 
 double Shape::volume() const {
     if (kind_ == ShapeKind::point_cloud)
-        throw Error(ErrorKind::shape, "a point cloud has no volume: its balls may overlap" + remark(source_));
+        throw Error(ErrorKind::shape, "a point cloud has no volume: its balls may overlap" + note(source_));
     return volume_;
 }
 
