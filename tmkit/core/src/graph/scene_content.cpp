@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <bit>
 #include <map>
-#include <set>
 #include <unordered_map>
 
 #include "tmkit/scene_graph.hpp"
@@ -238,55 +237,54 @@ bool SceneGraph::same_content(const SceneGraph& other) const {
 
 namespace {
 
-// What two versions do not share: the frames that may differ, and the bodies that have no frame.
-struct Unshared {
-    struct Side {
-        std::vector<FrameId> frames;
-        std::vector<std::string_view> bodies;
+using Names = std::vector<std::string_view>;
 
-        void note(const BodyRecord* body) {
-            if (body && body->inertia_frame != no_frame) frames.push_back(body->inertia_frame);
-            if (body && body->tops.empty()) bodies.push_back(body->name->text);
-        }
+// Whether the names stand for the same frames and bodies; with the ids of the frames that may differ.
+bool unshared_frames(const SceneGraph& a, const SceneGraph& b, std::vector<FrameId>& mine,
+                     std::vector<FrameId>& theirs) {
+    bool is_certain = true;
+    SceneGraph::for_each_changed_frame(a, b, [&](FrameId id, const FrameRecord* x, const FrameRecord* y) {
+        if (x) mine.push_back(id);
+        if (y) theirs.push_back(id);
+        if (x && y && x->name->text != y->name->text) is_certain = false;  // children do not say that it was renamed
+    });
+    return is_certain;
+}
+
+// The same of bodies, with those that have no frame.
+bool unshared_bodies(const SceneGraph& a, const SceneGraph& b, std::vector<FrameId>& mine, std::vector<FrameId>& theirs,
+                     Names& mine_without_frames, Names& theirs_without_frames) {
+    bool is_certain = true;
+    const auto note = [](const BodyRecord* body, std::vector<FrameId>& frames, Names& names) {
+        if (body && body->inertia_frame != no_frame) frames.push_back(body->inertia_frame);
+        if (body && body->tops.empty()) names.push_back(body->name->text);
     };
-    Side mine, theirs;
-    bool is_certain = true;  // the names stand for the same frames and bodies
-    bool is_most = false;
-
-    Unshared(const SceneGraph& a, const SceneGraph& b) {
-        const auto compare_names = [this](const auto* x, const auto* y) {
-            if (x && y && x->name->text != y->name->text) is_certain = false;
-        };
-        SceneGraph::for_each_changed_frame(a, b, [&](FrameId id, const FrameRecord* x, const FrameRecord* y) {
-            if (x) mine.frames.push_back(id);
-            if (y) theirs.frames.push_back(id);
-            compare_names(x, y);  // children do not say that their parent has another name
-        });
-        is_most = mine.frames.size() > 8 + a.size() / 8;
-        if (is_most) return;
-        SceneGraph::for_each_changed_body(a, b, [&](const BodyRecord* x, const BodyRecord* y) {
-            compare_names(x, y);
-            mine.note(x);
-            theirs.note(y);
-        });
-        std::sort(mine.bodies.begin(), mine.bodies.end());
-        std::sort(theirs.bodies.begin(), theirs.bodies.end());
-    }
-};
+    SceneGraph::for_each_changed_body(a, b, [&](const BodyRecord* x, const BodyRecord* y) {
+        if (x && y && x->name->text != y->name->text) is_certain = false;
+        note(x, mine, mine_without_frames);
+        note(y, theirs, theirs_without_frames);
+    });
+    std::sort(mine_without_frames.begin(), mine_without_frames.end());
+    std::sort(theirs_without_frames.begin(), theirs_without_frames.end());
+    return is_certain;
+}
 
 }  // namespace
 
 // Compares what two versions do not share; what they share is equal, as long as the names stand for the same frames and
 // the sources of errors are the same. None where that is not so or most differs: then all has to be compared.
 std::optional<bool> SceneGraph::same_changes(const SceneGraph& other) const {
-    const Unshared unshared(*this, other);
-    bool is_certain = unshared.is_certain;
-    if (unshared.is_most) return std::nullopt;
-    if (unshared.mine.bodies != unshared.theirs.bodies) return false;
-    std::set<std::size_t>
-        places;  // in insertion order: equal scenes have equal frames at equal places, whatever their ids
-    for (const FrameId id : unshared.mine.frames) places.insert(frames_.rank(id));
-    for (const FrameId id : unshared.theirs.frames) places.insert(other.frames_.rank(id));
+    std::vector<FrameId> mine, theirs;
+    bool is_certain = unshared_frames(*this, other, mine, theirs);
+    if (mine.size() > 8 + size() / 8) return std::nullopt;
+    Names without_frames, theirs_without_frames;
+    is_certain &= unshared_bodies(*this, other, mine, theirs, without_frames, theirs_without_frames);
+    if (without_frames != theirs_without_frames) return false;
+    std::vector<std::size_t> places;  // equal scenes have equal frames at equal places, whatever their ids
+    for (const FrameId id : mine) places.push_back(frames_.rank(id));
+    for (const FrameId id : theirs) places.push_back(other.frames_.rank(id));
+    std::sort(places.begin(), places.end());
+    places.erase(std::unique(places.begin(), places.end()), places.end());
     const auto same_source = [&](const Ref<const NoiseSource>& x, const Ref<const NoiseSource>& y) {
         if (!(x == y)) is_certain = false;  // two sources may stand for one another, if they do so everywhere
         return true;
