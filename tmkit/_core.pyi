@@ -3479,6 +3479,28 @@ class SceneArrays:
         """
 
     @property
+    def q(self) -> numpy.typing.NDArray[numpy.float64]:
+        """
+        (n_joints,) the present configuration, in joint_names order; a copy, read-only.
+        """
+
+    @property
+    def poses(self) -> numpy.typing.NDArray[numpy.float64]:
+        """
+        (n, 7) x, y, z, qx, qy, qz, qw of each frame relative to its root, in frame_names order.
+
+        At the present configuration; a copy, read-only.
+        """
+
+    def write_poses(self, out: numpy.typing.NDArray[numpy.float64]) -> int:
+        """
+        Write ``poses`` into the first rows of an array (m, 7) of float64, and return the number of frames.
+
+        Raises:
+            ConfigurationError: fewer rows than frames, or an array that is read-only, of another type or not contiguous.
+        """
+
+    @property
     def frame_names(self) -> tuple[str, ...]:
         """
         Names of all frames in insertion order; reparenting does not change it. O(n).
@@ -3629,28 +3651,6 @@ class SceneArrays:
 
         Raises:
             UnknownNameError: no such group.
-        """
-
-    @property
-    def q(self) -> numpy.typing.NDArray[numpy.float64]:
-        """
-        (n_joints,) the present configuration, in joint_names order; a copy, read-only.
-        """
-
-    @property
-    def poses(self) -> numpy.typing.NDArray[numpy.float64]:
-        """
-        (n, 7) x, y, z, qx, qy, qz, qw of each frame relative to its root, in frame_names order.
-
-        At the present configuration; a copy, read-only.
-        """
-
-    def write_poses(self, out: numpy.typing.NDArray[numpy.float64]) -> int:
-        """
-        Write ``poses`` into the first rows of an array (m, 7) of float64, and return the number of frames.
-
-        Raises:
-            ConfigurationError: fewer rows than frames, or an array that is read-only, of another type or not contiguous.
         """
 
     @overload

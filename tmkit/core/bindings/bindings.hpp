@@ -19,13 +19,25 @@
 
 namespace nb = nanobind;
 
-// Ends of docstrings that many queries share.
+// What many docstrings share: arguments of queries along a path, and ends.
+#define POSE_ARGS                                           \
+    "\n    frame: the frame of which the pose is returned." \
+    "\n    relative_to: the frame it is relative to; the root of its tree if omitted."
+#define Q_ON_PATH "\n    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path."
+#define NO_BODY "\n\nRaises:\n    UnknownNameError: no such body."
+#define NO_GROUP "\n\nRaises:\n    UnknownNameError: no such group."
+#define NO_JOINT "\n\nRaises:\n    UnknownNameError: no such joint."
+#define NO_ROWS "\n\nRaises:\n    SceneError: an array of another shape, or non-finite numbers."
 #define NO_FRAME "\n\nRaises:\n    UnknownNameError: no such frame."
 #define NO_PATH NO_FRAME "\n    DisconnectedError: the frames are in different trees."
 #define NO_POSE                                                                                    \
     NO_PATH                                                                                        \
     "\n    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length" \
     " or non-finite numbers."
+#define NO_STAMPED_POSE                                            \
+    "\n\nRaises:\n    UnknownNameError: no such frame, or policy." \
+    "\n    DisconnectedError: the frames are in different trees."  \
+    "\n    StampError: the stamp lies outside the history of an edge on the path."
 
 namespace tmkit::bindings {
 
@@ -34,6 +46,9 @@ struct ArrayArgument {
     nb::object value;
     operator nb::handle() const { return value; }
 };
+// Arguments that may be None.
+using OptionalArray = std::optional<ArrayArgument>;
+using OptionalName = std::optional<std::string_view>;
 
 // What Python holds of a shape: one of its owners.
 struct ShapeHandle {
@@ -119,14 +134,33 @@ inline Pose in_range(const Pose& pose) {
 }
 GaussianPose in_range(const GaussianPose& pose);
 
+// One number after the other, and rows of so many.
+inline ReadOnlyArray make_array(std::vector<double> values) {
+    const std::size_t count = values.size();
+    return make_array(std::move(values), {count});
+}
+inline ReadOnlyArray make_rows(std::vector<double> values, std::size_t columns) {
+    const std::size_t count = values.size() / columns;
+    return make_array(std::move(values), {count, columns});
+}
 template <std::size_t N>
 ReadOnlyArray make_array(const std::array<double, N>& values) {
-    return make_array(std::vector<double>(values.begin(), values.end()), {N});
+    return make_array(std::vector<double>(values.begin(), values.end()));
+}
+// A matrix of n rows and n columns.
+template <std::size_t N>
+ReadOnlyArray make_square(const std::array<double, N>& matrix, std::size_t n) {
+    return make_array(std::vector<double>(matrix.begin(), matrix.end()), {n, n});
+}
+// Writes x, y, z, qx, qy, qz, qw.
+inline void write_pose(double* row, const Pose& pose) {
+    std::copy(pose.translation.begin(), pose.translation.end(), row);
+    std::copy(pose.quat_xyzw.begin(), pose.quat_xyzw.end(), row + 3);
 }
 
 // A configuration argument: checked against the number of joints; nullptr when it is None.
 struct ConfigurationArgument {
-    ConfigurationArgument(const std::optional<ArrayArgument>& q, const SceneGraph& scene) {
+    ConfigurationArgument(const OptionalArray& q, const SceneGraph& scene) {
         if (q) held.emplace(*q, "q", [&] { return scene.joint_count(); });
     }
     const double* get() const { return held ? held->numbers().data() : nullptr; }
@@ -135,7 +169,7 @@ struct ConfigurationArgument {
 
 // The frame that a pose is relative to: the given one, or the root of the frame's tree.
 inline std::string_view reference_frame(const SceneGraph& scene, std::string_view frame,
-                                        const std::optional<std::string_view>& relative_to) {
+                                        const OptionalName& relative_to) {
     return relative_to ? *relative_to : scene.record(scene.root_of(scene.record(frame).id)).name->text;
 }
 
@@ -200,8 +234,8 @@ struct SourceHandle {
 };
 
 // A shape on a frame, checked.
-AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const std::optional<ArrayArgument>& color,
-                            bool visual, bool collision, const std::optional<double>& friction,
+AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const OptionalArray& color, bool visual,
+                            bool collision, const std::optional<double>& friction,
                             const std::optional<std::string>& level);
 // The same error, to the bit as it was once given; throws Error(scene) where it is not that of the maps.
 Ref<const EdgeNoise> with_covariance(const EdgeNoise& noise, const Covariance& covariance);

@@ -208,7 +208,7 @@ Two meshes at the level 'exact' have no depth: the distance is at most 0 when th
     nb::class_<NamedEdgeCollision>(m, "EdgeCollision", nb::is_weak_referenceable(),
                                    "Where a straight joint motion first meets a collision.")
         .def_ro("fraction", &NamedEdgeCollision::fraction, "How far along the motion, 0 to 1.")
-        .def_prop_ro("q", [](const NamedEdgeCollision& e) { return make_array(e.q, {e.q.size()}); },
+        .def_prop_ro("q", [](const NamedEdgeCollision& e) { return make_array(e.q); },
                      "(n_joints,) the configuration there, read-only.")
         .def_ro("frame_a", &NamedEdgeCollision::frame_a, "The frame that comes first in the scene.")
         .def_ro("frame_b", &NamedEdgeCollision::frame_b, "The other frame.")
@@ -218,7 +218,7 @@ Two meshes at the level 'exact' have no depth: the distance is at most 0 when th
     });
 }
 
-void bind_world_construction(nb::class_<CollisionWorld>& cls) {
+void bind_world(nb::class_<CollisionWorld>& cls) {
     cls.def("__init__", &make_world, nb::arg("scene"), nb::kw_only(), nb::arg("movable") = nb::tuple(),
             nb::arg("margin") = 0.0, nb::arg("pair_margins") = nb::dict(), nb::arg("level") = "hull")
         .def("moved_to", &moved_to, nb::arg("scene"), nb::kw_only(), nb::arg("movable") = nb::none(),
@@ -243,9 +243,6 @@ Raises:
     ShapeError: a mesh without a convex hull.
 
 Cost: about one check for a reparented object; O(changes log n + objects).)");
-}
-
-void bind_world_properties(nb::class_<CollisionWorld>& cls) {
     cls.def("shares_with", &CollisionWorld::shares_with, nb::arg("other"),
             R"(Return whether two worlds share structures, one having been moved from the other.
 
@@ -398,8 +395,7 @@ Raises:
     ShapeError: a mesh without a convex hull, e.g. a flat one.
 
 Cost: some microseconds plus the hulls not yet computed; a check of an arm over a table with ten blocks about 2 us.)");
-    bind_world_construction(cls);
-    bind_world_properties(cls);
+    bind_world(cls);
     bind_collision_queries(cls);
     bind_contact_queries(cls);
     bind_edge_queries(cls);

@@ -81,7 +81,7 @@ Text text_for(std::string_view text) {
 
 // A configuration that an argument may give; without one, the present configuration is meant.
 struct GivenConfiguration {
-    GivenConfiguration(const std::optional<ArrayArgument>& q, const SceneArrays& arrays) {
+    GivenConfiguration(const OptionalArray& q, const SceneArrays& arrays) {
         if (!q) return;
         held.emplace(*q, "q", [&] { return arrays.joint_count(); });
         configuration = held->numbers();
@@ -91,11 +91,10 @@ struct GivenConfiguration {
 };
 
 // A covariance that is given: a source of its own, called after the edge. Null when there is none.
-Ref<const EdgeNoise> own_noise(const std::optional<ArrayArgument>& covariance, std::string_view frame,
-                               std::string_view parent);
+Ref<const EdgeNoise> own_noise(const OptionalArray& covariance, std::string_view frame, std::string_view parent);
 
 // The same for the twist of a frame relative to a body.
-Ref<const EdgeNoise> own_twist_noise(const std::optional<ArrayArgument>& covariance, std::string_view frame,
+Ref<const EdgeNoise> own_twist_noise(const OptionalArray& covariance, std::string_view frame,
                                      std::string_view reference);
 
 // The error of an edge that has these maps (6, dimension), by source. Null when there are none.

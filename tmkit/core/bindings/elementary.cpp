@@ -28,7 +28,7 @@ Returns:
                                                       std::to_string(n ? rows.size() / n : 0) + ", " +
                                                       std::to_string(n) + ")");
         symmetric_eigen(std::move(rows), n, values, vectors);
-        return std::pair(make_array(std::move(values), {n}), make_array(std::move(vectors), {n, n}));
+        return std::pair(make_array(std::move(values)), make_array(std::move(vectors), {n, n}));
     }, nb::arg("matrix"), R"(Return the eigenvalues and eigenvectors of a symmetric matrix (n, n). O(n^3).
 
 Returns:
@@ -41,7 +41,7 @@ Raises:
         NormalRandom random(seed);
         std::vector<double> numbers(count);
         for (double& number : numbers) number = random();
-        return make_array(std::move(numbers), {count});
+        return make_array(std::move(numbers));
     }, nb::arg("seed"), nb::arg("count"),
           R"(Return independent standard normal numbers, the same bits on every CPU. O(count).
 

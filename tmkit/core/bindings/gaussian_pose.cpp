@@ -21,10 +21,7 @@ GaussianPose in_range(const GaussianPose& pose) {
     return pose;
 }
 
-ReadOnlyArray covariance_array(const Covariance& covariance) {
-    const Matrix6 m = covariance.matrix();
-    return make_array(std::vector<double>(m.begin(), m.end()), {6, 6});
-}
+ReadOnlyArray covariance_array(const Covariance& covariance) { return make_square(covariance.matrix(), 6); }
 
 namespace {
 
@@ -36,17 +33,14 @@ std::string text_of(const GaussianPose& g) {
     return "GaussianPose(" + pose_text(g.mean) + text;
 }
 
-void bind_gaussian_construction(nb::class_<GaussianPose>& cls) {
+void bind_gaussian_members(nb::class_<GaussianPose>& cls) {
     cls.def("__init__",
-            [](GaussianPose* self, const Pose& mean, const std::optional<ArrayArgument>& covariance) {
+            [](GaussianPose* self, const Pose& mean, const OptionalArray& covariance) {
         new (self) GaussianPose{mean, covariance ? read_covariance(*covariance, "covariance") : Covariance{}};
     }, nb::arg("mean") = Pose{}, nb::arg("covariance") = nb::none())
         .def_prop_ro("mean", [](const GaussianPose& g) { return g.mean; }, "parent_from_child.")
         .def_prop_ro("covariance", [](const GaussianPose& g) { return covariance_array(g.covariance); },
                      "(6, 6) of xi = [rho, theta] in the child's axes, read-only.");
-}
-
-void bind_gaussian_operations(nb::class_<GaussianPose>& cls) {
     cls.def("inverse", [](const GaussianPose& g) { return in_range(g.inverse()); },
             "Return ``child_from_parent``; exact.")
         .def("__matmul__", [](const GaussianPose& a, const GaussianPose& b) { return in_range(a * b); },
@@ -111,8 +105,7 @@ Args:
 Raises:
     SceneError: a covariance that is not symmetric within 1e-9 of its greatest entry, or has an eigenvalue below
         -1e-9 of the greatest; the message names the eigenvalues.)");
-    bind_gaussian_construction(cls);
-    bind_gaussian_operations(cls);
+    bind_gaussian_members(cls);
 
     bind_state(cls, [](const GaussianPose& g) { return nb::make_tuple(g.mean, covariance_array(g.covariance).array); },
                [](nb::handle state) {

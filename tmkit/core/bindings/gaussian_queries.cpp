@@ -3,41 +3,36 @@
 #include "tmkit/scene_gaussian.hpp"
 
 namespace tmkit::bindings {
-namespace {
 
-void bind_gaussian_pose_queries(nb::class_<SceneGraph>& cls) {
+void bind_gaussian_queries(nb::class_<SceneGraph>& cls) {
     cls.def("gaussian_pose",
-            [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
-               const std::optional<ArrayArgument>& q) {
+            [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to, const OptionalArray& q) {
         return in_range(
             gaussian_pose(s, frame, reference_frame(s, frame, relative_to), ConfigurationArgument(q, s).get()));
-    },
-            nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
+    }, nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
             R"(Return the pose of one frame relative to another with its covariance. O(depth log n).
 
 The covariance is of first order in the errors of the edges on the path, with all their correlations, in the axes of
 the frame. See ``sample_poses`` for errors so large that first order is not enough.
 
-Args:
-    frame: the frame of which the pose is returned.
-    relative_to: the frame it is relative to; the root of its tree if omitted.
-    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+Args:)" POSE_ARGS Q_ON_PATH R"(
 
 Returns:
     relative_to_from_frame.)" NO_POSE);
 }
 
+namespace {
+
 void bind_joint_gaussian(nb::module_& m) {
-    m.def("joint_gaussian",
-          [](const SceneGraph& s, const std::vector<std::pair<std::string, std::string>>& pairs,
-             const std::optional<ArrayArgument>& q) {
+    m.def(
+        "joint_gaussian",
+        [](const SceneGraph& s, const std::vector<std::pair<std::string, std::string>>& pairs, const OptionalArray& q) {
         JointGaussian joint = joint_gaussian(s, pairs, ConfigurationArgument(q, s).get());
         for (const Pose& mean : joint.means) require_in_range(mean, "a mean");
         const std::size_t n = 6 * pairs.size();
         return std::pair{tuple_of(joint.means), make_array(std::move(joint.covariance), {n, n})};
-    },
-          nb::arg("scene"), nb::arg("pairs"), nb::kw_only(), nb::arg("q") = nb::none(),
-          R"(Return several relative poses with the covariance of all their errors together.
+    }, nb::arg("scene"), nb::arg("pairs"), nb::kw_only(), nb::arg("q") = nb::none(),
+        R"(Return several relative poses with the covariance of all their errors together.
 
 Args:
     scene: the scene.
@@ -50,8 +45,7 @@ Returns:
 
 void bind_error_path_queries(nb::module_& m) {
     m.def("contributions",
-          [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
-             const std::optional<ArrayArgument>& q) {
+          [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to, const OptionalArray& q) {
         const NoiseSum error = path_noise(s, s.record(reference_frame(s, frame, relative_to)), s.record(frame),
                                           ConfigurationArgument(q, s).get());
         nb::list shares;
@@ -59,36 +53,27 @@ void bind_error_path_queries(nb::module_& m) {
             shares.append(
                 nb::make_tuple(SourceHandle{term.source}, covariance_array(Covariance::of_columns(error.map(term)))));
         return nb::typed<nb::tuple, nb::typed<nb::tuple, SourceHandle, ReadOnlyArray>, nb::ellipsis>(nb::tuple(shares));
-    },
-          nb::arg("scene"), nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(),
+    }, nb::arg("scene"), nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(),
           nb::arg("q") = nb::none(),
           R"(Return the share of each source in the covariance of a relative pose. O(depth log n).
 
 Args:
-    scene: the scene.
-    frame: the frame of which the pose is returned.
-    relative_to: the frame it is relative to; the root of its tree if omitted.
-    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+    scene: the scene.)" POSE_ARGS Q_ON_PATH R"(
 
 Returns:
     For each source on the path, in the order of the path down and then up, its (6, 6) share, in the axes of the
     frame: the shares sum to the covariance. A source whose effects cancel has a share of zero.)" NO_POSE)
         .def("path_noise",
-             [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
-                const std::optional<ArrayArgument>& q) {
+             [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to, const OptionalArray& q) {
         return noise_or_none(path_noise(s, s.record(reference_frame(s, frame, relative_to)), s.record(frame),
                                         ConfigurationArgument(q, s).get())
                                  .edge());
-    },
-             nb::arg("scene"), nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(),
+    }, nb::arg("scene"), nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(),
              nb::arg("q") = nb::none(),
              R"(Return the error of a relative pose by source, or None when it is exact. O(depth log n).
 
 Args:
-    scene: the scene.
-    frame: the frame of which the pose is returned.
-    relative_to: the frame it is relative to; the root of its tree if omitted.
-    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+    scene: the scene.)" POSE_ARGS Q_ON_PATH R"(
 
 Returns:
     The error of relative_to_from_frame, in the axes of the frame.)" NO_POSE);
@@ -96,19 +81,18 @@ Returns:
 
 void bind_sampling_queries(nb::module_& m) {
     m.def("sample_poses",
-          [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
-             std::size_t count, std::uint64_t seed, const std::optional<ArrayArgument>& q) {
+          [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to, std::size_t count,
+             std::uint64_t seed, const OptionalArray& q) {
         const ConfigurationArgument configuration(q, s);
         std::vector<double> rows;
         const std::string to(frame), from(reference_frame(s, frame, relative_to));
         {
             nb::gil_scoped_release release;
-            for (const Pose& pose : sample_poses(s, to, from, configuration.get(), count, seed)) {
-                rows.insert(rows.end(), pose.translation.begin(), pose.translation.end());
-                rows.insert(rows.end(), pose.quat_xyzw.begin(), pose.quat_xyzw.end());
-            }
+            const std::vector<Pose> poses = sample_poses(s, to, from, configuration.get(), count, seed);
+            rows.resize(7 * poses.size());
+            for (std::size_t i = 0; i < poses.size(); ++i) write_pose(&rows[7 * i], poses[i]);
         }
-        return make_array(std::move(rows), {count, 7});
+        return make_rows(std::move(rows), 7);
     },
           nb::arg("scene"), nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("count"),
           nb::arg("seed"), nb::arg("q") = nb::none(),
@@ -117,17 +101,14 @@ void bind_sampling_queries(nb::module_& m) {
 Each source is drawn once a sample and every edge of the path is perturbed by it: nothing is linearised.
 
 Args:
-    scene: the scene.
-    frame: the frame of which the pose is returned.
-    relative_to: the frame it is relative to; the root of its tree if omitted.
+    scene: the scene.)" POSE_ARGS R"(
     count: how many samples.
-    seed: of the random numbers; the same seed gives the same poses.
-    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+    seed: of the random numbers; the same seed gives the same poses.)" Q_ON_PATH R"(
 
 Returns:
     (count, 7) relative_to_from_frame: x, y, z, qx, qy, qz, qw; read-only.)" NO_POSE)
         .def("innovation",
-             [](const SceneGraph& s, const Measurement& measurement, const std::optional<ArrayArgument>& q) {
+             [](const SceneGraph& s, const Measurement& measurement, const OptionalArray& q) {
         SceneEdit edit(s);
         return edit.condition(measurement, ConfigurationArgument(q, s).get(), {0, 0.0});
     }, nb::arg("scene"), nb::arg("measurement"), nb::kw_only(), nb::arg("q") = nb::none(),
@@ -153,10 +134,7 @@ Args:
     relative_to_body: the body to start from.
 
 Returns:
-    Names of the frames, nearest to ``body`` first; none when there is no path.
-
-Raises:
-    UnknownNameError: no such body.)");
+    Names of the frames, nearest to ``body`` first; none when there is no path.)" NO_BODY);
     m.def("twist_noise", [noise](const Scene& s, std::string_view frame) { return noise_or_none(noise(s, frame)); },
           nb::arg("scene"), nb::arg("frame"),
           R"(Return the error of a frame's twist edge by source; None when exact or absent. O(log n).
@@ -185,8 +163,6 @@ std::vector<std::string> twist_path(const SceneGraph& s, std::string_view from, 
 }
 
 }  // namespace
-
-void bind_gaussian_queries(nb::class_<SceneGraph>& cls) { bind_gaussian_pose_queries(cls); }
 
 void bind_scene_functions(nb::module_& m) {
     bind_joint_gaussian(m);

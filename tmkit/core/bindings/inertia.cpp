@@ -3,7 +3,7 @@
 namespace tmkit::bindings {
 namespace {
 
-Inertia make_inertia(double mass, const ArrayArgument& center, const std::optional<ArrayArgument>& matrix) {
+Inertia make_inertia(double mass, const ArrayArgument& center, const OptionalArray& matrix) {
     Inertia inertia{mass, read_vector3(center, "center"), {}};
     if (matrix) {
         const std::vector<double> v = read_shaped(*matrix, "matrix", 3, 3);
@@ -27,17 +27,14 @@ Args:
 Raises:
     SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.)")
                    .def("__init__",
-                        [](Inertia* self, double mass, const ArrayArgument& center,
-                           const std::optional<ArrayArgument>& matrix) {
+                        [](Inertia* self, double mass, const ArrayArgument& center, const OptionalArray& matrix) {
         new (self) Inertia(make_inertia(mass, center, matrix));
-    },
-                        nb::arg("mass"), nb::arg("center") = nb::make_tuple(0.0, 0.0, 0.0), nb::kw_only(),
+    }, nb::arg("mass"), nb::arg("center") = nb::make_tuple(0.0, 0.0, 0.0), nb::kw_only(),
                         nb::arg("matrix") = nb::none())
                    .def_ro("mass", &Inertia::mass, "Kilograms.")
                    .def_prop_ro("center", [](const Inertia& i) { return make_array(i.center); },
                                 "(3,) centre of mass, metres.")
-                   .def_prop_ro("matrix",
-                                [](const Inertia& i) { return make_array({i.matrix.begin(), i.matrix.end()}, {3, 3}); },
+                   .def_prop_ro("matrix", [](const Inertia& i) { return make_square(i.matrix, 3); },
                                 "(3, 3) inertia about the centre of mass, kg m^2.")
                    .def("__eq__", &equals<Inertia>, nb::arg("other").none())
                    .def("__hash__", [](const Inertia& a) {

@@ -78,7 +78,7 @@ void bind_results(nb::module_& m) {
                "proved: the target is farther than the links are long");
     result_class<InverseKinematicsResult>(m, "InverseKinematicsResult", "What ``inverse_kinematics`` found.")
         .def_ro("status", &InverseKinematicsResult::status, "How the search ended.")
-        .def_prop_ro("q", [](const InverseKinematicsResult& r) { return make_array(r.q, {r.q.size()}); },
+        .def_prop_ro("q", [](const InverseKinematicsResult& r) { return make_array(r.q); },
                      "(n_joints,) full configuration, read-only: the solution, or the best try when there is none.")
         .def_ro("position_error", &InverseKinematicsResult::position_error,
                 "Metres between the frame at ``q`` and the target.")
@@ -128,7 +128,7 @@ Raises:
     DisconnectedError: ``frame`` and ``relative_to`` are in different trees.
     ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option out of its range.)";
 
-void bind_one_solution(nb::module_& m) {
+void bind_solvers(nb::module_& m) {
     m.def("inverse_kinematics", &inverse_kinematics, nb::arg("scene"), nb::arg("frame"), nb::kw_only(),
           nb::arg("target_pose"), nb::arg("joints"), nb::arg("q"), nb::arg("relative_to") = nb::none(),
           nb::arg("position_only") = false, nb::arg("seed") = 0, nb::arg("restarts") = 25,
@@ -146,9 +146,6 @@ Args:
     joints: names of the joints that may move; those off the chain from ``relative_to`` to ``frame`` stay as they are.
     q: (n_joints,) values of all joints, and the first start.)"} +
               shared_options);
-}
-
-void bind_several_solutions(nb::module_& m) {
     m.def("inverse_kinematics_solutions", &inverse_kinematics_solutions, nb::arg("scene"), nb::arg("frame"),
           nb::kw_only(), nb::arg("target_pose"), nb::arg("joints"), nb::arg("q"), nb::arg("count"),
           nb::arg("world") = nb::none(), nb::arg("separation") = 0.1, nb::arg("relative_to") = nb::none(),
@@ -176,8 +173,7 @@ Args:
 
 void bind_inverse_kinematics(nb::module_& m) {
     bind_results(m);
-    bind_one_solution(m);
-    bind_several_solutions(m);
+    bind_solvers(m);
 }
 
 }  // namespace tmkit::bindings

@@ -6,45 +6,33 @@ namespace tmkit::bindings {
 
 namespace {
 
-void bind_kinematics_properties(nb::class_<Kinematics>& cls) {
+void bind_kinematics_poses(nb::class_<Kinematics>& cls) {
     cls.def_prop_ro("scene", [](const Kinematics& k) { return k.scene(); }, "The version of the scene.")
-        .def_prop_ro("q", [](const Kinematics& k) { return make_array(k.q(), {k.q().size()}); },
+        .def_prop_ro("q", [](const Kinematics& k) { return make_array(k.q()); },
                      "(n_joints,) configuration, read-only.")
         .def_prop_ro("qd",
                      [](const Kinematics& k) -> std::optional<ReadOnlyArray> {
         if (k.qd().size() != k.q().size()) return std::nullopt;
-        return make_array(k.qd(), {k.qd().size()});
+        return make_array(k.qd());
     }, "(n_joints,) velocities of the joints, read-only; None when none were given.")
         .def_prop_ro("poses", [](const Kinematics& k) {
         std::vector<double> rows(7 * k.size());
-        for (std::size_t frame = 0; frame < k.size(); ++frame) {
-            const Pose& pose = k.pose(static_cast<std::int32_t>(frame));
-            std::copy(pose.translation.begin(), pose.translation.end(),
-                      rows.begin() + static_cast<std::ptrdiff_t>(7 * frame));
-            std::copy(pose.quat_xyzw.begin(), pose.quat_xyzw.end(),
-                      rows.begin() + static_cast<std::ptrdiff_t>(7 * frame + 3));
-        }
-        return make_array(std::move(rows), {k.size(), 7});
+        for (std::size_t frame = 0; frame < k.size(); ++frame)
+            write_pose(&rows[7 * frame], k.pose(static_cast<std::int32_t>(frame)));
+        return make_rows(std::move(rows), 7);
     }, "(n, 7) x, y, z, qx, qy, qz, qw of each frame relative to its root, in frame_names order; read-only.");
-}
-
-void bind_pose_queries(nb::class_<Kinematics>& cls) {
     cls.def("pose",
-            [](const Kinematics& k, std::string_view frame, const std::optional<std::string_view>& relative_to) {
+            [](const Kinematics& k, std::string_view frame, const OptionalName& relative_to) {
         return in_range(relative_to ? k.pose(frame, *relative_to) : k.pose(frame));
     }, nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(),
             R"(Return the pose of one frame relative to another at this configuration: relative_to_from_frame.
 
-Args:
-    frame: the frame of which the pose is returned.
-    relative_to: the frame it is relative to; the root of its tree if omitted.)" NO_PATH)
+Args:)" POSE_ARGS NO_PATH)
         .def("jacobian",
-             [](const Kinematics& k, std::string_view frame, const std::optional<ArrayArgument>& point,
-                const std::optional<std::string_view>& axes) {
+             [](const Kinematics& k, std::string_view frame, const OptionalArray& point, const OptionalName& axes) {
         return make_array(k.jacobian(frame, point ? read_vector3(*point, "point") : Vector3{}, axes),
                           {6, k.q().size()});
-    },
-             nb::arg("frame"), nb::kw_only(), nb::arg("point") = nb::none(), nb::arg("axes") = nb::none(),
+    }, nb::arg("frame"), nb::kw_only(), nb::arg("point") = nb::none(), nb::arg("axes") = nb::none(),
              R"(Return the Jacobian (6, n_joints) of a point fixed to a frame. O(depth + n_joints).
 
 ``J @ qdot`` is the velocity of the point relative to the root: rows are linear (m/s), then angular (rad/s).
@@ -58,15 +46,13 @@ Args:
 
 void bind_velocity_queries(nb::class_<Kinematics>& cls) {
     cls.def("twist",
-            [](const Kinematics& k, std::string_view frame, const std::optional<std::string_view>& relative_to,
-               const std::optional<std::string_view>& axes) {
+            [](const Kinematics& k, std::string_view frame, const OptionalName& relative_to, const OptionalName& axes) {
         if (k.qd().size() != k.q().size())
             throw Error(ErrorKind::configuration, "a twist needs the velocities of the joints: scene.at(q, qd)");
         const SceneGraph& scene = k.scene();
         const std::string_view from = reference_frame(scene, frame, relative_to);
         return make_array(k.twist(frame, from, axes ? *axes : from));
-    },
-            nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("axes") = nb::none(),
+    }, nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("axes") = nb::none(),
             R"(Return the twist (6,) that the joint velocities give. O(depth).
 
 Linear part (m/s) of the frame's origin, then angular part (rad/s). In the notation of relations it is
@@ -93,8 +79,7 @@ void bind_kinematics(nb::module_& m) {
                                R"(A scene at a configuration: forward kinematics has run, the poses are there to read.
 
 Made by ``scene.at(q)``. Immutable.)");
-    bind_kinematics_properties(cls);
-    bind_pose_queries(cls);
+    bind_kinematics_poses(cls);
     bind_velocity_queries(cls);
 }
 

@@ -3,6 +3,7 @@
 #include "bindings.hpp"
 
 #define NO_SIX "\n\nRaises:\n    SceneError: not six numbers, or non-finite numbers."
+#define NO_POSE_ROWS "\n\nRaises:\n    SceneError: an array of another shape, non-finite numbers, or a zero quaternion."
 
 namespace tmkit::bindings {
 namespace {
@@ -12,23 +13,14 @@ Vector6 vector6(const ArrayArgument& xi) {
     return {v[0], v[1], v[2], v[3], v[4], v[5]};
 }
 
-ReadOnlyArray matrix_array(const Matrix6& m) { return make_array(std::vector<double>(m.begin(), m.end()), {6, 6}); }
-
 Pose row_pose(const double* row) { return Pose::checked({row[0], row[1], row[2]}, {row[3], row[4], row[5], row[6]}); }
-
-void append(std::vector<double>& rows, const Pose& pose) {
-    rows.insert(rows.end(), pose.translation.begin(), pose.translation.end());
-    rows.insert(rows.end(), pose.quat_xyzw.begin(), pose.quat_xyzw.end());
-}
 
 ReadOnlyArray exp_each(const ArrayArgument& argument) {
     const std::vector<double> xi = read_matrix(argument, "xi", 6, ErrorKind::scene);
-    std::vector<double> rows;
-    rows.reserve(xi.size() / 6 * 7);
+    std::vector<double> rows(xi.size() / 6 * 7);
     for (std::size_t i = 0; i < xi.size(); i += 6)
-        append(rows, Pose::exp({xi[i], xi[i + 1], xi[i + 2], xi[i + 3], xi[i + 4], xi[i + 5]}));
-    const std::size_t count = rows.size() / 7;
-    return make_array(std::move(rows), {count, 7});
+        write_pose(&rows[i / 6 * 7], Pose::exp({xi[i], xi[i + 1], xi[i + 2], xi[i + 3], xi[i + 4], xi[i + 5]}));
+    return make_rows(std::move(rows), 7);
 }
 
 ReadOnlyArray log_each(const ArrayArgument& argument) {
@@ -39,8 +31,7 @@ ReadOnlyArray log_each(const ArrayArgument& argument) {
         const Vector6 xi = row_pose(&rows[i]).log();
         result.insert(result.end(), xi.begin(), xi.end());
     }
-    const std::size_t count = result.size() / 6;
-    return make_array(std::move(result), {count, 6});
+    return make_rows(std::move(result), 6);
 }
 
 ReadOnlyArray compose_each(const ArrayArgument& left, const ArrayArgument& right) {
@@ -50,23 +41,22 @@ ReadOnlyArray compose_each(const ArrayArgument& left, const ArrayArgument& right
         throw Error(ErrorKind::scene, "left and right must have as many rows, or one of them one row, not " +
                                           std::to_string(a.size() / 7) + " and " + std::to_string(b.size() / 7));
     const std::size_t count = a.empty() || b.empty() ? 0 : std::max(a.size(), b.size()) / 7;
-    std::vector<double> rows;
-    rows.reserve(count * 7);
+    std::vector<double> rows(7 * count);
     for (std::size_t i = 0; i < count; ++i)
-        append(rows, row_pose(&a[a.size() == 7 ? 0 : 7 * i]) * row_pose(&b[b.size() == 7 ? 0 : 7 * i]));
-    return make_array(std::move(rows), {count, 7});
+        write_pose(&rows[7 * i], row_pose(&a[a.size() == 7 ? 0 : 7 * i]) * row_pose(&b[b.size() == 7 ? 0 : 7 * i]));
+    return make_rows(std::move(rows), 7);
 }
 
 }  // namespace
 
 void bind_lie(nb::module_& m) {
-    m.def("adjoint", [](const Pose& pose) { return matrix_array(adjoint(pose)); }, nb::arg("pose"),
+    m.def("adjoint", [](const Pose& pose) { return make_square(adjoint(pose), 6); }, nb::arg("pose"),
           R"(Return the adjoint (6, 6) of a pose, read-only.
 
 ``pose @ exp(xi) == exp(adjoint(pose) @ xi) @ pose``: it maps errors and twists ``[rho, theta]`` of the child's
 tangent space to the parent's.)");
     const auto jacobian = [&m](const char* name, auto of, const char* text) {
-        m.def(name, [of](const ArrayArgument& xi) { return matrix_array(of(vector6(xi))); }, nb::arg("xi"), text);
+        m.def(name, [of](const ArrayArgument& xi) { return make_square(of(vector6(xi)), 6); }, nb::arg("xi"), text);
     };
     jacobian("left_jacobian", &left_jacobian,
              R"(Return the left Jacobian of the exponential at xi = [rho, theta], (6, 6), read-only.
@@ -85,15 +75,9 @@ To first order in d, ``log(exp(d) @ exp(xi)) = xi + inverse_left_jacobian(xi) @ 
 
 To first order in d, ``log(exp(xi) @ exp(d)) = xi + inverse_right_jacobian(xi) @ d``, at angles < 2 pi.)" NO_SIX);
     m.def("exp_each", &exp_each, nb::arg("xi"),
-          R"(Return the exponentials of many xi, (n, 6), as poses (n, 7): x, y, z and quaternion x, y, z, w.
-
-Raises:
-    SceneError: an array of another shape, or non-finite numbers.)");
+          R"(Return the exponentials of many xi, (n, 6), as poses (n, 7): x, y, z and quaternion x, y, z, w.)" NO_ROWS);
     m.def("log_each", &log_each, nb::arg("poses"),
-          R"(Return the logarithms (n, 6) of many poses (n, 7): x, y, z and quaternion x, y, z, w.
-
-Raises:
-    SceneError: an array of another shape, non-finite numbers, or a zero quaternion.)");
+          R"(Return the logarithms (n, 6) of many poses (n, 7): x, y, z and quaternion x, y, z, w.)" NO_POSE_ROWS);
     m.def("compose_each", &compose_each, nb::arg("left"), nb::arg("right"),
           R"(Return the products of many poses, row by row. O(n).
 
@@ -102,10 +86,7 @@ Args:
     right: (n, 7) or (1, 7) poses b_from_c.
 
 Returns:
-    (n, 7) poses a_from_c, read-only.
-
-Raises:
-    SceneError: an array of another shape, non-finite numbers, or a zero quaternion.)");
+    (n, 7) poses a_from_c, read-only.)" NO_POSE_ROWS);
 }
 
 }  // namespace tmkit::bindings

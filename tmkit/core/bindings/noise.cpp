@@ -4,6 +4,9 @@
 #include "edits.hpp"
 #include "tmkit/scene_gaussian.hpp"
 
+#define NO_MEASUREMENT \
+    "\n\nRaises:\n    SceneError: non-finite numbers, or a covariance that is not symmetric positive semi-definite."
+
 namespace tmkit::bindings {
 
 Ref<const EdgeNoise> noise_of(const SourceMaps& maps) {
@@ -21,15 +24,14 @@ Ref<const EdgeNoise> noise_of(const SourceMaps& maps) {
     return sum.edge();
 }
 
-Ref<const EdgeNoise> own_noise(const std::optional<ArrayArgument>& covariance, std::string_view frame,
-                               std::string_view parent) {
+Ref<const EdgeNoise> own_noise(const OptionalArray& covariance, std::string_view frame, std::string_view parent) {
     if (!covariance) return nullptr;
     std::string edge(1, '\'');
     edge.append(frame).append("' in '").append(parent).append("'");
     return EdgeNoise::of_covariance(read_covariance(*covariance, "the covariance of " + edge), edge);
 }
 
-Ref<const EdgeNoise> own_twist_noise(const std::optional<ArrayArgument>& covariance, std::string_view frame,
+Ref<const EdgeNoise> own_twist_noise(const OptionalArray& covariance, std::string_view frame,
                                      std::string_view reference) {
     if (!covariance) return nullptr;
     const std::string edge = "twist of '" + std::string(frame) + "' relative to '" + std::string(reference) + "'";
@@ -83,9 +85,7 @@ double read_deviation(double deviation, const char* what) {
     return deviation;
 }
 
-Vector3 point_or_origin(const std::optional<ArrayArgument>& point) {
-    return point ? read_vector3(*point, "point") : Vector3{};
-}
+Vector3 point_or_origin(const OptionalArray& point) { return point ? read_vector3(*point, "point") : Vector3{}; }
 
 const char* name_of(Measurement::Kind kind) {
     switch (kind) {
@@ -97,8 +97,7 @@ const char* name_of(Measurement::Kind kind) {
 }
 
 Measurement of_bearing(const std::string& frame, const ArrayArgument& direction,
-                       const std::optional<std::string>& relative_to, double deviation,
-                       const std::optional<ArrayArgument>& point) {
+                       const std::optional<std::string>& relative_to, double deviation, const OptionalArray& point) {
     const Vector3 v = read_vector3(direction, "direction");
     if (!(norm(v) > 0.0)) throw Error(ErrorKind::scene, "direction is zero, which points nowhere");
     const double variance = read_deviation(deviation, "bearing") * deviation;
@@ -107,7 +106,7 @@ Measurement of_bearing(const std::string& frame, const ArrayArgument& direction,
 }
 
 Measurement of_range(const std::string& frame, double distance, const std::optional<std::string>& relative_to,
-                     double deviation, const std::optional<ArrayArgument>& point) {
+                     double deviation, const OptionalArray& point) {
     if (!std::isfinite(distance) || distance < 0.0)
         throw Error(ErrorKind::scene,
                     "distance must be a finite number and not negative, not " + std::to_string(distance));
@@ -140,7 +139,7 @@ void bind_noise_source(nb::class_<SourceHandle>& cls) {
 
 void bind_edge_noise(nb::class_<NoiseHandle>& cls) {
     cls.def("__init__",
-            [](NoiseHandle* self, const SourceMaps& maps, const std::optional<ArrayArgument>& covariance) {
+            [](NoiseHandle* self, const SourceMaps& maps, const OptionalArray& covariance) {
         const Ref<const EdgeNoise> noise = noise_of(maps);
         if (!noise) throw Error(ErrorKind::scene, "without an error there is no EdgeNoise: an exact edge has None");
         new (self)
@@ -185,13 +184,10 @@ Args:
     frame: the frame that is measured.
     pose: the measured relative_to_from_frame.
     covariance: (6, 6) of [rho, theta], metres and radians, in the axes of the measured frame.
-    relative_to: the frame it is measured from; the root of its tree if omitted.
-
-Raises:
-    SceneError: non-finite numbers, or a covariance that is not symmetric positive semi-definite.)")
+    relative_to: the frame it is measured from; the root of its tree if omitted.)" NO_MEASUREMENT)
         .def_static("of_position",
                     [](const std::string& frame, const ArrayArgument& position, const ArrayArgument& covariance,
-                       const std::optional<std::string>& relative_to, const std::optional<ArrayArgument>& point) {
+                       const std::optional<std::string>& relative_to, const OptionalArray& point) {
         return Measurement{Measurement::Kind::position,
                            frame,
                            relative_to,
@@ -210,10 +206,7 @@ Args:
     position: (3,) metres, in the axes of ``relative_to``.
     covariance: (3, 3) m^2, in the axes of ``relative_to``.
     relative_to: the frame it is measured from; the root of its tree if omitted.
-    point: (3,) metres, in the axes of the frame; its origin if omitted.
-
-Raises:
-    SceneError: non-finite numbers, or a covariance that is not symmetric positive semi-definite.)");
+    point: (3,) metres, in the axes of the frame; its origin if omitted.)" NO_MEASUREMENT);
 }
 
 void bind_distance_measurements(nb::class_<Measurement>& cls) {
@@ -260,8 +253,7 @@ void bind_measurement_properties(nb::class_<Measurement>& cls) {
 }
 
 void bind_innovation(nb::class_<ConditionReport>& cls) {
-    cls.def_prop_ro("residual",
-                    [](const ConditionReport& r) { return make_array(r.innovation, {r.innovation.size()}); },
+    cls.def_prop_ro("residual", [](const ConditionReport& r) { return make_array(r.innovation); },
                     "(m,) measured minus expected, in the measurement's own tangent; read-only.")
         .def_prop_ro("covariance",
                      [](const ConditionReport& r) {

@@ -4,6 +4,8 @@
 
 #include "motion.hpp"
 
+#define NOT_IN_SCENE "\n\nRaises:\n    UnknownNameError: a joint or frame that is not in the scene."
+
 namespace tmkit::bindings {
 namespace {
 
@@ -183,7 +185,7 @@ The first is the start, the last the goal up to whole turns of continuous joints
     });
 }
 
-void bind_line_result(nb::module_& m) {
+void bind_line_and_recheck_results(nb::module_& m) {
     nb::enum_<StraightLineStatus>(m, "StraightLineStatus", "How a straight motion of the tip ended.")
         .value("SOLVED", StraightLineStatus::solved, "the tip gets to the target")
         .value("UNREACHABLE", StraightLineStatus::unreachable, "no joint values were found at ``fraction``")
@@ -207,9 +209,6 @@ void bind_line_result(nb::module_& m) {
         if (r.joint) text += ", joint=" + quoted(*r.joint);
         return text + ")";
     });
-}
-
-void bind_recheck_result(nb::module_& m) {
     nb::enum_<RecheckStatus>(m, "RecheckStatus", "What a recheck found first.")
         .value("OK", RecheckStatus::ok, "nothing: the path is free and within the limits")
         .value("COLLISION", RecheckStatus::collision, "``pair`` collides")
@@ -227,7 +226,7 @@ void bind_recheck_result(nb::module_& m) {
         .def_prop_ro("q",
                      [](const NamedRecheck& r) -> std::optional<ReadOnlyArray> {
         if (r.result.q.empty()) return std::nullopt;
-        return make_array(r.result.q, {r.result.q.size()});
+        return make_array(r.result.q);
     }, "(n_joints,) the configuration of the failure, read-only.")
         .def_prop_ro("checks", [](const NamedRecheck& r) { return r.result.checks; }, "Configurations checked.")
         .def("__repr__", [](const NamedRecheck& r) {
@@ -266,14 +265,11 @@ Args:
         failure the search is repeated at finer resolutions.
     recheck_resolution: resolution of that check.
     tool_frame: frame whose travel between two checks is bounded in the recheck too.
-    tool_travel: metres.
-
-Raises:
-    UnknownNameError: a joint or frame that is not in the scene.
+    tool_travel: metres.)" NOT_IN_SCENE R"(
     ConfigurationError: a configuration of the wrong length, a mimic joint, an option that makes no sense.)");
 }
 
-void bind_straight_line(nb::module_& m) {
+void bind_line_and_recheck(nb::module_& m) {
     m.def("straight_line", &follow_line, nb::arg("scene"), nb::arg("frame"), nb::kw_only(), nb::arg("start"),
           nb::arg("target_pose"), nb::arg("joints"), nb::arg("world") = nb::none(), nb::arg("relative_to") = nb::none(),
           nb::arg("position_step") = 0.005, nb::arg("rotation_step") = 0.05, nb::arg("max_joint_jump") = 0.3,
@@ -296,15 +292,9 @@ Args:
     max_joint_jump: largest change of any joint between two solutions, radians or metres.
     deviation: metres that the frame's origin may leave the line between two rows of the path.
     resolution: of the collision check, radians or metres of any joint.
-    position_only: keep the origin of the frame on the line and leave its orientation open.
-
-Raises:
-    UnknownNameError: a joint or frame that is not in the scene.
+    position_only: keep the origin of the frame on the line and leave its orientation open.)" NOT_IN_SCENE R"(
     DisconnectedError: ``frame`` and ``relative_to`` are in different trees.
     ConfigurationError: a start of the wrong length or outside the limits, an option that makes no sense.)");
-}
-
-void bind_recheck(nb::module_& m) {
     m.def("recheck_path", &recheck, nb::arg("world"), nb::arg("path"), nb::kw_only(), nb::arg("resolution") = 0.003,
           nb::arg("tool_frame") = nb::none(), nb::arg("tool_travel") = 0.001,
           R"(Check a path of straight joint motions again, finely, and report the first failure.
@@ -322,11 +312,9 @@ Args:
 
 void bind_path_search(nb::module_& m) {
     bind_path_result(m);
-    bind_line_result(m);
-    bind_recheck_result(m);
+    bind_line_and_recheck_results(m);
     bind_search(m);
-    bind_straight_line(m);
-    bind_recheck(m);
+    bind_line_and_recheck(m);
 }
 
 }  // namespace tmkit::bindings

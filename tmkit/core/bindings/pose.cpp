@@ -58,8 +58,7 @@ ReadOnlyArray transform_points(const Pose& pose, const ArrayArgument& argument, 
             const Vector3 moved = one({v[i], v[i + 1], v[i + 2]});
             std::copy(moved.begin(), moved.end(), v.begin() + static_cast<std::ptrdiff_t>(i));
         }
-        const std::size_t count = v.size() / 3;
-        return make_array(std::move(v), {count, 3});
+        return make_rows(std::move(v), 3);
     }
     return make_array(one(read_vector3(points, "point")));
 }
@@ -111,7 +110,7 @@ Raises:
     SceneError: not six numbers, or non-finite numbers.)");
 }
 
-void bind_pose_representations(nb::class_<Pose>& cls) {
+void bind_pose_operations(nb::class_<Pose>& cls) {
     cls.def("log", [](const Pose& p) { return make_array(p.log()); },
             "Return xi = [rho, theta], (6,), with ``Pose.exp(xi)`` this pose; the angle is at most pi.")
         .def_prop_ro("translation", [](const Pose& p) { return make_array(p.translation); }, "(3,) metres, read-only.")
@@ -122,37 +121,23 @@ void bind_pose_representations(nb::class_<Pose>& cls) {
         const auto& q = p.quat_xyzw;
         return make_array(Vector4{q[3], q[0], q[1], q[2]});
     }, "(4,) unit quaternion, real part first; read-only.")
-        .def_prop_ro("rotation",
-                     [](const Pose& p) {
-        const Matrix3 r = p.rotation();
-        return make_array(std::vector<double>(r.begin(), r.end()), {3, 3});
-    }, "(3, 3) rotation matrix, read-only.")
-        .def("as_matrix",
-             [](const Pose& p) {
-        const Matrix4 r = p.matrix();
-        return make_array(std::vector<double>(r.begin(), r.end()), {4, 4});
-    }, "Return the (4, 4) homogeneous matrix, read-only.")
+        .def_prop_ro("rotation", [](const Pose& p) { return make_square(p.rotation(), 3); },
+                     "(3, 3) rotation matrix, read-only.")
+        .def("as_matrix", [](const Pose& p) { return make_square(p.matrix(), 4); },
+             "Return the (4, 4) homogeneous matrix, read-only.")
         .def("as_array", [](const Pose& p) {
         const auto& [t, q] = p;
         return make_array(std::array<double, 7>{t[0], t[1], t[2], q[0], q[1], q[2], q[3]});
     }, "Return seven numbers, read-only: translation x, y, z and quaternion x, y, z, w.");
-}
-
-void bind_pose_operations(nb::class_<Pose>& cls) {
     cls.def("__matmul__", [](const Pose& a, const Pose& b) { return in_range(a * b); }, nb::is_operator(),
             "Compose: ``a_from_b @ b_from_c`` is ``a_from_c``.")
         .def("inverse", [](const Pose& p) { return in_range(p.inverse()); },
              "Return ``child_from_parent`` of ``parent_from_child``.")
         .def("apply", [](const Pose& p, const ArrayArgument& points) { return transform_points(p, points, true); },
-             nb::arg("points"), R"(Map points (3,) or (n, 3), metres in the child, to the parent. O(n).
-
-Raises:
-    SceneError: an array of another shape, or non-finite numbers.)")
+             nb::arg("points"), R"(Map points (3,) or (n, 3), metres in the child, to the parent. O(n).)" NO_ROWS)
         .def("rotate", [](const Pose& p, const ArrayArgument& vectors) { return transform_points(p, vectors, false); },
-             nb::arg("vectors"), R"(Express free vectors (3,) or (n, 3) of the child in the axes of the parent. O(n).
-
-Raises:
-    SceneError: an array of another shape, or non-finite numbers.)")
+             nb::arg("vectors"),
+             R"(Express free vectors (3,) or (n, 3) of the child in the axes of the parent. O(n).)" NO_ROWS)
         .def("interpolate",
              [](const Pose& a, const Pose& b, double fraction) { return in_range(a.interpolate(b, fraction)); },
              nb::arg("other"), nb::arg("fraction"),
@@ -216,7 +201,6 @@ Args:
 Raises:
     SceneError: non-finite numbers, or a zero quaternion.)");
     bind_pose_construction(pose);
-    bind_pose_representations(pose);
     bind_pose_operations(pose);
     bind_pose_comparison(pose);
 

@@ -8,13 +8,12 @@ namespace {
 
 using Name = std::string_view;
 using MaybeArray = std::optional<ReadOnlyArray>;
-using MaybeConfiguration = std::optional<ArrayArgument>;
 
 // None says that a name is wrong, which Python then explains; nothing is looked up twice where all is right.
-void bind_position_numbers(nb::class_<SceneGraph>& cls) {
+void bind_pose_numbers(nb::class_<SceneGraph>& cls) {
     cls.def("_related_position",
             [](const SceneGraph& s, Name point, Name body, Name ref_point, Name ref_body, Name axes,
-               const MaybeConfiguration& q) -> MaybeArray {
+               const OptionalArray& q) -> MaybeArray {
         if (!sits_on(s, point, body) || !sits_on(s, ref_point, ref_body) || !s.find(axes)) return std::nullopt;
         return make_array(related_position(s, point, ref_point, axes, ConfigurationArgument(q, s).get()));
     },
@@ -22,25 +21,19 @@ void bind_position_numbers(nb::class_<SceneGraph>& cls) {
             nb::arg("q") = nb::none(), "The numbers (3,) of a position; None where a name is wrong.")
         .def("_related_orientation",
              [](const SceneGraph& s, Name ori, Name body, Name ref_ori, Name ref_body, Name axes,
-                const MaybeConfiguration& q) -> MaybeArray {
+                const OptionalArray& q) -> MaybeArray {
         if (!sits_on(s, ori, body) || !sits_on(s, ref_ori, ref_body) || !s.find(axes)) return std::nullopt;
-        const Matrix3 m = related_orientation(s, ori, ref_ori, axes, ConfigurationArgument(q, s).get());
-        return make_array({m.begin(), m.end()}, {3, 3});
+        return make_square(related_orientation(s, ori, ref_ori, axes, ConfigurationArgument(q, s).get()), 3);
     },
              nb::arg("ori"), nb::arg("body"), nb::arg("ref_ori"), nb::arg("ref_body"), nb::arg("axes"),
              nb::arg("q") = nb::none(), "The numbers (3, 3) of an orientation; None where a name is wrong.");
-}
-
-void bind_pose_numbers(nb::class_<SceneGraph>& cls) {
     cls.def("_related_pose",
             [](const SceneGraph& s, Name point, Name ori, Name body, Name ref_point, Name ref_ori, Name ref_body,
-               Name axes, const MaybeConfiguration& q) -> MaybeArray {
+               Name axes, const OptionalArray& q) -> MaybeArray {
         if (!sits_on(s, ori, body) || !sits_on(s, ref_ori, ref_body)) return std::nullopt;
         const ConfigurationArgument configuration(q, s);
-        if (point == ori && ref_point == ref_ori && axes == ref_ori) {
-            const Matrix4 m = s.pose(ori, ref_ori, configuration.get()).matrix();
-            return make_array({m.begin(), m.end()}, {4, 4});
-        }
+        if (point == ori && ref_point == ref_ori && axes == ref_ori)
+            return make_square(s.pose(ori, ref_ori, configuration.get()).matrix(), 4);
         if (!sits_on(s, point, body) || !sits_on(s, ref_point, ref_body) || !s.find(axes)) return std::nullopt;
         const Vector3 p = related_position(s, point, ref_point, axes, configuration.get());
         const Matrix3 m = related_orientation(s, ori, ref_ori, axes, configuration.get());
@@ -52,15 +45,20 @@ void bind_pose_numbers(nb::class_<SceneGraph>& cls) {
             "The numbers of a pose in one matrix (4, 4); None where a name is wrong.");
 }
 
+// None also where no path of twists leads there.
+std::optional<Vector6> twist_numbers(const SceneGraph& s, std::optional<Name> point, Name body, Name ref_body,
+                                     Name axes, const OptionalArray& q, NoiseSum* error = nullptr) {
+    if ((point && !sits_on(s, *point, body) && !sits_on(s, *point, ref_body)) || !s.find(axes)) return std::nullopt;
+    const BodyId *moves = s.find_body(body), *reference = s.find_body(ref_body);
+    if (!moves || !reference) return std::nullopt;
+    return related_twist(s, point, *moves, *reference, axes, ConfigurationArgument(q, s).get(), error);
+}
+
 void bind_twist_numbers(nb::class_<SceneGraph>& cls) {
     cls.def("_related_twist",
             [](const SceneGraph& s, std::optional<Name> point, Name body, Name ref_body, Name axes,
-               const MaybeConfiguration& q, char part) -> MaybeArray {
-        if ((point && !sits_on(s, *point, body) && !sits_on(s, *point, ref_body)) || !s.find(axes)) return std::nullopt;
-        const BodyId *moves = s.find_body(body), *reference = s.find_body(ref_body);
-        if (!moves || !reference) return std::nullopt;
-        const std::optional<Vector6> twist =
-            related_twist(s, point, *moves, *reference, axes, ConfigurationArgument(q, s).get());
+               const OptionalArray& q, char part) -> MaybeArray {
+        const std::optional<Vector6> twist = twist_numbers(s, point, body, ref_body, axes, q);
         if (!twist) return std::nullopt;
         if (part == 't') return make_array(*twist);
         return make_array(part == 'v' ? std::vector<double>(twist->begin(), twist->begin() + 3)
@@ -71,18 +69,11 @@ void bind_twist_numbers(nb::class_<SceneGraph>& cls) {
             nb::arg("part") = 't', R"(The numbers (6,) of a twist, or (3,) of its linear (v) or angular (w) part.
 
 None where a name is wrong or no path of twists leads there.)");
-}
-
-void bind_uncertain_twist_numbers(nb::class_<SceneGraph>& cls) {
     cls.def("_uncertain_twist",
             [](const SceneGraph& s, Name point, Name body, Name ref_body, Name axes,
-               const MaybeConfiguration& q) -> std::optional<std::pair<ReadOnlyArray, std::optional<NoiseHandle>>> {
-        if ((!sits_on(s, point, body) && !sits_on(s, point, ref_body)) || !s.find(axes)) return std::nullopt;
-        const BodyId *moves = s.find_body(body), *reference = s.find_body(ref_body);
-        if (!moves || !reference) return std::nullopt;
+               const OptionalArray& q) -> std::optional<std::pair<ReadOnlyArray, std::optional<NoiseHandle>>> {
         NoiseSum error;
-        const std::optional<Vector6> twist =
-            related_twist(s, point, *moves, *reference, axes, ConfigurationArgument(q, s).get(), &error);
+        const std::optional<Vector6> twist = twist_numbers(s, point, body, ref_body, axes, q, &error);
         if (!twist) return std::nullopt;
         return std::pair{make_array(*twist), noise_or_none(error.edge())};
     },
@@ -95,10 +86,8 @@ None where a name is wrong or no path of twists leads there.)");
 }  // namespace
 
 void bind_relations(nb::class_<SceneGraph>& cls) {
-    bind_position_numbers(cls);
     bind_pose_numbers(cls);
     bind_twist_numbers(cls);
-    bind_uncertain_twist_numbers(cls);
 }
 
 }  // namespace tmkit::bindings

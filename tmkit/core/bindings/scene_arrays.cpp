@@ -6,6 +6,8 @@
 namespace tmkit::bindings {
 namespace {
 
+using Room = std::optional<std::size_t>;  // none: as suits the scene
+
 // From so many frames on, forward kinematics takes longer than it takes to let other threads run meanwhile.
 constexpr std::size_t frames_worth_forwarding_released = 512;
 
@@ -56,7 +58,7 @@ nb::typed<nb::dict, nb::str, int> capacities(const SceneArrays& arrays) {
     return made;
 }
 
-void bind_arrays_whole_edits(nb::class_<SceneArrays>& cls) {
+void bind_arrays_configuration(nb::class_<SceneArrays>& cls) {
     cls.def("forward", &forward, nb::arg("q"),
             R"(Go to a configuration (n_joints,): computes the poses of all frames in place. O(n).
 
@@ -66,9 +68,6 @@ Raises:
              R"(Return the scene as it is now, as a persistent ``SceneGraph``. O(n log n).
 
 The identity when nothing was edited; otherwise what the same edits would have made of the first scene.)");
-}
-
-void bind_arrays_configuration_queries(nb::class_<SceneArrays>& cls) {
     cls.def_prop_ro("q", &present_configuration,
                     "(n_joints,) the present configuration, in joint_names order; a copy, read-only.")
         .def_prop_ro("poses", &poses,
@@ -85,8 +84,8 @@ Raises:
 
 void bind_arrays_pose_queries(nb::class_<SceneArrays>& cls) {
     cls.def("pose",
-            [](const SceneArrays& self, std::string_view frame, const std::optional<std::string_view>& relative_to,
-               const std::optional<ArrayArgument>& q) {
+            [](const SceneArrays& self, std::string_view frame, const OptionalName& relative_to,
+               const OptionalArray& q) {
         return in_range(self.pose(frame, relative_to, GivenConfiguration(q, self).configuration));
     },
             nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
@@ -96,14 +95,12 @@ O(depth); O(1) without relative_to and q.
 
 The same bits as ``SceneGraph.pose`` gives at this configuration.
 
-Args:
-    frame: the frame of which the pose is returned.
-    relative_to: the frame it is relative to; the root of its tree if omitted.
+Args:)" POSE_ARGS R"(
     q: configuration (n_joints,); the present one if omitted.)" NO_PATH R"(
     ConfigurationError: q has the wrong length or non-finite numbers.)")
         .def("pose",
-             [](const SceneArrays& self, std::string_view frame, const std::optional<std::string_view>& relative_to,
-                double stamp, const std::optional<ArrayArgument>& q, std::string_view policy) {
+             [](const SceneArrays& self, std::string_view frame, const OptionalName& relative_to, double stamp,
+                const OptionalArray& q, std::string_view policy) {
         return in_range(
             self.pose(frame, relative_to, GivenConfiguration(q, self).configuration, {stamp, stamp_policy(policy)}));
     },
@@ -113,44 +110,30 @@ Args:
 
 O(depth + poses of the edges). The same bits as ``SceneGraph.pose`` for this configuration and stamp.
 
-Args:
-    frame: the frame of which the pose is returned.
-    relative_to: the frame it is relative to; the root of its tree if omitted.
+Args:)" POSE_ARGS R"(
     stamp: seconds.
     q: (n_joints,) configuration, radians or metres; the present one if omitted.
-    policy: between two stamps: ``closest``, ``preceding``, ``interpolated`` or ``screw``.
-
-Raises:
-    UnknownNameError: no such frame, or policy.
-    DisconnectedError: the frames are in different trees.
-    StampError: the stamp lies outside the history of an edge on the path.
+    policy: between two stamps: ``closest``, ``preceding``, ``interpolated`` or ``screw``.)" NO_STAMPED_POSE R"(
     ConfigurationError: q has the wrong length or non-finite numbers.)");
 }
 
-void bind_arrays_gaussian_pose(nb::class_<SceneArrays>& cls) {
+void bind_arrays_edge_queries(nb::class_<SceneArrays>& cls) {
     cls.def("gaussian_pose",
-            [](SceneArrays& self, std::string_view frame, const std::optional<std::string_view>& relative_to,
-               const std::optional<ArrayArgument>& q) {
+            [](SceneArrays& self, std::string_view frame, const OptionalName& relative_to, const OptionalArray& q) {
         if (!q) return in_range(self.gaussian_pose(frame, relative_to));
         const HeldVector numbers(*q, "q", [&] { return self.joint_count(); });
         return in_range(self.gaussian_pose(frame, relative_to, numbers.numbers()));
-    },
-            nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
+    }, nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
             R"(Return the pose of one frame relative to another with its covariance. O(depth).
 
 The same bits as ``SceneGraph.gaussian_pose``. For the writer: it works in the arrays' own scratch.
 
-Args:
-    frame: the frame of which the pose is returned.
-    relative_to: the frame it is relative to; the root of its tree if omitted.
+Args:)" POSE_ARGS R"(
     q: (n_joints,) configuration, radians or metres; the present one if omitted.
 
 Returns:
     relative_to_from_frame.)" NO_PATH R"(
     ConcurrentWriteError: another thread is writing.)");
-}
-
-void bind_arrays_edge_queries(nb::class_<SceneArrays>& cls) {
     cls.def("jacobian",
             [](const SceneArrays& self, std::string_view frame) {
         const std::size_t columns = self.joint_count();
@@ -161,8 +144,8 @@ void bind_arrays_edge_queries(nb::class_<SceneArrays>& cls) {
 
 At the present configuration, as ``Kinematics.jacobian``.)" NO_FRAME)
         .def("twist_from_stamps",
-             [](const SceneArrays& self, std::string_view frame, const std::optional<std::string_view>& relative_to,
-                double first, double second, const std::optional<ArrayArgument>& q, std::string_view policy) {
+             [](const SceneArrays& self, std::string_view frame, const OptionalName& relative_to, double first,
+                double second, const OptionalArray& q, std::string_view policy) {
         return make_array(self.twist_from_stamps(frame, relative_to, first, second,
                                                  GivenConfiguration(q, self).configuration, stamp_policy(policy)));
     },
@@ -194,14 +177,6 @@ and ``group_members``.)")
     })
         .def("_defects", &SceneArrays::defects,
              "Describe a broken invariant of the columns, for tests; empty when all is well. O(n^2).");
-}
-
-void bind_arrays_queries(nb::class_<SceneArrays>& cls) {
-    bind_arrays_configuration_queries(cls);
-    bind_arrays_pose_queries(cls);
-    bind_arrays_gaussian_pose(cls);
-    bind_arrays_edge_queries(cls);
-    bind_arrays_size_queries(cls);
 }
 
 }  // namespace
@@ -241,13 +216,10 @@ Raises:
 ``os.fork`` waits until a ``forward`` of another thread has ended; the child has the arrays as they are then, to
 read and to write, and what either process writes later the other does not see.)");
     arrays.def("__init__",
-               [](SceneArrays* self, const SceneGraph& scene, const std::optional<std::size_t>& capacity,
-                  const std::optional<std::size_t>& bodies, const std::optional<std::size_t>& shapes,
-                  const std::optional<std::size_t>& allowed_pairs, const std::optional<std::size_t>& name_bytes,
-                  const std::optional<std::size_t>& twists, const std::optional<std::size_t>& stamps,
-                  const std::optional<std::size_t>& groups, const std::optional<std::size_t>& group_members,
-                  const std::optional<std::size_t>& noise) {
-        const auto given = [](const std::optional<std::size_t>& count) { return count.value_or(Capacities::as_suits); };
+               [](SceneArrays* self, const SceneGraph& scene, const Room& capacity, const Room& bodies,
+                  const Room& shapes, const Room& allowed_pairs, const Room& name_bytes, const Room& twists,
+                  const Room& stamps, const Room& groups, const Room& group_members, const Room& noise) {
+        const auto given = [](const Room& count) { return count.value_or(Capacities::as_suits); };
         new (self)
             SceneArrays(scene, {given(capacity), given(bodies), given(shapes), given(allowed_pairs), given(name_bytes),
                                 given(twists), given(stamps), given(groups), given(group_members), given(noise)});
@@ -257,9 +229,11 @@ read and to write, and what either process writes later the other does not see.)
                nb::arg("name_bytes") = nb::none(), nb::arg("twists") = nb::none(), nb::arg("stamps") = nb::none(),
                nb::arg("groups") = nb::none(), nb::arg("group_members") = nb::none(), nb::arg("noise") = nb::none());
     bind_arrays_edits(arrays);
-    bind_arrays_whole_edits(arrays);
+    bind_arrays_configuration(arrays);
     bind_structure_queries(arrays);
-    bind_arrays_queries(arrays);
+    bind_arrays_pose_queries(arrays);
+    bind_arrays_edge_queries(arrays);
+    bind_arrays_size_queries(arrays);
 }
 
 }  // namespace tmkit::bindings

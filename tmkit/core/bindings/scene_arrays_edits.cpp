@@ -8,7 +8,7 @@ namespace {
 void bind_arrays_add_frame(nb::class_<SceneArrays>& cls) {
     cls.def("add_frame",
             [](SceneArrays& self, std::string_view name, std::string_view parent, const Pose& pose, const Joint& joint,
-               const std::optional<std::string_view>& body, const std::vector<std::string>& classes,
+               const OptionalName& body, const std::vector<std::string>& classes,
                const std::vector<ShapeArgument>& shapes) {
         require_known_body(self, name, body);
         const std::vector<AttachedShape> attached = attached_shapes(shapes);
@@ -35,7 +35,7 @@ Raises:
 void bind_arrays_reparent(nb::class_<SceneArrays>& cls) {
     cls.def("reparent",
             [](SceneArrays& self, std::string_view frame, std::string_view parent, const Pose* pose,
-               const std::optional<ArrayArgument>& q) {
+               const OptionalArray& q) {
         if (pose && q) throw Error(ErrorKind::scene, "give either pose or q to reparent, not both");
         if (pose) return self.reparent(frame, parent, *pose);
         self.reparent_keeping_pose(frame, parent, GivenConfiguration(q, self).configuration);

@@ -80,7 +80,7 @@ Args:
 }
 
 template <class Self>
-void bind_attribute_edits(auto& cls) {
+void bind_attribute_and_group_edits(auto& cls) {
     cls.def("set_attributes",
             [](Self self, std::string_view frame, const nb::typed<nb::mapping, nb::str, nb::any>& attributes) {
         Attributes tags = attributes_of(attributes);
@@ -107,10 +107,6 @@ Args:
     key: the name of the attribute, not empty.
     value: a JSON value; see ``set_attributes``.)" NO_FRAME R"(
     SceneError: an empty key, or a value that is not JSON.)"));
-}
-
-template <class Self>
-void bind_group_edits(auto& cls) {
     cls.def("set_group",
             [](Self self, const std::string& name, const std::vector<std::string>& frames,
                const std::vector<std::string>& groups) {
@@ -133,14 +129,11 @@ Raises:
     CapacityError: no room for another group, or for so many members.})"))
         .def("remove_group", [](Self self, std::string_view name) {
         return apply_edit(self, [&](auto& s) { s.remove_group(name); });
-    }, nb::arg("name"), R"(Remove a group, also from the groups that hold it; its frames stay.
-
-Raises:
-    UnknownNameError: no such group.)");
+    }, nb::arg("name"), R"(Remove a group, also from the groups that hold it; its frames stay.)" NO_GROUP);
 }
 
 template <class Self>
-void bind_scene_merging(auto& cls) {
+void bind_whole_edits(auto& cls) {
     cls.def("mount",
             [](Self self, const SceneGraph& other, std::string_view under, const std::string& prefix, const Pose& pose,
                const Joint& joint) {
@@ -168,10 +161,6 @@ children of the ``world`` here. Other roots become further roots.
 Raises:
     DuplicateNameError: a frame, joint or body of the other scene has the name of one here.
     SceneError: the same root carries different shapes, classes or attributes in both.)");
-}
-
-template <class Self>
-void bind_scene_reduction(auto& cls) {
     cls.def("extract",
             [](Self self, std::string_view frame) { return apply_edit(self, [&](SceneEdit& s) { s.extract(frame); }); },
             nb::arg("frame"), R"(Keep only a frame, which becomes the root, and its descendants.
@@ -194,15 +183,13 @@ template <class Self>
 void bind_content_edits_of(auto& cls) {
     bind_class_and_shape_edits<Self>(cls);
     bind_inertia_and_collision_edits<Self>(cls);
-    bind_attribute_edits<Self>(cls);
-    bind_group_edits<Self>(cls);
+    bind_attribute_and_group_edits<Self>(cls);
 }
 
 template <class Self>
 void bind_all_edits_of(auto& cls) {
     bind_content_edits_of<Self>(cls);
-    bind_scene_merging<Self>(cls);
-    bind_scene_reduction<Self>(cls);
+    bind_whole_edits<Self>(cls);
 }
 
 }  // namespace

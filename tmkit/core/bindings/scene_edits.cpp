@@ -2,6 +2,8 @@
 #include "edits.hpp"
 #include "tmkit/scene_errors.hpp"
 
+#define NAME_TAKEN "\n\nRaises:\n    DuplicateNameError: the name is taken."
+
 namespace tmkit::bindings {
 namespace {
 
@@ -32,33 +34,20 @@ void bind_root_edits(auto& cls) {
 Args:
     name: unique among frames.
     body: the body that the frame is on, made before with ``add_body`` or by another frame; by default a new body of
-        the frame's own name.
-
-Raises:
-    DuplicateNameError: the name is taken.
+        the frame's own name.)" NAME_TAKEN R"(
     UnknownNameError: no such body.{|
     CapacityError: no room.})"))
         .def("add_body",
              [](Self self, const std::string& name) { return apply_edit(self, [&](auto& s) { s.add_body(name); }); },
              nb::arg("name"), text_for<Self>(R"(Add a body that has no frame yet. {O(log n)|O(1)}.
 
-Frames are put on it by ``body=``. It is removed with its last frame.
-
-Raises:
-    DuplicateNameError: the name is taken.
+Frames are put on it by ``body=``. It is removed with its last frame.)" NAME_TAKEN R"(
     SceneError: an empty name.{|
     CapacityError: no room.})"))
         .def("remove_body", [](Self self, const std::string& name) {
         return apply_edit(self, [&](auto& s) { s.remove_body(name); });
-    }, nb::arg("name"), text_for<Self>(R"(Remove a body without frames. {O(log n + twists)|O(twists)}.
-
-Raises:
-    UnknownNameError: no such body.
+    }, nb::arg("name"), text_for<Self>(R"(Remove a body without frames. {O(log n + twists)|O(twists)}.)" NO_BODY R"(
     SceneError: it has a frame, or a twist is relative to it.)"));
-}
-
-template <class Self>
-void bind_attach(auto& cls) {
     cls.def("attach",
             [](Self self, std::string_view root, std::string_view parent, const Pose& pose, const Joint& joint) {
         return apply_edit(self, [&](auto& s) { s.attach(root, parent, pose, joint); });
@@ -81,7 +70,7 @@ template <class Self>
 void bind_twist_edits(auto& cls) {
     cls.def("set_twist",
             [](Self self, std::string_view frame, const ArrayArgument& vector, const std::string& reference,
-               const std::optional<ArrayArgument>& covariance) {
+               const OptionalArray& covariance) {
         TwistEdge edge = read_twist_edge(reference, vector);
         edge.noise = own_twist_noise(covariance, frame, reference);
         return apply_edit(self, [&](auto& s) { put_twist(s, frame, edge); });
@@ -156,7 +145,7 @@ void bind_add_frame(auto& cls) {
     cls.def("add_frame",
             [](Self self, const std::string& name, const std::optional<std::string>& parent, const Pose& pose,
                const Joint& joint, const std::optional<std::string>& body, const std::vector<std::string>& classes,
-               const std::vector<ShapeArgument>& shapes, const std::optional<ArrayArgument>& covariance) {
+               const std::vector<ShapeArgument>& shapes, const OptionalArray& covariance) {
         const FrameSpecification specification{name,
                                                parent.value_or(""),
                                                pose,
@@ -233,7 +222,7 @@ template <class Self>
 void bind_reparent(auto& cls) {
     cls.def("reparent",
             [](Self self, std::string_view frame, std::string_view parent, const std::optional<Pose>& pose,
-               const std::optional<ArrayArgument>& q, const std::optional<ArrayArgument>& covariance) {
+               const OptionalArray& q, const OptionalArray& covariance) {
         if (pose && q) throw Error(ErrorKind::scene, "give either pose or q to reparent, not both");
         const Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent);
         const ConfigurationArgument configuration(q, scene_before(self));
@@ -303,7 +292,6 @@ Raises:
 template <class Self>
 void bind_frame_and_edge_edits(auto& cls) {
     bind_root_edits<Self>(cls);
-    bind_attach<Self>(cls);
     bind_twist_edits<Self>(cls);
     bind_stamped_pose_edits<Self>(cls);
     bind_frame_edits<Self>(cls);

@@ -47,7 +47,7 @@ void put_noise(SceneArrays& arrays, std::string_view frame, const Ref<const Edge
 template <class Self>
 void bind_pose_noise_edits(auto& cls) {
     cls.def("set_covariance",
-            [](Self self, std::string_view frame, const std::optional<ArrayArgument>& covariance) {
+            [](Self self, std::string_view frame, const OptionalArray& covariance) {
         const Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent_name(scene_before(self), frame));
         return apply_edit(self, [&](auto& s) { put_noise(s, frame, noise); });
     }, nb::arg("frame"), nb::arg("covariance").none(),
@@ -113,7 +113,7 @@ Args:
 }
 
 template <class Self>
-void bind_added_noise(auto& cls) {
+void bind_whole_noise_edits(auto& cls) {
     cls.def("add_noise",
             [](Self self, std::string_view frame, const SourceMaps& maps) {
         const Ref<const EdgeNoise> noise = noise_of(maps);
@@ -138,23 +138,15 @@ The joints that mimic it now move by the same error.
 
 Args:
     joint: name of the joint.
-    variance: rad^2 or m^2.
-
-Raises:
-    UnknownNameError: no such joint.
+    variance: rad^2 or m^2.)" NO_JOINT R"(
     SceneError: a mimic joint, or a variance that is negative or not finite.)");
-}
-
-template <class Self>
-void bind_condition_edit(auto& cls) {
-    cls.def("condition",
-            [](Self self, const Measurement& measurement, const std::optional<ArrayArgument>& q,
-               const std::optional<int>& iterations) {
+    cls.def(
+        "condition",
+        [](Self self, const Measurement& measurement, const OptionalArray& q, const std::optional<int>& iterations) {
         const ConfigurationArgument configuration(q, scene_before(self));
         return apply_edit(self, [&](SceneEdit& s) { condition(s, measurement, configuration.get(), iterations); });
-    },
-            nb::arg("measurement"), nb::kw_only(), nb::arg("q") = nb::none(), nb::arg("max_iterations") = nb::none(),
-            R"(Condition the scene on a measurement: update means, covariances and correlations.
+    }, nb::arg("measurement"), nb::kw_only(), nb::arg("q") = nb::none(), nb::arg("max_iterations") = nb::none(),
+        R"(Condition the scene on a measurement: update means, covariances and correlations.
 
 Every edge that shares a source of error with the path between the two frames is corrected, also off the path, and
 every twist that does, since it has moved one of them (``integrate``). The result is the most likely one for the
@@ -173,8 +165,7 @@ template <class Self>
 void bind_noise_edits_of(auto& cls) {
     bind_pose_noise_edits<Self>(cls);
     bind_twist_noise_edits<Self>(cls);
-    bind_added_noise<Self>(cls);
-    bind_condition_edit<Self>(cls);
+    bind_whole_noise_edits<Self>(cls);
 }
 
 }  // namespace

@@ -11,8 +11,7 @@ namespace {
 // Giving the interpreter to other threads costs about as much as the poses of so many frames.
 constexpr std::size_t frames_worth_a_release = 500;
 
-Kinematics kinematics_at(const SceneGraph& scene, const std::optional<ArrayArgument>& q,
-                         const std::optional<ArrayArgument>& qd) {
+Kinematics kinematics_at(const SceneGraph& scene, const OptionalArray& q, const OptionalArray& qd) {
     const ConfigurationArgument configuration(q, scene);
     if (!configuration.held && scene.joint_count() > 0)
         throw Error(ErrorKind::configuration, "this scene has " + std::to_string(scene.joint_count()) +
@@ -44,7 +43,7 @@ ReadOnlyArray joint_limits(const SceneGraph& scene) {
 }
 
 ReadOnlyArray configuration(const SceneGraph& scene, const nb::typed<nb::mapping, nb::str, double>& values,
-                            const std::optional<ArrayArgument>& base) {
+                            const OptionalArray& base) {
     std::vector<double> q =
         base ? read_vector(*base, "base", scene.joint_count()) : std::vector<double>(scene.joint_count(), 0.0);
     const std::vector<std::string> names = scene.joint_names();
@@ -69,8 +68,7 @@ ReadOnlyArray configuration(const SceneGraph& scene, const nb::typed<nb::mapping
                         {{"joint", name}});
         q[static_cast<std::size_t>(at - names.begin())] = number;
     }
-    const std::size_t count = q.size();
-    return make_array(std::move(q), {count});
+    return make_array(std::move(q));
 }
 
 ReadOnlyArray transformed(const ArrayArgument& rows, const Pose& pose, bool points) {
@@ -80,17 +78,11 @@ ReadOnlyArray transformed(const ArrayArgument& rows, const Pose& pose, bool poin
             turned = points ? pose.apply(row) : pose.rotate(row);
         std::copy(turned.begin(), turned.end(), values.begin() + static_cast<std::ptrdiff_t>(i));
     }
-    const std::size_t count = values.size() / 3;
-    return make_array(std::move(values), {count, 3});
+    return make_rows(std::move(values), 3);
 }
 
-void write_pose(double* row, const Pose& pose) {
-    std::copy(pose.translation.begin(), pose.translation.end(), row);
-    std::copy(pose.quat_xyzw.begin(), pose.quat_xyzw.end(), row + 3);
-}
-
-ReadOnlyArray pose_batch(const SceneGraph& scene, std::string_view frame,
-                         const std::optional<std::string_view>& relative_to, const ArrayArgument& q) {
+ReadOnlyArray pose_batch(const SceneGraph& scene, std::string_view frame, const OptionalName& relative_to,
+                         const ArrayArgument& q) {
     const std::vector<double> rows = read_matrix(q, "q", scene.joint_count());
     const std::size_t columns = scene.joint_count(), count = columns ? rows.size() / columns : nb::len(q.value);
     std::vector<double> poses(7 * count);
@@ -100,7 +92,7 @@ ReadOnlyArray pose_batch(const SceneGraph& scene, std::string_view frame,
         for (std::size_t i = 0; i < count; ++i)
             write_pose(&poses[7 * i], scene.pose(to, from, rows.data() + i * columns));
     }
-    return make_array(std::move(poses), {count, 7});
+    return make_rows(std::move(poses), 7);
 }
 
 ReadOnlyArray poses_batch(const SceneGraph& scene, const ArrayArgument& q) {
@@ -121,10 +113,10 @@ ReadOnlyArray poses_batch(const SceneGraph& scene, const ArrayArgument& q) {
     return make_array(std::move(poses), {count, frames, 7});
 }
 
-void bind_transform_queries(nb::class_<SceneGraph>& cls) {
+void bind_array_queries(nb::class_<SceneGraph>& cls) {
     cls.def("transform_points",
             [](const SceneGraph& s, const ArrayArgument& points, std::string_view source, std::string_view target,
-               const std::optional<ArrayArgument>& q) {
+               const OptionalArray& q) {
         return transformed(points, s.pose(source, target, ConfigurationArgument(q, s).get()), true);
     },
             nb::arg("points"), nb::kw_only(), nb::arg("source"), nb::arg("target"), nb::arg("q") = nb::none(),
@@ -133,14 +125,13 @@ void bind_transform_queries(nb::class_<SceneGraph>& cls) {
 Args:
     points: (n, 3) metres, in coordinates of the source.
     source: the frame they are given in.
-    target: the frame they are returned in.
-    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+    target: the frame they are returned in.)" Q_ON_PATH R"(
 
 Returns:
     (n, 3) metres, in coordinates of the target; read-only.)" NO_POSE)
         .def("transform_vectors",
              [](const SceneGraph& s, const ArrayArgument& vectors, std::string_view source, std::string_view target,
-                const std::optional<ArrayArgument>& q) {
+                const OptionalArray& q) {
         return transformed(vectors, s.pose(source, target, ConfigurationArgument(q, s).get()), false);
     },
              nb::arg("vectors"), nb::kw_only(), nb::arg("source"), nb::arg("target"), nb::arg("q") = nb::none(),
@@ -151,23 +142,17 @@ They are rotated, not translated.
 Args:
     vectors: (n, 3), in the axes of the source.
     source: the frame they are given in.
-    target: the frame they are returned in.
-    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+    target: the frame they are returned in.)" Q_ON_PATH R"(
 
 Returns:
     (n, 3) in the axes of the target; read-only.)" NO_POSE);
-}
-
-void bind_batch_queries(nb::class_<SceneGraph>& cls) {
     cls.def("pose_batch", &pose_batch, nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(),
             nb::arg("q"),
             R"(Return the pose of one frame relative to another for many configurations. O(m depth).
 
 Other threads run meanwhile. Row i has the bits of ``pose(frame, relative_to=relative_to, q=q[i])``.
 
-Args:
-    frame: the frame of which the pose is returned.
-    relative_to: the frame it is relative to; the root of its tree if omitted.
+Args:)" POSE_ARGS R"(
     q: (m, n_joints) configurations, radians or metres.
 
 Returns:
@@ -185,7 +170,7 @@ Raises:
     ConfigurationError: q has the wrong shape or non-finite numbers.)");
 }
 
-void bind_digest(nb::class_<SceneGraph>& cls) {
+void bind_digest_and_poses(nb::class_<SceneGraph>& cls) {
     cls.def_prop_ro("digest", [](const SceneGraph& s) {
         const std::string bytes = s.content_bytes();
         return nb::cast<std::string>(
@@ -195,27 +180,19 @@ void bind_digest(nb::class_<SceneGraph>& cls) {
 The same in every process. Content is what ``==`` compares: insertion order, names, parents, bodies, joints, poses,
 classes, attributes, shapes, inertia, allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers:
 q and -q, one rotation, make two scenes.)");
-}
-
-void bind_pose_query(nb::class_<SceneGraph>& cls) {
     cls.def("pose",
-            [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
-               const std::optional<ArrayArgument>& q) {
+            [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to, const OptionalArray& q) {
         return in_range(s.pose(frame, reference_frame(s, frame, relative_to), ConfigurationArgument(q, s).get()));
-    },
-            nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
+    }, nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
             R"(Return the pose of one frame relative to another: relative_to_from_frame. O(depth log n).
 
 Args:
     frame: the frame of which the pose is returned.
     relative_to: the frame it is relative to, and in whose axes the coordinates are; the root of its tree if omitted.
     q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.)" NO_POSE);
-}
-
-void bind_timed_pose_query(nb::class_<SceneGraph>& cls) {
     cls.def("pose",
-            [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
-               double stamp, const std::optional<ArrayArgument>& q, std::string_view policy) {
+            [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to, double stamp,
+               const OptionalArray& q, std::string_view policy) {
         return in_range(s.pose(frame, reference_frame(s, frame, relative_to), ConfigurationArgument(q, s).get(),
                                {stamp, stamp_policy(policy)}));
     },
@@ -228,23 +205,17 @@ Edges without stamped poses keep their pose; joints are at q.
 Args:
     frame: the frame of which the pose is returned.
     relative_to: the frame it is relative to, and in whose axes the coordinates are; the root of its tree if omitted.
-    stamp: seconds.
-    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+    stamp: seconds.)" Q_ON_PATH R"(
     policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer), of the ``preceding``,
         or one ``interpolated``: the origin along a straight line, the orientation along the shorter arc; with
-        ``screw`` the motion between both is one of constant twist.
-
-Raises:
-    UnknownNameError: no such frame, or policy.
-    DisconnectedError: the frames are in different trees.
-    StampError: the stamp lies outside the history of an edge on the path.
+        ``screw`` the motion between both is one of constant twist.)" NO_STAMPED_POSE R"(
     ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)");
 }
 
-void bind_stamp_queries(nb::class_<SceneGraph>& cls) {
+void bind_twist_and_configuration_queries(nb::class_<SceneGraph>& cls) {
     cls.def("twist_from_stamps",
-            [](const SceneGraph& s, std::string_view frame, const std::optional<std::string_view>& relative_to,
-               double first, double second, const std::optional<ArrayArgument>& q, std::string_view policy) {
+            [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to, double first,
+               double second, const OptionalArray& q, std::string_view policy) {
         return make_array(s.twist_from_stamps(frame, reference_frame(s, frame, relative_to), first, second,
                                               ConfigurationArgument(q, s).get(), stamp_policy(policy)));
     },
@@ -260,16 +231,12 @@ Args:
     frame: the frame that moves.
     relative_to: the frame relative to which it moves; the root of its tree if omitted.
     first: stamp of the first pose, seconds.
-    second: a later stamp, seconds.
-    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+    second: a later stamp, seconds.)" Q_ON_PATH R"(
     policy: for stamps between those of the histories; see ``pose``.
 
 Raises:
     StampError: the second stamp is not later, or one lies outside a history on the path.
     UnknownNameError, DisconnectedError, ConfigurationError: as ``pose``.)");
-}
-
-void bind_configuration_queries(nb::class_<SceneGraph>& cls) {
     cls.def("at", &kinematics_at, nb::arg("q") = nb::none(), nb::arg("qd") = nb::none(),
             R"(Run forward kinematics at a configuration. O(n).
 
@@ -287,14 +254,8 @@ Raises:
 
 Args:
     values: radians or metres by joint name.
-    base: the configuration that gives all other entries; zeros if omitted.
-
-Raises:
-    UnknownNameError: no such joint.
+    base: the configuration that gives all other entries; zeros if omitted.)" NO_JOINT R"(
     ConfigurationError: a joint that mimics another, or a value that is not finite.)");
-}
-
-void bind_limit_queries(nb::class_<SceneGraph>& cls) {
     cls.def_prop_ro("joint_limits", &joint_limits,
                     "(n_joints, 2) smallest and largest values, radians or metres; -inf and inf when unlimited.")
         .def_prop_ro("velocity_limits", [](const SceneGraph& s) { return joint_property(s, &Joint::velocity); },
@@ -303,7 +264,7 @@ void bind_limit_queries(nb::class_<SceneGraph>& cls) {
                      "(n_joints,) largest torques or forces, N m or N.");
 }
 
-void bind_specifications(nb::class_<SceneGraph>& cls) {
+void bind_specifications_and_display(nb::class_<SceneGraph>& cls) {
     cls.def_static("from_frames",
                    [](const std::vector<FrameSpecification>& frames,
                       const std::vector<std::tuple<std::string, std::string, std::string>>& allowed,
@@ -327,9 +288,7 @@ Raises:
     UnknownNameError, DuplicateNameError, CycleError, SceneError: as the single edits.)")
         .def("_defects", &SceneGraph::defects,
              "Describe a broken invariant of the inner maps, for tests; empty when all is well. O(n log n).");
-}
-
-void bind_display(nb::class_<SceneGraph>& cls) {
+    // What people see is written in Python.
     cls.def("_repr_html_", [](nb::handle self) {
         return nb::cast<std::string>(registered_function(&Registered::tree_html)(self));
     }, "Return what a notebook shows.");
@@ -340,18 +299,10 @@ void bind_display(nb::class_<SceneGraph>& cls) {
 void bind_scene_queries(nb::class_<SceneGraph>& cls) {
     bind_gaussian_queries(cls);
     bind_structure_queries(cls);
-    bind_transform_queries(cls);
-    bind_batch_queries(cls);
-    bind_digest(cls);
-    bind_pose_query(cls);
-    bind_timed_pose_query(cls);
-    bind_stamp_queries(cls);
-    bind_configuration_queries(cls);
-    bind_limit_queries(cls);
-    bind_specifications(cls);
-
-    // What people see is written in Python.
-    bind_display(cls);
+    bind_array_queries(cls);
+    bind_digest_and_poses(cls);
+    bind_twist_and_configuration_queries(cls);
+    bind_specifications_and_display(cls);
 }
 
 }  // namespace tmkit::bindings

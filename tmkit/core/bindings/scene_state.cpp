@@ -112,7 +112,7 @@ AttachedShape SharedParts::attached(nb::handle state) const {
     const std::size_t number = a.get<std::size_t>(0);
     if (number >= shapes.size())
         throw damaged_state("it names shape " + std::to_string(number) + " of " + std::to_string(shapes.size()));
-    const std::optional<ArrayArgument> color = a.get<bool>(3) ? std::optional(ArrayArgument{a.at(2)}) : std::nullopt;
+    const OptionalArray color = a.get<bool>(3) ? std::optional(ArrayArgument{a.at(2)}) : std::nullopt;
     return make_attached(shapes[number], a.get<Pose>(1), color, a.get<bool>(4), a.get<bool>(5),
                          a.get<std::optional<double>>(6), a.get<std::optional<std::string>>(7, std::nullopt));
 }

@@ -36,7 +36,7 @@ Names tuple_of(Names names) { return names; }
 using bindings::tuple_of;
 
 template <class Scene>
-void bind_shared_names(nb::class_<Scene>& cls) {
+void bind_shared_names_and_tree(nb::class_<Scene>& cls) {
     cls.def_prop_ro("frame_names", [](const Scene& s) { return tuple_of(s.frame_names()); },
                     "Names of all frames in insertion order; reparenting does not change it. O(n).")
         .def_prop_ro("joint_names", [](const Scene& s) { return tuple_of(s.joint_names()); },
@@ -49,18 +49,13 @@ void bind_shared_names(nb::class_<Scene>& cls) {
                      "Names of the frames that have a twist edge, in insertion order.")
         .def_prop_ro("group_names", [](const Scene& s) { return tuple_of(s.group_names()); },
                      text_for<Scene>("Names of all groups, sorted.{| For the writer.}"))
-        .def("zero_configuration",
-             [](const Scene& s) { return make_array(std::vector<double>(s.joint_count(), 0.0), {s.joint_count()}); },
+        .def("zero_configuration", [](const Scene& s) { return make_array(std::vector<double>(s.joint_count(), 0.0)); },
              "Return the configuration (n_joints,) of zeros, whether or not it is within the limits.")
         .def("__len__", &Scene::size)
         .def("__contains__", [](const Scene& s, nb::handle name) {
         std::string_view text;
         return nb::try_cast(name, text) && by_name(s).contains(text);
     });
-}
-
-template <class Scene>
-void bind_shared_tree(nb::class_<Scene>& cls) {
     cls.def("parent", [](const Scene& s, std::string_view frame) { return by_name(s).parent(frame); }, nb::arg("frame"),
             text_for<Scene>("Return the name of a frame's parent, None for a root. {O(log n)|O(1)}." NO_FRAME))
         .def("children", [](const Scene& s, std::string_view frame) { return tuple_of(by_name(s).children(frame)); },
@@ -121,20 +116,16 @@ Returns:
         .def("group", [](const Scene& s, std::string_view name) {
         GroupSpecification group = s.group(name);
         return Group{std::move(group.frames), std::move(group.groups)};
-    }, nb::arg("name"), text_for<Scene>(R"(Return the direct content of a group.{| For the writer.}
-
-Raises:
-    UnknownNameError: no such group.)"));
+    }, nb::arg("name"), text_for<Scene>(R"(Return the direct content of a group.{| For the writer.})" NO_GROUP));
 }
 
 template <class Scene>
 void bind_shared_queries(nb::class_<Scene>& cls) {
-    bind_shared_names(cls);
-    bind_shared_tree(cls);
+    bind_shared_names_and_tree(cls);
     bind_shared_edges(cls);
 }
 
-void bind_name_queries(nb::class_<SceneGraph>& cls) {
+void bind_frame_queries(nb::class_<SceneGraph>& cls) {
     cls.def_prop_ro("joint_frames", [](const SceneGraph& s) { return names_of(s, s.joint_frames()); },
                     "The frame that each entry of the configuration moves. O(joints log n).")
         .def_prop_ro("root_names", [](const SceneGraph& s) { return names_of(s, s.roots()); },
@@ -147,9 +138,6 @@ void bind_name_queries(nb::class_<SceneGraph>& cls) {
     }, "Pairs of frames that may touch, with the reason: (a, b, reason).")
         .def_prop_ro("noisy_frames", [](const SceneGraph& s) { return names_of(s, s.frames_with_noise()); },
                      "Names of the frames whose pose relative to their parent is not exact, in insertion order.");
-}
-
-void bind_frame_queries(nb::class_<SceneGraph>& cls) {
     cls.def("subtree",
             [](const SceneGraph& s, std::string_view frame) { return names_of(s, s.subtree(s.record(frame).id)); },
             nb::arg("frame"), R"(Return a frame and all its descendants, parents before children, level by level.
@@ -159,19 +147,10 @@ Costs as ``children``, and O(log n) for each of them.)" NO_FRAME)
              nb::arg("frame"), "Return how a frame moves relative to its parent. O(log n)." NO_FRAME)
         .def("joint_frame",
              [](const SceneGraph& s, std::string_view joint) { return s.record(s.joint_frame(joint)).name->text; },
-             nb::arg("joint"), R"(Return the frame that a joint moves. O(log n).
-
-Raises:
-    UnknownNameError: no such joint.)")
+             nb::arg("joint"), R"(Return the frame that a joint moves. O(log n).)" NO_JOINT)
         .def("inertia", &SceneGraph::inertia, nb::arg("frame"),
-             R"(Return the mass properties of a frame's body in the axes of that frame, or None.
-
-Raises:
-    UnknownNameError: no such frame.
+             R"(Return the mass properties of a frame's body in the axes of that frame, or None.)" NO_FRAME R"(
     DisconnectedError: the inertia was given in another tree.)");
-}
-
-void bind_shape_queries(nb::class_<SceneGraph>& cls) {
     cls.def("shapes",
             [](const SceneGraph& s, const std::string& frame) {
         const FrameRecord& record = s.record(frame);
@@ -187,7 +166,7 @@ void bind_shape_queries(nb::class_<SceneGraph>& cls) {
     }, nb::arg("name"), "Return the frames of a class in insertion order. Costs as ``children``.");
 }
 
-void bind_attribute_queries(nb::class_<SceneGraph>& cls) {
+void bind_group_and_path_queries(nb::class_<SceneGraph>& cls) {
     cls.def("attributes", [](const SceneGraph& s, std::string_view frame) {
         return attribute_map(attributes_on(s.record(frame)));
     }, nb::arg("frame"), R"(Return the attributes of a frame, an immutable map (``pyrsistent.PMap``).
@@ -198,21 +177,13 @@ Args:
     frame: the frame.
 
 Cost: O(log n + length of the attributes as JSON), some microseconds; more on their first use.)" NO_FRAME);
-}
-
-void bind_group_queries(nb::class_<SceneGraph>& cls) {
     cls.def("frames_of_group",
             [](const SceneGraph& s, std::string_view name) { return names_of(s, s.frames_of_group(name)); },
-            nb::arg("name"), R"(Return the frames of a group and of the groups in it, each once, in insertion order.
-
-Raises:
-    UnknownNameError: no such group.)")
+            nb::arg("name"),
+            R"(Return the frames of a group and of the groups in it, each once, in insertion order.)" NO_GROUP)
         .def("groups_of", [](const SceneGraph& s, std::string_view frame) { return tuple_of(s.groups_of(frame)); },
              nb::arg("frame"),
              "Return the groups that contain a frame directly, sorted. O(groups and their members)." NO_FRAME);
-}
-
-void bind_id_queries(nb::class_<SceneGraph>& cls) {
     cls.def("frame_id", [](const SceneGraph& s, std::string_view frame) { return s.record(frame).id; },
             nb::arg("frame"), R"(Return the number of a frame, which survives rename and reparenting. O(log n).
 
@@ -224,9 +195,6 @@ part of equality.)" NO_FRAME)
         return record ? std::optional<std::string>(record->name->text) : std::nullopt;
     }, nb::arg("frame_id"),
              "Return the name of the frame with this id, None when it is not (or no longer) there. O(log n).");
-}
-
-void bind_path_queries(nb::class_<SceneGraph>& cls) {
     cls.def("path",
             [](const SceneGraph& s, std::string_view start, std::string_view end) {
         return names_of(s, s.path(s.record(start).id, s.record(end).id));
@@ -238,7 +206,17 @@ Args:
     end: the last frame of the path.)" NO_PATH);
 }
 
-void bind_path_functions(nb::module_& m) {
+}  // namespace
+
+void bind_structure_queries(nb::class_<SceneGraph>& cls) {
+    bind_shared_queries(cls);
+    bind_frame_queries(cls);
+    bind_group_and_path_queries(cls);
+}
+
+void bind_structure_queries(nb::class_<SceneArrays>& cls) { bind_shared_queries(cls); }
+
+void bind_structure_functions(nb::module_& m) {
     m.def("common_ancestor",
           [](const SceneGraph& s, std::string_view a, std::string_view b) {
         return s.record(s.common_ancestor(s.record(a).id, s.record(b).id)).name->text;
@@ -268,9 +246,6 @@ Args:
 
 Returns:
     Names of the joints, in the order of the path.)" NO_PATH);
-}
-
-void bind_tag_functions(nb::module_& m) {
     m.def("frames_with_attribute",
           [](const SceneGraph& s, const std::string& key, nb::object value) {
         const bool any = value.is(nb::ellipsis());
@@ -291,26 +266,6 @@ Args:
 
 Raises:
     SceneError: a value that is not JSON.)");
-}
-
-}  // namespace
-
-void bind_structure_queries(nb::class_<SceneGraph>& cls) {
-    bind_shared_queries(cls);
-    bind_name_queries(cls);
-    bind_frame_queries(cls);
-    bind_shape_queries(cls);
-    bind_attribute_queries(cls);
-    bind_group_queries(cls);
-    bind_id_queries(cls);
-    bind_path_queries(cls);
-}
-
-void bind_structure_queries(nb::class_<SceneArrays>& cls) { bind_shared_queries(cls); }
-
-void bind_structure_functions(nb::module_& m) {
-    bind_path_functions(m);
-    bind_tag_functions(m);
 }
 
 void bind_group(nb::module_& m) {

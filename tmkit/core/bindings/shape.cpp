@@ -2,6 +2,8 @@
 
 #include "state.hpp"
 
+#define NO_SIZE "\n\nRaises:\n    ShapeError: a size that is not positive."
+
 namespace tmkit::bindings {
 namespace {
 
@@ -159,19 +161,15 @@ Raises:
     ShapeError: too few heights, non-finite numbers, a size that is not positive, or a floor that is too high.)");
 }
 
-void bind_attached_construction(nb::class_<AttachedShape>& cls) {
+void bind_attached_members(nb::class_<AttachedShape>& cls) {
     cls.def("__init__",
-            [](AttachedShape* self, const ShapeHandle& shape, const Pose& pose,
-               const std::optional<ArrayArgument>& color, bool visual, bool collision,
-               const std::optional<double>& friction, const std::optional<std::string>& level) {
+            [](AttachedShape* self, const ShapeHandle& shape, const Pose& pose, const OptionalArray& color, bool visual,
+               bool collision, const std::optional<double>& friction, const std::optional<std::string>& level) {
         new (self) AttachedShape(make_attached(shape, pose, color, visual, collision, friction, level));
     },
             nb::arg("shape"), nb::arg("pose") = Pose{}, nb::kw_only(), nb::arg("color") = nb::none(),
             nb::arg("visual") = true, nb::arg("collision") = true, nb::arg("friction") = nb::none(),
             nb::arg("level") = nb::none());
-}
-
-void bind_attached_properties(nb::class_<AttachedShape>& cls) {
     cls.def_prop_ro("shape", [](const AttachedShape& a) { return ShapeHandle{a.shape}; }, "The shape.")
         .def_prop_ro("pose", [](const AttachedShape& a) { return a.pose; }, "frame_from_shape.")
         .def_prop_ro("color",
@@ -212,24 +210,23 @@ Args:
 Raises:
     ShapeError: a colour outside 0 to 1, or a negative friction.
     UnknownNameError: another level.)");
-    bind_attached_construction(attached);
-    bind_attached_properties(attached);
+    bind_attached_members(attached);
 
     bind_state(attached, [](nb::handle self) {
         return nb::make_tuple(self.attr("shape"), self.attr("pose"), self.attr("color"), self.attr("visual"),
                               self.attr("collision"), self.attr("friction"), self.attr("level"));
     }, [](nb::handle state) {
         const StateTuple s(state, "an attached shape", 6, 7);
-        return make_attached(s.get<ShapeHandle>(0), s.get<Pose>(1), s.get<std::optional<ArrayArgument>>(2),
-                             s.get<bool>(3), s.get<bool>(4), s.get<std::optional<double>>(5),
+        return make_attached(s.get<ShapeHandle>(0), s.get<Pose>(1), s.get<OptionalArray>(2), s.get<bool>(3),
+                             s.get<bool>(4), s.get<std::optional<double>>(5),
                              s.get<std::optional<std::string>>(6, std::nullopt));
     });
 }
 
 }  // namespace
 
-AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const std::optional<ArrayArgument>& color,
-                            bool visual, bool collision, const std::optional<double>& friction,
+AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const OptionalArray& color, bool visual,
+                            bool collision, const std::optional<double>& friction,
                             const std::optional<std::string>& level) {
     if (friction && !(*friction >= 0.0 && std::isfinite(*friction)))
         throw Error(ErrorKind::shape, "friction must be a finite number at least 0, not " + number_text(*friction));
@@ -330,28 +327,19 @@ Raises:
 
 Args:
     radius: metres.
-    length: along z, metres.
-
-Raises:
-    ShapeError: a size that is not positive.)");
+    length: along z, metres.)" NO_SIZE);
     radius_and_length("Cone", ShapeKind::cone,
                       R"(Make a cone along z with its tip at +length/2.
 
 Args:
     radius: of the base, metres.
-    length: from base to tip, metres.
-
-Raises:
-    ShapeError: a size that is not positive.)");
+    length: from base to tip, metres.)" NO_SIZE);
     radius_and_length("Capsule", ShapeKind::capsule,
                       R"(Make a capsule along z, centred at its origin.
 
 Args:
     radius: of the cylinder and its caps, metres.
-    length: of the cylinder, without the caps, metres.
-
-Raises:
-    ShapeError: a size that is not positive.)");
+    length: of the cylinder, without the caps, metres.)" NO_SIZE);
     m.def("Mesh", [](const ArrayArgument& vertices, const ArrayArgument& faces, const std::string& source) {
         return ShapeHandle{make_mesh(vertices, faces, source)};
     }, nb::arg("vertices"), nb::arg("faces"), nb::kw_only(), nb::arg("source") = "", R"(Make a triangle mesh.

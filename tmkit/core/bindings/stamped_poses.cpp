@@ -12,13 +12,6 @@ Ref<const StampedPoses> stamps_ref(const std::optional<StampedPoses>& stamps) {
     return stamps ? Ref<const StampedPoses>(new StampedPoses(*stamps)) : nullptr;
 }
 
-ReadOnlyArray stamps_array(const StampedPoses& stamps) {
-    std::vector<double> values;
-    for (const StampedPose& entry : stamps.entries) values.push_back(entry.stamp);
-    const std::size_t count = values.size();
-    return make_array(std::move(values), {count});
-}
-
 namespace {
 
 using PoseTuple = nb::typed<nb::tuple, Pose, nb::ellipsis>;
@@ -84,7 +77,8 @@ Raises:
                     double window) { new (self) StampedPoses(made(stamps, poses, capacity, window)); },
                  nb::arg("stamps") = nb::tuple(), nb::arg("poses") = nb::tuple(), nb::kw_only(),
                  nb::arg("capacity") = StampedPoses::usual_capacity, nb::arg("window") = StampedPoses::without_end)
-            .def_prop_ro("stamps", &stamps_array, "(k,) seconds, ascending; read-only.")
+            .def_prop_ro("stamps", [](const StampedPoses& s) { return make_array(stamps_of(s)); },
+                         "(k,) seconds, ascending; read-only.")
             .def_prop_ro("poses", [](const StampedPoses& s) { return PoseTuple(nb::tuple(nb::cast(poses_of(s)))); },
                          "parent_from_frame at joint value 0, one for each stamp.")
             .def_ro("capacity", &StampedPoses::capacity, "So many poses are kept at most.")
