@@ -18,6 +18,7 @@ from tmkit._support.argument_errors import argument_error
 from tmkit.errors import ArgumentError, RobotError, SceneError, TaskError, TmkitError
 
 SCENE = tk.SceneGraph().add_frame("cup", "world")
+HINGED = tk.SceneGraph().add_frame("cup", "world", joint=tk.Continuous([0, 0, 1]))
 BOX = tk.Box([0.1, 0.1, 0.1])
 
 
@@ -52,6 +53,12 @@ BOX = tk.Box([0.1, 0.1, 0.1])
         (lambda: tk.validate_plan(tk.PlanningOptions()), "load a plan file with tk.load_plan"),
         (lambda: tk.plans.ObjectAt("a", [0, 0, 0], relative_to="table"), "not a list ([0, 0, 0]); write tk.Pose(...)"),
         (lambda: tk.plan(SCENE, goal=[["on", "a", "b"]]), "'goal' must be PDDL text, a formula, ObjectAt, ObjectIn, ArmAt, a scene"),
+        (lambda: HINGED.configuration([0.1]), "'values' must be a mapping of strings to numbers, not a list ([0.1]); it is a configuration already: give it as q"),
+        (lambda: HINGED.configuration([0.1] * 2), "([0.1, 0.1]); write the joint's name for each number, as in {'cup': 0.1}"),
+        (lambda: HINGED.configuration("cup"), "'values' must be a mapping of strings to numbers, not a str ('cup')"),
+        (lambda: SCENE.configuration([1.0]), "write the joint's name for each number"),
+        (lambda: SCENE.set_attributes("cup", ["a"]), "'attributes' must be a mapping of strings to values, not a list (['a'])"),
+        (lambda: SCENE.set_noise("cup", [1.0]), "'maps' must be a mapping of NoiseSource objects to arrays, not a list ([1.0])"),
         (lambda: tk.load_manipulator(3), "'name' must be a str or a Path, not an int (3)"),
     ],
 )  # fmt: skip

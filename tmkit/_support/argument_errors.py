@@ -85,7 +85,7 @@ def _failure(
     for parameter, value in bound.items():
         annotation = signature.parameters[parameter].annotation
         if parameter != "self" and not _fits(value, annotation):
-            return fitting, _mismatch(name, parameter, _words(annotation), value, _hint(value, annotation))
+            return fitting, _mismatch(name, parameter, _words(annotation), value, _hint(value, annotation, bound))
         fitting += 1
     message = f"{name}(): the arguments do not fit the signature {_readable(name, signature)}"
     return fitting, ArgumentError(message, function=name)
@@ -192,6 +192,8 @@ def _words(annotation: ast.expr | None) -> str:
             return f"{_words(left)} or {_words(right)}"
         case ast.Subscript(value=container, slice=ast.Tuple(elts=elements)):
             name = ast.unparse(container).rsplit(".", 1)[-1].lower()
+            if name == "mapping":
+                return f"a mapping of {' to '.join(map(_plural, elements))}"
             return f"{_with_article(name)} of " + ", ".join(map(_words, elements))
         case ast.Subscript(value=container, slice=inner):
             return f"{_with_article(ast.unparse(container).rsplit('.', 1)[-1].lower())} of {_plural(inner)}"
@@ -203,17 +205,21 @@ def _words(annotation: ast.expr | None) -> str:
 
 def _plural(annotation: ast.expr) -> str:
     """Return the elements of a container in words: ``strings``, ``AttachedShape or Shape objects``."""
-    plurals = {"str": "strings", "float": "numbers"}
-    text = ast.unparse(annotation)
-    return plurals.get(text) or re.sub(r"[\w.]*\.(\w+)", r"\1", text).replace(" | ", " or ") + " objects"
+    plurals = {"str": "strings", "float": "numbers", "Any": "values", "ArrayLike": "arrays"}
+    text = re.sub(r"[\w.]*\.(\w+)", r"\1", ast.unparse(annotation))
+    return plurals.get(text) or text.replace(" | ", " or ") + " objects"
 
 
-def _hint(value: Any, annotation: ast.expr | None) -> str:
-    """Return what to write instead, where the value tells what was meant."""
+def _hint(value: Any, annotation: ast.expr | None, bound: Mapping[str, Any]) -> str:
+    """Return what to write instead, where the value shows what was meant, or "" otherwise."""
     text = ast.unparse(annotation) if annotation is not None else ""
     core = sys.modules["tmkit._core"]
     if "Sequence[" in text and isinstance(value, str | core.Shape | core.AttachedShape):
         return f"write [{value!r}]" if isinstance(value, str) else "write it in brackets: [shape]"
+    if text.endswith("Mapping[str, float]") and len(_shape_of(value)) == 1:
+        names = bound["self"].joint_names
+        as_names = f"write the joint's name for each number, as in {dict.fromkeys(names[:1], 0.1)}"
+        return "it is a configuration already: give it as q" if len(value) == len(names) else as_names
     if "_core.Pose" in text and not isinstance(value, str):
         shape = _shape_of(value)
         if shape == (3,):

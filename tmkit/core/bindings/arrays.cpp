@@ -34,6 +34,13 @@ nb::object plain(nb::handle values, const char* what, ErrorKind kind, int depth 
                           nb::str(units).c_str() + "; convert it first, as in quantity.m_as('m')");
 }
 
+// How to make a configuration, for messages.
+std::string configuration_hint(ErrorKind kind) {
+    return kind == ErrorKind::configuration ? "; write one number for each joint, in the order of joint_names, or "
+                                              "scene.configuration({joint: value})"
+                                            : "";
+}
+
 // The fast way for float64 arrays; numpy converts everything else that is real numbers (no text, no complex numbers).
 Array as_array(nb::handle given, const char* what, ErrorKind kind) {
     Array array;
@@ -48,7 +55,7 @@ Array as_array(nb::handle given, const char* what, ErrorKind kind) {
         return nb::cast<Array>(converted.attr("astype")("float64"));
     } catch (nb::python_error& error) {
         if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError)) throw;
-        throw Error(kind, expected + ", not " + nb::cast<std::string>(nb::repr(values)));
+        throw Error(kind, expected + ", not " + nb::cast<std::string>(nb::repr(values)) + configuration_hint(kind));
     }
 }
 
@@ -63,7 +70,7 @@ template <class AnyArray>
 void require_columns(const AnyArray& array, const char* what, std::size_t columns, ErrorKind kind) {
     if (array.ndim() != 2 || array.shape(1) != columns)
         throw Error(kind, std::string(what) + " must have shape (m, " + std::to_string(columns) + "), not " +
-                              shape_text(array));
+                              shape_text(array) + configuration_hint(kind));
 }
 
 // The fast way for integers; false for all other arrays.
@@ -119,7 +126,7 @@ HeldVector::HeldVector(nb::handle values, const char* what, std::size_t expected
         if (array.ndim() != 1 || array.size() != expected)
             throw Error(kind,
                         std::string(what) + " must hold " + std::to_string(expected) + " numbers, but has shape " +
-                            shape_text(array),
+                            shape_text(array) + configuration_hint(kind),
                         {{"expected", static_cast<std::int64_t>(expected)},
                          {"received", static_cast<std::int64_t>(array.size())}});
         numbers_ = {array.data(), array.size()};

@@ -50,6 +50,14 @@ struct ArrayArgument {
 using OptionalArray = std::optional<ArrayArgument>;
 using OptionalName = std::optional<std::string_view>;
 
+// A mapping; a list or text, which nb::mapping accepts, is an argument of a wrong type.
+class Mapping : public nb::mapping {
+    NB_OBJECT_DEFAULT(Mapping, nb::mapping, "collections.abc.Mapping", is_mapping)
+
+private:
+    static bool is_mapping(PyObject* value) { return PyMapping_Check(value) && nb::hasattr(value, "items"); }
+};
+
 // What Python holds of a shape: one of its owners.
 struct ShapeHandle {
     Ref<const Shape> shape;
@@ -201,7 +209,7 @@ bool equals(const Value& a, nb::handle b) {
 }
 
 // Free tags of frames: values that JSON can say, kept as its canonical text.
-using AttributeMapping = nb::typed<nb::mapping, nb::str, nb::any>;
+using AttributeMapping = nb::typed<Mapping, nb::str, nb::any>;
 std::string attribute_text(const std::string& key, nb::handle value);
 Attributes attributes_of(const AttributeMapping& values);
 const Attributes& attributes_on(const FrameRecord& record);

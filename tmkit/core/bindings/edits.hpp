@@ -98,7 +98,7 @@ Ref<const EdgeNoise> own_twist_noise(const OptionalArray& covariance, std::strin
                                      std::string_view reference);
 
 // The error of an edge that has these maps (6, dimension), by source. Null when there are none.
-using SourceMaps = nb::typed<nb::mapping, SourceHandle, ArrayArgument>;
+using SourceMaps = nb::typed<Mapping, SourceHandle, ArrayArgument>;
 Ref<const EdgeNoise> noise_of(const SourceMaps& maps);
 
 // A body that a frame is put on exists, or is a new one of the frame's own name. What makes many frames at once, as

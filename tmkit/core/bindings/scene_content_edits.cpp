@@ -82,7 +82,7 @@ Args:
 template <class Self>
 void bind_attribute_and_group_edits(auto& cls) {
     cls.def("set_attributes",
-            [](Self self, std::string_view frame, const nb::typed<nb::mapping, nb::str, nb::any>& attributes) {
+            [](Self self, std::string_view frame, const AttributeMapping& attributes) {
         Attributes tags = attributes_of(attributes);
         return apply_edit(self, [&](auto& s) { s.set_attributes(frame, std::move(tags)); });
     }, nb::arg("frame"), nb::arg("attributes"),

@@ -42,7 +42,7 @@ ReadOnlyArray joint_limits(const SceneGraph& scene) {
     return make_owned(std::move(values), {count, 2});
 }
 
-ReadOnlyArray configuration(const SceneGraph& scene, const nb::typed<nb::mapping, nb::str, double>& values,
+ReadOnlyArray configuration(const SceneGraph& scene, const nb::typed<Mapping, nb::str, double>& values,
                             const OptionalArray& base) {
     std::vector<double> q =
         base ? read_vector(*base, "base", scene.joint_count()) : std::vector<double>(scene.joint_count(), 0.0);
