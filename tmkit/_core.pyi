@@ -4444,7 +4444,22 @@ class PathStatus(enum.Enum):
     """paths were found but none passed the finer check; see ``pair``"""
 
 class PathResult:
-    """What ``search_path`` found."""
+    """The result of a path search, by ``search_path`` or by another planner."""
+
+    def __init__(self, status: PathStatus, path: numpy.typing.ArrayLike, *, blocking_pairs: tuple[tuple[str, str, int], ...] = (), pair: tuple[str, str] | None = None, joint: str | None = None) -> None:
+        """
+        Create the result of a motion planner.
+
+        Args:
+            status: how the search ended.
+            path: (k, n_joints) full configurations from the start to a goal; no rows unless SOLVED.
+            blocking_pairs: (frame_a, frame_b, count) of the collisions met, most frequent first.
+            pair: the frames that collide, if one pair decided.
+            joint: the joint outside its limits, if one decided.
+
+        Raises:
+            ConfigurationError: the path is not a matrix of finite numbers.
+        """
 
     def __bool__(self) -> bool:
         """

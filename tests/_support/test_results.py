@@ -24,7 +24,6 @@ from tmkit.formats.scene_check import check_scene
 from tmkit.manipulation import SweptVolume
 from tmkit.motion import (
     CollisionWorld,
-    FoundPath,
     PathResult,
     PathStatus,
     ReachableRegion,
@@ -82,7 +81,7 @@ RESULTS: list[Any] = [
     condition([UNSURE], PositionMeasurement([0.1, 0.2, 0.3], np.eye(3) * 1e-4)),
     gate(UNSURE, PositionMeasurement([0.1, 0.2, 0.3], np.eye(3) * 1e-4)),
     nees([(UNSURE, UNSURE.mean)]),
-    FoundPath(PathStatus.NO_PATH, np.empty((0, 2)), blocking_pairs=((EVIL, "b", 2),)),
+    PathResult(PathStatus.NO_PATH, np.empty((0, 2)), blocking_pairs=((EVIL, "b", 2),)),
     inverse_kinematics(SLIDE, "b", target_pose=tk.Pose([0.5, 0, 0]), joints=["j"], q=[0.0]),
     inverse_kinematics_solutions(SLIDE, "b", target_pose=tk.Pose([2, 0, 0]), joints=["j"], q=[0.0], count=2),
     search_path(CollisionWorld(SLIDE), ["j"], start=[0.0], goals=[0.5]),

@@ -1,4 +1,4 @@
-"""Planners by the protocol: what they are asked, what of their answers is believed, and OMPL's among them."""
+"""Planners by the protocol: their queries, which of their results are accepted, and OMPL's among them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ import tmkit as tk
 from tmkit.errors import ConfigurationError, MissingExtraError, UnknownNameError
 from tmkit.motion import (
     CollisionWorld,
-    FoundPath,
     MotionPlanner,
-    PathAnswer,
     PathCheck,
     PathQuery,
+    PathResult,
     PathStatus,
     RrtConnect,
     search_path,
@@ -46,10 +45,10 @@ class Told:
     path: NDArray[np.float64]
     resolutions: list[float] = field(default_factory=list)
 
-    def search(self, query: PathQuery) -> PathAnswer:
+    def search(self, query: PathQuery) -> PathResult:
         """Return the path."""
         self.resolutions.append(query.resolution)
-        return FoundPath(PathStatus.SOLVED, self.path)
+        return PathResult(PathStatus.SOLVED, self.path)
 
 
 def test_a_query_leads_from_arm_to_whole_configurations_and_back() -> None:
@@ -99,19 +98,22 @@ def test_a_path_that_fails_the_fine_check_is_none() -> None:
     assert "wall" in found.pair
 
 
-def test_a_path_without_a_check_to_pass_is_believed() -> None:
-    """Whoever asks without a fine check gets what the planner says."""
+def test_a_path_without_a_check_to_pass_is_accepted() -> None:
+    """Without a fine check the planner's path is returned, with its length."""
     asked = replace(query(), check=None)
     path = np.array([asked.start, asked.to_full(asked.to_arm(asked.goals[0]))])
-    assert search_verified(Told(path), asked).path is path
+    result = search_verified(Told(path), asked)
+    assert np.array_equal(result.path, path)
+    assert not result.path.flags.writeable
+    assert result.length == np.linalg.norm(path[1] - path[0])
 
 
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda path: path[:, :4], r"Told must be finite numbers \(k, 5\), not \(2, 4\)"),
-        (lambda path: path[:0], "must be finite numbers"),
-        (lambda path: path * np.nan, "must be finite numbers"),
+        (lambda path: path[:, :4], r"Told must have shape \(k, 5\), not \(2, 4\)"),
+        (lambda path: path[:0], "must have shape"),
+        (lambda path: path * np.nan, "path holds nan; only finite numbers"),
         (lambda path: path[1:], "does not begin at the start"),
         (lambda path: path[:1], "does not end at a goal"),
         (
@@ -134,7 +136,7 @@ class Straight:
     def __init__(self) -> None:
         self.asked: list[PathQuery] = []
 
-    def search(self, query: PathQuery) -> PathAnswer:
+    def search(self, query: PathQuery) -> PathResult:
         """Return the straight way."""
         self.asked.append(query)
         start, goal = query.to_arm(query.start), query.to_arm(query.goals[0])

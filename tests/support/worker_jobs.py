@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tmkit._support.signals import temporary_folder
-from tmkit.motion import PathAnswer, PathQuery
+from tmkit.motion import PathQuery, PathResult
 
 __all__ = ["Lost", "Unfit", "UnfitError", "do"]
 
@@ -25,7 +25,7 @@ Job = tuple[str, Any]
 class Lost:
     """A motion planner that finds no path."""
 
-    def search(self, query: PathQuery) -> PathAnswer:
+    def search(self, query: PathQuery) -> PathResult:
         """Find none."""
         return query.unsolved()
 

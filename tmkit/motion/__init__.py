@@ -34,9 +34,7 @@ from tmkit._support.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from tmkit.motion.collision_rules import CollisionRules, Exemption
     from tmkit.motion.motion_planner import (
-        FoundPath,
         MotionPlanner,
-        PathAnswer,
         PathCheck,
         PathQuery,
         RrtConnect,
@@ -55,12 +53,10 @@ __all__ = [
     "Contact",
     "EdgeCollision",
     "Exemption",
-    "FoundPath",
     "InverseKinematicsResult",
     "InverseKinematicsSolutions",
     "InverseKinematicsStatus",
     "MotionPlanner",
-    "PathAnswer",
     "PathCheck",
     "PathQuery",
     "PathResult",

@@ -1,8 +1,8 @@
-"""What a motion planner is asked and what it answers.
+"""Motion planners: their queries, their results, and the check of their paths.
 
-The idea: picking and placing needs *some* search for paths between configurations and does not care which. A
-:class:`MotionPlanner` has one method, which is handed a :class:`PathQuery` and answers with a path, or with why there
-is none. The core's RRT-Connect (:class:`RrtConnect`) is what is used when nothing is said.
+Picking and placing needs a search for paths between configurations, and any :class:`MotionPlanner` will do. It has one
+method, which takes a :class:`PathQuery` and returns a :class:`~tmkit.motion.PathResult`. The core's RRT-Connect
+(:class:`RrtConnect`) is the default.
 
 The paths of a user's planner are verified: :func:`search_verified` checks that its path leads from the start to one of
 the goals, that only the joints asked for move, and that it passes the same fine check that the core's own paths have
@@ -22,11 +22,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import CollisionWorld, PathResult, PathStatus, RecheckResult, recheck_path, search_path
-from tmkit._support.results import Result
 from tmkit.errors import ConfigurationError
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = ["FoundPath", "MotionPlanner", "PathAnswer", "PathCheck", "PathQuery", "RrtConnect", "search_verified"]
+__all__ = ["MotionPlanner", "PathCheck", "PathQuery", "RrtConnect", "search_verified"]
 
 _Array = NDArray[np.float64]
 _END_TOLERANCE = 1e-9  # radians or metres: paths of one motion share their ends
@@ -122,47 +121,19 @@ class PathQuery:
         """
         return self.world.is_edge_free(self.to_full(first), self.to_full(second), resolution=self.resolution)
 
-    def solved(self, path: ArrayLike) -> FoundPath:
-        """Return the answer that a path was found, given in arm coordinates (k, n)."""
-        rows = self.to_full(path)
-        rows.flags.writeable = False
-        return FoundPath(PathStatus.SOLVED, rows)
+    def solved(self, path: ArrayLike) -> PathResult:
+        """Return the result of a search that found a path, given in arm coordinates (k, n)."""
+        return PathResult(PathStatus.SOLVED, self.to_full(path))
 
-    def unsolved(self) -> FoundPath:
-        """Return the answer that none was found within the iterations."""
-        return FoundPath(PathStatus.NO_PATH, self.to_full(np.empty((0, len(self.joints)))))
-
-
-@dataclass(frozen=True, eq=False)
-class FoundPath(Result):
-    """The answer of a motion planner, with the names that the core's own :class:`~tmkit.motion.PathResult` has.
-
-    Attributes:
-        status: how the search ended.
-        path: (k, n_joints) full configurations, from the start to a goal; no rows unless ``status`` is ``SOLVED``.
-        blocking_pairs: frames that were in the way with how often, most frequent first, where that is known.
-        pair: the frames that collide, where one pair decided.
-        joint: the joint outside its limits, where one decided.
-    """
-
-    status: PathStatus
-    path: _Array
-    blocking_pairs: tuple[tuple[str, str, int], ...] = ()
-    pair: tuple[str, str] | None = None
-    joint: str | None = None
-
-    def __repr__(self) -> str:
-        return f"FoundPath({self.status.name}, {len(self.path)} configurations)"
-
-
-PathAnswer = PathResult | FoundPath
-"""What a motion planner answers: both have the same names."""
+    def unsolved(self) -> PathResult:
+        """Return the result of a search without a path within the iterations."""
+        return PathResult(PathStatus.NO_PATH, self.to_full(np.empty((0, len(self.joints)))))
 
 
 class MotionPlanner(Protocol):
     """Finds paths between configurations."""
 
-    def search(self, query: PathQuery) -> PathAnswer:
+    def search(self, query: PathQuery) -> PathResult:
         """Search for a path.
 
         Args:
@@ -206,7 +177,7 @@ class RrtConnect:
         )
 
 
-def search_verified(planner: MotionPlanner, query: PathQuery) -> PathAnswer:
+def search_verified(planner: MotionPlanner, query: PathQuery) -> PathResult:
     """Search with a planner and accept its path only after the fine check.
 
     Args:
@@ -214,7 +185,7 @@ def search_verified(planner: MotionPlanner, query: PathQuery) -> PathAnswer:
         query: what is wanted.
 
     Returns:
-        The planner's answer; with the status ``RECHECK_FAILED`` instead, where its path does not pass the fine check.
+        The planner's result; with the status ``RECHECK_FAILED`` instead, where its path does not pass the fine check.
 
     Raises:
         ConfigurationError: the planner's path does not lead from the start to a goal, or moves other joints: a mistake
@@ -231,7 +202,7 @@ def search_verified(planner: MotionPlanner, query: PathQuery) -> PathAnswer:
         result = query.check.of(found.path)
         if result.is_ok:
             return found
-    return FoundPath(PathStatus.RECHECK_FAILED, query.unsolved().path, pair=result.pair, joint=result.joint)
+    return PathResult(PathStatus.RECHECK_FAILED, query.unsolved().path, pair=result.pair, joint=result.joint)
 
 
 def _require_path(path: _Array, query: PathQuery, planner: str) -> None:
@@ -241,8 +212,8 @@ def _require_path(path: _Array, query: PathQuery, planner: str) -> None:
         return bool(np.max(np.abs(first - second), initial=0.0) > _END_TOLERANCE)
 
     count = len(query.start)
-    if path.ndim != 2 or path.shape[1] != count or not len(path) or not np.all(np.isfinite(path)):
-        raise ConfigurationError(f"the path of {planner} must be finite numbers (k, {count}), not {path.shape}")
+    if path.shape[1] != count or not len(path):
+        raise ConfigurationError(f"the path of {planner} must have shape (k, {count}), not {path.shape}")
     if differ(path[0], query.start):
         raise ConfigurationError(f"the path of {planner} does not begin at the start")
     still = np.delete(path, list(query.entries), axis=1)

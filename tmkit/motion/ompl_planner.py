@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._core import PathStatus
+from tmkit._core import PathResult, PathStatus
 from tmkit.errors import ConfigurationError, MissingExtraError, UnknownNameError
-from tmkit.motion.motion_planner import FoundPath, PathQuery
+from tmkit.motion.motion_planner import PathQuery
 
 __all__ = ["OMPL_PLANNERS", "OmplPlanner"]
 
@@ -61,7 +61,7 @@ class OmplPlanner:
         if not (0.0 < self.step < math.inf) or self.shortcut_steps < 0:
             raise ConfigurationError("step must be positive, and shortcut_steps not negative")
 
-    def search(self, query: PathQuery) -> FoundPath:
+    def search(self, query: PathQuery) -> PathResult:
         """Search for a path.
 
         Args:
@@ -163,8 +163,8 @@ class _Search:
         return Edges(information)
 
 
-def _unusable_ends(query: PathQuery, start: NDArray[np.float64], goals: NDArray[np.float64]) -> FoundPath | None:
-    """Return the answer where the start, or every goal, collides or is outside the limits."""
+def _unusable_ends(query: PathQuery, start: NDArray[np.float64], goals: NDArray[np.float64]) -> PathResult | None:
+    """Return the result where the start, or every goal, collides or is outside the limits."""
     none = query.unsolved().path
     for status, colliding, rows in (
         (PathStatus.START_OUT_OF_LIMITS, PathStatus.START_IN_COLLISION, start[None]),
@@ -174,10 +174,10 @@ def _unusable_ends(query: PathQuery, start: NDArray[np.float64], goals: NDArray[
         if not within:
             lower, upper = query.limits.T
             beyond = (rows[0] < lower - _LIMIT_TOLERANCE) | (rows[0] > upper + _LIMIT_TOLERANCE)
-            return FoundPath(status, none, joint=query.joints[int(np.flatnonzero(beyond)[0])])
+            return PathResult(status, none, joint=query.joints[int(np.flatnonzero(beyond)[0])])
         contacts = [query.world.find_collision(query.to_full(row)) for row in within]
         if all(contact is not None for contact in contacts) and contacts[0] is not None:
-            return FoundPath(colliding, none, pair=(contacts[0].frame_a, contacts[0].frame_b))
+            return PathResult(colliding, none, pair=(contacts[0].frame_a, contacts[0].frame_b))
     return None
 
 

@@ -146,6 +146,20 @@ NamedRecheck recheck(const CollisionWorld& world, const ArrayArgument& path, dou
     return {std::move(result), pair, joint};
 }
 
+void make_path(NamedPath* self, PathStatus status, const ArrayArgument& path, const PairCounts& blocking,
+               const std::optional<PairNames>& pair, const std::optional<std::string>& joint) {
+    std::size_t columns = 0;
+    const std::vector<double> numbers = read_grid(path, "path", columns, ErrorKind::configuration);
+    PathResult result{.status = status, .path = rows_of(numbers, columns)};
+    for (std::size_t i = columns; i < numbers.size(); i += columns) {
+        double squared = 0.0;
+        for (std::size_t j = i; j < i + columns; ++j)
+            squared += (numbers[j] - numbers[j - columns]) * (numbers[j] - numbers[j - columns]);
+        result.length += std::sqrt(squared);
+    }
+    new (self) NamedPath{std::move(result), columns, pair, joint, blocking};
+}
+
 void bind_path_result(nb::module_& m) {
     nb::enum_<PathStatus>(m, "PathStatus", "How a path search ended.")
         .value("SOLVED", PathStatus::solved, "there is a path")
@@ -157,7 +171,20 @@ void bind_path_result(nb::module_& m) {
         .value("TIME_LIMIT", PathStatus::time_limit, "the clock stopped the search")
         .value("RECHECK_FAILED", PathStatus::recheck_failed,
                "paths were found but none passed the finer check; see ``pair``");
-    result_class<NamedPath>(m, "PathResult", "What ``search_path`` found.")
+    result_class<NamedPath>(m, "PathResult", "The result of a path search, by ``search_path`` or by another planner.")
+        .def("__init__", &make_path, nb::arg("status"), nb::arg("path"), nb::kw_only(),
+             nb::arg("blocking_pairs") = nb::tuple(), nb::arg("pair") = nb::none(), nb::arg("joint") = nb::none(),
+             R"(Create the result of a motion planner.
+
+Args:
+    status: how the search ended.
+    path: (k, n_joints) full configurations from the start to a goal; no rows unless SOLVED.
+    blocking_pairs: (frame_a, frame_b, count) of the collisions met, most frequent first.
+    pair: the frames that collide, if one pair decided.
+    joint: the joint outside its limits, if one decided.
+
+Raises:
+    ConfigurationError: the path is not a matrix of finite numbers.)")
         .def_prop_ro("status", [](const NamedPath& r) { return r.result.status; }, "How the search ended.")
         .def_prop_ro("path", [](const NamedPath& r) { return array_of(r.result.path, r.joint_count); },
                      R"((k, n_joints) full configurations to be joined by straight joint motions, read-only.

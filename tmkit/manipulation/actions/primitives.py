@@ -23,9 +23,9 @@ from tmkit.motion import (
     Exemption,
     InverseKinematicsStatus,
     MotionPlanner,
-    PathAnswer,
     PathCheck,
     PathQuery,
+    PathResult,
     PathStatus,
     RrtConnect,
     StraightLineStatus,
@@ -340,7 +340,7 @@ class MotionPieces:
         *,
         seed: int,
         max_iterations: int | None = None,
-    ) -> PathAnswer:
+    ) -> PathResult:
         """Search for a path in a world, within the budget's iterations or fewer."""
         limit = self.budget.path_iterations
         query = PathQuery(
