@@ -138,11 +138,6 @@ std::vector<double> read_vector(nb::handle values, const char* what, std::size_t
     return HeldVector(values, what, expected, kind).copy();
 }
 
-Vector3 read_vector3(nb::handle values, const char* what) {
-    const std::vector<double> v = read_vector(values, what, 3, ErrorKind::scene);
-    return {v[0], v[1], v[2]};
-}
-
 std::vector<double> read_matrix(nb::handle values, const char* what, std::size_t columns, ErrorKind kind) {
     const Array array = as_array(values, what, kind);
     require_columns(array, what, columns, kind);

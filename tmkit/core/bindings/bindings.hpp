@@ -4,6 +4,7 @@
 // Python documentation. No rule of the scene graph lives here.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <initializer_list>
 #include <optional>
@@ -116,7 +117,15 @@ private:
     std::optional<nb::ndarray<const double, nb::c_contig, nb::device::cpu>> array_;
     std::span<const double> numbers_;
 };
-Vector3 read_vector3(nb::handle values, const char* what);
+// So many finite numbers; throws Error(scene).
+template <std::size_t N>
+std::array<double, N> read_array(nb::handle values, const char* what) {
+    const HeldVector held(values, what, N, ErrorKind::scene);
+    std::array<double, N> numbers;
+    std::copy(held.numbers().begin(), held.numbers().end(), numbers.begin());
+    return numbers;
+}
+inline Vector3 read_vector3(nb::handle values, const char* what) { return read_array<3>(values, what); }
 // Any (m, columns) array of finite numbers, or nested sequences; rows one after the other.
 std::vector<double> read_matrix(nb::handle values, const char* what, std::size_t columns,
                                 ErrorKind kind = ErrorKind::configuration);

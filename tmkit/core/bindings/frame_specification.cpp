@@ -6,10 +6,7 @@
 namespace tmkit::bindings {
 
 TwistEdge read_twist_edge(const std::string& reference, nb::handle vector) {
-    TwistEdge edge{reference, {}, nullptr};
-    const std::vector<double> numbers = read_vector(vector, "vector", 6, ErrorKind::scene);
-    std::copy(numbers.begin(), numbers.end(), edge.vector.begin());
-    return edge;
+    return {reference, read_array<6>(vector, "vector"), nullptr};
 }
 
 std::optional<TwistEdge> read_twist(const std::optional<TwistArgument>& twist) {
@@ -36,20 +33,15 @@ void bind_specification_construction(nb::class_<FrameSpecification>& cls) {
         if ((parent && parent->empty()) || (body && body->empty()))
             throw Error(ErrorKind::scene,
                         "frame '" + name + "' needs a parent and a body whose names are not empty, or None");
-        new (self) FrameSpecification{name,
-                                      parent.value_or(""),
-                                      pose,
-                                      joint,
-                                      body.value_or(""),
-                                      classes,
-                                      attached_shapes(shapes),
-                                      inertia,
-                                      attributes ? attributes_of(*attributes) : Attributes{},
-                                      read_twist(twist),
-                                      stamps_ref(stamps),
-                                      noise ? noise->noise : nullptr};
-        if (twist_noise) self->twist->noise = twist_noise->noise;
-        std::sort(self->attributes.begin(), self->attributes.end());
+        FrameSpecification made{name,    parent.value_or(""),     pose,   joint, body.value_or(""),
+                                classes, attached_shapes(shapes), inertia};
+        if (attributes) made.attributes = attributes_of(*attributes);
+        std::sort(made.attributes.begin(), made.attributes.end());
+        made.twist = read_twist(twist);
+        if (twist_noise) made.twist->noise = twist_noise->noise;
+        made.stamps = stamps_ref(stamps);
+        if (noise) made.noise = noise->noise;
+        new (self) FrameSpecification(std::move(made));
     },
             nb::arg("name"), nb::arg("parent").none(), nb::kw_only(), nb::arg("pose") = Pose{},
             nb::arg("joint") = Joint{}, nb::arg("body") = nb::none(), nb::arg("classes") = nb::tuple(),

@@ -6,10 +6,9 @@ namespace tmkit::bindings {
 namespace {
 
 // Solutions with the names of what was in the way.
-struct NamedSolutions {
-    InverseKinematicsSolutions solutions;
+struct NamedSolutions : InverseKinematicsSolutions {
     std::size_t joint_count;
-    PairCounts blocking;
+    PairCounts blocking_pairs;
 };
 
 InverseKinematicsOptions make_options(std::uint64_t seed, int restarts, int iterations, double position_tolerance,
@@ -23,14 +22,6 @@ InverseKinematicsOptions make_options(std::uint64_t seed, int restarts, int iter
     return {seed, restarts, iterations, position_tolerance, rotation_tolerance, position_only};
 }
 
-InverseKinematics make_problem(const SceneGraph& scene, const std::string& tip, const std::vector<std::string>& joints,
-                               const ArrayArgument& q, const std::optional<std::string>& reference) {
-    const std::int32_t tip_number = frame_number(scene, tip);
-    const std::int32_t reference_number = reference ? frame_number(scene, *reference) : scene.layout().root[tip_number];
-    return InverseKinematics(scene, tip_number, reference_number, joint_entries(scene, joints),
-                             read_vector(q, "q", scene.joint_count()));
-}
-
 InverseKinematicsResult inverse_kinematics(const SceneGraph& scene, const std::string& tip, const Pose& target,
                                            const std::vector<std::string>& joints, const ArrayArgument& q,
                                            const std::optional<std::string>& reference, bool position_only,
@@ -38,7 +29,7 @@ InverseKinematicsResult inverse_kinematics(const SceneGraph& scene, const std::s
                                            double rotation_tolerance) {
     const InverseKinematicsOptions options =
         make_options(seed, restarts, iterations, position_tolerance, rotation_tolerance, position_only);
-    const InverseKinematics problem = make_problem(scene, tip, joints, q, reference);
+    const InverseKinematics problem = make_problem(scene, tip, joints, q, "q", reference);
     return without_gil([&](const auto&) { return problem.solve(target, options); });
 }
 
@@ -56,18 +47,12 @@ NamedSolutions inverse_kinematics_solutions(const SceneGraph& scene, const std::
         throw Error(ErrorKind::configuration, "the world is of another scene: it has " +
                                                   std::to_string(world->joint_count()) + " joints, not " +
                                                   std::to_string(scene.joint_count()));
-    const InverseKinematics problem = make_problem(scene, tip, joints, q, reference);
+    const InverseKinematics problem = make_problem(scene, tip, joints, q, "q", reference);
     InverseKinematicsSolutions found = without_gil([&](const auto& interrupted) {
         return solve_all(problem, target, options, count, separation, world, interrupted);
     });
     PairCounts blocking = named_counts(world, found.blocking);
     return {std::move(found), scene.joint_count(), blocking};
-}
-
-ReadOnlyArray configurations(const NamedSolutions& s) {
-    std::vector<double> rows;
-    for (const std::vector<double>& q : s.solutions.configurations) rows.insert(rows.end(), q.begin(), q.end());
-    return make_array(std::move(rows), {s.solutions.configurations.size(), s.joint_count});
 }
 
 void bind_results(nb::module_& m) {
@@ -92,23 +77,20 @@ void bind_results(nb::module_& m) {
                ", rotation_error=" + number_text(r.rotation_error) + ", restarts=" + std::to_string(r.restarts) + ")";
     });
     result_class<NamedSolutions>(m, "InverseKinematicsSolutions", "What ``inverse_kinematics_solutions`` found.")
-        .def_prop_ro("status", [](const NamedSolutions& s) { return s.solutions.status; },
-                     "SOLVED when there is at least one.")
-        .def_prop_ro("configurations", &configurations,
+        .def_ro("status", &NamedSolutions::status, "SOLVED when there is at least one.")
+        .def_prop_ro("configurations",
+                     [](const NamedSolutions& s) { return array_of(s.configurations, s.joint_count); },
                      "(k, n_joints) full configurations, nearest to ``q`` first (maximum norm), read-only.")
-        .def_prop_ro("tries", [](const NamedSolutions& s) { return s.solutions.tries; },
-                     "Starting configurations used.")
-        .def_prop_ro("in_collision", [](const NamedSolutions& s) { return s.solutions.in_collision; },
-                     "Solutions thrown away because the world found them in collision.")
-        .def_prop_ro("blocking_pairs", [](const NamedSolutions& s) { return s.blocking; },
-                     "(frame_a, frame_b, count) of what those collided with, most frequent first.")
-        .def_prop_ro(
-            "is_target_in_collision", [](const NamedSolutions& s) { return s.solutions.target_collides; },
-            R"(Proved: every solution collides, since one does in frames whose relative pose is the same in all.)")
+        .def_ro("tries", &NamedSolutions::tries, "Starting configurations used.")
+        .def_ro("in_collision", &NamedSolutions::in_collision,
+                "Solutions thrown away because the world found them in collision.")
+        .def_ro("blocking_pairs", &NamedSolutions::blocking_pairs,
+                "(frame_a, frame_b, count) of what those collided with, most frequent first.")
+        .def_ro("is_target_in_collision", &NamedSolutions::target_collides,
+                R"(Proved: every solution collides, since one does in frames whose relative pose is the same in all.)")
         .def("__repr__", [](const NamedSolutions& s) {
-        return "InverseKinematicsSolutions(" + status_name(s.solutions.status) + ", " +
-               std::to_string(s.solutions.configurations.size()) + " found, " +
-               std::to_string(s.solutions.in_collision) + " in collision)";
+        return "InverseKinematicsSolutions(" + status_name(s.status) + ", " + std::to_string(s.configurations.size()) +
+               " found, " + std::to_string(s.in_collision) + " in collision)";
     });
 }
 

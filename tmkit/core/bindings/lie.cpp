@@ -8,11 +8,6 @@
 namespace tmkit::bindings {
 namespace {
 
-Vector6 vector6(const ArrayArgument& xi) {
-    const std::vector<double> v = read_vector(xi, "xi", 6, ErrorKind::scene);
-    return {v[0], v[1], v[2], v[3], v[4], v[5]};
-}
-
 Pose row_pose(const double* row) { return Pose::checked({row[0], row[1], row[2]}, {row[3], row[4], row[5], row[6]}); }
 
 ReadOnlyArray exp_each(const ArrayArgument& argument) {
@@ -56,7 +51,8 @@ void bind_lie(nb::module_& m) {
 ``pose @ exp(xi) == exp(adjoint(pose) @ xi) @ pose``: it maps errors and twists ``[rho, theta]`` of the child's
 tangent space to the parent's.)");
     const auto jacobian = [&m](const char* name, auto of, const char* text) {
-        m.def(name, [of](const ArrayArgument& xi) { return make_square(of(vector6(xi)), 6); }, nb::arg("xi"), text);
+        m.def(name, [of](const ArrayArgument& xi) { return make_square(of(read_array<6>(xi, "xi")), 6); },
+              nb::arg("xi"), text);
     };
     jacobian("left_jacobian", &left_jacobian,
              R"(Return the left Jacobian of the exponential at xi = [rho, theta], (6, 6), read-only.

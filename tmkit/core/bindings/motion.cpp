@@ -26,4 +26,18 @@ void require_positive(double value, const char* name) {
                     std::string(name) + " must be positive and finite, got " + number_text(value), {{"value", value}});
 }
 
+ReadOnlyArray array_of(const std::vector<std::vector<double>>& rows, std::size_t columns) {
+    std::vector<double> values;
+    for (const std::vector<double>& row : rows) values.insert(values.end(), row.begin(), row.end());
+    return make_array(std::move(values), {rows.size(), columns});
+}
+
+InverseKinematics make_problem(const SceneGraph& scene, const std::string& tip, const std::vector<std::string>& joints,
+                               const ArrayArgument& q, const char* name, const std::optional<std::string>& reference) {
+    const std::int32_t tip_number = frame_number(scene, tip);
+    const std::int32_t reference_number = reference ? frame_number(scene, *reference) : scene.layout().root[tip_number];
+    return InverseKinematics(scene, tip_number, reference_number, joint_entries(scene, joints),
+                             read_vector(q, name, scene.joint_count()));
+}
+
 }  // namespace tmkit::bindings

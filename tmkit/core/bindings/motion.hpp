@@ -68,8 +68,15 @@ nb::class_<T> result_class(nb::module_& m, const char* name, const char* doc) {
     return bound;
 }
 
+// The rows of a result.
+ReadOnlyArray array_of(const std::vector<std::vector<double>>& rows, std::size_t columns);
+
 inline std::int32_t frame_number(const SceneGraph& scene, const std::string& frame) {
     return scene.layout().index_of(scene.record(frame).id);
 }
+
+// How a frame comes to a pose by these joints; `reference`: the root of its tree if omitted. `name` is that of q.
+InverseKinematics make_problem(const SceneGraph& scene, const std::string& tip, const std::vector<std::string>& joints,
+                               const ArrayArgument& q, const char* name, const std::optional<std::string>& reference);
 
 }  // namespace tmkit::bindings

@@ -110,14 +110,11 @@ Measurement of_range(const std::string& frame, double distance, const std::optio
     if (!std::isfinite(distance) || distance < 0.0)
         throw Error(ErrorKind::scene,
                     "distance must be a finite number and not negative, not " + std::to_string(distance));
-    return {Measurement::Kind::range,
-            frame,
-            relative_to,
-            {},
-            {},
-            distance,
-            point_or_origin(point),
-            {read_deviation(deviation, "range") * deviation}};
+    Measurement made{Measurement::Kind::range, frame, relative_to};
+    made.distance = distance;
+    made.point = point_or_origin(point);
+    made.covariance = {read_deviation(deviation, "range") * deviation};
+    return made;
 }
 
 void bind_noise_source(nb::class_<SourceHandle>& cls) {
@@ -188,14 +185,11 @@ Args:
         .def_static("of_position",
                     [](const std::string& frame, const ArrayArgument& position, const ArrayArgument& covariance,
                        const std::optional<std::string>& relative_to, const OptionalArray& point) {
-        return Measurement{Measurement::Kind::position,
-                           frame,
-                           relative_to,
-                           {},
-                           read_vector3(position, "position"),
-                           0.0,
-                           point_or_origin(point),
-                           read_covariance_of(covariance, 3)};
+        Measurement made{Measurement::Kind::position, frame, relative_to};
+        made.vector = read_vector3(position, "position");
+        made.point = point_or_origin(point);
+        made.covariance = read_covariance_of(covariance, 3);
+        return made;
     },
                     nb::arg("frame"), nb::arg("position"), nb::kw_only(), nb::arg("covariance"),
                     nb::arg("relative_to") = nb::none(), nb::arg("point") = nb::none(),

@@ -9,31 +9,32 @@
 namespace tmkit::bindings {
 namespace {
 
-// Results with names instead of numbers, so that they outlive the world.
-struct NamedPath {
-    PathResult result;
+// A result with names beside its numbers, so that it outlives the world.
+template <class Result>
+struct Named : Result {
     std::size_t joint_count;
-    std::optional<PairNames> pair;
-    std::optional<std::string> joint;
-    PairCounts blocking;
+    std::optional<PairNames> pair_names;
+    std::optional<std::string> joint_name;
+};
+using NamedLine = Named<StraightLineResult>;
+using NamedRecheck = Named<RecheckResult>;
+struct NamedPath : Named<PathResult> {
+    PairCounts blocking_pairs;
 };
 
-struct NamedLine {
-    StraightLineResult result;
-    std::size_t joint_count;
-    std::optional<PairNames> pair;
+template <class Result>
+Named<Result> with_names(Result result, const SceneGraph& scene, const CollisionWorld* world) {
+    const auto pair = pair_names(world, result.pair);
     std::optional<std::string> joint;
-};
+    if (result.joint >= 0) joint = joint_of_entry(scene, result.joint).name;
+    return {std::move(result), scene.joint_count(), pair, joint};
+}
 
-struct NamedRecheck {
-    RecheckResult result;
-    std::optional<PairNames> pair;
-    std::optional<std::string> joint;
-};
-
-std::optional<std::string> joint_name(const SceneGraph& scene, std::int32_t entry) {
-    if (entry < 0) return std::nullopt;
-    return joint_of_entry(scene, entry).name;
+// How texts name the pair and the joint of a result.
+template <class Result>
+std::string cause_text(const Named<Result>& r) {
+    return (r.pair_names ? ", pair=" + pair_text(r.pair_names) : "") +
+           (r.joint_name ? ", joint=" + quoted(*r.joint_name) : "");
 }
 
 Configurations rows_of(const std::vector<double>& values, std::size_t columns) {
@@ -42,12 +43,6 @@ Configurations rows_of(const std::vector<double>& values, std::size_t columns) {
         rows.emplace_back(values.begin() + static_cast<std::ptrdiff_t>(i),
                           values.begin() + static_cast<std::ptrdiff_t>(i + columns));
     return rows;
-}
-
-ReadOnlyArray array_of(const Configurations& rows, std::size_t columns) {
-    std::vector<double> values;
-    for (const std::vector<double>& row : rows) values.insert(values.end(), row.begin(), row.end());
-    return make_array(std::move(values), {rows.size(), columns});
 }
 
 // One configuration, or several as rows.
@@ -106,10 +101,8 @@ NamedPath search(const CollisionWorld& world, const std::vector<std::string>& jo
         options.interrupted = interrupted;
         return search_path(world, entries, q, ends, options);
     });
-    const auto pair = pair_names(&world, result.pair);
-    const auto joint = joint_name(world.scene(), result.joint);
     PairCounts blocking = named_counts(&world, result.blocking);
-    return {std::move(result), n, pair, joint, blocking};
+    return {with_names(std::move(result), world.scene(), &world), blocking};
 }
 
 NamedLine follow_line(const SceneGraph& scene, const std::string& tip, const ArrayArgument& start, const Pose& target,
@@ -124,26 +117,18 @@ NamedLine follow_line(const SceneGraph& scene, const std::string& tip, const Arr
     if (world) require_joint_count(*world, scene.joint_count(), "world");
     const StraightLineOptions options{position_step, rotation_step, max_joint_jump,
                                       deviation,     resolution,    position_only};
-    const std::int32_t tip_number = frame_number(scene, tip);
-    const std::int32_t reference_number = reference ? frame_number(scene, *reference) : scene.layout().root[tip_number];
-    const InverseKinematics problem(scene, tip_number, reference_number, joint_entries(scene, joints),
-                                    read_vector(start, "start", scene.joint_count()));
-    StraightLineResult result =
-        without_gil([&](const auto&) { return straight_line(problem, target, world, options); });
-    const auto pair = pair_names(world, result.pair);
-    const auto joint = joint_name(scene, result.joint);
-    return {std::move(result), scene.joint_count(), pair, joint};
+    const InverseKinematics problem = make_problem(scene, tip, joints, start, "start", reference);
+    return with_names(without_gil([&](const auto&) { return straight_line(problem, target, world, options); }), scene,
+                      world);
 }
 
 NamedRecheck recheck(const CollisionWorld& world, const ArrayArgument& path, double resolution,
                      const std::optional<std::string>& tool_frame, double tool_travel) {
     const RecheckOptions options = recheck_options(world.scene(), resolution, tool_frame, tool_travel);
     const Configurations rows = rows_of(read_matrix(path, "path", world.joint_count()), world.joint_count());
-    RecheckResult result =
-        without_gil([&](const auto& interrupted) { return recheck_path(world, rows, options, interrupted); });
-    const auto pair = pair_names(&world, result.pair);
-    const auto joint = joint_name(world.scene(), result.joint);
-    return {std::move(result), pair, joint};
+    return with_names(
+        without_gil([&](const auto& interrupted) { return recheck_path(world, rows, options, interrupted); }),
+        world.scene(), &world);
 }
 
 void make_path(NamedPath* self, PathStatus status, const ArrayArgument& path, const PairCounts& blocking,
@@ -157,7 +142,7 @@ void make_path(NamedPath* self, PathStatus status, const ArrayArgument& path, co
             squared += (numbers[j] - numbers[j - columns]) * (numbers[j] - numbers[j - columns]);
         result.length += std::sqrt(squared);
     }
-    new (self) NamedPath{std::move(result), columns, pair, joint, blocking};
+    new (self) NamedPath{{std::move(result), columns, pair, joint}, blocking};
 }
 
 void bind_path_result(nb::module_& m) {
@@ -185,30 +170,24 @@ Args:
 
 Raises:
     ConfigurationError: the path is not a matrix of finite numbers.)")
-        .def_prop_ro("status", [](const NamedPath& r) { return r.result.status; }, "How the search ended.")
-        .def_prop_ro("path", [](const NamedPath& r) { return array_of(r.result.path, r.joint_count); },
+        .def_ro("status", &NamedPath::status, "How the search ended.")
+        .def_prop_ro("path", [](const NamedPath& r) { return array_of(r.path, r.joint_count); },
                      R"((k, n_joints) full configurations to be joined by straight joint motions, read-only.
 
 The first is the start, the last the goal up to whole turns of continuous joints; (0, n_joints) unless SOLVED.)")
-        .def_prop_ro("goal_index", [](const NamedPath& r) { return r.result.goal_index; },
-                     "Which goal was reached, or -1.")
-        .def_prop_ro("iterations", [](const NamedPath& r) { return r.result.iterations; },
-                     "Random configurations drawn.")
-        .def_prop_ro("checks", [](const NamedPath& r) { return r.result.checks; }, "Configurations checked.")
-        .def_prop_ro("length", [](const NamedPath& r) { return r.result.length; },
-                     "Length of the path, Euclidean over the joints.")
-        .def_prop_ro("blocking_pairs", [](const NamedPath& r) { return r.blocking; },
-                     "(frame_a, frame_b, count) of the collisions met, most frequent first.")
-        .def_prop_ro("pair", [](const NamedPath& r) { return r.pair; },
-                     "The frames that collide at the start, the goal or in the recheck.")
-        .def_prop_ro("joint", [](const NamedPath& r) { return r.joint; }, "The joint that is outside its limits.")
+        .def_ro("goal_index", &NamedPath::goal_index, "Which goal was reached, or -1.")
+        .def_ro("iterations", &NamedPath::iterations, "Random configurations drawn.")
+        .def_ro("checks", &NamedPath::checks, "Configurations checked.")
+        .def_ro("length", &NamedPath::length, "Length of the path, Euclidean over the joints.")
+        .def_ro("blocking_pairs", &NamedPath::blocking_pairs,
+                "(frame_a, frame_b, count) of the collisions met, most frequent first.")
+        .def_ro("pair", &NamedPath::pair_names, "The frames that collide at the start, the goal or in the recheck.")
+        .def_ro("joint", &NamedPath::joint_name, "The joint that is outside its limits.")
         .def("__repr__", [](const NamedPath& r) {
-        std::string text = "PathResult(" + status_name(r.result.status);
-        if (!r.result.path.empty())
-            text += ", " + std::to_string(r.result.path.size()) + " waypoints, length=" + number_text(r.result.length);
-        if (r.pair) text += ", pair=" + pair_text(r.pair);
-        if (r.joint) text += ", joint=" + quoted(*r.joint);
-        return text + ", " + std::to_string(r.result.iterations) + " iterations)";
+        std::string text = "PathResult(" + status_name(r.status);
+        if (!r.path.empty())
+            text += ", " + std::to_string(r.path.size()) + " waypoints, length=" + number_text(r.length);
+        return text + cause_text(r) + ", " + std::to_string(r.iterations) + " iterations)";
     });
 }
 
@@ -220,49 +199,42 @@ void bind_line_and_recheck_results(nb::module_& m) {
         .value("JOINT_JUMP", StraightLineStatus::joint_jump, "``joint`` would have to move too far at once")
         .value("COLLISION", StraightLineStatus::collision, "``pair`` collides at ``fraction``");
     result_class<NamedLine>(m, "StraightLineResult", "What ``straight_line`` found.")
-        .def_prop_ro("status", [](const NamedLine& r) { return r.result.status; }, "How the motion ended.")
-        .def_prop_ro("path", [](const NamedLine& r) { return array_of(r.result.path, r.joint_count); },
+        .def_ro("status", &NamedLine::status, "How the motion ended.")
+        .def_prop_ro("path", [](const NamedLine& r) { return array_of(r.path, r.joint_count); },
                      "(k, n_joints) full configurations from the start to the target, or as far as it came; read-only.")
-        .def_prop_ro("fraction", [](const NamedLine& r) { return r.result.fraction; },
-                     "1 when solved, else where on the line it failed.")
-        .def_prop_ro("pair", [](const NamedLine& r) { return r.pair; }, "The frames that collide, of COLLISION.")
-        .def_prop_ro("joint", [](const NamedLine& r) { return r.joint; }, "The joint, of JOINT_LIMIT and JOINT_JUMP.")
-        .def_prop_ro("checks", [](const NamedLine& r) { return r.result.checks; }, "Configurations checked.")
+        .def_ro("fraction", &NamedLine::fraction, "1 when solved, else where on the line it failed.")
+        .def_ro("pair", &NamedLine::pair_names, "The frames that collide, of COLLISION.")
+        .def_ro("joint", &NamedLine::joint_name, "The joint, of JOINT_LIMIT and JOINT_JUMP.")
+        .def_ro("checks", &NamedLine::checks, "Configurations checked.")
         .def("__repr__", [](const NamedLine& r) {
-        std::string text = "StraightLineResult(" + status_name(r.result.status) + ", " +
-                           std::to_string(r.result.path.size()) +
-                           " waypoints, fraction=" + number_text(r.result.fraction);
-        if (r.pair) text += ", pair=" + pair_text(r.pair);
-        if (r.joint) text += ", joint=" + quoted(*r.joint);
-        return text + ")";
+        std::string text = "StraightLineResult(" + status_name(r.status) + ", " + std::to_string(r.path.size()) +
+                           " waypoints, fraction=" + number_text(r.fraction);
+        return text + cause_text(r) + ")";
     });
     nb::enum_<RecheckStatus>(m, "RecheckStatus", "What a recheck found first.")
         .value("OK", RecheckStatus::ok, "nothing: the path is free and within the limits")
         .value("COLLISION", RecheckStatus::collision, "``pair`` collides")
         .value("OUT_OF_LIMITS", RecheckStatus::out_of_limits, "``joint`` is outside its limits");
     result_class<NamedRecheck>(m, "RecheckResult", "What ``recheck_path`` found first.")
-        .def_prop_ro("status", [](const NamedRecheck& r) { return r.result.status; }, "What was found.")
-        .def_prop_ro("is_ok", [](const NamedRecheck& r) { return r.result.status == RecheckStatus::ok; },
+        .def_ro("status", &NamedRecheck::status, "What was found.")
+        .def_prop_ro("is_ok", [](const NamedRecheck& r) { return r.status == RecheckStatus::ok; },
                      "Whether the path passed.")
-        .def_prop_ro("segment", [](const NamedRecheck& r) { return r.result.segment; },
-                     "The failure lies on the motion from row ``segment`` to the next; -1 when there is none.")
-        .def_prop_ro("fraction", [](const NamedRecheck& r) { return r.result.fraction; },
-                     "Where within the segment, 0 to 1.")
-        .def_prop_ro("pair", [](const NamedRecheck& r) { return r.pair; }, "The frames that collide.")
-        .def_prop_ro("joint", [](const NamedRecheck& r) { return r.joint; }, "The joint outside its limits.")
+        .def_ro("segment", &NamedRecheck::segment,
+                "The failure lies on the motion from row ``segment`` to the next; -1 when there is none.")
+        .def_ro("fraction", &NamedRecheck::fraction, "Where within the segment, 0 to 1.")
+        .def_ro("pair", &NamedRecheck::pair_names, "The frames that collide.")
+        .def_ro("joint", &NamedRecheck::joint_name, "The joint outside its limits.")
         .def_prop_ro("q",
                      [](const NamedRecheck& r) -> std::optional<ReadOnlyArray> {
-        if (r.result.q.empty()) return std::nullopt;
-        return make_array(r.result.q);
+        if (r.q.empty()) return std::nullopt;
+        return make_array(r.q);
     }, "(n_joints,) the configuration of the failure, read-only.")
-        .def_prop_ro("checks", [](const NamedRecheck& r) { return r.result.checks; }, "Configurations checked.")
+        .def_ro("checks", &NamedRecheck::checks, "Configurations checked.")
         .def("__repr__", [](const NamedRecheck& r) {
-        std::string text = "RecheckResult(" + status_name(r.result.status);
-        if (r.result.status != RecheckStatus::ok)
-            text += ", segment=" + std::to_string(r.result.segment) + ", fraction=" + number_text(r.result.fraction);
-        if (r.pair) text += ", pair=" + pair_text(r.pair);
-        if (r.joint) text += ", joint=" + quoted(*r.joint);
-        return text + ", " + std::to_string(r.result.checks) + " checks)";
+        std::string text = "RecheckResult(" + status_name(r.status);
+        if (r.status != RecheckStatus::ok)
+            text += ", segment=" + std::to_string(r.segment) + ", fraction=" + number_text(r.fraction);
+        return text + cause_text(r) + ", " + std::to_string(r.checks) + " checks)";
     });
 }
 

@@ -15,12 +15,12 @@ Pose make_pose(const ArrayArgument& translation, const ArrayArgument& quat_xyzw)
     if (is_matrix(translation.value))
         throw Error(ErrorKind::scene,
                     "translation must hold 3 numbers, but is a (4, 4) matrix; write Pose.from_matrix(matrix)");
-    const std::vector<double> q = read_vector(quat_xyzw, "quat_xyzw", 4, ErrorKind::scene);
-    return Pose::checked(read_vector3(translation, "translation"), {q[0], q[1], q[2], q[3]});
+    const Vector4 q = read_array<4>(quat_xyzw, "quat_xyzw");
+    return Pose::checked(read_vector3(translation, "translation"), q);
 }
 
 Pose from_array(const ArrayArgument& seven) {
-    const std::vector<double> v = read_vector(seven, "pose", 7, ErrorKind::scene);
+    const auto v = read_array<7>(seven, "pose");
     return Pose::checked({v[0], v[1], v[2]}, {v[3], v[4], v[5], v[6]});
 }
 
@@ -101,10 +101,8 @@ Raises:
 
 Raises:
     SceneError: not seven numbers, non-finite numbers, or a zero quaternion.)")
-        .def_static("exp", [](const ArrayArgument& xi) {
-        const std::vector<double> v = read_vector(xi, "xi", 6, ErrorKind::scene);
-        return in_range(Pose::exp({v[0], v[1], v[2], v[3], v[4], v[5]}));
-    }, nb::arg("xi"), R"(Return the exponential of xi = [rho, theta], (6,): metres, then radians.
+        .def_static("exp", [](const ArrayArgument& xi) { return in_range(Pose::exp(read_array<6>(xi, "xi"))); },
+                    nb::arg("xi"), R"(Return the exponential of xi = [rho, theta], (6,): metres, then radians.
 
 Raises:
     SceneError: not six numbers, or non-finite numbers.)");
@@ -173,9 +171,7 @@ Args:
     other: the pose to compare with, relative to the same parent.
     translation_tolerance: metres between the origins.
     rotation_tolerance: radians between the orientations.)")
-        .def("__eq__",
-             [](const Pose& a, nb::handle b) { return nb::isinstance<Pose>(b) && a == nb::cast<const Pose&>(b); },
-             nb::arg("other").none())
+        .def("__eq__", &equals<Pose>, nb::arg("other").none())
         .def("__hash__", [](const Pose& p) {
         nb::list numbers;
         for (double v : p.translation) numbers.append(v);

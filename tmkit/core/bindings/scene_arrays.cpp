@@ -44,17 +44,9 @@ ReadOnlyArray present_configuration(const SceneArrays& arrays) {
 }
 
 nb::typed<nb::dict, nb::str, int> capacities(const SceneArrays& arrays) {
-    const Capacities& c = arrays.capacities();
     nb::typed<nb::dict, nb::str, int> made;
-    made["frames"] = c.frames;
-    made["bodies"] = c.bodies;
-    made["shapes"] = c.shapes;
-    made["allowed_pairs"] = c.allowed_pairs;
-    made["name_bytes"] = c.name_bytes;
-    made["twists"] = c.twists;
-    made["stamps"] = c.stamps;
-    made["groups"] = c.groups;
-    made["group_members"] = c.group_members;
+    for (const auto& [name, capacity] : capacity_names)
+        if (capacity != &Capacities::noise) made[name] = arrays.capacities().*capacity;
     return made;
 }
 

@@ -146,18 +146,9 @@ void bind_add_frame(auto& cls) {
             [](Self self, const std::string& name, const std::optional<std::string>& parent, const Pose& pose,
                const Joint& joint, const std::optional<std::string>& body, const std::vector<std::string>& classes,
                const std::vector<ShapeArgument>& shapes, const OptionalArray& covariance) {
-        const FrameSpecification specification{name,
-                                               parent.value_or(""),
-                                               pose,
-                                               joint,
-                                               body.value_or(""),
-                                               classes,
-                                               attached_shapes(shapes),
-                                               {},
-                                               {},
-                                               {},
-                                               {},
-                                               own_noise(covariance, name, parent.value_or(""))};
+        const std::string above = parent.value_or("");
+        FrameSpecification specification{name, above, pose, joint, body.value_or(""), classes, attached_shapes(shapes)};
+        specification.noise = own_noise(covariance, name, above);
         return apply_edit(self, [&](SceneEdit& s) {
             require_known_body(s.scene(), name, body);
             if (parent) return s.add_frame(specification);

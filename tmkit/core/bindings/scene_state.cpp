@@ -139,10 +139,7 @@ FrameSpecification read_frame(nb::handle state, const SharedParts& parts) {
                              f.get<std::vector<std::string>>(5),
                              {},
                              f.get<std::optional<Inertia>>(7),
-                             read_attributes(f, 8),
-                             {},
-                             {},
-                             {}};
+                             read_attributes(f, 8)};
     for (const nb::object& item : f.items(6)) frame.shapes.push_back(parts.attached(item));
     if (f.size() > 9) frame.twist = read_twist(f.get<std::optional<TwistArgument>>(9));
     if (f.size() > 10) frame.stamps = stamps_from_state(f.at(10));

@@ -99,7 +99,7 @@ public:
     struct Model;  // opaque
 
     // `moves[i]` says whether entry i of the configuration moves; `base` holds the values of the others.
-    CollisionView(const CollisionWorld& world, const std::vector<bool>& moves, const double* base);
+    CollisionView(const CollisionWorld& world, const std::vector<std::int32_t>& entries, const double* base);
     explicit CollisionView(std::unique_ptr<const Model> model);
     CollisionView(CollisionView&&) noexcept;
     ~CollisionView();
@@ -196,9 +196,9 @@ public:
     bool edge_free(const double* q0, const double* q1, double resolution) const;
     std::optional<EdgeCollision> find_edge_collision(const double* q0, const double* q1, double resolution) const;
 
-    // A view for a search that moves only some joints from the base configuration. Check the base with the world first:
+    // A view for a search that moves only some entries of the base configuration. Check the base with the world first:
     // the view does not contain the pairs that cannot change.
-    CollisionView view(const std::vector<bool>& moves, const double* base) const;
+    CollisionView view(const std::vector<std::int32_t>& entries, const double* base) const;
 
     struct Rules;
     struct Base;                 // opaque

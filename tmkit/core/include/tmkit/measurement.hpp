@@ -25,11 +25,11 @@ struct Measurement {
     Kind kind = Kind::pose;
     std::string target;
     std::optional<std::string> reference;  // the root of the target's tree when there is none
-    Pose pose;                             // reference_from_target as measured
+    Pose pose{};                           // reference_from_target as measured
     Vector3 vector{};                      // position, or unit direction
     double distance = 0.0;                 // range
     Vector3 point{};                       // in the target's axes
-    std::vector<double> covariance;        // size() x size(), row-major
+    std::vector<double> covariance{};      // size() x size(), row-major
 
     std::size_t size() const;
     // residual (size()) and derivative (size() x 6, row-major). Throws Error(scene) where a direction or a range has

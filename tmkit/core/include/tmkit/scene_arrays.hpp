@@ -77,6 +77,19 @@ struct Capacities {
     Capacities completed_for(const SceneGraph& scene) const;
 };
 
+// Each of them with its name.
+inline constexpr std::array<std::pair<const char*, std::size_t Capacities::*>, 10> capacity_names{
+    {{"frames", &Capacities::frames},
+     {"bodies", &Capacities::bodies},
+     {"shapes", &Capacities::shapes},
+     {"allowed_pairs", &Capacities::allowed_pairs},
+     {"name_bytes", &Capacities::name_bytes},
+     {"twists", &Capacities::twists},
+     {"stamps", &Capacities::stamps},
+     {"groups", &Capacities::groups},
+     {"group_members", &Capacities::group_members},
+     {"noise", &Capacities::noise}}};
+
 struct NewFrame {
     std::string_view name, parent;
     Pose pose{};

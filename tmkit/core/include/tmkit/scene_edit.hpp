@@ -101,11 +101,14 @@ private:
     void give_inertia(const FrameSpecification& frame);
     void set_details(const FrameRecord& frame, FrameDetails details);
     template <class Change>
-    void change_details(std::string_view frame, Change&& change);
+    void change_details(const FrameRecord& frame, Change&& change) {
+        FrameDetails details = frame.details ? *frame.details : FrameDetails{};
+        change(details);
+        set_details(frame, std::move(details));
+    }
     void correct_twist(FrameId id, const Vector6& xi, const Ref<const EdgeNoise>& noise);
     void correct_pose(FrameId id, const Pose& pose, const Ref<const EdgeNoise>& noise);
     void put_noise(FrameId frame, Ref<const EdgeNoise> noise);
-    FrameDetails details_of(const FrameRecord& frame) const { return frame.details ? *frame.details : FrameDetails{}; }
     void require_edge_for_stamps(const FrameRecord& frame) const;
     void check_new_stamps(const FrameSpecification& specification, const FrameRecord* parent) const;
     static void end_stamps(FrameRecord& changed);

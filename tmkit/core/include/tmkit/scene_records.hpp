@@ -126,11 +126,11 @@ struct FrameSpecification {
     std::string body;  // empty: a body of the frame's own name
     std::vector<std::string> classes;
     std::vector<AttachedShape> shapes;
-    std::optional<Inertia> inertia;  // of the body, in the axes of this frame
-    Attributes attributes;
-    std::optional<TwistEdge> twist;
-    Ref<const StampedPoses> stamps;
-    Ref<const EdgeNoise> noise;  // its sources keep their identity
+    std::optional<Inertia> inertia{};  // of the body, in the axes of this frame
+    Attributes attributes{};
+    std::optional<TwistEdge> twist{};
+    Ref<const StampedPoses> stamps{};
+    Ref<const EdgeNoise> noise{};  // its sources keep their identity
 
     bool same_content(const FrameSpecification& other) const;
 };

@@ -22,6 +22,12 @@ using coal::Vec3s;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
+// A solid and where it stands.
+struct Posed {
+    const Solid& solid;
+    const Transform3s& pose;
+};
+
 // A signed distance, infinite when nothing was compared; of bodies of pieces, that of the nearest or deepest piece.
 struct Gap {
     double distance;
@@ -35,10 +41,10 @@ const Gap no_gap{infinity, Vec3s::Zero(), Vec3s::Zero(), Vec3s::Zero()};
 // Boxes in the axes of a solid A against the oriented box of a solid B.
 class BoxAgainstSolid {
 public:
-    BoxAgainstSolid(const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b)
-        : r_(pose_a.getRotation().transpose() * pose_b.getRotation()), absolute_(r_.cwiseAbs().array() + 1e-12),
-          center_(pose_a.getRotation().transpose() * (pose_b.transform(b.center) - pose_a.getTranslation())),
-          half_(b.half), span_(absolute_ * b.half) {}
+    BoxAgainstSolid(const Transform3s& pose_a, Posed b)
+        : r_(pose_a.getRotation().transpose() * b.pose.getRotation()), absolute_(r_.cwiseAbs().array() + 1e-12),
+          center_(pose_a.getRotation().transpose() * (b.pose.transform(b.solid.center) - pose_a.getTranslation())),
+          half_(b.solid.half), span_(absolute_ * b.solid.half) {}
 
     // True when an axis separates the boxes by more than `margin` (sufficient, not necessary). The fifteen axes of
     // Gottschalk, Lin and Manocha, "OBBTree" (SIGGRAPH 1996); the first box is grown by the margin on each side, which
@@ -83,6 +89,8 @@ private:
     Vec3s center_, half_, span_;
 };
 
+bool is_simple(const Solid& solid) { return solid.kind == SolidKind::convex || solid.kind == SolidKind::triangles; }
+
 Vec3s center_of(const Bounds& box) {
     return 0.5 * Vec3s(box.lower[0] + box.upper[0], box.lower[1] + box.upper[1], box.lower[2] + box.upper[2]);
 }
@@ -94,14 +102,13 @@ Vec3s half_of(const Bounds& box) {
 // --- convex solids and triangles -------------------------------------------------------------------------------------
 
 // GJK alone, stopped as soon as a distance above the margin is proved. The margin must not be negative.
-bool convex_contact(const Solid& a, const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b, double margin,
-                    NarrowPhaseRoom& room) {
-    room.difference.set(static_cast<const coal::ShapeBase*>(a.geometry),
-                        static_cast<const coal::ShapeBase*>(b.geometry), pose_a, pose_b);
+bool convex_contact(Posed a, Posed b, double margin, NarrowPhaseRoom& room) {
+    room.difference.set(static_cast<const coal::ShapeBase*>(a.solid.geometry),
+                        static_cast<const coal::ShapeBase*>(b.solid.geometry), a.pose, b.pose);
     coal::details::GJK& gjk = room.gjk;
     gjk.reset(128, 1e-6);
     gjk.setDistanceEarlyBreak(margin);
-    const Vec3s guess = a.center - (room.difference.oR1 * b.center + room.difference.ot1);
+    const Vec3s guess = a.solid.center - (room.difference.oR1 * b.solid.center + room.difference.ot1);
     const bool usable = guess.squaredNorm() > 1e-12;
     switch (gjk.evaluate(room.difference, usable ? guess : Vec3s(1.0, 0.0, 0.0))) {
         case coal::details::GJK::NoCollisionEarlyStopped: return false;
@@ -112,12 +119,11 @@ bool convex_contact(const Solid& a, const Transform3s& pose_a, const Solid& b, c
 }
 
 // A shape against the triangles of a mesh, or the triangles of two. The margin must not be negative.
-bool triangles_contact(const coal::CollisionGeometry* a, const Transform3s& pose_a, const coal::CollisionGeometry* b,
-                       const Transform3s& pose_b, double margin) {
+bool triangles_contact(Posed a, Posed b, double margin) {
     coal::CollisionRequest request(coal::CollisionRequestFlag::NO_REQUEST, 1);
     request.security_margin = margin;
     coal::CollisionResult result;
-    return coal::collide(a, pose_a, b, pose_b, request, result) > 0;
+    return coal::collide(a.solid.geometry, a.pose, b.solid.geometry, b.pose, request, result) > 0;
 }
 
 // coal 3.0.3 errs on a ball whose centre lies within a cylinder: it may pass over the nearer way out. None for others.
@@ -152,9 +158,8 @@ Gap coal_gap(const coal::CollisionGeometry* a, const Transform3s& pose_a, const 
 
 // Whether the hulls of two meshes penetrate as deep as the (negative) margin. The hulls are never less deep than the
 // meshes where these meet in shallow contact, so the answer errs towards contact; without hulls it is contact.
-bool hulls_are_deeper(const Solid& a, const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b,
-                      double margin) {
-    return !a.hull || !b.hull || coal_gap(a.hull, pose_a, b.hull, pose_b).distance <= margin;
+bool hulls_are_deeper(Posed a, Posed b, double margin) {
+    return !a.solid.hull || !b.solid.hull || coal_gap(a.solid.hull, a.pose, b.solid.hull, b.pose).distance <= margin;
 }
 
 // --- half spaces -----------------------------------------------------------------------------------------------------
@@ -178,9 +183,9 @@ Vec3s farthest_point(const Solid& solid, const Vec3s& direction) {
     return best;
 }
 
-Gap plane_gap(const Transform3s& plane, const Solid& b, const Transform3s& pose_b) {
+Gap plane_gap(const Transform3s& plane, Posed b) {
     const Vec3s normal = plane.getRotation().col(2);
-    const Vec3s deepest = pose_b.transform(farthest_point(b, -(pose_b.getRotation().transpose() * normal)));
+    const Vec3s deepest = b.pose.transform(farthest_point(b.solid, -(b.pose.getRotation().transpose() * normal)));
     const double distance = normal.dot(deepest - plane.getTranslation());
     return {distance, deepest - distance * normal, deepest, normal};
 }
@@ -192,10 +197,10 @@ double plane_least_gap(const Transform3s& plane, const Transform3s& pose, const 
            local.cwiseAbs().dot(half_of(box));
 }
 
-bool plane_touches(const Transform3s& plane, const Solid& b, const Transform3s& pose_b, double margin) {
-    const Bounds box{{b.center[0] - b.half[0], b.center[1] - b.half[1], b.center[2] - b.half[2]},
-                     {b.center[0] + b.half[0], b.center[1] + b.half[1], b.center[2] + b.half[2]}};
-    return plane_least_gap(plane, pose_b, box) <= margin && plane_gap(plane, b, pose_b).distance <= margin;
+bool plane_touches(const Transform3s& plane, Posed b, double margin) {
+    const Vec3s lower = b.solid.center - b.solid.half, upper = b.solid.center + b.solid.half;
+    const Bounds box{{lower[0], lower[1], lower[2]}, {upper[0], upper[1], upper[2]}};
+    return plane_least_gap(plane, b.pose, box) <= margin && plane_gap(plane, b).distance <= margin;
 }
 
 // --- bodies of pieces ------------------------------------------------------------------------------------------------
@@ -208,28 +213,27 @@ constexpr double share = 0.5;
 // Boxes in the axes of a body of pieces as solids, compared with what holds all of another solid.
 class BoxAgainstHull {
 public:
-    BoxAgainstHull(const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b, NarrowPhaseRoom& room)
-        : box_pose_(pose_a), pose_a_(pose_a), hull_(b), b_(b), pose_b_(pose_b), room_(room) {
+    BoxAgainstHull(const Transform3s& pose_a, Posed b, NarrowPhaseRoom& room)
+        : box_pose_(pose_a), pose_a_(pose_a), hull_(b.solid), b_(b), room_(room) {
         hull_.kind = SolidKind::convex;
-        if (b.kind == SolidKind::triangles) hull_.geometry = hull_or_null(*b.structure->shape);
-        usable_ = (b.kind == SolidKind::convex || b.kind == SolidKind::triangles) && hull_.geometry;
+        if (b.solid.kind == SolidKind::triangles) hull_.geometry = hull_or_null(*b.solid.structure->shape);
+        usable_ = is_simple(b.solid) && hull_.geometry;
     }
 
     bool is_worthwhile(const Bounds& bounds, std::int32_t count) const {
-        if (!usable_ || count <= many) return usable_ && count == 1 && b_.kind == SolidKind::triangles;
-        return half_of(bounds).squaredNorm() < share * share * b_.half.squaredNorm();
+        if (!usable_ || count <= many) return usable_ && count == 1 && b_.solid.kind == SolidKind::triangles;
+        return half_of(bounds).squaredNorm() < share * share * b_.solid.half.squaredNorm();
     }
 
     bool touches(const Bounds& bounds, std::int32_t count, double margin) {
         const Solid box = solid_of(bounds);
-        return convex_contact(box, box_pose_, hull_, pose_b_, margin, room_) &&
-               (b_.kind == SolidKind::convex || count == 1 ||
-                triangles_contact(box.geometry, box_pose_, b_.geometry, pose_b_, margin));
+        return convex_contact({box, box_pose_}, {hull_, b_.pose}, margin, room_) &&
+               (b_.solid.kind == SolidKind::convex || count == 1 || triangles_contact({box, box_pose_}, b_, margin));
     }
 
     // At most the signed distance between any parts of the two: what separates two bodies separates their parts.
     double least_gap(const Bounds& bounds) {
-        return coal_gap(solid_of(bounds).geometry, box_pose_, hull_.geometry, pose_b_).distance;
+        return coal_gap(solid_of(bounds).geometry, box_pose_, hull_.geometry, b_.pose).distance;
     }
 
 private:
@@ -244,23 +248,20 @@ private:
     Transform3s box_pose_;
     const Transform3s& pose_a_;
     Solid hull_;
-    const Solid& b_;
-    const Transform3s& pose_b_;
+    Posed b_;
     NarrowPhaseRoom& room_;
     bool usable_;
 };
 
-bool touch(const Solid& a, const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b, double margin,
-           NarrowPhaseRoom& room, int depth);
+bool touch(Posed a, Posed b, double margin, NarrowPhaseRoom& room, int depth);
 
 // The pieces of `a` against the whole of `b`, which may consist of pieces itself.
-bool pieces_touch(const Solid& a, const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b, double margin,
-                  NarrowPhaseRoom& room, int depth) {
-    const BoxAgainstSolid against(pose_a, b, pose_b);
-    BoxAgainstHull closely(pose_a, b, pose_b, room);
+bool pieces_touch(Posed a, Posed b, double margin, NarrowPhaseRoom& room, int depth) {
+    const BoxAgainstSolid against(a.pose, b);
+    BoxAgainstHull closely(a.pose, b, room);
     const auto key = [&](const Bounds& box) {
-        if (b.kind == SolidKind::plane) {
-            const double gap = plane_least_gap(pose_b, pose_a, box);
+        if (b.solid.kind == SolidKind::plane) {
+            const double gap = plane_least_gap(b.pose, a.pose, box);
             return gap > margin ? infinity : gap;
         }
         const Vec3s center = center_of(box);
@@ -271,43 +272,40 @@ bool pieces_touch(const Solid& a, const Transform3s& pose_a, const Solid& b, con
         return !closely.is_worthwhile(box, count) || closely.touches(box, count, margin);
     };
     const double limit = std::numeric_limits<double>::max();
-    return a.structure->pieces->visit(limit, key, enter, [&](std::int32_t number) {
+    return a.solid.structure->pieces->visit(limit, key, enter, [&](std::int32_t number) {
         Transform3s pose;
-        const Solid piece = a.structure->pieces->piece(number, pose_a, room.prisms[depth], pose);
-        return touch(piece, pose, b, pose_b, margin, room, depth + 1);
+        const Solid piece = a.solid.structure->pieces->piece(number, a.pose, room.prisms[depth], pose);
+        return touch({piece, pose}, b, margin, room, depth + 1);
     });
 }
 
-bool touch(const Solid& a, const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b, double margin,
-           NarrowPhaseRoom& room, int depth) {
-    if (a.kind == SolidKind::plane && b.kind == SolidKind::plane) return false;
-    if (a.kind == SolidKind::pieces) return pieces_touch(a, pose_a, b, pose_b, margin, room, depth);
-    if (b.kind == SolidKind::pieces) return pieces_touch(b, pose_b, a, pose_a, margin, room, depth);
-    if (a.kind == SolidKind::plane) return plane_touches(pose_a, b, pose_b, margin);
-    if (b.kind == SolidKind::plane) return plane_touches(pose_b, a, pose_a, margin);
-    if (a.kind == SolidKind::convex && b.kind == SolidKind::convex)
-        return convex_contact(a, pose_a, b, pose_b, margin, room);
-    return triangles_contact(a.geometry, pose_a, b.geometry, pose_b, margin);
+bool touch(Posed a, Posed b, double margin, NarrowPhaseRoom& room, int depth) {
+    if (a.solid.kind == SolidKind::plane && b.solid.kind == SolidKind::plane) return false;
+    if (a.solid.kind == SolidKind::pieces) return pieces_touch(a, b, margin, room, depth);
+    if (b.solid.kind == SolidKind::pieces) return pieces_touch(b, a, margin, room, depth);
+    if (a.solid.kind == SolidKind::plane) return plane_touches(a.pose, b, margin);
+    if (b.solid.kind == SolidKind::plane) return plane_touches(b.pose, a, margin);
+    if (a.solid.kind == SolidKind::convex && b.solid.kind == SolidKind::convex)
+        return convex_contact(a, b, margin, room);
+    return triangles_contact(a, b, margin);
 }
 
-Gap gap_within(const Solid& a, const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b, double limit,
-               NarrowPhaseRoom& room, int depth);
+Gap gap_within(Posed a, Posed b, double limit, NarrowPhaseRoom& room, int depth);
 
-Gap pieces_gap(const Solid& a, const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b, double limit,
-               NarrowPhaseRoom& room, int depth) {
-    const BoxAgainstSolid against(pose_a, b, pose_b);
-    BoxAgainstHull closely(pose_a, b, pose_b, room);
+Gap pieces_gap(Posed a, Posed b, double limit, NarrowPhaseRoom& room, int depth) {
+    const BoxAgainstSolid against(a.pose, b);
+    BoxAgainstHull closely(a.pose, b, room);
     const auto key = [&](const Bounds& box) {
-        return b.kind == SolidKind::plane ? plane_least_gap(pose_b, pose_a, box) : against.least_gap(box);
+        return b.solid.kind == SolidKind::plane ? plane_least_gap(b.pose, a.pose, box) : against.least_gap(box);
     };
     const auto enter = [&](const Bounds& box, std::int32_t count) {
         return !closely.is_worthwhile(box, count) || closely.least_gap(box) <= limit;
     };
     Gap best = no_gap;
-    a.structure->pieces->visit(limit, key, enter, [&](std::int32_t number) {
+    a.solid.structure->pieces->visit(limit, key, enter, [&](std::int32_t number) {
         Transform3s pose;
-        const Solid piece = a.structure->pieces->piece(number, pose_a, room.prisms[depth], pose);
-        const Gap gap = gap_within(piece, pose, b, pose_b, limit, room, depth + 1);
+        const Solid piece = a.solid.structure->pieces->piece(number, a.pose, room.prisms[depth], pose);
+        const Gap gap = gap_within({piece, pose}, b, limit, room, depth + 1);
         if (gap.distance < best.distance) best = gap;
         limit = std::min(limit, best.distance);
         return false;
@@ -315,42 +313,37 @@ Gap pieces_gap(const Solid& a, const Transform3s& pose_a, const Solid& b, const 
     return best;
 }
 
-Gap gap_within(const Solid& a, const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b, double limit,
-               NarrowPhaseRoom& room, int depth) {
-    if (a.kind == SolidKind::plane && b.kind == SolidKind::plane) return no_gap;
-    if (a.kind == SolidKind::pieces) return pieces_gap(a, pose_a, b, pose_b, limit, room, depth);
-    if (b.kind == SolidKind::pieces) return pieces_gap(b, pose_b, a, pose_a, limit, room, depth).flipped();
-    if (a.kind == SolidKind::plane) return plane_gap(pose_a, b, pose_b);
-    if (b.kind == SolidKind::plane) return plane_gap(pose_b, a, pose_a).flipped();
-    return coal_gap(a.geometry, pose_a, b.geometry, pose_b);
+Gap gap_within(Posed a, Posed b, double limit, NarrowPhaseRoom& room, int depth) {
+    if (a.solid.kind == SolidKind::plane && b.solid.kind == SolidKind::plane) return no_gap;
+    if (a.solid.kind == SolidKind::pieces) return pieces_gap(a, b, limit, room, depth);
+    if (b.solid.kind == SolidKind::pieces) return pieces_gap(b, a, limit, room, depth).flipped();
+    if (a.solid.kind == SolidKind::plane) return plane_gap(a.pose, b);
+    if (b.solid.kind == SolidKind::plane) return plane_gap(b.pose, a).flipped();
+    return coal_gap(a.solid.geometry, a.pose, b.solid.geometry, b.pose);
 }
-
-bool is_simple(const Solid& solid) { return solid.kind == SolidKind::convex || solid.kind == SolidKind::triangles; }
 
 Vector3 to_vector(const Vec3s& v) { return {v[0], v[1], v[2]}; }
 
-// Whether two solids come within a margin of any sign.
-bool solids_in_contact(const Solid& a, const Transform3s& pose_a, const Solid& b, const Transform3s& pose_b,
-                       double margin, NarrowPhaseRoom& room) {
-    const double reach = std::max(margin, 0.0);
-    if (is_simple(a) && is_simple(b) && BoxAgainstSolid(pose_a, b, pose_b).is_apart(a.center, a.half, reach))
-        return false;
-    if (!touch(a, pose_a, b, pose_b, reach, room, 0)) return false;
-    if (margin >= 0.0) return true;
-    if (a.kind == SolidKind::triangles && b.kind == SolidKind::triangles)
-        return hulls_are_deeper(a, pose_a, b, pose_b, margin);
-    return gap_within(a, pose_a, b, pose_b, infinity, room, 0).distance <= margin;
-}
-
 }  // namespace
 
-bool in_contact(const PlacedShape& a, const PlacedShape& b, double margin, CollisionView::Scratch::Data& scratch) {
-    return solids_in_contact(*a.item, *a.pose, *b.item, *b.pose, margin, scratch.narrow);
+bool in_contact(const PlacedShape& shape_a, const PlacedShape& shape_b, double margin,
+                CollisionView::Scratch::Data& scratch) {
+    const Posed a{*shape_a.item, *shape_a.pose}, b{*shape_b.item, *shape_b.pose};
+    NarrowPhaseRoom& room = scratch.narrow;
+    const double reach = std::max(margin, 0.0);
+    if (is_simple(a.solid) && is_simple(b.solid) &&
+        BoxAgainstSolid(a.pose, b).is_apart(a.solid.center, a.solid.half, reach))
+        return false;
+    if (!touch(a, b, reach, room, 0)) return false;
+    if (margin >= 0.0) return true;
+    if (a.solid.kind == SolidKind::triangles && b.solid.kind == SolidKind::triangles)
+        return hulls_are_deeper(a, b, margin);
+    return gap_within(a, b, infinity, room, 0).distance <= margin;
 }
 
 Contact measure(const PlacedShape& a, const PlacedShape& b, double margin, double limit) {
     NarrowPhaseRoom room;
-    Gap found = gap_within(*a.item, *a.pose, *b.item, *b.pose, limit, room, 0);
+    Gap found = gap_within({*a.item, *a.pose}, {*b.item, *b.pose}, limit, room, 0);
     if (!found.normal.allFinite()) {  // e.g. of a ball whose centre is on the face of a box
         found.normal = Vec3s(0.0, 0.0, 1.0);
         found.point_a = found.point_b = 0.5 * (a.pose->transform(a.item->center) + b.pose->transform(b.item->center));

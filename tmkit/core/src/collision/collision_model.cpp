@@ -28,17 +28,11 @@ BoundsTree::BoundsTree(const std::vector<Bounds>& boxes) {
 // Halves the items at the median centre along the longest side. Ties are broken by number, so the tree is reproducible.
 void BoundsTree::build(const std::vector<Bounds>& boxes, std::int32_t* first, std::int32_t* last) {
     Bounds all = boxes[*first];
-    for (const std::int32_t* i = first; i != last; ++i)
-        for (int k = 0; k < 3; ++k) {
-            all.lower[k] = std::min(all.lower[k], boxes[*i].lower[k]);
-            all.upper[k] = std::max(all.upper[k], boxes[*i].upper[k]);
-        }
+    for (const std::int32_t* i = first; i != last; ++i) all.include(boxes[*i]);
     const std::size_t at = nodes_.size();
     nodes_.push_back({all, last - first == 1 ? *first : -1, 0});
     if (last - first > 1) {
-        int side = 0;
-        for (int k = 1; k < 3; ++k)
-            if (all.upper[k] - all.lower[k] > all.upper[side] - all.lower[side]) side = k;
+        const int side = all.longest_side();
         std::int32_t* middle = first + (last - first) / 2;
         std::nth_element(first, middle, last, [&](std::int32_t a, std::int32_t b) {
             const double center_a = boxes[a].lower[side] + boxes[a].upper[side];

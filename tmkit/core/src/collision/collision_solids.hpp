@@ -33,6 +33,18 @@ struct Bounds {
     Bounds inflated(double by) const {
         return {{lower[0] - by, lower[1] - by, lower[2] - by}, {upper[0] + by, upper[1] + by, upper[2] + by}};
     }
+    void include(const Bounds& other) {
+        for (int k = 0; k < 3; ++k) {
+            lower[k] = std::min(lower[k], other.lower[k]);
+            upper[k] = std::max(upper[k], other.upper[k]);
+        }
+    }
+    int longest_side() const {  // of equal ones the first
+        int side = 0;
+        for (int k = 1; k < 3; ++k)
+            if (upper[k] - lower[k] > upper[side] - lower[side]) side = k;
+        return side;
+    }
     // The distance of two boxes, zero when they overlap.
     double distance(const Bounds& other) const;
 };

@@ -39,8 +39,12 @@ CollisionView::Scratch::Scratch(const Model& model) : data_(std::make_unique<Dat
 CollisionView::Scratch::Scratch(Scratch&&) noexcept = default;
 CollisionView::Scratch::~Scratch() = default;
 
-CollisionView::CollisionView(const CollisionWorld& world, const std::vector<bool>& moves, const double* base)
-    : model_(std::make_unique<Model>(world.rules(), moves, base)) {}
+CollisionView::CollisionView(const CollisionWorld& world, const std::vector<std::int32_t>& entries,
+                             const double* base) {
+    std::vector<bool> moves(world.joint_count(), false);
+    for (const std::int32_t entry : entries) moves[entry] = true;
+    model_ = std::make_unique<Model>(world.rules(), moves, base);
+}
 CollisionView::CollisionView(std::unique_ptr<const Model> model) : model_(std::move(model)) {}
 CollisionView::CollisionView(CollisionView&&) noexcept = default;
 CollisionView::~CollisionView() = default;

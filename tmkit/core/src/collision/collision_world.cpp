@@ -380,8 +380,8 @@ std::optional<EdgeCollision> CollisionWorld::find_edge_collision(const double* q
     return std::nullopt;
 }
 
-CollisionView CollisionWorld::view(const std::vector<bool>& moves, const double* base) const {
-    return CollisionView(*this, moves, base);
+CollisionView CollisionWorld::view(const std::vector<std::int32_t>& entries, const double* base) const {
+    return CollisionView(*this, entries, base);
 }
 
 }  // namespace tmkit

@@ -16,15 +16,6 @@ constexpr std::array<std::array<unsigned int, 3>, 8> prism_faces{
 
 coal::Vec3s to_vec(const Vector3& v) { return {v[0], v[1], v[2]}; }
 
-Bounds united(const Bounds& a, const Bounds& b) {
-    Bounds all = a;
-    for (int k = 0; k < 3; ++k) {
-        all.lower[k] = std::min(a.lower[k], b.lower[k]);
-        all.upper[k] = std::max(a.upper[k], b.upper[k]);
-    }
-    return all;
-}
-
 }  // namespace
 
 const coal::Convex<coal::Triangle>& PrismRoom::prism(const std::array<coal::Vec3s, 3>& top, double bottom) {
@@ -64,7 +55,8 @@ std::int32_t Pieces::add_leaf(std::int32_t begin) {
 }
 
 void Pieces::join(std::int32_t node, std::int32_t first, std::int32_t second) {
-    nodes_[node].bounds = united(nodes_[first].bounds, nodes_[second].bounds);
+    nodes_[node].bounds = nodes_[first].bounds;
+    nodes_[node].bounds.include(nodes_[second].bounds);
     nodes_[node].second = second;
 }
 
@@ -74,12 +66,10 @@ std::int32_t Pieces::build_points(std::int32_t begin, std::int32_t end) {
     const std::int32_t at = add_leaf(begin);
     nodes_[at].end = end;
     Bounds all = bounds(order_[begin]);
-    for (std::int32_t i = begin; i < end; ++i) all = united(all, bounds(order_[i]));
+    for (std::int32_t i = begin; i < end; ++i) all.include(bounds(order_[i]));
     nodes_[at].bounds = all;
     if (end - begin <= points_in_leaf) return at;
-    int side = 0;
-    for (int k = 1; k < 3; ++k)
-        if (all.upper[k] - all.lower[k] > all.upper[side] - all.lower[side]) side = k;
+    const int side = all.longest_side();
     const std::int32_t middle = begin + (end - begin) / 2;
     std::nth_element(order_.begin() + begin, order_.begin() + middle, order_.begin() + end,
                      [&](std::int32_t a, std::int32_t b) {
@@ -102,7 +92,7 @@ std::int32_t Pieces::build_cells(const Cells& cells) {
                 for (std::int32_t half = 0; half < 2; ++half) order_.push_back(2 * (row * across + column) + half);
         Bounds all = bounds(order_[nodes_[at].begin]);
         for (auto i = static_cast<std::size_t>(nodes_[at].begin); i < order_.size(); ++i)
-            all = united(all, bounds(order_[i]));
+            all.include(bounds(order_[i]));
         nodes_[at].bounds = all;
         nodes_[at].end = static_cast<std::int32_t>(order_.size());
         return at;

@@ -13,13 +13,13 @@ constexpr std::size_t least_frames = 64, least_name_bytes = 64, pairs_per_frame 
                       more_groups = 16, members_per_frame = 2;
 constexpr std::size_t most = 1u << 30;  // slots are 32-bit numbers
 
-void require_room(const char* kind, std::size_t capacity, std::size_t needed) {
+void require_room(const std::string& kind, std::size_t capacity, std::size_t needed) {
     if (needed <= capacity && capacity <= most) return;
+    const std::string argument = kind == "frames" ? "capacity" : kind;
     const std::string problem = capacity > most ? "at most " + std::to_string(most) + " can be kept"
                                                 : "the scene alone needs " + std::to_string(needed);
-    throw Error(ErrorKind::capacity, std::string(kind) + " is " + std::to_string(capacity) + ", but " + problem,
-                {{"kind", kind == std::string("capacity") ? "frames" : kind},
-                 {"capacity", static_cast<std::int64_t>(capacity)}});
+    throw Error(ErrorKind::capacity, argument + " is " + std::to_string(capacity) + ", but " + problem,
+                {{"kind", kind}, {"capacity", static_cast<std::int64_t>(capacity)}});
 }
 
 // What a scene fills of each capacity.
@@ -88,16 +88,7 @@ Capacities Capacities::completed_for(const SceneGraph& scene) const {
     suits(made.groups, needed.groups + more_groups);
     suits(made.group_members, needed.group_members + members_per_frame * made.frames);
     suits(made.noise, needed.noise);
-    require_room("capacity", made.frames, needed.frames);
-    require_room("bodies", made.bodies, needed.bodies);
-    require_room("shapes", made.shapes, needed.shapes);
-    require_room("allowed_pairs", made.allowed_pairs, needed.allowed_pairs);
-    require_room("name_bytes", made.name_bytes, needed.name_bytes);
-    require_room("twists", made.twists, needed.twists);
-    require_room("stamps", made.stamps, needed.stamps);
-    require_room("groups", made.groups, needed.groups);
-    require_room("group_members", made.group_members, needed.group_members);
-    require_room("noise", made.noise, needed.noise);
+    for (const auto& [name, capacity] : capacity_names) require_room(name, made.*capacity, needed.*capacity);
     return made;
 }
 

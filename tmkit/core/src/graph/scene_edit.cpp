@@ -197,29 +197,21 @@ void SceneEdit::set_details(const FrameRecord& frame, FrameDetails details) {
     own(frame.id).details = details_or_null(std::move(details));
 }
 
-template <class Change>
-void SceneEdit::change_details(std::string_view frame, Change&& change) {
-    const FrameRecord& old = record(frame);
-    FrameDetails details = details_of(old);
-    change(details);
-    set_details(old, std::move(details));
-}
-
 void SceneEdit::set_classes(std::string_view frame, std::vector<std::string> classes) {
-    change_details(frame, [&](FrameDetails& details) { details.classes = std::move(classes); });
+    change_details(record(frame), [&](FrameDetails& details) { details.classes = std::move(classes); });
 }
 
 void SceneEdit::set_shapes(std::string_view frame, std::vector<AttachedShape> shapes) {
-    change_details(frame, [&](FrameDetails& details) { details.shapes = std::move(shapes); });
+    change_details(record(frame), [&](FrameDetails& details) { details.shapes = std::move(shapes); });
 }
 
 void SceneEdit::add_shape(std::string_view frame, const AttachedShape& shape) {
-    change_details(frame, [&](FrameDetails& details) { details.shapes.push_back(shape); });
+    change_details(record(frame), [&](FrameDetails& details) { details.shapes.push_back(shape); });
 }
 
 void SceneEdit::set_attributes(std::string_view frame, Attributes attributes) {
     std::sort(attributes.begin(), attributes.end());
-    change_details(frame, [&](FrameDetails& details) { details.attributes = std::move(attributes); });
+    change_details(record(frame), [&](FrameDetails& details) { details.attributes = std::move(attributes); });
 }
 
 void SceneEdit::allow_collision(std::string_view a, std::string_view b, std::string_view reason) {

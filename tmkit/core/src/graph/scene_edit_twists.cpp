@@ -95,18 +95,14 @@ void SceneEdit::set_twist(std::string_view frame, const TwistEdge& edge) {
     const FrameRecord& on = record(frame);
     check_twist(on, edge);
     const FrameId id = on.id;
-    FrameDetails details = details_of(on);
-    details.twist = edge;
-    set_details(on, std::move(details));
+    change_details(on, [&](FrameDetails& details) { details.twist = edge; });
     scene_.twists_.assign(id, scene_.body_id(edge.reference));
 }
 
 void SceneEdit::set_twist_noise(std::string_view frame, Ref<const EdgeNoise> noise) {
     const FrameRecord& on = record(frame);
     if (!on.details || !on.details->twist) throw refusals::without_twist(frame);
-    FrameDetails details = details_of(on);
-    details.twist->noise = std::move(noise);
-    set_details(on, std::move(details));
+    change_details(on, [&](FrameDetails& details) { details.twist->noise = std::move(noise); });
 }
 
 void SceneEdit::remove_twist(std::string_view frame) {
@@ -115,9 +111,7 @@ void SceneEdit::remove_twist(std::string_view frame) {
 }
 
 void SceneEdit::drop_twist(FrameId id) {
-    FrameDetails details = details_of(record(id));
-    details.twist.reset();
-    set_details(record(id), std::move(details));
+    change_details(record(id), [](FrameDetails& details) { details.twist.reset(); });
     scene_.twists_.remove(id);
 }
 

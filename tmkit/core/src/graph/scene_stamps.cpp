@@ -37,9 +37,7 @@ void SceneEdit::add_stamped_pose(std::string_view frame, const StampedPose& entr
     made->add(entry, frame);
     const bool is_newest = entry.stamp == made->newest();
     const FrameId id = on.id;
-    FrameDetails details = details_of(on);
-    details.stamps = made;
-    set_details(on, std::move(details));
+    change_details(on, [&](FrameDetails& details) { details.stamps = made; });
     if (!is_newest || record(id).pose == entry.pose) return;
     own(id).pose = entry.pose;
     note_change(id, false);
@@ -51,9 +49,7 @@ void SceneEdit::set_stamped_poses(std::string_view frame, const Ref<const Stampe
         require_edge_for_stamps(on);
         stamps->check(frame);
     }
-    FrameDetails details = details_of(on);
-    details.stamps = stamps;
-    set_details(on, std::move(details));
+    change_details(on, [&](FrameDetails& details) { details.stamps = stamps; });
 }
 
 // --- queries ---------------------------------------------------------------------------------------------------------

@@ -13,8 +13,7 @@ public:
     PathChecker(const CollisionWorld& world, const std::vector<std::int32_t>& entries, const std::vector<double>& start,
                 const PathOptions& options)
         : entries_(entries), q_(start), resolution_(options.resolution), interrupted_(options.interrupted),
-          view_(world.view(mask(entries, start.size()), start.data())), scratch_(view_.scratch()),
-          sample_(entries.size()) {
+          view_(world.view(entries, start.data())), scratch_(view_.scratch()), sample_(entries.size()) {
         if (options.time_limit < 1e9) {
             timed_ = true;
             deadline_ =
@@ -64,12 +63,6 @@ public:
     }
 
 private:
-    static std::vector<bool> mask(const std::vector<std::int32_t>& entries, std::size_t size) {
-        std::vector<bool> moves(size, false);
-        for (const std::int32_t entry : entries) moves[entry] = true;
-        return moves;
-    }
-
     bool is_free(const double* x) {
         const FramePair pair = find_collision(x);
         if (pair) blocking_.add(pair);

@@ -20,17 +20,11 @@ class Rechecker {
 public:
     Rechecker(const CollisionWorld& world, const Configurations& path, const RecheckOptions& options)
         : options_(options), path_(path), entries_(changing_entries(path)),
-          view_(world.view(mask(entries_, path.front().size()), path.front().data())), scratch_(view_.scratch()),
-          q_(path.front()), x_(entries_.size()) {
+          view_(world.view(entries_, path.front().data())), scratch_(view_.scratch()), q_(path.front()),
+          x_(entries_.size()) {
         const Layout& layout = world.scene().layout();
         if (options.tool_frame >= 0 && !view_.carries(options.tool_frame))
             tool_.emplace(layout, options.tool_frame, layout.root[options.tool_frame], entries_, path.front().data());
-    }
-
-    static std::vector<bool> mask(const std::vector<std::int32_t>& entries, std::size_t size) {
-        std::vector<bool> moves(size, false);
-        for (const std::int32_t entry : entries) moves[entry] = true;
-        return moves;
     }
 
     // The first collision on a segment after its start; `result` counts and receives it. Also true when interrupted.

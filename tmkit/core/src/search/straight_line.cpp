@@ -105,8 +105,8 @@ private:
 class LineChecker {
 public:
     LineChecker(const InverseKinematics& problem, const CollisionWorld& world, double resolution)
-        : world_(world), resolution_(resolution), q_(problem.base()), view_(view_of(problem, world)),
-          scratch_(view_.scratch()) {}
+        : world_(world), resolution_(resolution), q_(problem.base()),
+          view_(world.view(problem.entries(), problem.base().data())), scratch_(view_.scratch()) {}
 
     bool start_is_free(StraightLineResult& result) {
         ++result.checks;
@@ -128,12 +128,6 @@ public:
     }
 
 private:
-    static CollisionView view_of(const InverseKinematics& problem, const CollisionWorld& world) {
-        std::vector<bool> moves(world.joint_count(), false);
-        for (const std::int32_t entry : problem.entries()) moves[entry] = true;
-        return world.view(moves, problem.base().data());
-    }
-
     static bool failed_at(double fraction, StraightLineResult& result) {
         if (!result.pair) return true;
         result.status = StraightLineStatus::collision;

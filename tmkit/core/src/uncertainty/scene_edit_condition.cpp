@@ -320,10 +320,10 @@ ConditionReport SceneEdit::condition(const Measurement& measurement, const doubl
 }
 
 void SceneEdit::correct_twist(FrameId id, const Vector6& xi, const Ref<const EdgeNoise>& noise) {
-    FrameDetails details = details_of(record(id));
-    for (std::size_t k = 0; k < 6; ++k) details.twist->vector[k] += xi[k];
-    details.twist->noise = noise;
-    set_details(record(id), std::move(details));
+    change_details(record(id), [&](FrameDetails& details) {
+        for (std::size_t k = 0; k < 6; ++k) details.twist->vector[k] += xi[k];
+        details.twist->noise = noise;
+    });
 }
 
 void SceneEdit::correct_pose(FrameId id, const Pose& pose, const Ref<const EdgeNoise>& noise) {
