@@ -107,7 +107,7 @@ def test_plan_writes_a_plan_that_checks(run: Run, tmp_path: Path) -> None:
     outcome = run("check", "plan.json")
     assert outcome.code == 0
     assumed, verdict = outcome.out.splitlines()
-    assert assumed.startswith("  not checked: the validity rests on the plan's own scene of 17 frames")
+    assert assumed.startswith("  not checked: the validity depends on the plan's own scene of 17 frames")
     assert verdict.startswith("plan.json: 2 actions, ")
     assert outcome.out.endswith(" configurations: the plan is valid\n")
 
@@ -301,7 +301,7 @@ def solid(geometry: str, origin: str = "") -> str:
                 JOINT.format(type="fixed", parent="a", limit="")
                 + '\n<joint name="k" type="fixed"><parent link="b"/><child link="a"/></joint>'
             ),
-            ["x.urdf:", "circle", "a -> b -> a"],
+            ["x.urdf:", "cycle", "a -> b -> a"],
         ),
         ("x.urdf", solid('<mesh filename="nothing.stl"/>'), ["x.urdf:2", "nothing.stl"]),
         ("x.urdf", solid('<mesh filename="bad.stl"/>'), ["x.urdf:2", "bad.stl", "mesh"]),
@@ -310,7 +310,7 @@ def solid(geometry: str, origin: str = "") -> str:
         ("x.robray", "frame x {\n geometry { shape box; dimension [1, -1, 1]; } }\n", ["x.robray:2:38", "-1"]),
         ("x.robray", "frame x {\n quaternion [0, 0, 0, 0];\n}\n", ["x.robray:2:13", "zero"]),
         ("x.robray", "frame x {\n translation [0, 0, 0/0];\n}\n", ["x.robray:2:22", "division by zero"]),
-        ("x.robray", "frame x { parent y; }\nframe y { parent x; }\n", ["x.robray:", "circle"]),
+        ("x.robray", "frame x { parent y; }\nframe y { parent x; }\n", ["x.robray:", "cycle"]),
         ("x.robray", "frame x { }\nframe x { }\n", ["x.robray:2:7", "'x'", "already declared at x.robray:1:7"]),
         ("x.robray", "frame x {\n translation [0, 0\n}\n", ["x.robray:3:1", "'}'", "']'"]),
         ("x.robray", 'frame x {\n geometry { mesh "nothing.stl"; } }\n', ["x.robray:2:18", "nothing.stl"]),

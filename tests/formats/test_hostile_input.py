@@ -136,7 +136,7 @@ def test_circles_of_includes_are_refused(project: Path) -> None:
     other.write_text('include "link.robray"')
     for uri in ("x.robray", "../urdf/x.robray", "y.robray", "link.robray", "package://urdf/x.robray"):
         path.write_text(f'include "{uri}"')
-        with pytest.raises(FileFormatError, match="goes round in a circle"):
+        with pytest.raises(FileFormatError, match="the includes form a cycle"):
             load_scene(path)
 
 

@@ -464,7 +464,7 @@ def test_questions_that_have_no_answer() -> None:
     scene = scene.set_twist("tool", np.ones(6), relative_to_body="world", covariance=np.eye(6))
     with pytest.raises(SemanticError, match="a path of twists leads from body 'world' to body 'link'"):
         gaussian_twist(scene, TwistCoord("link|link", "world", "[world]"))
-    with pytest.raises(SemanticError, match="it is asked by coordinates of a twist"):
+    with pytest.raises(SemanticError, match="it takes coordinates of a twist"):
         gaussian_twist(scene, PoseCoord("{tool}|tool", "{world}|world", "[world]"))
     with pytest.raises(UnknownNameError, match="did you mean 'tool'"):
         gaussian_twist(scene, TwistCoord("toool|tool", "world", "[world]"))

@@ -118,7 +118,7 @@ def test_a_path_without_a_check_to_pass_is_accepted() -> None:
         (lambda path: path[:1], "does not end at a goal"),
         (
             lambda path: np.add(path, [[0.0] * 5, [0.0, 0.0, 0.0, 0.0, 0.01]]),
-            "moves joints that it was not asked to move",
+            "moves joints that are not in query.joints",
         ),
     ],
 )

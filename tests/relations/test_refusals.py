@@ -113,7 +113,7 @@ def test_representations_constrain_coordinates() -> None:
         SemanticTwist(TwistCoord("e|C", "D", "[r]"), [1, 2, 3])
     with pytest.raises(SemanticError, match="has coordinates of class TwistCoord"):
         SemanticTwist(PositionCoord("e|C", "f|D", "[r]"), np.zeros(6))
-    with pytest.raises(SemanticError, match=r"a representation of a Twist is asked for by its class .RotationMatrix"):
+    with pytest.raises(SemanticError, match=r"a representation of a Twist is given by its class .RotationMatrix"):
         SemanticTwist(TwistCoord("e|C", "D", "[r]"), np.zeros(6)).in_representation(RotationMatrix)
 
 

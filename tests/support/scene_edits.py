@@ -125,10 +125,10 @@ def _joints(model: SceneModel) -> st.SearchStrategy[JointSpec]:
         st.sampled_from([0.0, 0.25]),
     )
     plain = moving.map(lambda j: j if j.mimic else JointSpec(j.type, j.axis, j.lower, j.upper, j.velocity, j.name))
-    return st.one_of(st.just(JointSpec()), st.just(JointSpec("free")), plain.map(_without_needless_limits))
+    return st.one_of(st.just(JointSpec()), st.just(JointSpec("free")), plain.map(_without_redundant_limits))
 
 
-def _without_needless_limits(joint: JointSpec) -> JointSpec:
+def _without_redundant_limits(joint: JointSpec) -> JointSpec:
     """A continuous joint has no limits of position."""
     if joint.type != "continuous":
         return joint

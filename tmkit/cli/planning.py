@@ -79,7 +79,7 @@ def demo(
         tell(f"  {number}. {action}")
     tell(f"Planned in {result.statistics.total_seconds:.2f} s.")
     checked = _check(result.plan)
-    tell(f"Checked: {checked.configurations} configurations at finer steps, {_verdict(checked)}.")
+    tell(f"Checked: {checked.configurations} configurations at finer steps, {_outcome(checked)}.")
     report = _simulate(result.plan, gui=False, record=folder / "demo.gif", picture=folder / "demo.png", grasp="contact")
     write_json(folder / "report.json", report.to_dict())
     tell(f"Simulated: {report!r}")
@@ -245,7 +245,7 @@ def check(
             say(f"  {problem}")
         for assumption in report.assumptions:
             say(f"  not checked: {assumption}")
-        say(f"{path}: {report.actions} actions, {report.configurations} configurations: {_verdict(report)}")
+        say(f"{path}: {report.actions} actions, {report.configurations} configurations: {_outcome(report)}")
     if not report.is_valid:
         raise typer.Exit(ExitCode.NO)
 
@@ -371,11 +371,11 @@ def _check(
 
 
 def _simulate(plan: Plan, *, gui: bool, record: Path | None, picture: Path | None, grasp: Any) -> SimulationReport:
-    from tmkit.simulation import simulate as play
+    from tmkit.simulation import simulate
 
     with progress("simulating") as show:
-        return play(plan, gui=gui, record=record, picture=picture, grasp=grasp, on_progress=show)
+        return simulate(plan, gui=gui, record=record, picture=picture, grasp=grasp, on_progress=show)
 
 
-def _verdict(report: ValidationReport) -> str:
+def _outcome(report: ValidationReport) -> str:
     return "the plan is valid" if report.is_valid else report.summary

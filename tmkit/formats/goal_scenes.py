@@ -143,7 +143,7 @@ def _put(edit: SceneEdit, goal: dict[str, FrameSpec], stated: tuple[str, ...], l
             if frame.name not in edit.scene:
                 add_specified_frame(edit, frame, loader)
         if not ready:  # parents are known to exist, so they wait for each other
-            raise waiting[0].place.error(f"the parents of '{waiting[0].name}' go round in a circle")
+            raise waiting[0].place.error(f"the parents of '{waiting[0].name}' form a cycle")
         waiting = [frame for frame in waiting if frame not in ready]
     for name in stated:
         frame = goal[name]

@@ -107,7 +107,7 @@ def _frames(scene: SceneGraph) -> list[str]:
         shapes, classes = scene.shapes(name), scene.classes(name)
         if _MOVABLE & {*classes} and not any(part.collision for part in shapes):
             notes.append(f"frame '{name}' is movable, and has no collision shape by which it could be held")
-        is_mere_place = not (shapes or classes or scene.children(name) or scene.inertia(name))
-        if is_mere_place and scene.parent(name) is not None and not scene.joint(name).is_actuated:
+        has_no_effect = not (shapes or classes or scene.children(name) or scene.inertia(name))
+        if has_no_effect and scene.parent(name) is not None and not scene.joint(name).is_actuated:
             notes.append(f"frame '{name}' has no effect: no shape, class, mass, joint or child")
     return notes

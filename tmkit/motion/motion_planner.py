@@ -192,8 +192,8 @@ def search_verified(planner: MotionPlanner, query: PathQuery) -> PathResult:
             of the planner.
     """
     for halvings in range(_HALVINGS + 1):
-        asked = replace(query, resolution=query.resolution / 2**halvings)
-        found = planner.search(asked)
+        finer = replace(query, resolution=query.resolution / 2**halvings)
+        found = planner.search(finer)
         if found.status is not PathStatus.SOLVED or type(planner) is RrtConnect:  # the core has checked its own
             return found
         _require_path(found.path, query, type(planner).__name__)
@@ -218,6 +218,6 @@ def _require_path(path: _Array, query: PathQuery, planner: str) -> None:
         raise ConfigurationError(f"the path of {planner} does not begin at the start")
     still = np.delete(path, list(query.entries), axis=1)
     if differ(still, np.delete(query.start, list(query.entries))):
-        raise ConfigurationError(f"the path of {planner} moves joints that it was not asked to move")
+        raise ConfigurationError(f"the path of {planner} moves joints that are not in query.joints")
     if all(differ(query.to_arm(path[-1]), query.to_arm(goal)) for goal in query.goals):
         raise ConfigurationError(f"the path of {planner} does not end at a goal")

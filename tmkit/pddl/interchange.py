@@ -42,11 +42,11 @@ def interchangeable_objects(
         _tell(about, fact.predicate, fact.arguments)
     for term, value in problem.values.items():
         _tell(about, f"{term.predicate} {value}", term.arguments)
-    alike: dict[tuple[object, ...], list[str]] = {}
+    equivalent: dict[tuple[object, ...], list[str]] = {}
     for name, facts in about.items():
-        alike.setdefault((problem.objects[name], frozenset(facts)), []).append(name)
+        equivalent.setdefault((problem.objects[name], frozenset(facts)), []).append(name)
     known = frozenset(constraints)
-    groups = (group for names in alike.values() for group in _parted(names, known))
+    groups = (group for names in equivalent.values() for group in _parted(names, known))
     return tuple(group for group in groups if len(group) > 1)
 
 

@@ -155,7 +155,7 @@ class ShapeBuilder:
     def _mesh_file(self, placed: PlacedShape, *, visual: bool, still: bool) -> str:
         shape = placed.attached.shape
         if shape.kind == "point_cloud" and len(shape.points) > MOST_POINTS:
-            shape = _thinned(shape, placed, visual=visual)
+            shape = _downsampled(shape, placed, visual=visual)
         boxed = not visual and placed.attached.level == "box" and shape.kind in _WITH_LEVELS
         detail = "box" if boxed else "all" if visual or _is_triangles(placed, still=still) else "hull"
         key = f"{shape.digest}-{detail}"
@@ -198,7 +198,7 @@ def remove_margins(bullet: Any, client: int, *, body: int) -> None:
     bullet.changeDynamics(body, -1, collisionMargin=0.0, physicsClientId=client)
 
 
-def _thinned(shape: Shape, placed: PlacedShape, *, visual: bool) -> Shape:
+def _downsampled(shape: Shape, placed: PlacedShape, *, visual: bool) -> Shape:
     """Return as many points of a large cloud as can be drawn; none may be missing where they collide one by one."""
     if not visual and placed.attached.level != "box":
         raise SimulationError(

@@ -101,10 +101,10 @@ def _is_rounding(step: Array, information: Array, estimates: Sequence[GaussianPo
 
 
 def _fused_with_exact(estimates: Sequence[GaussianPose], max_iterations: int, tolerance: float) -> Fusion:
-    """Fuse by conditioning the surest estimate on the others, one after the other, until none moves it."""
+    """Fuse by conditioning the most certain estimate on the others, one after the other, until none moves it."""
     order = sorted(range(len(estimates)), key=lambda k: covariance_root(estimates[k].covariance).shape[1])
-    surest, others = estimates[order[0]], [estimates[k] for k in order[1:]]
-    chain = condition([surest], _Together(others), max_iterations=max_iterations, tolerance=tolerance)
+    most_certain, others = estimates[order[0]], [estimates[k] for k in order[1:]]
+    chain = condition([most_certain], _Together(others), max_iterations=max_iterations, tolerance=tolerance)
     return Fusion(chain.pose, chain.iterations, chain.is_converged, chain.cost)
 
 

@@ -84,7 +84,7 @@ class PlanningContext:
     def _sampling(self, seed: int) -> Sampling:
         return Sampling(self.options.samplers or Samplers(), self.manipulators[0], seed)
 
-    def with_question(self, scene: SceneGraph, problem: Problem, *, options: PlanningOptions) -> PlanningContext:
+    def with_problem(self, scene: SceneGraph, problem: Problem, *, options: PlanningOptions) -> PlanningContext:
         """Return the context of another scene, goal and options, for a run that reports no progress.
 
         Args:

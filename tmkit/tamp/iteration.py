@@ -3,13 +3,13 @@
 The task planner gives a skeleton, refinement tries to make it motion. Where that fails, its cause becomes a constraint
 on the translated task (:mod:`tmkit.tamp.diagnosis.constraints`): the next skeleton is another. There are two kinds:
 
-* an action that its domain proves to be impossible is forbidden for good, and the next round begins with it;
-* all else is forbidden in this round only: the next one has larger budgets, and may find the motion.
+* an action that its domain proves to be impossible is forbidden for good, and the next iteration begins with it;
+* all else is forbidden in this iteration only: the next one has larger budgets, and may find the motion.
 
-A round ends with a plan, with its number of skeletons, or when there is no further skeleton. When all that it learned
-is proved, the next round would learn the same, and that ends the run.
+An iteration ends with a plan, with its number of skeletons, or without a further skeleton. When all that it learned
+is proved, the next iteration would learn the same, and that ends the run.
 
-Invariants: a round changes the log alone, by what it counts and learns; the task that it was given stays as it is.
+Invariants: an iteration changes the log alone, by what it counts and learns; the task that it was given stays as it is.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tmkit.tamp.search_log import SearchLog
 from tmkit.task_planning import PreparedTask, TaskPlanStatus
 from tmkit.task_planning.action_elimination import without_redundant_steps
 
-__all__ = ["PlanningRound", "RoundEnd"]
+__all__ = ["IterationResult", "PlanningIteration"]
 
 _logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ _ATTEMPTS_PER_ACTION = 10
 
 
 @dataclass(frozen=True, eq=False)
-class RoundEnd:
+class IterationResult:
     """How an iteration ended: with a plan, with a status, or with the task for the next iteration.
 
     Attributes:
@@ -58,15 +58,15 @@ class RoundEnd:
     is_beside: bool = False
 
 
-class PlanningRound:
+class PlanningIteration:
     """One iteration of a run: its constraints, and which of what it learned is proved.
 
     Args:
         context: what the run was given.
         log: what it has found.
-        tree: the tree that all its rounds refine over.
-        task: the translated task, with what earlier rounds forbade for good.
-        number: of the round, from 0; budgets double with it.
+        tree: the tree that all its iterations refine over.
+        task: the translated task, with what earlier iterations forbade for good.
+        number: of the iteration, from 0; budgets double with it.
         beside: another search, told the attempts of a task plan that failed; it returns a plan or None.
 
     Attributes:
@@ -84,17 +84,17 @@ class PlanningRound:
         beside: Callable[[int], tuple[PlanStep, ...] | None],
     ) -> None:
         self.context, self.log, self.tree, self.number, self.beside = context, log, tree, number, beside
-        self.kept = self.task = task  # without, and with what holds in this round only
+        self.kept = self.task = task  # without, and with what holds in this iteration only
         self.all_proved, self.is_blocked = True, False
         self.forbidden: dict[GroundAction, list[frozenset[Fact]]] = {}
 
-    def run(self) -> RoundEnd:
+    def run(self) -> IterationResult:
         """Try task plans until one has motions, none is left, or there were enough."""
         context, log = self.context, self.log
         for _ in range(context.options.skeletons_per_iteration):
             found = context.search(log, self.task)
             if found.status is TaskPlanStatus.UNSOLVABLE and log.skeletons == 0:
-                return RoundEnd(self.kept, status=PlanStatus.PROVED_UNSOLVABLE)
+                return IterationResult(self.kept, status=PlanStatus.PROVED_UNSOLVABLE)
             if found.status is not TaskPlanStatus.SOLVED:
                 proved = found.status is TaskPlanStatus.UNSOLVABLE and self.all_proved
                 return self._end(PlanStatus.NO_PLAN_WITHIN_LIMITS if proved else None)
@@ -105,17 +105,17 @@ class PlanningRound:
             outcome = self._refine(steps)
             if outcome.steps is not None:
                 _logger.info("task plan %d has motions", log.skeletons)
-                return RoundEnd(self.kept, steps=outcome.steps)
+                return IterationResult(self.kept, steps=outcome.steps)
             if log.is_over():
                 break
             self._learn(outcome)
             found_beside = self.beside(log.failures.attempts - before)
             if found_beside is not None:
-                return RoundEnd(self.kept, steps=found_beside, is_beside=True)
+                return IterationResult(self.kept, steps=found_beside, is_beside=True)
         return self._end()
 
-    def _end(self, status: PlanStatus | None = None) -> RoundEnd:
-        return RoundEnd(self.kept, status=status, is_blocked=self.is_blocked)
+    def _end(self, status: PlanStatus | None = None) -> IterationResult:
+        return IterationResult(self.kept, status=status, is_blocked=self.is_blocked)
 
     def _needed(self, steps: tuple[GroundAction, ...]) -> tuple[GroundAction, ...]:
         """Return a skeleton without the actions that serve nothing."""

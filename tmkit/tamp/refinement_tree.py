@@ -400,7 +400,7 @@ class RefinementTree:
             )
         if difference.missing:
             cause = self.domain.explain_unmet(difference.missing, refinement.scene, refinement.q)
-            return MotionFailure("believing", cause, kind=FailureKind.UNCERTAIN)
+            return MotionFailure("probability", cause, kind=FailureKind.UNCERTAIN)
         return derived
 
 

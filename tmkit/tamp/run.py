@@ -37,9 +37,9 @@ from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
 from tmkit.tamp.domains.problems import replace_problem
 from tmkit.tamp.result import PlanResult, PlanStatistics
 from tmkit.tamp.search_log import SearchLog
-from tmkit.tamp.suggestions import Answer, find_suggestions
+from tmkit.tamp.suggestions import ReplanResult, find_suggestions
 from tmkit.tamp.tracks import SearchTrack, search_tracks
-from tmkit.tamp.validation.prune_observations import without_needless_looks
+from tmkit.tamp.validation.prune_observations import prune_observations
 from tmkit.task_planning import PreparedTask
 
 __all__ = ["run_search"]
@@ -53,29 +53,29 @@ def run_search(context: PlanningContext) -> PlanResult:
             status, steps = _found(context, log)
     except TimeLimitError:
         status, steps = PlanStatus.NO_PLAN_WITHIN_LIMITS, None
-    result = _answer(context, log, status, steps)
+    result = _result(context, log, status, steps)
     return result if result.is_solved or not context.options.suggest else _with_suggestions(context, log, result)
 
 
 def _with_suggestions(context: PlanningContext, log: SearchLog, result: PlanResult) -> PlanResult:
-    """Return an answer that is no with what would help, as far as the remaining time allows.
+    """Return a result without a plan with suggestions, as far as the remaining time allows.
 
-    A goal that was refuted needs none: the proof says what is too much, and is an answer at once.
+    A goal that is proved infeasible needs none: the proof names what is too much.
     """
     if log.infeasibilities:
         return result
     options = context.options
     seconds = min(options.seconds_to_explain, options.seconds - log.seconds)
-    suggestions, replans = find_suggestions(context, log, result.diagnosis, ask=_asked, seconds=seconds)
+    suggestions, replans = find_suggestions(context, log, result.diagnosis, replan=_replanned, seconds=seconds)
     diagnosis = replace(result.diagnosis, suggestions=suggestions, replans=replans)
     explanation = explain(result.status, diagnosis, goal=context.goal_in_words, plan=None)
     return replace(result, diagnosis=diagnosis, explanation=explanation)
 
 
-def _asked(context: PlanningContext) -> Answer:
-    """Return what planning says to another question."""
+def _replanned(context: PlanningContext) -> ReplanResult:
+    """Return the result of planning for another problem."""
     result = run_search(context)
-    return Answer(result.plan, result.diagnosis)
+    return ReplanResult(result.plan, result.diagnosis)
 
 
 def _found(context: PlanningContext, log: SearchLog) -> tuple[PlanStatus, tuple[PlanStep, ...] | None]:
@@ -117,12 +117,12 @@ def _restricted(context: PlanningContext, useful: frozenset[str]) -> Problem | N
 def _finished(
     context: PlanningContext, log: SearchLog, track: SearchTrack, steps: tuple[PlanStep, ...]
 ) -> tuple[PlanStep, ...]:
-    """Return the steps of the plan: improved, without needless looks, and with the actions of the domain."""
+    """Return the steps of the plan: improved, without redundant observations, and with the actions of the domain."""
     assert track.first is not None, "a track with a plan is prepared"
     log.seconds_to_search = context.options.seconds
     steps = _improved(context, log, track, track.first, steps)
     with suppress(TimeLimitError), log.clock.phase(PlanningPhase.SEMANTICS):
-        steps = without_needless_looks(steps, context.scene, context.q, problem=track.problem, domain=track.domain)
+        steps = prune_observations(steps, context.scene, context.q, problem=track.problem, domain=track.domain)
     return context.plan_of(steps, track.domain).steps
 
 
@@ -135,7 +135,7 @@ def _improved(
     return Improvement(context, log, track.problem, track.domain, task, steps).improve(iterations)
 
 
-def _answer(
+def _result(
     context: PlanningContext, log: SearchLog, status: PlanStatus, steps: tuple[PlanStep, ...] | None
 ) -> PlanResult:
     total = log.seconds

@@ -1,17 +1,17 @@
-"""What would help: changes of a question without a plan to which there is one, found by planning again.
+"""Suggestions: relaxations of a problem without a plan for which there is one, found by replanning.
 
-Two sorts of changes are tried. *Bodies out of the way*: the question without a body that was often in the way, or that
+Two sorts of changes are tried. *Bodies out of the way*: the problem without a body that was often in the way, or that
 an action failed to move; a movable one is taken out of the scene, of a fixed one only the shapes are; joints and frames
-stay. *Goals given up*: the question without parts of its goal. One change at a time first, and only when none helps two
+stay. *Goals given up*: the problem without parts of its goal. One change at a time first, and only when none helps two
 at once, so what is found is a smallest set. The diagnosis guides: the bodies most often in the way come first, and the
 parts of the goal that speak of what failed, or that exclude each other.
 
-Each question is asked with a small budget, one round and few task plans, so this is a search for easy answers: that
-nothing was found proves nothing.
+Each relaxed problem is planned with a small budget, one iteration and few task plans; without suggestions, nothing is
+proved.
 
-Invariants: the order of questions is a function of the diagnosis and the scene, and each answer one of its question, so
-the suggestions are the same for equal runs unless the time cuts them short; what was cut short is not told. A body is
-never taken away that carries another, that the goal speaks of, or that is part of an arm.
+Invariants: the order of relaxed problems is a function of the diagnosis and the scene, and each result one of its
+problem: the suggestions are the same for equal runs unless the time cuts them short. A body is never removed that
+carries another, that is part of the goal, or that is part of an arm.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.search_log import SearchLog
 
-__all__ = ["Answer", "Question", "find_suggestions", "removable_bodies", "without_bodies"]
+__all__ = ["RelaxedProblem", "ReplanResult", "find_suggestions", "removable_bodies", "without_bodies"]
 
 _MOST_REPLANS = 10
 _ENOUGH = 3  # suggestions
@@ -47,8 +47,8 @@ _SKELETONS, _ATTEMPTS = 8, 100
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
-    """A changed question.
+class RelaxedProblem:
+    """A problem without some bodies or parts of its goal.
 
     Attributes:
         kind: what sort of change.
@@ -68,8 +68,8 @@ class Question:
         return self.parts[0] if len(self.parts) == 1 else And(self.parts)
 
 
-class Answer(NamedTuple):
-    """What planning says to a question: the plan, or None, and what was learned."""
+class ReplanResult(NamedTuple):
+    """The result of planning for a relaxed problem: the plan, or None, and the diagnosis."""
 
     plan: Plan | None
     diagnosis: Diagnosis
@@ -80,86 +80,90 @@ def find_suggestions(
     log: SearchLog,
     diagnosis: Diagnosis,
     *,
-    ask: Callable[[PlanningContext], Answer],
+    replan: Callable[[PlanningContext], ReplanResult],
     seconds: float,
 ) -> tuple[tuple[Suggestion, ...], int]:
-    """Return the changes of a run's question with which a plan was found, and how many questions were asked.
+    """Return the relaxations of a run's problem with which a plan was found, and the number of replans.
 
     Args:
         context: what the run was given that has ended without a plan.
         log: what it found.
         diagnosis: what it learned.
-        ask: plans for another question.
+        replan: plans for another problem.
         seconds: time after which to stop.
     """
-    search = _Search(context, log, ask, time.monotonic() + seconds)
+    search = _Search(context, log, replan, time.monotonic() + seconds)
     with suppress(TimeLimitError), time_limit(seconds):
-        _ask_about(diagnosis, search, context, log)
-    return tuple(search.found), search.asked
+        _replan_relaxed(diagnosis, search, context, log)
+    return tuple(search.found), search.replans
 
 
-def _ask_about(diagnosis: Diagnosis, search: _Search, context: PlanningContext, log: SearchLog) -> None:
-    """Ask what the diagnosis suggests: one change at a time first, and only when none helps two at once."""
+def _replan_relaxed(diagnosis: Diagnosis, search: _Search, context: PlanningContext, log: SearchLog) -> None:
+    """Replan for what the diagnosis suggests: one change at a time first, and only when none helps two at once."""
     parts = tuple(goal_parts(context.problem.goal))
     conflict = {str(fact) for proof in log.infeasibilities for fact in proof.facts}
-    unchanged = {kind: Question(kind, (), context.scene, parts) for kind in SuggestionKind}
+    unchanged = {kind: RelaxedProblem(kind, (), context.scene, parts) for kind in SuggestionKind}
     bodies = search.with_fewer_bodies(unchanged[SuggestionKind.WITHOUT_BODIES], diagnosis)
     goals = search.with_fewer_goals(unchanged[SuggestionKind.WITHOUT_GOALS], diagnosis, conflict)
     if log.infeasibilities or not diagnosis.skeletons:
         bodies = []  # the task alone is to blame
-    failed = search.ask_all([*bodies[:_BODIES], *goals[:_PARTS]])
+    failed = search.replan_all([*bodies[:_BODIES], *goals[:_PARTS]])
     if not search.found:
         further = [
-            search.with_fewer_bodies(question, learned)
-            if question.kind is SuggestionKind.WITHOUT_BODIES
-            else search.with_fewer_goals(question, learned, conflict)
-            for question, learned in failed
+            search.with_fewer_bodies(relaxed, learned)
+            if relaxed.kind is SuggestionKind.WITHOUT_BODIES
+            else search.with_fewer_goals(relaxed, learned, conflict)
+            for relaxed, learned in failed
         ]
-        search.ask_all(q for rank in itertools.zip_longest(*further) for q in rank if q is not None)
+        search.replan_all(q for rank in itertools.zip_longest(*further) for q in rank if q is not None)
 
 
 class _Search:
     """Tries changes one after the other, each pair of them once."""
 
     def __init__(
-        self, context: PlanningContext, log: SearchLog, ask: Callable[[PlanningContext], Answer], deadline: float
+        self,
+        context: PlanningContext,
+        log: SearchLog,
+        replan: Callable[[PlanningContext], ReplanResult],
+        deadline: float,
     ) -> None:
-        self.context, self.log, self.plan_again, self.deadline = context, log, ask, deadline
+        self.context, self.log, self.replan, self.deadline = context, log, replan, deadline
         self.found: list[Suggestion] = []
-        self.asked = 0
+        self.replans = 0
         self._seen: set[frozenset[str]] = set()
 
-    def ask_all(self, questions: Iterable[Question]) -> list[tuple[Question, Diagnosis]]:
-        """Ask until enough is found or nothing is left; return the questions that did not help, with what was learned.
+    def replan_all(self, problems: Iterable[RelaxedProblem]) -> list[tuple[RelaxedProblem, Diagnosis]]:
+        """Replan until enough is found or nothing is left; return the problems without a plan, with their diagnoses.
 
-        When one question of two changes has helped, no further one is asked.
+        When one problem of two changes has a plan, no further one is tried.
         """
         failed = []
-        for question in questions:
+        for relaxed in problems:
             left = self.deadline - time.monotonic()
-            is_enough = len(self.found) >= _ENOUGH or (bool(self.found) and len(question.names) > 1)
-            if is_enough or self.asked >= _MOST_REPLANS or left <= 0.0:
+            is_enough = len(self.found) >= _ENOUGH or (bool(self.found) and len(relaxed.names) > 1)
+            if is_enough or self.replans >= _MOST_REPLANS or left <= 0.0:
                 break
-            if frozenset(question.names) in self._seen:
+            if frozenset(relaxed.names) in self._seen:
                 continue
-            self._seen.add(frozenset(question.names))
-            self.asked += 1
-            self.context.report(self.log, "suggestions", self.asked, _MOST_REPLANS)
-            result = self._ask(question, left)
+            self._seen.add(frozenset(relaxed.names))
+            self.replans += 1
+            self.context.report(self.log, "suggestions", self.replans, _MOST_REPLANS)
+            result = self._replan(relaxed, left)
             if result is None:
                 continue
             if result.plan is not None and result.plan.steps:
                 actions = tuple(str(action) for action in result.plan.actions)
-                self.found.append(Suggestion(question.kind, question.names, actions))
+                self.found.append(Suggestion(relaxed.kind, relaxed.names, actions))
             else:
-                failed.append((question, result.diagnosis))
+                failed.append((relaxed, result.diagnosis))
         return failed
 
-    def _ask(self, question: Question, seconds: float) -> Answer | None:
-        """Return what planning says to a question; None when the question makes no sense."""
+    def _replan(self, relaxed: RelaxedProblem, seconds: float) -> ReplanResult | None:
+        """Return the result for a relaxed problem; None for one that the domain refuses."""
         context = self.context
         try:
-            problem = derive_problem(question.scene, context.domain, q=context.q, goal=question.goal)
+            problem = derive_problem(relaxed.scene, context.domain, q=context.q, goal=relaxed.goal)
             options = replace(
                 context.options,
                 time_limit=seconds,
@@ -167,20 +171,22 @@ class _Search:
                 skeletons_per_iteration=_SKELETONS,
                 attempts_per_skeleton=_ATTEMPTS,
             )
-            return self.plan_again(context.with_question(question.scene, problem, options=options))
+            return self.replan(context.with_problem(relaxed.scene, problem, options=options))
         except TmkitError:  # a scene without that body means nothing to the domain
             return None
 
-    def with_fewer_bodies(self, question: Question, diagnosis: Diagnosis) -> list[Question]:
-        """Return a question with one more body out of the way, those first that promise most."""
-        names = removable_bodies(question.scene, self.context.manipulators, self.context.problem.goal, diagnosis)
+    def with_fewer_bodies(self, relaxed: RelaxedProblem, diagnosis: Diagnosis) -> list[RelaxedProblem]:
+        """Return the problem with one more body out of the way, the most promising first."""
+        names = removable_bodies(relaxed.scene, self.context.manipulators, self.context.problem.goal, diagnosis)
         return [
-            replace(question, names=(*question.names, name), scene=without_bodies(question.scene, [name]))
+            replace(relaxed, names=(*relaxed.names, name), scene=without_bodies(relaxed.scene, [name]))
             for name in names
         ]
 
-    def with_fewer_goals(self, question: Question, diagnosis: Diagnosis, conflict: AbstractSet[str]) -> list[Question]:
-        """Return a question with one more part of the goal given up, those first that promise most.
+    def with_fewer_goals(
+        self, relaxed: RelaxedProblem, diagnosis: Diagnosis, conflict: AbstractSet[str]
+    ) -> list[RelaxedProblem]:
+        """Return the problem with one more part of the goal given up, the most promising first.
 
         A part is not given up when the rest holds already: nothing would be left to do. Goals that facts cannot say
         are not given up either, nor what stands beside them.
@@ -188,9 +194,9 @@ class _Search:
         if self.context.continuous_goals:
             return []
         found = []
-        for part in _guilty_first(question.parts, diagnosis, conflict):
-            kept = tuple(other for other in question.parts if other != part)
-            fewer = replace(question, names=(*question.names, str(part)), parts=kept)
+        for part in _guilty_first(relaxed.parts, diagnosis, conflict):
+            kept = tuple(other for other in relaxed.parts if other != part)
+            fewer = replace(relaxed, names=(*relaxed.names, str(part)), parts=kept)
             if kept and not self.context.problem.holds(self.context.problem.init, fewer.goal):
                 found.append(fewer)
         return found

@@ -32,7 +32,7 @@ from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.problems import replace_goal
 from tmkit.tamp.goals.compilation import GoalDomain
 from tmkit.tamp.goals.relocations import RelocationDomain, with_relocations
-from tmkit.tamp.iteration import PlanningRound, RoundEnd
+from tmkit.tamp.iteration import IterationResult, PlanningIteration
 from tmkit.tamp.refinement_tree import FailureLog, RefinementTree
 from tmkit.tamp.search_log import SearchLog
 from tmkit.tamp.transfers.search import TransferSearch
@@ -212,7 +212,7 @@ class SearchTrack:
         self._tree: RefinementTree | None = None
         self._has_relocations = isinstance(domain, RelocationDomain)
 
-    def advance(self, beside: Callable[[int], tuple[PlanStep, ...] | None]) -> RoundEnd:
+    def advance(self, beside: Callable[[int], tuple[PlanStep, ...] | None]) -> IterationResult:
         """Carry out the next iteration.
 
         Args:
@@ -221,16 +221,16 @@ class SearchTrack:
         context, log, number = self.context, self.log, self.number
         task = self._prepared()
         if isinstance(task, ProvingTask) and number == 0 and task.is_goal_impossible():
-            return RoundEnd(task, status=PlanStatus.PROVED_UNSOLVABLE)
+            return IterationResult(task, status=PlanStatus.PROVED_UNSOLVABLE)
         if self._tree is None:
             self._tree = context.tree(log, self.problem, self.domain, seed=context.options.seed)
         before = log.skeletons
         _logger.debug("iteration %d", number + 1)
         self._tree.arms = context.arms(log.clock, number)
-        round_ = PlanningRound(context, log, self._tree, task=task, number=number, beside=beside)
-        ended = round_.run()
+        iteration = PlanningIteration(context, log, self._tree, task=task, number=number, beside=beside)
+        ended = iteration.run()
         if not self._has_relocations or ended.steps is not None:
-            log.forbidden = round_.forbidden
+            log.forbidden = iteration.forbidden
         if log.skeletons > before or ended.status is None:
             log.iterations += 1
         self._task = ended.kept
@@ -252,7 +252,7 @@ class SearchTrack:
                     task = task.forbid(action, sorted(facts))
             return context.task_planner.search(task, time_limit=log.seconds_left()).status is TaskPlanStatus.UNSOLVABLE
 
-    def with_relocations(self, ended: RoundEnd) -> SearchTrack | None:
+    def with_relocations(self, ended: IterationResult) -> SearchTrack | None:
         """Return the track of the same task with relocations, once, when movable objects were in the way."""
         if self._has_relocations or not ended.is_blocked:
             return None

@@ -380,7 +380,7 @@ def test_include_of_unknown_format_is_refused(load: Loader) -> None:
 def test_cyclic_include_names_the_cycle(load: Loader) -> None:
     """Files that include each other are refused, and the circle is named."""
     names = "main.robray -> .*one.robray -> .*two.robray -> .*main.robray"
-    match = f"two.robray:1:9: the include goes round in a circle: .*{names}"
+    match = f"two.robray:1:9: the includes form a cycle: .*{names}"
     with pytest.raises(FileFormatError, match=match):
         load('include "one.robray"', one__robray='include "two.robray"', two__robray='include "main.robray"')
 
@@ -414,8 +414,8 @@ def test_error_in_an_included_file_names_that_file(load: Loader) -> None:
         ("frame a {}\nframe a {}", "2:7", "the frame 'a' is already declared at .*main.robray:1:7"),
         ("frame a { frame a {} }", "1:17", "the frame 'a' is already declared"),
         ("frame table {}\nframe a {\n parent tabel; }", "3:9", "the parent 'tabel', .*did you mean 'table'"),
-        ("frame a { parent b; } frame b { parent a; }", "1:18", "the parents go round in a circle: a -> b -> a"),
-        ("frame a { parent a; }", "1:18", "the parents go round in a circle: a -> a"),
+        ("frame a { parent b; } frame b { parent a; }", "1:18", "the parents form a cycle: a -> b -> a"),
+        ("frame a { parent a; }", "1:18", "the parents form a cycle: a -> a"),
         ("frame a { frame b { parent c; } }", "1:28", "inside the frame 'a' is its child; it cannot name a parent"),
         ("frame a { translation [1, 2]; }", "1:23", "expected an array of 3 numbers, received 2"),
         ("frame a { translation 1; }", "1:23", "expected an array of 3 numbers"),

@@ -446,7 +446,7 @@ INERTIAL = '<inertial><mass value="{}"/><inertia ixx="{}" iyy="1" izz="1"/></ine
         (
             [link(), joint(kind="fixed"), joint(kind="fixed", name="k", parent="tip", child="base")],
             5,
-            "go round in a circle, .*: base -> tip -> base",
+            "form a cycle, .*: base -> tip -> base",
         ),
         ([link(), joint('<origin xyz="1,5 2 3"/>' + LIMIT)], 5, "expected a finite number, received '1,5'"),
         (linked(GEOMETRY.format('<sphere radius="-1"/>')), 4, "'radius' of <sphere>: expected a number above 0"),

@@ -123,7 +123,7 @@ def test_what_is_proved() -> None:
     )
     assert failed(constraints=constraints) == (
         "It is proved that (a) cannot be carried out in any state. "
-        "It is proved that no pose tried for (b) is within reach where things stand then."
+        "It is proved that no pose tried for (b) is within reach in that state."
     )
 
 

@@ -84,5 +84,5 @@ def test_a_path_through_the_table_that_the_scene_allows_is_told(plan: Plan, tmp_
 def test_a_plan_in_a_usual_scene_rests_on_its_scene_alone(plan: Plan) -> None:
     """Links next to each other are no news; a scene to compare with leaves nothing to assume."""
     (only,) = validate_plan(plan).assumptions
-    assert "the validity rests on the plan's own scene of" in only
+    assert "the validity depends on the plan's own scene of" in only
     assert validate_plan(plan, scene=plan.scene).assumptions == ()

@@ -90,7 +90,7 @@ def frame_from_dict(node: JsonNode, shapes: Mapping[str, Shape], sources: list[N
     node.only(*known, "twist")
     parent = node.get("parent")
     moves = "twist" in node.table()
-    unsure = moves and "noise" in node.get("twist").table()
+    is_uncertain = moves and "noise" in node.get("twist").table()
     return FrameSpecification(
         node.get("name").name(),
         None if parent.value is None else parent.name(),
@@ -102,7 +102,7 @@ def frame_from_dict(node: JsonNode, shapes: Mapping[str, Shape], sources: list[N
         inertia=_inertia_from_dict(node.get("inertia")),
         attributes=node.get("attributes").table() if "attributes" in node.table() else None,
         twist=_twist_from_dict(node.get("twist")) if moves else None,
-        twist_noise=noise_from_dict(node.get("twist").get("noise"), sources) if unsure else None,
+        twist_noise=noise_from_dict(node.get("twist").get("noise"), sources) if is_uncertain else None,
         stamps=stamps_from_dict(node.get("stamps")) if "stamps" in node.table() else None,
         noise=noise_from_dict(node.get("noise"), sources) if "noise" in node.table() else None,
     )

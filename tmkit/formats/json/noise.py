@@ -77,7 +77,7 @@ def noise_from_dict(node: JsonNode, sources: list[NoiseSource]) -> EdgeNoise:
         if not 0 <= number < len(sources):
             raise term.get("source").error(f"expected the number of a noise source, 0 to {len(sources) - 1}")
         if sources[number] in maps:
-            raise term.get("source").error(f"noise source {number} stands here twice")
+            raise term.get("source").error(f"noise source {number} is given twice")
         dimension = sources[number].dimension
         maps[sources[number]] = np.reshape(term.get("map").numbers(6 * dimension), (6, dimension))
     covariance = np.reshape(node.get("covariance").numbers(36), (6, 6))

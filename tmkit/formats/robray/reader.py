@@ -160,7 +160,7 @@ class _Reader:
         if cycle:
             names = [str(earlier) for earlier in chain]
             around = " -> ".join([*names[names.index(cycle[0]) :], str(path)])
-            raise place.error(f"the include goes round in a circle: {around}")
+            raise place.error(f"the includes form a cycle: {around}")
         if path.suffix == ".robray":
             if len(chain) > DEEPEST_INCLUDE:
                 raise place.error(f"includes are nested more than {DEEPEST_INCLUDE} deep")

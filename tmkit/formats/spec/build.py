@@ -150,7 +150,7 @@ def _check_parents(frames: dict[str, FrameSpec]) -> None:
 def _cycle(path: list[str], first: FrameSpec) -> FileFormatError:
     """Return the error for frames that are each other's ancestors."""
     around = [*path[path.index(first.name) :], first.name]
-    return (first.parent_place or first.place).error(f"the parents go round in a circle: {' -> '.join(around)}")
+    return (first.parent_place or first.place).error(f"the parents form a cycle: {' -> '.join(around)}")
 
 
 def _parents_first(frames: dict[str, FrameSpec]) -> Iterator[FrameSpec]:

@@ -130,7 +130,7 @@ def _root(links: Mapping[str, XmlElement], edges: list[_Edge]) -> str:
             if last in path:
                 passed = [*path]
                 around = " -> ".join([*passed[passed.index(last) :], last])
-                raise edge.element.place.error(f"the links go round in a circle, each the child of the next: {around}")
+                raise edge.element.place.error(f"the links form a cycle, each the child of the next: {around}")
             path[last] = None
         reached.update(path)
     return roots[0]

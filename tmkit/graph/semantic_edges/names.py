@@ -22,7 +22,7 @@ __all__ = [
     "frames_on",
     "is_on_reference",
     "require_body",
-    "require_conflict_answer",
+    "require_conflict_option",
     "unjoined",
 ]
 
@@ -82,11 +82,11 @@ def coord_of(relation: object, kind: type[SemanticRelation], operation: str) -> 
     raise SemanticError.of(operation, [Violation(f"it takes a {kind.__name__}", what, repair=repair)])
 
 
-def require_conflict_answer(on_conflict: str) -> None:
-    """Refuse a word that does not say what to do with a conflict.
+def require_conflict_option(on_conflict: str) -> None:
+    """Check the option for conflicts.
 
     Raises:
-        UnknownNameError: it is none.
+        UnknownNameError: an unknown option.
     """
     if on_conflict not in ("refuse", "invert"):
         raise UnknownNameError.of("on_conflict", on_conflict, ("refuse", "invert"))
@@ -161,7 +161,7 @@ def explain(scene: SceneGraph, coord: Any) -> NoReturn:
     """
     check_names(scene, coord)
     rule = f"a path of twists leads from body '{coord.ref_body}' to body '{coord.body}'"
-    why, repair = "there is none", "add what is missing with add_twist, also where nothing moves; or ask with qd"
+    why, repair = "there is none", "add what is missing with add_twist, also where nothing moves; or pass qd"
     there, back = (coord.body, coord.ref_body), (coord.ref_body, coord.body)
     if any(twist_path(scene, body, relative_to_body=other) for body, other in (there, back)):
         why = f"there is one, but poses do not join its frames to '{getattr(coord, 'point', coord.coord)}'"

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from tmkit._core import Fixed, Joint, SceneGraph
 from tmkit.errors import CycleError, SceneError
-from tmkit.graph.semantic_edges.names import check_names, coord_of, require_conflict_answer
+from tmkit.graph.semantic_edges.names import check_names, coord_of, require_conflict_option
 from tmkit.graph.semantic_edges.queries import orientation_of_frame, position_of_frame
 from tmkit.relations import PositionCoord, PositionVector, SemanticPose, SemanticPosition, VectorAndMatrix
 from tmkit.spatial import Pose
@@ -49,7 +49,7 @@ def add_pose(
             The attribute ``rule`` has the name of the rule, such as ``PE3``.
         CycleError: the reference frame is a child of the frame.
     """
-    require_conflict_answer(on_conflict)
+    require_conflict_option(on_conflict)
     check_names(scene, coord_of(pose, SemanticPose, "add_pose"))
     between = _between_frames(scene, pose, q)
     frame, reference = between.coord.ori, between.coord.ref_ori

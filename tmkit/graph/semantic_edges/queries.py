@@ -110,7 +110,7 @@ def relate(
         if not isinstance(coord, Coord):
             what = " ".join(repr(coord).split())[:80]
             repair = "such as PoseCoord('{g}|C', '{h}|D', '[h]')"
-            raise SemanticError.of("relate", [Violation("it is asked by coordinates", what, repair=repair)])
+            raise SemanticError.of("relate", [Violation("it takes coordinates", what, repair=repair)])
         check_names(scene, coord)
         rule = "a scene relates positions, orientations, poses and velocities"
         raise SemanticError.of(f"relate({coord!r})", [Violation(rule, f"a {coord.relation}")])

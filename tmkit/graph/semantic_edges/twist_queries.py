@@ -22,7 +22,7 @@ Vector = NDArray[np.float64]
 
 
 def gaussian_twist(scene: SceneGraph, coord: TwistCoord, *, q: ArrayLike | None = None) -> GaussianTwist:
-    """Return a twist that holds in a scene and how sure it is. O(t) for t twist edges, and a pose for each on the way.
+    """Return a twist that holds in a scene and its uncertainty. O(t) for t twist edges, and a pose for each on the way.
 
     The errors of the twist edges on the way are moved to the point and into the axes that are asked for, and added up:
     those from different sources as squares, those from one source before they are squared. Where a twist edge stands
@@ -47,9 +47,7 @@ def gaussian_twist(scene: SceneGraph, coord: TwistCoord, *, q: ArrayLike | None 
     if not isinstance(coord, TwistCoord):
         what = " ".join(repr(coord).split())[:80]
         repair = "such as TwistCoord('g|C', 'D', '[g]')"
-        raise SemanticError.of(
-            "gaussian_twist", [Violation("it is asked by coordinates of a twist", what, repair=repair)]
-        )
+        raise SemanticError.of("gaussian_twist", [Violation("it takes coordinates of a twist", what, repair=repair)])
     vector, error = uncertain_twist(scene, coord, q=q)
     return GaussianTwist(vector, None if error is None else error.covariance)
 

@@ -18,7 +18,7 @@ from tmkit.graph.semantic_edges.names import (
     frames_on,
     is_on_reference,
     require_body,
-    require_conflict_answer,
+    require_conflict_option,
 )
 from tmkit.graph.semantic_edges.poses import OnConflict
 from tmkit.graph.semantic_edges.twist_queries import brought, brought_covariance
@@ -63,7 +63,7 @@ def add_twist(
         SceneError: the rules of twist edges forbid it; see :meth:`SceneGraph.set_twist`. The attribute ``rule`` has the
             name of the rule, such as ``TE3``. Or the covariance is none; ``eigenvalues`` has its eigenvalues.
     """
-    require_conflict_answer(on_conflict)
+    require_conflict_option(on_conflict)
     c = coord_of(twist, SemanticTwist, "add_twist")
     check_names(scene, c)
     require_body(scene, c.ref_body)

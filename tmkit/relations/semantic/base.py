@@ -181,7 +181,7 @@ class SemanticRelation:
             SemanticError: the representation cannot say this relation.
         """
         if not isinstance(representation, type) or getattr(representation, "relation", "") != self.coord.relation:
-            rule = f"a representation of a {self.coord.relation} is asked for by its class"
+            rule = f"a representation of a {self.coord.relation} is given by its class"
             given_name = representation.__name__ if isinstance(representation, type) else repr(representation)[:60]
             raise SemanticError.of("in_representation", [Violation(rule, given_name)])
         if type(self.representation) is representation and like is None:

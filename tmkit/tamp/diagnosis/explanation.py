@@ -144,7 +144,7 @@ def _what_is_proved(diagnosis: Diagnosis) -> Iterator[str]:
     if impossible:
         yield f"It is proved that {_listed(_first(impossible))} cannot be carried out in any state."
     if beyond:
-        yield f"It is proved that no pose tried for {_listed(_first(beyond))} is within reach where things stand then."
+        yield f"It is proved that no pose tried for {_listed(_first(beyond))} is within reach in that state."
 
 
 def _what_would_help(diagnosis: Diagnosis) -> Iterator[str]:

@@ -4,7 +4,7 @@ The idea: wherever an object at a pose is told in the words of a domain, some fa
 table__0__0)``. Such a fact is called a *goal fact*. The task is extended by a fact ``goal-k-met`` for each goal: an
 action that adds an achieving fact adds it too, one that deletes the fact deletes it, and the goal contains it. So the
 task planner moves the object even if it is in the right cell already, but at the wrong place in it. The candidates of
-an action that attains are not the domain's: they put the object where the goal wants it, exactly first and then sampled
+an action that achieves are not of the domain: they put it where the goal wants it, exactly first and then sampled
 within its tolerance. And the state that is derived from a scene says ``goal-k-met`` where the goal holds there.
 
 :mod:`tmkit.tamp.goals.goal_actions` computes the facts that achieve a goal.
@@ -64,12 +64,12 @@ _USED = 0.9  # of the tolerance from which is sampled
 
 @dataclass(frozen=True, eq=False)
 class ObjectGoal:
-    """A goal about an object, and how the domain attains it.
+    """A goal about an object, and how the domain achieves it.
 
     Attributes:
         goal: the goal.
         number: among the goals about objects.
-        facts: the facts that attain it.
+        facts: the facts that achieve it.
         support: what the object is to rest on, for a pose.
     """
 
@@ -83,13 +83,13 @@ class ObjectGoal:
         """The fact that says that the goal holds."""
         return Fact(f"goal-{self.number}-met")
 
-    def attains(self, fact: Fact) -> Fact:
-        """Return the fact that says that another attains this goal."""
-        return Fact(self.attaining(fact.predicate), fact.arguments)
+    def achieves(self, fact: Fact) -> Fact:
+        """Return the fact that says that another achieves this goal."""
+        return Fact(self.achieving(fact.predicate), fact.arguments)
 
-    def attaining(self, predicate: str) -> str:
-        """Return the predicate that says of which facts of a predicate each attains this goal."""
-        return f"goal-{self.number}-attained-by-{predicate}"
+    def achieving(self, predicate: str) -> str:
+        """Return the predicate that says of which facts of a predicate each achieves this goal."""
+        return f"goal-{self.number}-achieved-by-{predicate}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ class GoalDomain(PlanningDomain):
         known = {*objects, *(constant.name for constant in self.domain.constants)}
         added: list[Fact] = []
         for goal in self.goals:
-            added.extend(goal.attains(fact) for fact in sorted(goal.facts) if known.issuperset(fact.arguments))
+            added.extend(goal.achieves(fact) for fact in sorted(goal.facts) if known.issuperset(fact.arguments))
             if any(fact in plain for fact in goal.facts) and goal.goal.fault(scene, q) is None:
                 added.append(goal.met)
         return plain.change(add=added)
@@ -130,10 +130,10 @@ class GoalDomain(PlanningDomain):
             context: scene and configuration before the action, samplers and arms.
         """
         added = set(added_facts(self.domain, action))
-        attained = [goal for goal in self.goals if goal.facts & added]
-        if not attained:
+        achieved = [goal for goal in self.goals if goal.facts & added]
+        if not achieved:
             return super().candidates(action, context)
-        return self._meeting(attained, action, context)
+        return self._meeting(achieved, action, context)
 
     def _meeting(
         self, goals: Sequence[ObjectGoal], action: GroundAction, context: ActionContext
@@ -280,14 +280,14 @@ def _with_words(domain: Domain, goals: Sequence[ObjectGoal]) -> Domain:
     for goal in goals:
         added.append(Predicate(goal.met.predicate))
         names = sorted({fact.predicate for fact in goal.facts})
-        added.extend(Predicate(goal.attaining(name), declared[name].parameters) for name in names)
+        added.extend(Predicate(goal.achieving(name), declared[name].parameters) for name in names)
     actions = tuple(replace(action, effect=_effect(action.effect, goals)) for action in domain.actions)
     requirements = tuple(dict.fromkeys((*domain.requirements, ":conditional-effects")))
     return replace(domain, requirements=requirements, predicates=(*domain.predicates, *added), actions=actions)
 
 
 def _effect(effect: Effect, goals: Sequence[ObjectGoal]) -> Effect:
-    """Return an effect that adds and deletes that goals are met where it adds and deletes what attains them."""
+    """Return an effect that adds and deletes that goals are met where it adds and deletes what achieves them."""
     match effect:
         case EffectAnd(parts):
             return EffectAnd(tuple(_effect(part, goals) for part in parts))
@@ -298,7 +298,7 @@ def _effect(effect: Effect, goals: Sequence[ObjectGoal]) -> Effect:
         case Add(atom) | Delete(atom):
             kind = Add if isinstance(effect, Add) else Delete
             more = [
-                When(Atom(goal.attaining(atom.predicate), atom.terms), kind(Atom(goal.met.predicate)))
+                When(Atom(goal.achieving(atom.predicate), atom.terms), kind(Atom(goal.met.predicate)))
                 for goal in goals
                 if any(fact.predicate == atom.predicate for fact in goal.facts)
             ]

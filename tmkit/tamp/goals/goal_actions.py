@@ -35,7 +35,7 @@ _PLACEMENTS = 48  # that are tried to learn which facts hold in a region
 def facts_of_continuous_goal(
     domain: PlanningDomain, goal: ObjectAt | ObjectIn, *, scene: SceneGraph, q: Configuration, arm: Manipulator
 ) -> tuple[frozenset[Fact], str | None]:
-    """Return the facts that attain a goal and, for a pose, what the object is to rest on.
+    """Return the facts that achieve a goal and, for a pose, what the object is to rest on.
 
     Args:
         domain: the domain.

@@ -39,5 +39,5 @@ def goal_of_scene(goal: SceneGraph | GoalScene, scene: SceneGraph, *, domain: Pl
         raise SceneError(f"the goal scene states no movable object of the start (movable there: {known})")
     facts = tuple(domain.semantics.goal_facts(goal.scene, domain.semantics.objects(scene), goal.stated))
     if not facts:
-        raise SceneError(f"the goal scene says nothing in the words of domain '{domain.name}'")
+        raise SceneError(f"domain '{domain.name}' has no predicates that describe the goal scene")
     return f"(and {' '.join(map(str, facts))})"

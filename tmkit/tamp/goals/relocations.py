@@ -1,12 +1,12 @@
 """Relocations: moving an object aside on the support on which it stands.
 
 Many domains say no more of an object than what it is on: ``(on b table)``. In their words a block that is moved aside
-on the table has not moved, so a task planner cannot see that this would clear the way. And an action that attains a
+on the table has not moved, so a task planner cannot see that this would clear the way. And an action that achieves a
 goal of an exact pose (:mod:`tmkit.tamp.goals.compilation`) always puts the object there, never aside.
 
 So the task is extended. Of each object that actions move, a fact tells whether it is where it was at the start
 (``at-start``) or elsewhere (``relocated``), and actions that take it away or put it down change that. Constraints
-learned from failures speak of these facts too: ``b`` is in the way *where it was at the start*. An action that attains
+learned from failures speak of these facts too: ``b`` is in the way *where it was at the start*. An action that achieves
 goals gets a variant that puts the object elsewhere. Its candidates are the domain's own places, those first that are
 clear of the poses that goals want and leave room for the fingers between neighbours.
 
@@ -152,8 +152,8 @@ class RelocationDomain(GoalDomain):
             return self._elsewhere(PlanningDomain.candidates(self, stated, context), context)
         own, added = super().candidates(action, context), set(added_facts(self.domain, action))
         puts_down = any(fact.predicate in self.placing for fact in added)
-        attains = any(goal.facts & added for goal in self.goals)
-        return self._elsewhere(own, context) if puts_down and not attains else own
+        achieves = any(goal.facts & added for goal in self.goals)
+        return self._elsewhere(own, context) if puts_down and not achieves else own
 
     def _elsewhere(self, own: Iterator[Candidate], context: ActionContext) -> Iterator[Candidate]:
         """Yield candidates without places at the start or where a goal is met; those in nothing's way first.
@@ -323,15 +323,15 @@ class _Builder:
     def _tracked(self, leaf: Effect) -> Effect:
         if not (isinstance(leaf, Add) and leaf.atom.predicate in self.placing):
             return self._relocating(leaf)
-        attaining = [
-            Atom(goal.attaining(leaf.atom.predicate), leaf.atom.terms)
+        achieving = [
+            Atom(goal.achieving(leaf.atom.predicate), leaf.atom.terms)
             for goal in self.goals
             if any(fact.predicate == leaf.atom.predicate for fact in goal.facts)
         ]
         added = Add(Atom(self.relocated, leaf.atom.terms[:1]))
-        if not attaining:
+        if not achieving:
             return EffectAnd((leaf, added))
-        return EffectAnd((leaf, When(And(tuple(Not(atom) for atom in attaining)), added)))
+        return EffectAnd((leaf, When(And(tuple(Not(atom) for atom in achieving)), added)))
 
     def _relocating(self, leaf: Effect) -> Effect:
         if not isinstance(leaf, Add | Delete) or leaf.atom.predicate not in self.placing:

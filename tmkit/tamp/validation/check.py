@@ -123,7 +123,7 @@ def validate_plan(
 def _assumptions(plan: Plan, scene: SceneGraph | None) -> Iterator[str]:
     if scene is None:
         size = f"{len(plan.scene)} frames and {len(plan.scene.allowed_pairs)} allowed pairs"
-        yield f"the validity rests on the plan's own scene of {size}; compare it with yours (--scene, --robot)"
+        yield f"the validity depends on the plan's own scene of {size}; compare it with yours (--scene, --robot)"
     try:
         yield from allowed_overlaps(plan)
     except TmkitError:  # it speaks of what is not there, which is a problem already

@@ -24,10 +24,10 @@ from tmkit.plans.observations import with_observations
 from tmkit.plans.values import Configuration, PlanStep
 from tmkit.tamp.domains.loading import PlanningDomain
 
-__all__ = ["broken_promises", "without_needless_looks"]
+__all__ = ["broken_promises", "prune_observations"]
 
 
-def without_needless_looks(
+def prune_observations(
     steps: Sequence[PlanStep], scene: SceneGraph, q: Configuration, *, problem: Problem, domain: PlanningDomain
 ) -> tuple[PlanStep, ...]:
     """Return a plan's steps without those that move nothing and are not needed.

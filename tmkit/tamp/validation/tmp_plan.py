@@ -212,7 +212,7 @@ class _PlanReader:
                 begun = True
             else:
                 place = entry.waypoints[-1].place if isinstance(entry, TmpMotion) and not begun else entry.place
-                raise _error(place, "before the first action stands the configuration at the start: one 'm', one 'p'")
+                raise _error(place, "expected the configuration at the start before the first action: one 'm', one 'p'")
         first_scene, first_q = self.scene, self.q
         first_q.flags.writeable = False
         return Plan(
