@@ -30,6 +30,10 @@ NamedContact named(const CollisionWorld& world, const Contact& c) {
     return {world.frame_name(c.frame_a), world.frame_name(c.frame_b), c.distance, c.margin, c.point, c.normal};
 }
 
+std::optional<NamedContact> named(const CollisionWorld& world, const std::optional<Contact>& c) {
+    return c ? std::optional(named(world, *c)) : std::nullopt;
+}
+
 using MarginMap = std::map<PairNames, double>;
 
 std::vector<PairMargin> listed(const MarginMap& margins) {
@@ -125,9 +129,7 @@ std::optional<NamedContact> distance_between(const CollisionWorld& world, const 
     const std::vector<std::int32_t> frames_a = frames_named(world.scene(), a),
                                     frames_b = frames_named(world.scene(), b);
     const std::vector<double> q = configuration(world, argument);
-    const auto found = without_gil([&](const auto&) { return world.between(frames_a, frames_b, q.data()); });
-    if (!found) return std::nullopt;
-    return named(world, *found);
+    return named(world, without_gil([&](const auto&) { return world.between(frames_a, frames_b, q.data()); }));
 }
 
 std::optional<NamedContact> find_collision(const CollisionWorld& world, const ArrayArgument& argument) {
@@ -139,8 +141,7 @@ std::optional<NamedContact> find_collision(const CollisionWorld& world, const Ar
         contact.distance = std::min(contact.distance, contact.margin);  // measured anew, to a tolerance
         return contact;
     });
-    if (!found) return std::nullopt;
-    return named(world, *found);
+    return named(world, found);
 }
 
 std::vector<NamedContact> contacts(const CollisionWorld& world, const ArrayArgument& argument) {
@@ -153,9 +154,7 @@ std::vector<NamedContact> contacts(const CollisionWorld& world, const ArrayArgum
 
 std::optional<NamedContact> nearest(const CollisionWorld& world, const ArrayArgument& argument) {
     const std::vector<double> q = configuration(world, argument);
-    const auto found = without_gil([&](const auto&) { return world.nearest(q.data()); });
-    if (!found) return std::nullopt;
-    return named(world, *found);
+    return named(world, without_gil([&](const auto&) { return world.nearest(q.data()); }));
 }
 
 bool edge_free(const CollisionWorld& world, const ArrayArgument& from, const ArrayArgument& to, double resolution) {

@@ -23,7 +23,7 @@ Returns:
 
 namespace {
 
-void bind_joint_gaussian(nb::module_& m) {
+void bind_error_queries(nb::module_& m) {
     m.def(
         "joint_gaussian",
         [](const SceneGraph& s, const std::vector<std::pair<std::string, std::string>>& pairs, const OptionalArray& q) {
@@ -41,9 +41,6 @@ Args:
 
 Returns:
     The m means, and (6 m, 6 m) the covariance of their stacked errors, each in its frame's axes; read-only.)" NO_POSE);
-}
-
-void bind_error_path_queries(nb::module_& m) {
     m.def("contributions",
           [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to, const OptionalArray& q) {
         const NoiseSum error = path_noise(s, s.record(reference_frame(s, frame, relative_to)), s.record(frame),
@@ -165,8 +162,7 @@ std::vector<std::string> twist_path(const SceneGraph& s, std::string_view from, 
 }  // namespace
 
 void bind_scene_functions(nb::module_& m) {
-    bind_joint_gaussian(m);
-    bind_error_path_queries(m);
+    bind_error_queries(m);
     bind_sampling_queries(m);
     bind_twist_functions<SceneGraph>(m, &twist_path, [](const SceneGraph& s, std::string_view frame) {
         return Ref<const EdgeNoise>(s.record(frame).twist_noise());

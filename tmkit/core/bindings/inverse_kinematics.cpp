@@ -110,7 +110,10 @@ Raises:
     DisconnectedError: ``frame`` and ``relative_to`` are in different trees.
     ConfigurationError: ``q`` of the wrong length or outside the limits, a mimic joint, an option out of its range.)";
 
-void bind_solvers(nb::module_& m) {
+}  // namespace
+
+void bind_inverse_kinematics(nb::module_& m) {
+    bind_results(m);
     m.def("inverse_kinematics", &inverse_kinematics, nb::arg("scene"), nb::arg("frame"), nb::kw_only(),
           nb::arg("target_pose"), nb::arg("joints"), nb::arg("q"), nb::arg("relative_to") = nb::none(),
           nb::arg("position_only") = false, nb::arg("seed") = 0, nb::arg("restarts") = 25,
@@ -149,13 +152,6 @@ Args:
     world: keep only configurations that are free in this world; all if omitted.
     separation: two solutions differ by more than this in some joint, radians or metres.)"} +
               shared_options);
-}
-
-}  // namespace
-
-void bind_inverse_kinematics(nb::module_& m) {
-    bind_results(m);
-    bind_solvers(m);
 }
 
 }  // namespace tmkit::bindings

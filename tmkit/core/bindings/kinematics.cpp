@@ -44,7 +44,14 @@ Args:
     DisconnectedError: ``axes`` is in another tree.)");
 }
 
-void bind_velocity_queries(nb::class_<Kinematics>& cls) {
+}  // namespace
+
+void bind_kinematics(nb::module_& m) {
+    nb::class_<Kinematics> cls(m, "Kinematics", nb::is_weak_referenceable(),
+                               R"(A scene at a configuration: forward kinematics has run, the poses are there to read.
+
+Made by ``scene.at(q)``. Immutable.)");
+    bind_kinematics_poses(cls);
     cls.def("twist",
             [](const Kinematics& k, std::string_view frame, const OptionalName& relative_to, const OptionalName& axes) {
         if (k.qd().size() != k.q().size())
@@ -70,17 +77,6 @@ Raises:
         .def("__repr__", [](const Kinematics& k) {
         return "Kinematics(" + std::to_string(k.size()) + " frames, " + std::to_string(k.q().size()) + " joints)";
     });
-}
-
-}  // namespace
-
-void bind_kinematics(nb::module_& m) {
-    nb::class_<Kinematics> cls(m, "Kinematics", nb::is_weak_referenceable(),
-                               R"(A scene at a configuration: forward kinematics has run, the poses are there to read.
-
-Made by ``scene.at(q)``. Immutable.)");
-    bind_kinematics_poses(cls);
-    bind_velocity_queries(cls);
 }
 
 }  // namespace tmkit::bindings

@@ -117,23 +117,6 @@ Measurement of_range(const std::string& frame, double distance, const std::optio
     return made;
 }
 
-void bind_noise_source(nb::class_<SourceHandle>& cls) {
-    cls.def("__init__",
-            [](SourceHandle* self, std::size_t dimension, const std::string& label) {
-        if (dimension == 0) throw Error(ErrorKind::scene, "a noise source needs a dimension of at least 1");
-        new (self) SourceHandle{Ref<const NoiseSource>(new NoiseSource(dimension, label))};
-    }, nb::arg("dimension"), nb::arg("label") = "")
-        .def_prop_ro("dimension", [](const SourceHandle& s) { return s.source->dimension; }, "Of the vector.")
-        .def_prop_ro("label", [](const SourceHandle& s) { return s.source->label; },
-                     "A name for messages and plots; no part of equality.")
-        .def("__eq__", &equals<SourceHandle>, nb::arg("other").none())
-        .def("__hash__", [](const SourceHandle& s) {
-        return std::hash<const NoiseSource*>()(s.source.get());
-    }).def("__repr__", [](const SourceHandle& s) {
-        return "NoiseSource(" + std::to_string(s.source->dimension) + ", '" + s.source->label + "')";
-    });
-}
-
 void bind_edge_noise(nb::class_<NoiseHandle>& cls) {
     cls.def("__init__",
             [](NoiseHandle* self, const SourceMaps& maps, const OptionalArray& covariance) {
@@ -246,24 +229,6 @@ void bind_measurement_properties(nb::class_<Measurement>& cls) {
     });
 }
 
-void bind_innovation(nb::class_<ConditionReport>& cls) {
-    cls.def_prop_ro("residual", [](const ConditionReport& r) { return make_array(r.innovation); },
-                    "(m,) measured minus expected, in the measurement's own tangent; read-only.")
-        .def_prop_ro("covariance",
-                     [](const ConditionReport& r) {
-        const std::size_t n = r.innovation.size();
-        return make_array(r.innovation_covariance, {n, n});
-    }, "(m, m) of the residual: that of the expected pose and that of the measurement; read-only.")
-        .def_prop_ro("squared_mahalanobis", [](const ConditionReport& r) { return r.squared_mahalanobis; },
-                     R"(Squared Mahalanobis distance of the residual.
-
-Chi-square with m degrees of freedom if all assumptions hold.)")
-        .def("__repr__", [](const ConditionReport& r) {
-        return "Innovation(squared_mahalanobis=" + number_text(r.squared_mahalanobis) + ", " +
-               std::to_string(r.innovation.size()) + " numbers)";
-    });
-}
-
 }  // namespace
 
 void bind_noise(nb::module_& m) {
@@ -278,7 +243,21 @@ Args:
 
 Raises:
     SceneError: a dimension of 0.)");
-    bind_noise_source(source);
+    source
+        .def("__init__",
+             [](SourceHandle* self, std::size_t dimension, const std::string& label) {
+        if (dimension == 0) throw Error(ErrorKind::scene, "a noise source needs a dimension of at least 1");
+        new (self) SourceHandle{Ref<const NoiseSource>(new NoiseSource(dimension, label))};
+    }, nb::arg("dimension"), nb::arg("label") = "")
+        .def_prop_ro("dimension", [](const SourceHandle& s) { return s.source->dimension; }, "Of the vector.")
+        .def_prop_ro("label", [](const SourceHandle& s) { return s.source->label; },
+                     "A name for messages and plots; no part of equality.")
+        .def("__eq__", &equals<SourceHandle>, nb::arg("other").none())
+        .def("__hash__", [](const SourceHandle& s) {
+        return std::hash<const NoiseSource*>()(s.source.get());
+    }).def("__repr__", [](const SourceHandle& s) {
+        return "NoiseSource(" + std::to_string(s.source->dimension) + ", '" + s.source->label + "')";
+    });
 
     nb::class_<NoiseHandle> noise(m, "EdgeNoise", nb::is_weak_referenceable(),
                                   R"(The error of one edge: a linear map of noise sources. Immutable.
@@ -308,7 +287,22 @@ Made by :meth:`of_pose`, :meth:`of_position`, :meth:`of_bearing` and :meth:`of_r
     nb::class_<ConditionReport> innovation(
         m, "Innovation", nb::is_weak_referenceable(),
         "How far a measurement lies from what was expected. Made by ``innovation``.");
-    bind_innovation(innovation);
+    innovation
+        .def_prop_ro("residual", [](const ConditionReport& r) { return make_array(r.innovation); },
+                     "(m,) measured minus expected, in the measurement's own tangent; read-only.")
+        .def_prop_ro("covariance",
+                     [](const ConditionReport& r) {
+        const std::size_t n = r.innovation.size();
+        return make_array(r.innovation_covariance, {n, n});
+    }, "(m, m) of the residual: that of the expected pose and that of the measurement; read-only.")
+        .def_prop_ro("squared_mahalanobis", [](const ConditionReport& r) { return r.squared_mahalanobis; },
+                     R"(Squared Mahalanobis distance of the residual.
+
+Chi-square with m degrees of freedom if all assumptions hold.)")
+        .def("__repr__", [](const ConditionReport& r) {
+        return "Innovation(squared_mahalanobis=" + number_text(r.squared_mahalanobis) + ", " +
+               std::to_string(r.innovation.size()) + " numbers)";
+    });
 }
 
 }  // namespace tmkit::bindings

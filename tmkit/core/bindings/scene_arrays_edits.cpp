@@ -3,9 +3,11 @@
 #include "tmkit/scene_arrays.hpp"
 
 namespace tmkit::bindings {
-namespace {
 
-void bind_arrays_add_frame(nb::class_<SceneArrays>& cls) {
+void bind_arrays_edits(nb::class_<SceneArrays>& cls) {
+    bind_scene_edits(cls);
+    bind_content_edits(cls);
+    bind_noise_edits(cls);
     cls.def("add_frame",
             [](SceneArrays& self, std::string_view name, std::string_view parent, const Pose& pose, const Joint& joint,
                const OptionalName& body, const std::vector<std::string>& classes,
@@ -30,9 +32,6 @@ Args:
 Raises:
     UnknownNameError, DuplicateNameError, SceneError: as ``SceneGraph.add_frame``.
     CapacityError: no room for another frame, body or shape, or a name that is too long.)");
-}
-
-void bind_arrays_reparent(nb::class_<SceneArrays>& cls) {
     cls.def("reparent",
             [](SceneArrays& self, std::string_view frame, std::string_view parent, const Pose* pose,
                const OptionalArray& q) {
@@ -52,16 +51,6 @@ Args:
 
 Raises:
     UnknownNameError, CycleError, ConfigurationError, SceneError: as ``SceneGraph.reparent``.)");
-}
-
-}  // namespace
-
-void bind_arrays_edits(nb::class_<SceneArrays>& cls) {
-    bind_scene_edits(cls);
-    bind_content_edits(cls);
-    bind_noise_edits(cls);
-    bind_arrays_add_frame(cls);
-    bind_arrays_reparent(cls);
 }
 
 }  // namespace tmkit::bindings

@@ -264,7 +264,14 @@ Args:
                      "(n_joints,) largest torques or forces, N m or N.");
 }
 
-void bind_specifications_and_display(nb::class_<SceneGraph>& cls) {
+}  // namespace
+
+void bind_scene_queries(nb::class_<SceneGraph>& cls) {
+    bind_gaussian_queries(cls);
+    bind_structure_queries(cls);
+    bind_array_queries(cls);
+    bind_digest_and_poses(cls);
+    bind_twist_and_configuration_queries(cls);
     cls.def_static("from_frames",
                    [](const std::vector<FrameSpecification>& frames,
                       const std::vector<std::tuple<std::string, std::string, std::string>>& allowed,
@@ -292,17 +299,6 @@ Raises:
     cls.def("_repr_html_", [](nb::handle self) {
         return nb::cast<std::string>(registered_function(&Registered::tree_html)(self));
     }, "Return what a notebook shows.");
-}
-
-}  // namespace
-
-void bind_scene_queries(nb::class_<SceneGraph>& cls) {
-    bind_gaussian_queries(cls);
-    bind_structure_queries(cls);
-    bind_array_queries(cls);
-    bind_digest_and_poses(cls);
-    bind_twist_and_configuration_queries(cls);
-    bind_specifications_and_display(cls);
 }
 
 }  // namespace tmkit::bindings

@@ -93,11 +93,11 @@ nb::tuple shape_state(nb::handle self) {
 
 // A read-only array over numbers of a shape, which lives as long as the array.
 template <class Number>
-OwnedArray<Number> view_of(const ShapeHandle& handle, const std::vector<Number>& numbers,
-                           std::initializer_list<std::size_t> shape) {
+OwnedArray<Number> view_of(const ShapeHandle& handle, const std::vector<Number>& numbers, std::size_t columns = 3) {
+    const std::size_t shape[] = {columns ? numbers.size() / columns : 0, columns};
     auto* owned = new Ref<const Shape>(handle.shape);
     nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<Ref<const Shape>*>(p); });
-    return {nb::cast(nb::ndarray<nb::numpy, const Number>(numbers.data(), shape.size(), shape.begin(), owner))};
+    return {nb::cast(nb::ndarray<nb::numpy, const Number>(numbers.data(), 2, shape, owner))};
 }
 
 }  // namespace
@@ -258,22 +258,14 @@ or ``height_field``.)")
         .def_prop_ro("dimensions", [](const ShapeHandle& s) { return tuple_of(s.shape->dimensions()); },
                      R"(Metres: box (x, y, z); sphere, point cloud (radius,); cylinder, cone, capsule (radius, length);
 height field (x, y, floor); mesh and plane ().)")
-        .def_prop_ro("vertices",
-                     [](const ShapeHandle& s) {
-        return view_of(s, s.shape->vertices(), {s.shape->vertices().size() / 3, 3});
-    }, "(n, 3) vertices of a mesh in metres; (0, 3) for other kinds.")
-        .def_prop_ro("faces",
-                     [](const ShapeHandle& s) {
-        return view_of(s, s.shape->faces(), {s.shape->faces().size() / 3, 3});
-    }, "(m, 3) indices of the corners of a mesh's triangles; (0, 3) for other kinds.")
-        .def_prop_ro("points",
-                     [](const ShapeHandle& s) {
-        return view_of(s, s.shape->points(), {s.shape->points().size() / 3, 3});
-    }, "(n, 3) points of a point cloud in metres; (0, 3) for other kinds.")
-        .def_prop_ro("heights",
-                     [](const ShapeHandle& s) {
-        return view_of(s, s.shape->heights(), {s.shape->rows(), s.shape->columns()});
-    }, "(rows, columns) heights of a height field in metres; (0, 0) for other kinds.")
+        .def_prop_ro("vertices", [](const ShapeHandle& s) { return view_of(s, s.shape->vertices()); },
+                     "(n, 3) vertices of a mesh in metres; (0, 3) for other kinds.")
+        .def_prop_ro("faces", [](const ShapeHandle& s) { return view_of(s, s.shape->faces()); },
+                     "(m, 3) indices of the corners of a mesh's triangles; (0, 3) for other kinds.")
+        .def_prop_ro("points", [](const ShapeHandle& s) { return view_of(s, s.shape->points()); },
+                     "(n, 3) points of a point cloud in metres; (0, 3) for other kinds.")
+        .def_prop_ro("heights", [](const ShapeHandle& s) { return view_of(s, s.shape->heights(), s.shape->columns()); },
+                     "(rows, columns) heights of a height field in metres; (0, 0) for other kinds.")
         .def_prop_ro("source", [](const ShapeHandle& s) { return s.shape->source(); },
                      "Where a mesh, a cloud or a field came from; may be empty.");
 }

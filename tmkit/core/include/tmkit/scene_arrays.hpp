@@ -196,6 +196,8 @@ public:
     std::string defects() const;
 
 private:
+    using Writer = SequenceLock::Writer;
+    using Section = SequenceLock::Section;
     enum : std::int32_t { frame_count, entry_count, twist_count, count_of_counts };
 
     struct Member {

@@ -243,12 +243,12 @@ FrameSpecification SceneArrays::specification(Slot slot) const {
 }
 
 FrameSpecification SceneArrays::specification(std::string_view frame) const {
-    const SequenceLock::Writer writer(lock_);
+    const Writer writer(lock_);
     return specification(require_frame(frame));
 }
 
 SceneGraph SceneArrays::freeze() const {
-    const SequenceLock::Writer writer(lock_);
+    const Writer writer(lock_);
     NumberedFrames frames;
     frames.reserve(size());
     for (std::int32_t i = 0; i < counts_[frame_count]; ++i)

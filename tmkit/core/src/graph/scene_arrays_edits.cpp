@@ -6,9 +6,6 @@
 
 namespace tmkit {
 
-using Section = SequenceLock::Section;
-using Writer = SequenceLock::Writer;
-
 // --- what is asked of names ------------------------------------------------------------------------------------------
 
 SceneArrays::Slot SceneArrays::require_frame(std::string_view name) const {

@@ -7,8 +7,6 @@
 
 namespace tmkit {
 
-using Writer = SequenceLock::Writer;
-
 SceneArrays::Slot SceneArrays::require_group(std::string_view name) const {
     const Slot group = group_names_.find(name);
     if (group == none) throw unknown_name("group", name, sorted_groups());

@@ -55,7 +55,7 @@ bool SceneArrays::same_joint(Slot slot, const Joint& numbers, std::string_view n
 }
 
 void SceneArrays::set_joint(std::string_view frame, const Joint& joint) {
-    const SequenceLock::Writer writer(lock_);
+    const Writer writer(lock_);
     const Slot slot = require_frame(frame);
     if (parent_[slot] == none) throw refusals::root_without(frame, "joint");
     if (joint.type != JointType::fixed && !is_top(slot)) throw refusals::joint_inside_body(frame);
@@ -71,7 +71,7 @@ void SceneArrays::set_joint(std::string_view frame, const Joint& joint) {
     }
     const JointPlan plan = plan_joint(joint, name, slot);
 
-    const SequenceLock::Section section(lock_);
+    const Section section(lock_);
     write_joint(slot, plan);
     if (had_joint || is_actuated(plan.type)) renew_entries();
     refresh_after_joint(slot);

@@ -324,7 +324,7 @@ std::string SceneArrays::defects_of_children() const {
 }
 
 std::string SceneArrays::defects() const {
-    const SequenceLock::Writer writer(lock_);
+    const Writer writer(lock_);
     for (const auto part : {&SceneArrays::defects_of_order, &SceneArrays::defects_of_children,
                             &SceneArrays::defects_of_twists, &SceneArrays::defects_of_pools})
         if (std::string defect = (this->*part)(); !defect.empty()) return defect;

@@ -7,9 +7,6 @@
 
 namespace tmkit {
 
-using Section = SequenceLock::Section;
-using Writer = SequenceLock::Writer;
-
 // --- rules -----------------------------------------------------------------------------------------------------------
 
 SceneArrays::Slot SceneArrays::require_edge_for_stamps(std::string_view frame) const {

@@ -14,9 +14,6 @@
 
 namespace tmkit {
 
-using Section = SequenceLock::Section;
-using Writer = SequenceLock::Writer;
-
 // --- bodies ----------------------------------------------------------------------------------------------------------
 
 SceneArrays::Slot SceneArrays::require_body(std::string_view name) const {

@@ -21,7 +21,7 @@ void SceneArrays::write_noise(Slot slot, const EdgeNoise* noise) {
 }
 
 void SceneArrays::set_noise(std::string_view frame, const EdgeNoise* noise) {
-    const SequenceLock::Writer writer(lock_);
+    const Writer writer(lock_);
     const Slot slot = require_frame(frame);
     if (parent_[slot] == none) throw refusals::root_without(frame, "covariance");
     require_noise_fits(noise ? noise->maps.size() : 0);
@@ -49,7 +49,7 @@ SceneArrays::NoisyWay SceneArrays::noisy_way(Slot target, Slot reference, const 
 
 GaussianPose SceneArrays::gaussian_pose(std::string_view target, std::optional<std::string_view> reference,
                                         const Configuration& q) {
-    const SequenceLock::Writer writer(lock_);
+    const Writer writer(lock_);
     require_length(q);
     const Slot to = require_frame(target), from = reference ? require_frame(*reference) : root_of(to);
     if (noise_.empty()) return {pose_between(to, from, q), {}};
