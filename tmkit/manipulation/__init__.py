@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Change, Impossible, MoveTo, Pick, Place
     from tmkit.manipulation.actions.handover import Handover, handovers
     from tmkit.manipulation.actions.look import Look
+    from tmkit.manipulation.actions.motion_budget import MotionBudget
     from tmkit.manipulation.actions.operate import Operate
     from tmkit.manipulation.actions.pick_place import ArmMotion, HandMotion, Refinement
-    from tmkit.manipulation.actions.primitives import MotionBudget
     from tmkit.manipulation.actions.sequence import Sequence
     from tmkit.manipulation.grasps.sampling import Grasp, grasps_of
     from tmkit.manipulation.placements.sampling import (

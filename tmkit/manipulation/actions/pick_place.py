@@ -2,10 +2,9 @@
 
 To *pick*, the arm moves to a pose behind the grasp, approaches straight along the tool's z axis, closes the hand, and
 lifts straight up. To *place*, it carries the object above the place, lowers it straight, opens the hand, and retreats
-straight backwards. The straight pieces are worked out from the contact outwards: inverse kinematics gives
-configurations at the contact, the lines lead from there to free space, and only then is a path searched to their end.
-So a grasp that cannot be left again costs no path search. To *move*, it goes to given joint values with whatever is in
-the hand.
+straight backwards. The straight pieces are computed from the contact outwards: inverse kinematics gives configurations
+at the contact, the lines lead from there to free space, and only then is a path searched to their end. So a grasp that
+cannot be left again costs no path search. To *move*, the arm goes to given joint values with the object in the hand.
 
 Invariants: results depend on the arguments alone, seeds included. What is yielded as a :class:`Refinement` has passed,
 in every segment, the recheck that a plan's checker will repeat.
@@ -21,7 +20,8 @@ from numpy.typing import NDArray
 
 from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.primitives import MotionBudget, MotionPieces, NearPairs, Phase
+from tmkit.manipulation.actions.motion_budget import MotionBudget
+from tmkit.manipulation.actions.primitives import MotionPieces, NearPairs, Phase
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase
 from tmkit.manipulation.grasps.sampling import Grasp, grip_faults, hold_fault
 from tmkit.motion import CollisionRules, MotionPlanner
@@ -432,7 +432,7 @@ def arm_motions(
     clock: PhaseClock | None = None,
     motion_planner: MotionPlanner | None = None,
 ) -> dict[str, ArmMotion]:
-    """Return what works out the motions of several arms, by the arms' names and in their order.
+    """Return the motions of several arms, by the arms' names and in their order.
 
     Args:
         manipulators: the arms.
@@ -441,8 +441,7 @@ def arm_motions(
         clock: where time is counted.
         motion_planner: what finds paths between configurations; the core's RRT-Connect by default.
     """
-    if rules is None:
-        rules = CollisionRules(manipulators[0], others=tuple(manipulators[1:]))
+    rules = CollisionRules(manipulators[0], others=tuple(manipulators[1:])) if rules is None else rules
     return {
         arm.name: ArmMotion(
             arm, budget=budget, rules=rules.acting(arm.name), clock=clock, motion_planner=motion_planner

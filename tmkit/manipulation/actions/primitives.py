@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.motion_budget import MotionBudget
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase, timed
 from tmkit.motion import (
     CollisionRules,
@@ -48,7 +49,6 @@ __all__ = [
     "CHECK_TRAVEL",
     "PLANNING_RESOLUTION",
     "WIDE_MARGIN",
-    "MotionBudget",
     "MotionPieces",
     "NearPairs",
     "Phase",
@@ -66,32 +66,11 @@ CHECK_RESOLUTION = 0.003
 CHECK_TRAVEL = 0.001
 """Metres of tool travel between checked configurations in the final check."""
 
-
 WIDE_MARGIN = 0.005
 """Metres that searched paths keep from everything, where one is soon found so."""
 
 _WIDE_ITERATIONS = 300  # of the search for a path that keeps the wide margin
 _AT_START = frozenset({PathStatus.START_IN_COLLISION, PathStatus.START_OUT_OF_LIMITS})
-
-
-@dataclass(frozen=True)
-class MotionBudget:
-    """How hard to try.
-
-    Attributes:
-        inverse_kinematics_solutions: distinct configurations to look for at a contact.
-        path_iterations: iterations of one path search.
-        approach: metres of the straight approach and retreat.
-        lift: metres of the straight lift and lowering.
-        is_joint: whether one path is searched to any of the configurations at a contact, rather than one to each; it
-            then keeps the wide margin only where that is found as soon.
-    """
-
-    inverse_kinematics_solutions: int = 4
-    path_iterations: int = 2000
-    approach: float = 0.08
-    lift: float = 0.06
-    is_joint: bool = False
 
 
 @dataclass(frozen=True, eq=False)
