@@ -305,7 +305,7 @@ class SamplerError(TmkitError, RuntimeError):
 
 
 class WorkerError(TmkitError, RuntimeError):
-    """A process that worked for this one was killed or broke before it answered. Attributes: ``output``, its words."""
+    """A process that worked for this one was killed or broke before its result. Attributes: ``output``, its words."""
 
 
 class SimulationError(TmkitError, RuntimeError):

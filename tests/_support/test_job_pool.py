@@ -147,9 +147,7 @@ def test_a_killed_worker_is_named() -> None:
     """Which job, by which signal or exit code, and what it wrote."""
     with pytest.raises(WorkerError, match="the process for job 1 was killed by SIGKILL"):
         race([("answer", 0), ("kill", signal.SIGKILL)])
-    with pytest.raises(
-        WorkerError, match="job 0 ended with exit code 5 before it answered; it wrote:\nno more of this"
-    ):
+    with pytest.raises(WorkerError, match="job 0 ended with exit code 5 without a result; it wrote:\nno more of this"):
         race([("exit", 5), ("answer", 0)])
 
 

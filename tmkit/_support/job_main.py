@@ -1,7 +1,7 @@
-"""What a worker process does: one pickled job from the standard input, answered on the standard output.
+"""What a worker process does: one pickled job from the standard input, its result on the standard output.
 
 Messages are pickles, each behind its length in eight bytes: ``("told", value)`` and ``("log", record)`` any number of
-times, then ``("answer", value)`` or ``("error", (exception, traceback))``. Whatever else is printed goes to the
+times, then ``("result", value)`` or ``("error", (exception, traceback))``. Whatever else is printed goes to the
 standard error.
 
 Invariants: SIGTERM ends the job as Ctrl-C does: it cleans up. A job whose starter is gone ends at its next message.
@@ -30,45 +30,45 @@ def main() -> None:
     """Do the job on the standard input."""
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    answers = os.fdopen(os.dup(1), "wb")
+    results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     try:
-        _do(sys.stdin.buffer, answers)
+        _do(sys.stdin.buffer, results)
     except (KeyboardInterrupt, BrokenPipeError):
         sys.exit(1)
 
 
-def _do(given: BinaryIO, answers: BinaryIO) -> None:
+def _do(given: BinaryIO, results: BinaryIO) -> None:
     try:
         level, work, job = pickle.loads(given.read())
         logger = logging.getLogger("tmkit")
         logger.setLevel(level)
-        logger.addHandler(_Sender(answers))
-        answer = work(job, lambda message: _send(answers, "told", message))
+        logger.addHandler(_Sender(results))
+        result = work(job, lambda message: _send(results, "told", message))
     except (KeyboardInterrupt, BrokenPipeError):
         raise
     except Exception as error:
-        _send(answers, "error", _portable(error))
+        _send(results, "error", _portable(error))
         return
-    _send(answers, "answer", answer)
+    _send(results, "result", result)
 
 
 class _Sender(logging.handlers.QueueHandler):
     """Sends log records instead of putting them into a queue; what cannot be pickled is made text."""
 
-    def __init__(self, answers: BinaryIO) -> None:
+    def __init__(self, results: BinaryIO) -> None:
         super().__init__(None)  # type: ignore[arg-type]  # the queue, which is only used in what is overridden
-        self._answers = answers
+        self._results = results
 
     def enqueue(self, record: logging.LogRecord) -> None:
         """Send a record."""
-        _send(self._answers, "log", record)
+        _send(self._results, "log", record)
 
 
-def _send(answers: BinaryIO, kind: str, value: object) -> None:
+def _send(results: BinaryIO, kind: str, value: object) -> None:
     data = pickle.dumps((kind, value))
-    answers.write(len(data).to_bytes(_LENGTH_BYTES, "little") + data)
-    answers.flush()
+    results.write(len(data).to_bytes(_LENGTH_BYTES, "little") + data)
+    results.flush()
 
 
 def _portable(error: Exception) -> tuple[Exception, str]:

@@ -1,4 +1,4 @@
-"""Jobs over several processes, of which the first good answer *in order* counts.
+"""Jobs over several processes, of which the first good result *in order* counts.
 
 The idea: several ways to the same end are tried side by side, but which one is taken must not depend on which was
 quicker. So job *i* decides if and only if all jobs before it have ended without deciding: exactly what trying one after
@@ -6,7 +6,7 @@ the other would give. Processes only bring it sooner: the jobs that follow are b
 needed, and are ended as soon as a job before them decides.
 
 Each job has a process of its own, a new Python that is handed the pickled job. Nothing is forked, so threads of the
-caller do no harm; the caller's main module is not run again, so its scripts need no guard. What a job answers, what
+caller do no harm; the caller's main module is not run again, so its scripts need no guard. What a job returns, what
 it tells meanwhile, and what it logs comes back through a pipe.
 
 How processes end: one that is not needed any more gets SIGTERM, again and again, and SIGKILL after some seconds. That
@@ -15,7 +15,7 @@ happens on every way out of :func:`first_in_order`. Should this process be kille
 it, or, should it be killed, with the next run. Workers have a process group of their own: Ctrl-C reaches only the
 process that waits for them.
 
-Invariants: the answers do not depend on the number of processes; no worker outlives the call.
+Invariants: the results do not depend on the number of processes; no worker outlives the call.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tmkit.errors import ConfigurationError, WorkerError
 __all__ = ["first_in_order"]
 
 Job = TypeVar("Job")
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 Tell = Callable[[Any], None]
 
 _MAIN = "from tmkit._support.job_main import main; main()"
@@ -53,31 +53,31 @@ _TAIL_LINES = 8
 
 
 def first_in_order(
-    work: Callable[[Job, Tell], Answer],
+    work: Callable[[Job, Tell], Result],
     jobs: Sequence[Job],
     *,
-    decides: Callable[[Answer], bool],
+    decides: Callable[[Result], bool],
     processes: int,
     on_message: Callable[[int, Any], None],
     name: Callable[[int], str],
-) -> tuple[Answer, ...]:
+) -> tuple[Result, ...]:
     """Do jobs until one decides, several at a time.
 
     Args:
         work: does a job; a function of a module, since it is found by its name in another process. What it passes to
             its second argument reaches ``on_message``.
-        jobs: what to do, in order of preference; they and their answers can be pickled.
-        decides: whether an answer ends the search.
+        jobs: what to do, in order of preference; they and their results can be pickled.
+        decides: whether a result ends the search.
         processes: how many jobs are done at a time; with 1, here and one after the other.
         on_message: told the number of a job and what it passed, in this thread.
         name: what to call a job in messages.
 
     Returns:
-        The answers of the first jobs, in order, up to the one that decides; all, when none does.
+        The results of the first jobs, in order, up to the one that decides; all, when none does.
 
     Raises:
         ConfigurationError: ``processes`` is not positive, or something cannot be pickled.
-        WorkerError: a worker was killed or broke before it answered.
+        WorkerError: a worker was killed or broke before its result.
         Exception: what a job raised, when no job before it decides.
     """
     if processes < 1:
@@ -94,17 +94,17 @@ def first_in_order(
 
 
 def _one_after_the_other(
-    work: Callable[[Job, Tell], Answer],
+    work: Callable[[Job, Tell], Result],
     jobs: Sequence[Job],
-    decides: Callable[[Answer], bool],
+    decides: Callable[[Result], bool],
     on_message: Callable[[int, Any], None],
-) -> tuple[Answer, ...]:
-    answers: list[Answer] = []
+) -> tuple[Result, ...]:
+    results: list[Result] = []
     for number, job in enumerate(jobs):
-        answers.append(work(job, partial(on_message, number)))
-        if decides(answers[-1]):
+        results.append(work(job, partial(on_message, number)))
+        if decides(results[-1]):
             break
-    return tuple(answers)
+    return tuple(results)
 
 
 def _packed(work: Callable[..., Any], job: object, name: str) -> bytes:
@@ -166,13 +166,13 @@ class _Worker:
             self.process.stdout.close()
 
 
-class _Race(Generic[Job, Answer]):
+class _Race(Generic[Job, Result]):
     def __init__(
         self,
-        work: Callable[[Job, Tell], Answer],
+        work: Callable[[Job, Tell], Result],
         jobs: Sequence[Job],
         folder: Path,
-        decides: Callable[[Answer], bool],
+        decides: Callable[[Result], bool],
         on_message: Callable[[int, Any], None],
         name: Callable[[int], str],
     ) -> None:
@@ -183,14 +183,14 @@ class _Race(Generic[Job, Answer]):
         self.selector = selectors.DefaultSelector()
         self.bound = len(jobs)  # jobs from here on are not needed, since one before them has decided
 
-    def run(self, processes: int) -> tuple[Answer, ...]:
+    def run(self, processes: int) -> tuple[Result, ...]:
         begun = 0
-        answers: list[Answer] = []
+        results: list[Result] = []
         while True:
-            while len(answers) in self.ended:  # the next in order has ended
-                answers.append(self._answer(self.ended[len(answers)]))
-                if len(answers) == len(self.jobs) or self.decides(answers[-1]):
-                    return tuple(answers)
+            while len(results) in self.ended:  # the next in order has ended
+                results.append(self._result(self.ended[len(results)]))
+                if len(results) == len(self.jobs) or self.decides(results[-1]):
+                    return tuple(results)
             while begun < self.bound and len(self.running) < processes:
                 self._begin(begun)
                 begun += 1
@@ -235,7 +235,7 @@ class _Race(Generic[Job, Answer]):
         worker.end()
         self.ended[worker.number] = self.running.pop(worker.number)
         kind, value = worker.outcome or ("broken", None)
-        if kind != "answer" or self.decides(cast(Answer, value)):
+        if kind != "result" or self.decides(cast(Result, value)):
             self._drop_after(worker.number)
 
     def _drop_after(self, number: int) -> None:
@@ -247,11 +247,11 @@ class _Race(Generic[Job, Answer]):
             worker.end()
             del self.running[other]
 
-    def _answer(self, worker: _Worker) -> Answer:
+    def _result(self, worker: _Worker) -> Result:
         if worker.outcome is not None:
             kind, value = worker.outcome
-            if kind == "answer":
-                return cast(Answer, value)
+            if kind == "result":
+                return cast(Result, value)
             error, trace = value
             error.add_note(f"in a process of its own:\n{trace}")
             raise error
@@ -275,4 +275,4 @@ def _ending(process: subprocess.Popen[bytes]) -> str:
     code = process.returncode
     if code < 0:
         return f"was killed by {signal.Signals(-code).name}"
-    return f"ended with exit code {code} before it answered"
+    return f"ended with exit code {code} without a result"

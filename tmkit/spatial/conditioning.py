@@ -125,10 +125,10 @@ def condition(
     _, spread, unmet = _updated(sensitivity, seen, noise)
     if unmet.size and converged:
         _refuse_contradiction(unmet, prior)
-    return _answer(prior, measurement, root @ w, root @ spread, w=w, turns=turns, converged=converged)
+    return _chain_result(prior, measurement, root @ w, root @ spread, w=w, turns=turns, converged=converged)
 
 
-def _answer(
+def _chain_result(
     prior: JointGaussianPose,
     measurement: MeasurementModel,
     xi: Array,
@@ -138,7 +138,7 @@ def _answer(
     turns: int,
     converged: bool,
 ) -> ConditionedChain:
-    """Put the answer together: the spread is a root of the covariance at the former means."""
+    """Return the result: the spread is a root of the covariance at the former means."""
     local = np.vstack([right_jacobian(xi[i : i + 6]) @ spread[i : i + 6] for i in range(0, len(xi), 6)])
     means = _moved(prior.means, xi)
     error, _ = measurement.compared(chain_maps(means)[0])

@@ -149,7 +149,7 @@ class Z3Planner(TaskPlanner[SmtTask]):
             with time_limits.time_limit(time_limit):
                 return search.result()
         except TimeLimitError:
-            return search._answer(TaskPlanStatus.LIMIT, "no plan was found within the time given")
+            return search._result(TaskPlanStatus.LIMIT, "no plan was found within the time given")
 
 
 class _Search:
@@ -165,7 +165,7 @@ class _Search:
         translation, planner = self._task.translation, self._planner
         least = least_steps(translation)
         if least is None or self._task.is_goal_impossible():
-            return self._answer(TaskPlanStatus.UNSOLVABLE, "there is no plan: the goal is out of reach")
+            return self._result(TaskPlanStatus.UNSOLVABLE, "there is no plan: the goal is out of reach")
         groups = interchangeable_objects(translation.problem, self._task.constraints)
         clauses = StepClauses(translation, interchangeable=groups)
         exploration = Exploration(translation)
@@ -177,7 +177,7 @@ class _Search:
             exploration.look(wanted - looked)
             looked = wanted
             if exploration.exhausted:
-                return self._answer(
+                return self._result(
                     TaskPlanStatus.UNSOLVABLE, "there is no plan: no reachable state is one of the goal"
                 )
             if steps >= exploration.depth:
@@ -185,33 +185,33 @@ class _Search:
                 if isinstance(found, TaskPlanResult):
                     return found
             self._task._proved.learn(steps)
-        return self._answer(TaskPlanStatus.LIMIT, f"no plan has up to {planner.most_steps} steps")
+        return self._result(TaskPlanStatus.LIMIT, f"no plan has up to {planner.most_steps} steps")
 
     def _solved(self, clauses: StepClauses, steps: int) -> TaskPlanResult | None:
         """Return the plan of so many steps, or that the limits are reached; ``None`` when there is no such plan."""
         left = self._deadline - time.monotonic()
         if left <= 0.0:
-            return self._answer(TaskPlanStatus.LIMIT, "no plan was found within the time given")
-        answer = _Beside(_z3()).check(clauses.text(steps), work=self._planner.work, seconds=left)
-        self._decisions += answer.decisions
-        self._conflicts += answer.conflicts
-        if answer.is_satisfiable is False:
+            return self._result(TaskPlanStatus.LIMIT, "no plan was found within the time given")
+        result = _Beside(_z3()).check(clauses.text(steps), work=self._planner.work, seconds=left)
+        self._decisions += result.decisions
+        self._conflicts += result.conflicts
+        if result.is_satisfiable is False:
             return None
-        if answer.is_satisfiable is None:
+        if result.is_satisfiable is None:
             message = f"no plan was found within the limits, which were reached looking for one of {steps} steps"
-            return self._answer(TaskPlanStatus.LIMIT, message)
+            return self._result(TaskPlanStatus.LIMIT, message)
         operators = self._task.translation.operators
         plan = tuple(
-            self._task.translation.action_of(operators[n].name) for n in clauses.chosen(answer.true, steps=steps)
+            self._task.translation.action_of(operators[n].name) for n in clauses.chosen(result.true, steps=steps)
         )
         validation = validate_task_plan(self._task.problem, plan)
         if not validation.is_valid:
             message = f"the plan that Z3 gave is not valid: {validation.message}"
             raise TaskPlannerError(message, command=(), output="\n".join(map(str, plan)))
-        solved = self._answer(TaskPlanStatus.SOLVED, "a plan was found; none has fewer steps")
+        solved = self._result(TaskPlanStatus.SOLVED, "a plan was found; none has fewer steps")
         return replace(solved, steps=plan, cost=validation.cost)
 
-    def _answer(self, status: TaskPlanStatus, message: str) -> TaskPlanResult:
+    def _result(self, status: TaskPlanStatus, message: str) -> TaskPlanResult:
         statistics = TaskPlanStatistics(
             expanded=self._decisions,
             evaluated=self._conflicts,
@@ -223,7 +223,7 @@ class _Search:
 
 
 @dataclass(frozen=True)
-class _Answer:
+class _SatResult:
     """Whether clauses can be satisfied (``None``: unknown), the variables that are true then, counts."""
 
     is_satisfiable: bool | None
@@ -242,7 +242,7 @@ class _Beside:
         self._z3 = z3
         self._contexts: list[Any] = []
 
-    def check(self, text: str, *, work: int, seconds: float) -> _Answer:
+    def check(self, text: str, *, work: int, seconds: float) -> _SatResult:
         """Set whether clauses in DIMACS format can be satisfied."""
         with ThreadPoolExecutor(1) as pool:
             done = pool.submit(self._check, text, work, max(1, int(min(1000 * seconds, 2**31))))
@@ -255,7 +255,7 @@ class _Beside:
                     time.sleep(0.01)
                 raise
 
-    def _check(self, text: str, work: int, milliseconds: int) -> _Answer:
+    def _check(self, text: str, work: int, milliseconds: int) -> _SatResult:
         z3 = self._z3
         context = z3.Context()
         self._contexts.append(context)
@@ -263,16 +263,16 @@ class _Beside:
         for name, value in (("ctrl_c", False), ("random_seed", 0), ("rlimit", work), ("timeout", milliseconds)):
             solver.set(name, value)
         solver.from_string(text)
-        answer = solver.check()
+        result = solver.check()
         true: tuple[int, ...] = ()
-        if answer == z3.sat:
+        if result == z3.sat:
             model = solver.model()
             true = tuple(int(str(name.name())[2:]) for name in model.decls() if z3.is_true(model[name]))
         statistics = solver.statistics()
         counts = {name: statistics.get_key_value(name) for name in statistics.keys()}  # noqa: SIM118  it is no mapping
         self._contexts.clear()
-        is_satisfiable = None if answer == z3.unknown else answer == z3.sat
-        return _Answer(is_satisfiable, true, counts.get("sat decisions", 0), counts.get("sat conflicts", 0))
+        is_satisfiable = None if result == z3.unknown else result == z3.sat
+        return _SatResult(is_satisfiable, true, counts.get("sat decisions", 0), counts.get("sat conflicts", 0))
 
 
 def _z3() -> Any:

@@ -105,8 +105,8 @@ def relate(
     if isinstance(scene, Kinematics):
         at = scene
         scene, q, qd = at.scene, at.q, at.qd
-    answer = _ANSWERS.get(type(coord))
-    if answer is None:
+    query = _QUERIES.get(type(coord))
+    if query is None:
         if not isinstance(coord, Coord):
             what = " ".join(repr(coord).split())[:80]
             repair = "such as PoseCoord('{g}|C', '{h}|D', '[h]')"
@@ -114,7 +114,7 @@ def relate(
         check_names(scene, coord)
         rule = "a scene relates positions, orientations, poses and velocities"
         raise SemanticError.of(f"relate({coord!r})", [Violation(rule, f"a {coord.relation}")])
-    made, usual, elsewhere, from_numbers = answer
+    made, usual, elsewhere, from_numbers = query
     try:
         numbers = from_numbers(scene, coord, q, qd)
     except DisconnectedError as error:
@@ -185,7 +185,7 @@ def _related(made: Any, method: str, usual: Any, elsewhere: Any) -> tuple[Any, .
     return made, usual, elsewhere, _by_poses(method, attrgetter(*made.coord_class.fields))
 
 
-_ANSWERS: dict[type, Any] = {
+_QUERIES: dict[type, Any] = {
     PositionCoord: _related(SemanticPosition, "_related_position", PositionVector, None),
     OrientationCoord: _related(SemanticOrientation, "_related_orientation", RotationMatrix, RotationVector),
     PoseCoord: _related(SemanticPose, "_related_pose", VectorAndMatrix, VectorAndRotationVector),
