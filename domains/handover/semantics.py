@@ -31,6 +31,7 @@ from tmkit.manipulation import (
 )
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial.elementary import dot, norm
 from tmkit.tamp import DomainSemantics, pddl_name
 from tmkit.tamp.domains import no_grasp
@@ -40,7 +41,8 @@ PLACE_CLASSES = ("surface", "region")
 
 _AHEAD = (0.6, 0.7, 0.5)  # metres before the middle of the two bases at which hands meet
 _DOWNWARDS = -0.5  # z of the tool's axis below which a hand comes from above
-_ABOVE = (0.0, 0.15, -0.15)  # metres above the middle of the two bases
+_ABOVE = (0.0, 0.15, -0.15, 0.3, 0.45, 0.6, 0.75)  # metres above the middle of the two bases
+_ROOM = 0.11  # metres around hands and object that should be free where they meet
 
 
 class Semantics(DomainSemantics):
@@ -148,7 +150,10 @@ class Semantics(DomainSemantics):
         yield from handovers(context, object, giver=giver, taker=taker, points=self._points(context, giver, taker))
 
     def _points(self, context: ActionContext, giver: str, taker: str) -> Iterable[NDArray[np.float64]]:
-        """Yield where hands may meet: before the middle of the two bases, on the side on which the places are."""
+        """Return where hands may meet: before the middle of the two bases, on the side on which the places are.
+
+        Points with room around them come first: above a wall between the arms, for example.
+        """
         scene, q = context.scene, context.q
         root = scene.root(scene.frame_names[0])
         first, second = (
@@ -160,9 +165,26 @@ class Semantics(DomainSemantics):
         ahead /= norm(ahead) or 1.0
         if places and dot(ahead, np.mean(places, axis=0) - middle) < 0.0:
             ahead = -ahead
-        for height in _ABOVE:
-            for distance in _AHEAD:
-                yield middle + distance * ahead + np.array([0.0, 0.0, height])
+        points = [
+            middle + distance * ahead + np.array([0.0, 0.0, height]) for height in _ABOVE for distance in _AHEAD
+        ]
+        near = [self._nearest(context, point) for point in points]
+        return [points[k] for k in sorted(range(len(points)), key=lambda k: -min(_ROOM, round(near[k], 3)))]
+
+    def _nearest(self, context: ActionContext, point: NDArray[np.float64]) -> float:
+        """Return the metres from a point of the root to the nearest box around a shape that stands still."""
+        scene, q = context.scene, context.q
+        arms = {frame for arm in self.manipulators.values() for frame in moved_frames(scene, arm)}
+        least = np.inf
+        for frame in scene.frame_names:
+            if frame in arms:
+                continue
+            for attached in scene.shapes(frame):
+                if attached.collision:
+                    low, high = attached.shape.bounds
+                    at = (scene.pose(frame, relative_to=scene.root(frame), q=q) @ attached.pose).inverse().apply(point)
+                    least = min(least, norm(np.maximum(0.0, np.maximum(low - at, at - high))))
+        return float(least)
 
 
 def _places(scene: SceneGraph) -> tuple[str, ...]:
