@@ -2,10 +2,10 @@
 
 An object (PDDL type ``item``) is a frame of class ``movable``; a *region* is a frame of class ``region`` or
 ``surface``, on whose top objects stand: the floor, a stove, a sink. A region without collision shapes only marks an
-area of its parent. An object is ``on`` the smallest region of its parent that holds all of its footprint; one that
-leans, floats, or stands over the edge is refused. An object on a region of class ``sink`` can be cleaned, and one on a
-region of class ``stove`` can be cooked; it then has the class ``clean`` or ``cooked``. The arm is at home in its ready
-configuration.
+area of its parent. An object is ``on`` the smallest region of its parent that holds all of its footprint, upright or on
+another of its stable faces; one that leans, floats, or stands over the edge is refused. Objects are put down upright.
+An object on a region of class ``sink`` can be cleaned, and one on a region of class ``stove`` can be cooked; it then has
+the class ``clean`` or ``cooked``. The arm is at home in its ready configuration.
 
 Grasps and placements come from the samplers of the planning run: packed together in a ``region``, near by on a
 ``surface``. Regions count with the rectangles around their shapes.
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation import ActionContext, Candidate, Change, HandMotion, MoveTo, Place
+from tmkit.manipulation import ActionContext, Candidate, Change, HandMotion, MoveTo, Place, resting_height
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.plans import ClassChange
 from tmkit.robots import movable_frames
@@ -305,12 +305,15 @@ def _region_frames(scene: SceneGraph) -> tuple[str, ...]:
 
 def _require_standing(scene: SceneGraph, object: str, region: _Region) -> None:
     """Refuse an object that leans, floats, or is sunk in."""
-    pose, low = region.pose_of(scene, object), shape_bounds(scene, object)[0]
+    pose, height = region.pose_of(scene, object), -float(shape_bounds(scene, object)[0][2])
     tilt = acos(min(1.0, max(-1.0, float(pose.rotate([0.0, 0.0, 1.0])[2]))))
     if tilt > _TILT:
-        what = f"object '{object}' leans by {math.degrees(tilt):.0f} degrees on '{region.frame}'"
-        raise SceneError(f"{what}; an object stands upright, its z axis along that of its region", frame=object)
-    gap = float(pose.translation[2] + low[2] - region.upper[2])
+        lying = resting_height(scene, object, pose.inverse().rotate([0.0, 0.0, -1.0]), tolerance=_TILT)
+        if lying is None:
+            what = f"object '{object}' leans by {math.degrees(tilt):.0f} degrees on '{region.frame}'"
+            raise SceneError(f"{what}; an object stands upright, or lies on one of its stable faces", frame=object)
+        height = lying
+    gap = float(pose.translation[2] - height - region.upper[2])
     if abs(gap) > (_STANDS if region.support == region.frame else _MARKED):
         where = f"{abs(gap) * 1000:.0f} mm {'above' if gap > 0.0 else 'below'} the top of '{region.frame}'"
         raise SceneError(f"object '{object}' has its bottom {where}, on which it should stand", frame=object)

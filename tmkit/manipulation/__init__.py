@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         placements_in_region,
         placements_on_surface,
     )
-    from tmkit.manipulation.placements.stable_faces import StableFace, stable_faces
+    from tmkit.manipulation.placements.stable_faces import StableFace, resting_height, stable_faces
     from tmkit.manipulation.samplers import (
         GraspRequest,
         GraspSampler,
@@ -76,6 +76,7 @@ __all__ = [
     "handovers",
     "placements_in_region",
     "placements_on_surface",
+    "resting_height",
     "sample_grasps",
     "sample_placements",
     "stable_faces",

@@ -30,18 +30,21 @@ from tmkit.motion.regions.polygons import ConvexPolygon
 from tmkit.motion.regions.solids import reach, solid_points, solids_under
 from tmkit.spatial import Pose
 
-__all__ = ["LEAST_MARGIN", "StableFace", "centre_of_mass", "solid_centre", "stable_faces"]
+__all__ = ["LEAST_MARGIN", "StableFace", "centre_of_mass", "resting_height", "solid_centre", "stable_faces"]
 
 LEAST_MARGIN = 0.002
 """Metres by which the centre of mass must be inside a face for the face to count."""
 
 _COPLANAR = cos(1e-3)  # of the angle between the normals of triangles of one facet
 _SAME_HEIGHT = 1e-5  # metres between the corners of one facet, across it
+_ROUND_WITHIN = 1e-4  # metres by which a round object's height may differ from turn to turn
+_MOST_KNOWN = 512  # objects whose faces are kept
 _ROLLS = 8  # turns about the axis in which a round object may lie
 _ROUND = ("sphere", "capsule", "cone")  # solids whose hull's triangles are no facets (a cone's cap apart)
 
 Vector = NDArray[np.float64]
 
+_known: dict[tuple[object, bytes], tuple[StableFace, ...]] = {}  # by shapes and centre of mass, in no frame's name
 
 @dataclass(frozen=True, eq=False)
 class StableFace:
@@ -90,9 +93,40 @@ def stable_faces(
     if not solids or any(attached.shape.kind == "plane" for attached in solids):
         what = "has no collision shape" if not solids else "has a plane"
         raise SceneError(f"object '{object}' {what}, so it cannot rest on anything", frame=object)
-    centre = centre_of_mass(scene, object, q=q)
-    faces = [face for face in _faces(solids, centre) if face.is_rolling or face.margin >= least_margin]
-    return tuple(sorted(faces, key=lambda face: (face.is_rolling, -round(_steadiness(face, centre), 9))))
+    key = tuple((attached.shape, attached.pose) for attached in solids), centre_of_mass(scene, object, q=q).tobytes()
+    found = _known.get(key)
+    if found is None:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        found = _known[key] = _ordered_faces(solids, np.frombuffer(key[1]))
+    return tuple(face for face in found if face.is_rolling or face.margin >= least_margin)
+
+
+def _ordered_faces(solids: tuple[AttachedShape, ...], centre: Vector) -> tuple[StableFace, ...]:
+    return tuple(
+        sorted(_faces(solids, centre), key=lambda face: (face.is_rolling, -round(_steadiness(face, centre), 9)))
+    )
+
+
+def resting_height(scene: SceneGraph, object: str, down: ArrayLike, *, tolerance: float = 0.05) -> float | None:
+    """Return the metres of an object's origin above a level surface on which it rests, None where it would tip over.
+
+    Args:
+        scene: the scene.
+        object: frame of the object, without joints below it.
+        down: (3,) unit vector in the object's frame that points down.
+        tolerance: radians by which the object may lean.
+
+    Raises:
+        SceneError: as for :func:`stable_faces`.
+    """
+    towards = np.asarray(down, dtype=float)
+    for face in stable_faces(scene, object):
+        height = reach(solids_under(scene, object, q=None), towards) if face.is_rolling else face.height
+        leans = dot(towards, face.rotation.inverse().rotate([0.0, 0.0, -1.0])) < cos(tolerance)
+        if not leans or (face.is_rolling and abs(height - face.height) <= _ROUND_WITHIN):
+            return height
+    return None
 
 
 def centre_of_mass(scene: SceneGraph, object: str, *, q: ArrayLike | None = None) -> Vector:
