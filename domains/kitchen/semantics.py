@@ -4,8 +4,8 @@ An object (PDDL type ``item``) is a frame of class ``movable``; a *region* is a 
 ``surface``, on whose top objects stand: the floor, a stove, a sink. A region without collision shapes only marks an
 area of its parent. An object is ``on`` the smallest region of its parent that holds all of its footprint, upright or on
 another of its stable faces; one that leans, floats, or stands over the edge is refused. Objects are put down upright.
-An object on a region of class ``sink`` can be cleaned, and one on a region of class ``stove`` can be cooked; it then has
-the class ``clean`` or ``cooked``. The arm is at home in its ready configuration.
+An object on a region of class ``sink`` can be cleaned, and one on a region of class ``stove`` can be cooked; it then
+has the class ``clean`` or ``cooked``. The arm is at home in its ready configuration.
 
 Grasps and placements come from the samplers of the planning run: packed together in a ``region``, near by on a
 ``surface``. Regions count with the rectangles around their shapes.
