@@ -165,9 +165,7 @@ class Semantics(DomainSemantics):
         ahead /= norm(ahead) or 1.0
         if places and dot(ahead, np.mean(places, axis=0) - middle) < 0.0:
             ahead = -ahead
-        points = [
-            middle + distance * ahead + np.array([0.0, 0.0, height]) for height in _ABOVE for distance in _AHEAD
-        ]
+        points = [middle + distance * ahead + np.array([0.0, 0.0, height]) for height in _ABOVE for distance in _AHEAD]
         near = [self._nearest(context, point) for point in points]
         return [points[k] for k in sorted(range(len(points)), key=lambda k: -min(_ROOM, round(near[k], 3)))]
 

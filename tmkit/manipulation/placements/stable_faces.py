@@ -46,6 +46,7 @@ Vector = NDArray[np.float64]
 
 _known: dict[tuple[object, bytes], tuple[StableFace, ...]] = {}  # by shapes and centre of mass, in no frame's name
 
+
 @dataclass(frozen=True, eq=False)
 class StableFace:
     """A way of resting.
