@@ -49,7 +49,7 @@ FEATURES = {
     "deep-effects": 5,
     "domain-constants": 3,
     "either-types": 2,
-    "empty-conditions": 5,
+    "empty-conditions": 4,
     "equality": 2,
     "implications": 3,
     "mixed-case": 2,

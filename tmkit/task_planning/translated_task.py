@@ -44,6 +44,7 @@ class TranslatedTask(SasTask):
 
     blocked: FrozenMapping[frozenset[Pair], int] = field(default_factory=FrozenMapping, repr=False)
     encoding: Literal["auto", "axioms", "split"] = "auto"
+    history: set[str] = field(default_factory=set, repr=False, compare=False)
 
     def is_goal_impossible(self) -> bool:
         """Return whether some two of the goal's facts can be proved never to hold together; False proves nothing."""
