@@ -31,7 +31,6 @@ from tmkit.manipulation import (
 )
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.robots import Manipulator, movable_frames
-from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial.elementary import dot, norm
 from tmkit.tamp import DomainSemantics, pddl_name
 from tmkit.tamp.domains import no_grasp
@@ -172,7 +171,7 @@ class Semantics(DomainSemantics):
     def _nearest(self, context: ActionContext, point: NDArray[np.float64]) -> float:
         """Return the metres from a point of the root to the nearest box around a shape that stands still."""
         scene, q = context.scene, context.q
-        arms = {frame for arm in self.manipulators.values() for frame in moved_frames(scene, arm)}
+        arms = {frame for arm in self.manipulators.values() for frame in scene.subtree(arm.base)}
         least = np.inf
         for frame in scene.frame_names:
             if frame in arms:

@@ -62,6 +62,7 @@ _PATH_ITERATIONS = 120  # of path searches at first
 _TRIES_TO_DOUBLE = 6  # attempts of a node after which its path searches may take twice as long
 _MOST_DOUBLINGS = 6
 _ELSEWHERE = (SceneError, UnknownNameError, LookupError)  # what a domain may raise of a version that is none of its own
+_CHECKS_PER_ATTEMPT = 48  # places and grasps that are looked at in vain and then count as one attempt
 _WAY_FAILURES = 2  # failures by an object on the way after which it is moved aside
 
 
@@ -148,6 +149,7 @@ class TransferSearch:
         self.ground = GroundTask(task)
         self.moves = 0
         self._numbers = itertools.count()
+        self._checks = 0
         self._tables: dict[str, HandTables] = {}
         self._handling: dict[int, tuple[str, str | None] | None] = {}
         self._placing: dict[int, tuple[str, str | None] | None] = {}
@@ -488,10 +490,17 @@ class TransferSearch:
                 if self._is_both_reachable(node, transfer, option, place):
                     made = True
                     yield self._carried_out(node, transfer, option, place, draw)
+                elif self._is_long():
+                    yield None
             places = self._candidates(node, transfer, count=_PLACES, draw=draw)
             analysis = self._compared(node.node.scene, transfer, (*analysis.places[:_PLACES], *places))
             if not made and draw > 4:
                 return
+
+    def _is_long(self) -> bool:
+        """Count a place or grasp that was looked at in vain; return whether there were so many that others go on."""
+        self._checks += 1
+        return self._checks % _CHECKS_PER_ATTEMPT == 0
 
     def _is_both_reachable(self, node: _Node, transfer: _Transfer, option: int, place: Place) -> bool:
         scene = node.node.scene
@@ -620,6 +629,8 @@ class TransferSearch:
         for k in rng.permutation(len(transfers)).tolist():
             transfer = transfers[k]
             for place in self._candidates(node, transfer, count=_ASIDES, draw=draw):
+                if self._is_long():
+                    yield None
                 if not self._is_clear(node, transfer, place):
                     continue
                 direct = self._compared(node.node.scene, transfer, (place,)).direct
@@ -679,6 +690,8 @@ class TransferSearch:
                 attempts = 0
                 others = {o: p for o, p in poses.items() if o != name}
                 for place in self._candidates(node, other, count=_ASIDES, draw=draw):
+                    if self._is_long():
+                        yield None
                     between = self._root_pose(scene, place)
                     blocked = np.array([bool(bits) for bits in table.blockers(name, between, others)])
                     if not np.any(table.at_rest(name, between).is_free & ~blocked & wanted):
