@@ -1,8 +1,9 @@
 """How an object can stand on a surface, and where it then fits.
 
 A :class:`Posture` is an object on one of its stable faces, in one of the quarter turns that lay it along the sides of
-an area. Its outline from above is one polygon, and so the positions at which it fits are polygons too: ``fit``, where
-the outline lies in the area, less ``blocks``, where it would come too near to something that stands at its height.
+an area. Its outline from above is one polygon, or several that leave gaps, as of an L, and so the positions at which it
+fits are polygons too: ``fit``, where the outline lies in the area, less ``blocks``, where it would come too near to
+something that stands at its height.
 
 Invariants: ``free`` keeps exactly the positions in ``fit`` that are inside no block. Postures that look alike from
 above share these polygons.
@@ -22,7 +23,7 @@ from tmkit.errors import ConfigurationError
 from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.manipulation.placements.stable_faces import LEAST_MARGIN, StableFace, stable_faces
 from tmkit.motion.regions.polygons import ConvexPolygon, blocking, fitting
-from tmkit.motion.regions.solids import outline, reach, solids_of, solids_under
+from tmkit.motion.regions.solids import outline, outlines, reach, solids_of, solids_under
 from tmkit.motion.regions.surfaces import SupportSurface
 from tmkit.robots import Manipulator
 from tmkit.robots.mechanisms import moved_frames
@@ -32,6 +33,8 @@ __all__ = ["PlacementSettings", "Posture", "postures_on"]
 
 _ABOVE = 0.001  # metres above a surface up to which a shape is part of it and no obstacle
 _INSIDE = 1e-9  # metres that positions may be beyond an edge, for rounding
+_MOST_PARTS = 8  # shapes of an object that count each by itself
+_FULL = 0.95  # of the area of a hull that shapes fill where the hull stands for them
 _WITHOUT_OUTLINE = ("height_field", "point_cloud", "plane")  # their outlines say nothing of where they are
 
 
@@ -128,15 +131,28 @@ def postures_on(
             rotation = Pose([0.0, 0.0, 0.0], [0.0, 0.0, sin(angle / 2), cos(angle / 2)]) @ face.rotation
             footprint = outline(solids, rotation)
             fit = fitting(surface.polygon, footprint)
-            key = (face.name, np.round(footprint.vertices, 9).tobytes() if fit is not None else angle)
+            parts = _parts(solids, rotation, footprint)
+            corners = np.round(np.concatenate([part.vertices for part in parts]), 9)
+            key = (face.name, corners.tobytes() if fit is not None else angle)
             if key not in known:  # a square looks the same after a quarter turn
                 fit = _balanced(surface, face, angle) if fit is None and may_overhang else fit
                 near = obstacles if fit is not None else ()
-                known[key] = fit, tuple(blocking(near_by, footprint, spacing=settings.spacing) for near_by in near)
+                known[key] = (
+                    fit,
+                    tuple(blocking(near_by, part, spacing=settings.spacing) for near_by in near for part in parts),
+                )
             fit, blocks = known[key]
             if fit is not None:
                 name = f"{face.name}, turned by {math.degrees(angle):.0f} degrees"
                 yield Posture(rotation, height, name, fit, blocks)
+
+
+def _parts(solids: tuple[AttachedShape, ...], rotation: Pose, footprint: ConvexPolygon) -> tuple[ConvexPolygon, ...]:
+    """Return the outlines of an object's shapes if the hull around them is much larger, as of an L; else the hull."""
+    if not 1 < len(solids) <= _MOST_PARTS:
+        return (footprint,)
+    parts = tuple(outlines(solids, rotation))
+    return parts if sum(part.area for part in parts) < _FULL * footprint.area else (footprint,)
 
 
 def _turns(area: ConvexPolygon, footprint: ConvexPolygon, wanted: Pose) -> list[float]:

@@ -103,7 +103,7 @@ def outline(solids: Solids, plane_from_frame: Pose) -> ConvexPolygon:
     if not solids:
         raise ShapeError("what has no collision shape has no outline, so nothing can rest on it or be put down")
     return ConvexPolygon.around(
-        np.concatenate([polygon.vertices for polygon in _outlines(solids, plane_from_frame)]),
+        np.concatenate([polygon.vertices for polygon in outlines(solids, plane_from_frame)]),
     )
 
 
@@ -119,7 +119,13 @@ def solid_points(attached: AttachedShape) -> NDArray[np.float64]:
     return attached.pose.apply(points)
 
 
-def _outlines(solids: Solids, plane_from_frame: Pose) -> Iterator[ConvexPolygon]:
+def outlines(solids: Solids, plane_from_frame: Pose) -> Iterator[ConvexPolygon]:
+    """Yield the outline of each solid, projected along z; see :func:`outline`.
+
+    Args:
+        solids: shapes in a frame.
+        plane_from_frame: pose of that frame relative to the plane.
+    """
     for attached in solids:
         points, radius = _points(attached)
         flat = ConvexPolygon.around((plane_from_frame @ attached.pose).apply(points)[:, :2])

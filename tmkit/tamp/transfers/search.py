@@ -485,7 +485,7 @@ class TransferSearch:
         """Carry out a transfer by its free options, again and again, with growing budgets."""
         for draw in itertools.count(1):
             made = False
-            for option, number in analysis.direct:
+            for option, number in self._clear_first(node, transfer, analysis):
                 place = analysis.places[number]
                 if self._is_both_reachable(node, transfer, option, place):
                     made = True
@@ -496,6 +496,14 @@ class TransferSearch:
             analysis = self._compared(node.node.scene, transfer, (*analysis.places[:_PLACES], *places))
             if not made and draw > 4:
                 return
+
+    def _clear_first(self, node: _Node, transfer: _Transfer, analysis: _Analysis) -> list[tuple[int, int]]:
+        """Return the free pairs of options and places, those first that leave room for the other helpful transfers."""
+        numbers = dict.fromkeys(number for _, number in analysis.direct)
+        if len(node.wanted) < 2 or len(numbers) < 2:
+            return list(analysis.direct)
+        clear = {number: self._is_clear(node, transfer, analysis.places[number]) for number in numbers}
+        return sorted(analysis.direct, key=lambda pair: not clear[pair[1]])
 
     def _is_long(self) -> bool:
         """Count a place or grasp that was looked at in vain; return whether there were so many that others go on."""
@@ -667,7 +675,7 @@ class TransferSearch:
             rest = table.at_rest(wanted.name, poses[wanted.name])
             if all(bits for bits, is_free in zip(before, rest.is_free, strict=True) if is_free):
                 return False
-            for goal in analysis.places[:4]:
+            for goal in analysis.places:
                 there = self._root_pose(scene, goal)
                 free = table.at_rest(wanted.name, there).is_free
                 after = table.blockers(wanted.name, there, alone)
