@@ -1,10 +1,11 @@
 """Small problems whose geometry decides: grasps that are free at one end only, blocked objects, shelves, clutter.
 
-All have a Panda at a table and the kitchen domain, with goals in facts, poses and regions.
+Most have a Panda at a table and the kitchen domain, with goals in facts, poses and regions.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import tmkit as tk
-from tmkit.graph import AttachedShape, Box, SceneGraph
+from tmkit.graph import AttachedShape, Box, Cylinder, SceneGraph
 from tmkit.plans import ContinuousGoal, ObjectAt
 from tmkit.spatial import Pose
 
@@ -24,10 +25,14 @@ __all__ = [
     "add_box",
     "blocked",
     "clutter",
+    "handover",
+    "lying",
     "regrasp",
     "shelf",
     "swaps",
     "table_scene",
+    "tetromino",
+    "towers",
 ]
 
 CUBE = 0.05
@@ -42,11 +47,15 @@ class TampProblem:
         scene: the scene.
         goal: the goal: PDDL, poses, regions.
         optimum: actions of the shortest plan; None where it is unknown.
+        domain: the domain.
+        robot: robots that plan.
     """
 
     scene: SceneGraph
     goal: str | Sequence[str | ContinuousGoal]
     optimum: int | None = None
+    domain: str = "kitchen"
+    robot: str | tuple[str, ...] = "panda"
 
 
 def table_scene() -> SceneGraph:
@@ -164,6 +173,87 @@ def clutter(side: int, *, gap: float, seed: int = 0) -> TampProblem:
     return TampProblem(scene, "(on target mat)", 2)
 
 
+def handover(objects: int, wall: float, *, seed: int = 0) -> TampProblem:
+    """Blocks on the right tray of a Baxter, wanted on the left one, behind a wall between the arms."""
+    del seed
+    scene = tk.load_scene("baxter_trays")
+    scene = scene.add_frame(
+        "wall", "table", pose=Pose([-0.1, 0.0, 0.05 + wall / 2]), shapes=[AttachedShape(Box([0.5, 0.04, wall]))]
+    )
+    height, names = float(scene.local_pose("a").translation[2]), "abcd"[:objects]
+    for name, (x, y) in zip(names, itertools.product((-0.06, 0.06), repeat=2), strict=False):
+        if name == "a":
+            scene = scene.set_pose(name, Pose([x, y, height]))
+        else:
+            scene = scene.add_frame(
+                name, "right_tray", pose=Pose([x, y, height]), shapes=scene.shapes("a"), classes=["movable"]
+            )
+    goal = f"(and {' '.join(f'(at {name} left_tray)' for name in names)})"
+    return TampProblem(scene, goal, 3 * objects, "handover", ("baxter", "baxter_left"))
+
+
+def towers(blocks: int, *, seed: int = 0) -> TampProblem:
+    """Blocks on the table, wanted in towers of five."""
+    scene, size = tk.load_scene("panda_table"), 0.04
+    cells = [(0.3 + 0.12 * i, -0.48 + 0.12 * j) for i in range(4) for j in range(9)]
+    near = sorted((p for p in cells if 0.33 < math.hypot(*p) < 0.72), key=lambda p: math.hypot(*p))
+    for k, place in enumerate(np.random.default_rng(seed).permutation(blocks).tolist()):
+        scene = add_block(scene, f"b{k}", *near[place], size=(size, size, size))
+    goal = f"(and {' '.join(f'(on b{k} b{k + 1})' for k in range(blocks - 1) if k % 5 != 4)})"
+    return TampProblem(scene, goal, 8 * blocks // 5, "blocks")
+
+
+def lying(cylinders: int, *, seed: int = 0) -> TampProblem:
+    """Cylinders that lie on the table, wanted upright elsewhere; a single one in a cubby of 20 cm."""
+    rng, radius, length = np.random.default_rng(seed), 0.02, 0.12
+    scene = table_scene()
+    if cylinders == 1:
+        x, y, wide = 0.6, 0.3, 0.2
+        scene = add_box(scene, "board", (wide, wide, 0.02), (x, y, 0.01), ("region",))
+        scene = add_box(scene, "cubby_back", (0.02, wide, wide), (x + wide / 2 - 0.01, y, 0.02 + wide / 2))
+        for k, side in enumerate((-1, 1)):
+            middle = (x, y + side * (wide / 2 + 0.01), 0.02 + wide / 2)
+            scene = add_box(scene, f"cubby_side{k}", (wide, 0.02, wide), middle)
+        scene = add_box(scene, "cubby_top", (wide, wide + 0.04, 0.02), (x, y, 0.03 + wide))
+    goal: list[str | ContinuousGoal] = ["(on c0 board)"] if cylinders == 1 else []
+    for k in range(cylinders):
+        turn, half = rng.uniform(0.0, math.pi), math.sqrt(0.5)
+        lies = Pose([0.0, 0.0, 0.0], [0.0, 0.0, math.sin(turn / 2), math.cos(turn / 2)])
+        lies = lies @ Pose([0.0, 0.0, 0.0], [half, 0.0, 0.0, half])
+        at = Pose([0.35 + 0.13 * (k % 3), -0.3 + 0.15 * (k // 3), radius], lies.quat_xyzw)
+        scene = scene.add_frame(
+            f"c{k}", "table", pose=scene.pose("table", relative_to="world").inverse() @ at,
+            shapes=[AttachedShape(Cylinder(radius, length))], classes=["movable"],
+        )  # fmt: skip
+        if cylinders > 1:
+            place = Pose([0.35 + 0.1 * (k % 3), 0.15 + 0.12 * (k // 3), length / 2])
+            goal.append(ObjectAt(f"c{k}", place, relative_to="world", metres=0.02))
+    return TampProblem(scene, goal, 2 * cylinders)
+
+
+def tetromino(*, seed: int = 0) -> TampProblem:
+    """A bar and two squares of four cubes each, wanted in a tray with 3 cm more than they need."""
+    del seed
+    side, slack = 0.03, 0.03
+    scene = table_scene()
+    deep, wide, x, y = 3 * side + slack, 4 * side + slack, 0.5, 0.3
+    scene = add_box(scene, "tray", (deep, wide, 0.002), (x, y, 0.001), ("region",))
+    for k, (dx, dy, along, across) in enumerate(
+        [(deep / 2 + 0.005, 0.0, 0.01, wide + 0.02), (-deep / 2 - 0.005, 0.0, 0.01, wide + 0.02),
+         (0.0, wide / 2 + 0.005, deep, 0.01), (0.0, -wide / 2 - 0.005, deep, 0.01)]
+    ):  # fmt: skip
+        scene = add_box(scene, f"rim{k}", (along, across, 0.02), (x + dx, y + dy, 0.01))
+    square, bar = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)], [(float(k), 0.0) for k in range(4)]
+    for k, cells in enumerate((square, bar, square)):
+        middle = np.mean(cells, axis=0)
+        shapes = [
+            AttachedShape(Box([side] * 3), pose=Pose([*(side * (np.array(cell) - middle)), 0.0])) for cell in cells
+        ]
+        at = scene.pose("table", relative_to="world").inverse() @ Pose([0.32 + 0.17 * k, -0.25, side / 2])
+        scene = scene.add_frame(f"p{k}", "table", pose=at, shapes=shapes, classes=["movable"])
+    return TampProblem(scene, "(and (on p0 tray) (on p1 tray) (on p2 tray))", 6)
+
+
 PROBLEMS: dict[str, Callable[[int], TampProblem]] = {
     "regrasp": lambda seed: regrasp(seed=seed),
     "blocked": lambda seed: blocked(seed=seed),
@@ -173,5 +263,14 @@ PROBLEMS: dict[str, Callable[[int], TampProblem]] = {
     "clutter9_3cm": lambda seed: clutter(3, gap=0.03, seed=seed),
     "clutter16_2cm": lambda seed: clutter(4, gap=0.02, seed=seed),
     "clutter25_2cm": lambda seed: clutter(5, gap=0.02, seed=seed),
+    **{
+        f"handover{n}_{wall}cm": (lambda seed, n=n, wall=wall: handover(n, wall / 100, seed=seed))  # type: ignore[misc]
+        for wall in (20, 40)
+        for n in (1, 2, 4)
+    },
+    **{f"towers{n}": (lambda seed, n=n: towers(n, seed=seed)) for n in (15, 20, 25)},  # type: ignore[misc]
+    "lying6": lambda seed: lying(6, seed=seed),
+    "cubby": lambda seed: lying(1, seed=seed),
+    "tetromino": lambda seed: tetromino(seed=seed),
 }
 """The problems by name; each takes a seed, which varies where things stand."""

@@ -28,7 +28,13 @@ from tmkit.graph import (
     Shape,
     Sphere,
 )
-from tmkit.manipulation import PlacementSettings, placements_in_region, placements_on_surface, stable_faces
+from tmkit.manipulation import (
+    PlacementSettings,
+    placements_in_region,
+    placements_on_surface,
+    resting_height,
+    stable_faces,
+)
 from tmkit.manipulation.placements.stable_faces import StableFace, centre_of_mass, solid_centre
 from tmkit.motion import support_surfaces
 from tmkit.simulation import Simulation
@@ -237,3 +243,20 @@ def test_what_rolls_does_so_on_all_its_sides() -> None:
     np.testing.assert_allclose(np.diff([*angles, angles[0] + math.tau]), math.tau / len(downs), atol=1e-6)
     assert all(face.height == pytest.approx(0.05 if face.is_rolling else 0.1) for face in can)
     assert len(can) == len(downs) + 2
+
+
+@pytest.mark.parametrize(
+    ("down", "height"),
+    [
+        ((0.0, 0.0, -1.0), 0.06),
+        ((0.0, 0.0, 1.0), 0.06),
+        ((1.0, 0.0, 0.0), 0.02),
+        ((math.cos(0.3), math.sin(0.3), 0.0), 0.02),
+        ((math.cos(0.5), 0.0, math.sin(0.5)), None),
+    ],
+)
+def test_an_object_rests_on_its_stable_faces(down: tuple[float, ...], height: float | None) -> None:
+    """A cylinder stands on its ends, lies in any turn about its axis, and rests nowhere in between."""
+    scene = SceneGraph("world").add_frame("c", "world", shapes=[AttachedShape(Cylinder(0.02, 0.12))])
+    found = resting_height(scene, "c", down)
+    assert found == (None if height is None else pytest.approx(height, abs=1e-9))

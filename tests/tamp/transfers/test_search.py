@@ -97,3 +97,24 @@ def small(seed: int) -> TampProblem:
 def test_random_small_problems_that_have_a_plan_are_solved(seed: int) -> None:
     """Random small problems that have a plan are solved."""
     solved(replace(small(seed)), seed=seed, iterations=4)
+
+
+@pytest.mark.parametrize(("name", "seed"), [("shelf3", 0), ("lying6", 0), ("cubby", 1), ("tetromino", 1)])
+def test_plans_have_no_detours(name: str, seed: int) -> None:
+    """Plans are as short as any: what was put down and taken up again on the way is taken out."""
+    problem = PROBLEMS[name](seed)
+    result = solved(problem, seed=seed)
+    assert result.plan is not None
+    assert len(result.plan.steps) == problem.optimum
+
+
+@pytest.mark.parametrize(("name", "steps"), [("handover1_40cm", 3), ("handover2_20cm", 6)])
+def test_objects_are_handed_over_walls(name: str, steps: int) -> None:
+    """Hands meet above what stands between the arms."""
+    problem = PROBLEMS[name](0)
+    result = tk.plan(
+        problem.scene, domain=problem.domain, goal=problem.goal, robot=problem.robot, max_iterations=2, suggest=False
+    )
+    assert result.plan is not None, result.explanation
+    assert tk.validate_plan(result.plan).is_valid
+    assert len(result.plan.steps) == steps

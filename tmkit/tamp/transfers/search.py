@@ -45,6 +45,7 @@ from tmkit.tamp.refinement_tree import RefinementNode, RefinementTree
 from tmkit.tamp.search_log import SearchLog
 from tmkit.tamp.transfers.ground_task import GroundTask, Values
 from tmkit.tamp.transfers.masks import HandTables
+from tmkit.tamp.transfers.pruning import Move, without_detours
 from tmkit.task_planning.sas import SasTask
 
 __all__ = ["TransferSearch"]
@@ -108,7 +109,7 @@ class _Node:
 
     Attributes:
         node: the version in the refinement tree.
-        steps: how it was reached.
+        moves: how it was reached.
         values: the state in finite-domain variables.
         estimate: of the actions that remain.
         wanted: transfers that help, with their analyses.
@@ -120,7 +121,7 @@ class _Node:
     """
 
     node: RefinementNode
-    steps: tuple[PlanStep, ...]
+    moves: tuple[Move, ...]
     values: Values
     estimate: float
     wanted: list[tuple[_Transfer, _Analysis]]
@@ -205,17 +206,26 @@ class TransferSearch:
         return self._table(None).is_usable
 
     def _push(self, node: _Node) -> None:
-        priority = len(node.steps) + _WEIGHT * node.estimate + _PER_TRY * node.tries
+        priority = len(node.moves) + _WEIGHT * node.estimate + _PER_TRY * node.tries
         heapq.heappush(self._queue, (priority, next(self._numbers), node))
 
     def _finished(self, node: _Node) -> tuple[PlanStep, ...] | None:
+        self.tree.arms = self.context.arms(self.log.clock, 0, path_iterations=_PATH_ITERATIONS << 2)
+        moves = self._without_detours(node.moves)
+        steps = tuple(move.node.step for move in moves if move.node.step is not None)
         finish = self.context.finish(self.log.clock)
-        if finish is None or not node.steps:
-            return node.steps
-        last = finish(node.node)
-        return None if last is None else (*node.steps[:-1], last)
+        if finish is None or not steps:
+            return steps
+        last = finish(moves[-1].node)
+        return None if last is None else (*steps[:-1], last)
 
-    def _evaluated(self, reached: RefinementNode, steps: tuple[PlanStep, ...]) -> _Node | None:
+    def _without_detours(self, moves: tuple[Move, ...]) -> tuple[Move, ...]:
+        try:
+            return without_detours(moves, self.tree, self.ground, seed=self.seed)
+        except SemanticsMismatchError:  # a place of another version
+            return moves
+
+    def _evaluated(self, reached: RefinementNode, moves: tuple[Move, ...]) -> _Node | None:
         """Return the node of a version; None where no plan continues from it, or where it is known."""
         key = self._key(reached)
         if key in self._seen:
@@ -226,7 +236,7 @@ class TransferSearch:
             relaxed = self.ground.relaxed_plan(values)
         if relaxed is None:
             return None
-        node = _Node(reached, steps, values, float(relaxed.cost), [], [])
+        node = _Node(reached, moves, values, float(relaxed.cost), [], [])
         with self.log.clock.phase(PlanningPhase.SEMANTICS):
             self._analyse(node, relaxed.actions)
         return node
@@ -533,9 +543,9 @@ class TransferSearch:
         key = transfer.pick, option, is_far[0]
         seed = _seed(self.seed, f"{self.moves}")
         picked = node.picked.get(key)
+        motion = choice.motion(is_far=is_far[0], has_roof=roofs[0])
+        pick = Pick(transfer.name, choice.grasp, transfer.arm, motion=motion)
         if not isinstance(picked, RefinementNode):
-            motion = choice.motion(is_far=is_far[0], has_roof=roofs[0])
-            pick = Pick(transfer.name, choice.grasp, transfer.arm, motion=motion)
             picked = self._follow(node, node.node, transfer.pick, pick, seed)
             node.picked[key] = picked
             if not isinstance(picked, RefinementNode):
@@ -548,9 +558,8 @@ class TransferSearch:
         if not isinstance(placed, RefinementNode) or not (roofs[1] <= self._gets_out(transfer, placed, seed)):
             return None
         _logger.debug("transfer: %s, %s", actions[transfer.pick], actions[transfer.place])
-        assert picked.step is not None, "a node after an action has a step"
-        assert placed.step is not None, "a node after an action has a step"
-        return self._evaluated(placed, (*node.steps, picked.step, placed.step))
+        moves = Move(transfer.pick, pick, picked), Move(transfer.place, put, placed)
+        return self._evaluated(placed, (*node.moves, *moves))
 
     def _gets_out(self, transfer: _Transfer, node: RefinementNode, seed: int) -> bool:
         """Return whether the arm soon gets from where it is to its ready configuration, so that it may go on."""
@@ -587,8 +596,7 @@ class TransferSearch:
             return None
         if not isinstance(found, RefinementNode):
             return None
-        assert found.step is not None, "a node after an action has a step"
-        return self._evaluated(found, (*node.steps, found.step))
+        return self._evaluated(found, (*node.moves, Move(index, None, found)))
 
     def _aside(self, node: _Node) -> Iterator[_Node | None]:
         """Move what is in the way of transfers that help to other places."""
