@@ -1,0 +1,433 @@
+"""How transfers may be done where things are: places and grasps compared by the hand alone.
+
+A *transfer* picks an object and places it. Its places come from the domain, its grasps from the tables of the hand
+(:mod:`tmkit.tamp.transfers.masks`); a grasp must be free at both ends, or else movable objects are in the way, or the
+object must be regrasped. What was compared is kept: it depends on poses alone.
+
+Invariants: functions of the version and of the seed; no motion is computed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tmkit.errors import SceneError, UnknownNameError
+from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.candidates import Pick, Place
+from tmkit.manipulation.actions.pick_place import ArmMotion
+from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
+from tmkit.motion import CollisionWorld, InverseKinematicsStatus, inverse_kinematics_solutions
+from tmkit.motion.collision_rules import PLANNING_MARGIN
+from tmkit.plans.values import Configuration
+from tmkit.robots import movable_frames
+from tmkit.spatial import Pose
+from tmkit.tamp.context import PlanningContext
+from tmkit.tamp.domains.semantics import pddl_name
+from tmkit.tamp.refinement_tree import RefinementNode, RefinementTree
+from tmkit.tamp.search_log import SearchLog
+from tmkit.tamp.transfers.ground_task import GroundTask, Values
+from tmkit.tamp.transfers.masks import HandTables
+
+__all__ = ["Analysis", "Transfer", "TransferComparison", "Version", "digits", "object_of", "seed_of"]
+
+_PLACES = 16  # places of an object that are compared at once
+_STUCK = 4  # by which a place counts as tighter where the fingers cannot open widely
+_SETS = 3  # of blockers that are considered for one transfer
+_ELSEWHERE = (SceneError, UnknownNameError, LookupError)  # what a domain may raise of a version that is none of its own
+
+
+@dataclass(eq=False)
+class Version:
+    """A version of the scene.
+
+    Attributes:
+        node: the version in the refinement tree.
+        values: the state in finite-domain variables.
+    """
+
+    node: RefinementNode
+    values: Values
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A pick and a place of one object by one arm.
+
+    Attributes:
+        pick, place: indices of the operators.
+        name: frame of the object.
+        arm: name of the arm; None for the first.
+    """
+
+    pick: int
+    place: int
+    name: str
+    arm: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """How a transfer may be done where things are, by the hand alone.
+
+    Attributes:
+        places: the places that were compared.
+        direct: pairs of an option and an index of a place that nothing is in the way of, in good order.
+        blockers: smallest sets of movable objects in the way, as bits, where ``direct`` is empty.
+    """
+
+    places: tuple[Place, ...]
+    direct: tuple[tuple[int, int], ...]
+    blockers: tuple[int, ...]
+
+    @property
+    def needs_regrasp(self) -> bool:
+        """Whether no grasp is free at both ends, even without movable objects."""
+        return not self.direct and not self.blockers
+
+
+class TransferComparison:
+    """Compares places and grasps of transfers.
+
+    Args:
+        context: what the run was given.
+        log: only its clock is used.
+        tree: the tree of versions.
+        ground: its task.
+        seed: seed of all choices.
+    """
+
+    def __init__(
+        self, context: PlanningContext, log: SearchLog, tree: RefinementTree, ground: GroundTask, *, seed: int
+    ) -> None:
+        self.context, self.log, self.tree, self.ground, self.seed = context, log, tree, ground, seed
+        self._tables: dict[str, HandTables] = {}
+        self._handling: dict[int, tuple[str, str | None] | None] = {}
+        self._placing: dict[int, tuple[str, str | None] | None] = {}
+        self._places: dict[object, tuple[Place, ...]] = {}
+        self._analyses: dict[object, Analysis] = {}
+        self._reach: dict[object, bool] = {}
+        self._reach_world: CollisionWorld | None = None
+        self._still: SceneGraph | None = None
+        self._of_object: dict[str, list[int]] = {}
+        for index, action in enumerate(ground.actions):
+            for argument in dict.fromkeys(action.arguments):
+                self._of_object.setdefault(argument, []).append(index)
+
+    def handled(self, index: int, version: Version) -> tuple[str, str | None] | None:
+        """Return the object that an operator picks and the arm that does it; None for another kind of action."""
+        if index not in self._handling:
+            context = self.tree.context(version.node, seed=self.seed)
+            first = next(iter(self.tree.domain.candidates(self.ground.actions[index], context)), None)
+            self._handling[index] = (object_of(first), first.arm) if isinstance(first, Pick) else None
+        return self._handling[index]
+
+    def transfers_of(self, version: Version, name: str) -> Iterator[Transfer]:
+        """Yield the transfers of an object that can be done in a version.
+
+        Args:
+            version: the version.
+            name: frame of the object.
+        """
+        for index in self.ground.applicable(version.values, self._of_object.get(pddl_name(name), ())):
+            handled = self.handled(index, version)
+            if handled is not None and handled[0] == name:
+                yield from self.transfers(version, index, handled)
+
+    def transfers(
+        self, version: Version, pick: int, handled: tuple[str, str | None], *, among: set[int] | None = None
+    ) -> Iterator[Transfer]:
+        """Yield the transfers that begin with a pick and end with one of some operators, by default of any."""
+        after = self.ground.apply(pick, version.values)
+        name, arm = handled
+        known = self._of_object.get(pddl_name(name), ())
+        for index in self.ground.applicable(after, known):
+            if (among is None or index in among) and self._puts_down(index, version, name, arm):
+                yield Transfer(pick, index, name, arm)
+
+    def _puts_down(self, index: int, version: Version, name: str, arm: str | None) -> bool:
+        if index not in self._placing:
+            scene = self._in_hand(version.node.scene, name, arm)
+            context = self.tree.context(version.node, scene=scene, seed=self.seed)
+            try:
+                first = next(iter(self.tree.domain.candidates(self.ground.actions[index], context)), None)
+            except _ELSEWHERE:
+                first = None
+            if first is None:  # there may be one elsewhere
+                return False
+            self._placing[index] = (object_of(first), first.arm) if isinstance(first, Place) else None
+        return self._placing[index] == (name, arm)
+
+    def _in_hand(self, scene: SceneGraph, name: str, arm: str | None) -> SceneGraph:
+        """Return a version in which an object is in the hand, somehow."""
+        return scene.reparent(name, self.arm(arm).manipulator.tip, pose=Pose([0.0, 0.0, 0.1]))
+
+    def arm(self, name: str | None) -> ArmMotion:
+        """Return what computes the motions of an arm; None for the first arm."""
+        return self.tree.arms[next(iter(self.tree.arms)) if name is None else name]
+
+    def table(self, name: str | None) -> HandTables:
+        """Return the tables of an arm's hand; None for the first arm."""
+        arm = self.arm(name).manipulator
+        if arm.name not in self._tables:
+            self._tables[arm.name] = HandTables(
+                self.tree.root.scene, self.tree.root.q, manipulator=arm, sampling=self.context.sampling
+            )
+        return self._tables[arm.name]
+
+    def poses(self, scene: SceneGraph) -> dict[str, Pose]:
+        """Return root_from_object of each movable object that is in no hand."""
+        hands = {arm.manipulator.tip for arm in self.tree.arms.values()}
+        return {
+            name: scene.pose(name, relative_to=scene.root(name), q=self.tree.root.q)
+            for name in movable_frames(scene)
+            if not hands & {str(scene.parent(name)), *scene.ancestors(name)}
+        }
+
+    def candidates(self, version: Version, transfer: Transfer, *, count: int, draw: int = 0) -> tuple[Place, ...]:
+        """Return places of a transfer, as if the other movable objects were not there.
+
+        Args:
+            version: the version.
+            transfer: the transfer.
+            count: how many.
+            draw: number of the draw: 0 for the best ones, others for random ones.
+        """
+        scene, action = version.node.scene, self.ground.actions[transfer.place]
+        named = {frame for frame in movable_frames(scene) if pddl_name(frame) in action.arguments}
+        kept = {transfer.name, *named, *(above for frame in named for above in scene.ancestors(frame))}
+        poses = self.poses(scene)
+        key = transfer, draw, count, tuple((name, digits(poses[name])) for name in sorted(kept) if name in poses)
+        if draw == 0 and key in self._places:
+            return self._places[key]
+        held = self._in_hand(scene, transfer.name, transfer.arm)
+        bare = held
+        for name in movable_frames(held):
+            if name not in kept and name in bare:
+                bare = bare.remove_frame(name, subtree=True)
+        seed = seed_of(self.seed, f"{transfer} {draw}")
+        found: list[Place] = []
+        for proposing in (bare, held) if draw == 0 else (held,):
+            context = self.tree.context(version.node, scene=proposing, seed=seed)
+            try:
+                listed = list(
+                    itertools.islice(self.tree.domain.candidates(action, context), count * (4 if draw else 1))
+                )
+            except _ELSEWHERE:  # a domain that looks for what was taken away
+                continue
+            if draw:
+                order = np.random.default_rng(seed).permutation(len(listed)).tolist()
+                listed = [listed[k] for k in order[:count]]
+            found += [place for place in listed if isinstance(place, Place)]
+        unique = {(place.support, digits(place.pose)): place for place in reversed(found)}
+        places = tuple(reversed(unique.values()))
+        if draw == 0:
+            self._places[key] = places
+        return places
+
+    def analysis(self, version: Version, transfer: Transfer) -> Analysis:
+        """Return how a transfer may be done in a version, to the best places of its domain.
+
+        Args:
+            version: the version.
+            transfer: the transfer.
+        """
+        places = self.candidates(version, transfer, count=_PLACES)
+        return self.compared(version.node.scene, transfer, places)
+
+    def compared(self, scene: SceneGraph, transfer: Transfer, places: tuple[Place, ...]) -> Analysis:
+        """Return how a transfer to some places may be done by the hand alone."""
+        table, poses = self.table(transfer.arm), self.poses(scene)
+        name = transfer.name
+        pose = poses[name]
+        others = {other: at for other, at in poses.items() if other != name}
+        ends = [self.root_pose(scene, place) for place in places]
+        key = transfer, digits(pose), tuple(map(digits, ends)), tuple((o, digits(p)) for o, p in others.items())
+        if key in self._analyses:
+            return self._analyses[key]
+        rest = table.at_rest(name, pose)
+        before = table.blockers(name, pose, others)
+        direct: list[tuple[int, int, int]] = []
+        sets: dict[int, None] = {}
+        for number, (place, end) in enumerate(zip(places, ends, strict=True)):
+            there = table.at_rest(name, end)
+            free = np.flatnonzero(rest.is_free & there.is_free).tolist()
+            if not free:
+                continue
+            overlap = table.overlapping(name, end, others, support=place.support)
+            after = table.blockers(name, end, others)
+            for option in free:
+                bits = before[option] | after[option] | overlap
+                if bits:
+                    sets.setdefault(bits)
+                else:
+                    stuck = not self._lets_go(table, name, option, end, others)
+                    tightness = int(rest.tightness[option] + there.tightness[option])
+                    direct.append((_STUCK * stuck + tightness, number, option))
+        smallest = sorted(sets, key=lambda bits: (bin(bits).count("1"), bits))[:_SETS] if not direct else []
+        made = Analysis(places, self._in_turns(table, name, direct), tuple(smallest))
+        self._analyses[key] = made
+        return made
+
+    def _lets_go(self, table: HandTables, name: str, option: int, end: Pose, others: Mapping[str, Pose]) -> bool:
+        """Return whether the fingers can open widely where an object is put; else they may take it with them."""
+        return table.options(name)[table.widest(name, option, end, others)].opening is None
+
+    def lets_go_at(self, scene: SceneGraph, transfer: Transfer, option: int, place: Place) -> bool:
+        """Return whether the fingers can open widely at a place.
+
+        Args:
+            scene: the version.
+            transfer: the transfer.
+            option: index of the grasp option.
+            place: the place.
+        """
+        name = transfer.name
+        others = {other: pose for other, pose in self.poses(scene).items() if other != name}
+        return self._lets_go(self.table(transfer.arm), name, option, self.root_pose(scene, place), others)
+
+    def _in_turns(
+        self, table: HandTables, name: str, direct: Sequence[tuple[int, int, int]]
+    ) -> tuple[tuple[int, int], ...]:
+        """Return pairs of options and places, those with room first, the directions of approach taking turns."""
+        options, seen = table.options(name), Counter[tuple[int, ...]]()
+        keyed = []
+        for tightness, place, option in sorted(direct):
+            approach = options[option].approach
+            keyed.append((tightness, seen[approach], place, option))
+            seen[approach] += 1
+        return tuple((option, place) for _, _, place, option in sorted(keyed))
+
+    def root_pose(self, scene: SceneGraph, place: Place) -> Pose:
+        """Return root_from_object at a place."""
+        support = place.support
+        return scene.pose(support, relative_to=scene.root(support), q=self.tree.root.q) @ place.pose
+
+    def _is_reachable(self, transfer: Transfer, option: int, pose: Pose) -> bool:
+        """Return whether the arm reaches a grasp of an object at a pose, with nothing movable in its way."""
+        key = transfer.arm, transfer.name, option, digits(pose)
+        if key not in self._reach:
+            arm = self.arm(transfer.arm)
+            manipulator, root = arm.manipulator, self.tree.root
+            if self._still is None or self._reach_world is None:
+                still = root.scene
+                for name in movable_frames(still):
+                    if name in still:
+                        still = still.remove_frame(name, subtree=True)
+                rules = arm.pieces.rules
+                self._still = still
+                self._reach_world = rules.world(still, rules.exemptions(still), margin=PLANNING_MARGIN)
+            q = _values_by_name(root.scene, root.q, self._still)
+            choice = self.table(transfer.arm).options(transfer.name)[option]
+            opened = manipulator.gripper_open if choice.opening is None else manipulator.gripper_values(choice.opening)
+            found = inverse_kinematics_solutions(
+                self._still,
+                manipulator.tool,
+                target_pose=pose @ choice.grasp.object_from_tool,
+                joints=manipulator.joints,
+                q=self._still.configuration(dict(opened), base=q),
+                count=1,
+                world=self._reach_world,
+                seed=self.seed,
+            )
+            self._reach[key] = found.status is InverseKinematicsStatus.SOLVED
+        return self._reach[key]
+
+    def is_both_reachable(self, scene: SceneGraph, transfer: Transfer, option: int, place: Place) -> bool:
+        """Return whether the arm reaches a grasp where the object is and at a place, what moves put aside.
+
+        Args:
+            scene: the version.
+            transfer: the transfer.
+            option: index of the grasp option.
+            place: the place.
+        """
+        with self.log.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
+            here = scene.pose(transfer.name, relative_to=scene.root(transfer.name), q=self.tree.root.q)
+            return self._is_reachable(transfer, option, here) and self._is_reachable(
+                transfer, option, self.root_pose(scene, place)
+            )
+
+    def free_option(self, scene: SceneGraph, transfer: Transfer, place: Place) -> int | None:
+        """Return the best grasp option of a transfer to a place that is free at both ends and reached; None for none.
+
+        Args:
+            scene: the version.
+            transfer: the transfer.
+            place: the place.
+        """
+        direct = self.compared(scene, transfer, (place,)).direct
+        return next((option for option, _ in direct if self.is_both_reachable(scene, transfer, option, place)), None)
+
+    def is_clear(
+        self, version: Version, transfer: Transfer, place: Place, helpful: Sequence[tuple[Transfer, Analysis]]
+    ) -> bool:
+        """Return whether an object at a place leaves a helpful transfer its free options."""
+        scene, name = version.node.scene, transfer.name
+        end = self.root_pose(scene, place)
+        poses = self.poses(scene)
+        for wanted, analysis in helpful:
+            if wanted.name == name or not analysis.places:
+                continue
+            table = self.table(wanted.arm)
+            alone = {name: end}
+            before = table.blockers(wanted.name, poses[wanted.name], alone)
+            rest = table.at_rest(wanted.name, poses[wanted.name])
+            if all(bits for bits, is_free in zip(before, rest.is_free, strict=True) if is_free):
+                return False
+            for goal in analysis.places:
+                there = self.root_pose(scene, goal)
+                free = table.at_rest(wanted.name, there).is_free
+                after = table.blockers(wanted.name, there, alone)
+                overlap = table.overlapping(wanted.name, there, alone, support=goal.support)
+                if not overlap and any(not bits for bits, is_free in zip(after, free, strict=True) if is_free):
+                    break
+            else:
+                return False
+        return True
+
+    def with_blockers(self, scene: SceneGraph, names: list[str]) -> list[str]:
+        """Return objects with those that are in the way of picking them, each once."""
+        poses, found = self.poses(scene), dict.fromkeys(names)
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop(0)
+            if name not in poses:
+                continue
+            table = self.table(None)
+            rest = table.at_rest(name, poses[name])
+            blockers = table.blockers(name, poses[name], poses)
+            free = [bits for bits, is_free in zip(blockers, rest.is_free, strict=True) if is_free]
+            fewest = min(free, key=lambda bits: (bin(bits).count("1"), bits), default=0)
+            for other in table.names(fewest):
+                if other not in found:
+                    found[other] = None
+                    waiting.append(other)
+        return list(found)
+
+
+def digits(pose: Pose) -> tuple[float, ...]:
+    """Return the numbers of a pose, rounded, as a key."""
+    return tuple(np.round(pose.as_array(), 9).tolist())
+
+
+def seed_of(seed: int, what: str) -> int:
+    """Return a seed that depends on another and on what it is for."""
+    return int.from_bytes(hashlib.blake2b(f"{seed} {what}".encode(), digest_size=4).digest(), "little")
+
+
+def object_of(candidate: object) -> str:
+    """Return the frame of the object that a candidate handles; empty for none."""
+    return str(getattr(candidate, "object", ""))
+
+
+def _values_by_name(scene: SceneGraph, q: Configuration, other: SceneGraph) -> Configuration:
+    """Return the configuration (n_joints,) of another scene with the values of this one's joints."""
+    names = other.joint_names
+    values = {name: float(value) for name, value in zip(scene.joint_names, q, strict=True) if name in names}
+    return np.asarray(other.configuration(values))
