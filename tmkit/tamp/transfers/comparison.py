@@ -120,7 +120,12 @@ class TransferComparison:
                 self._of_object.setdefault(argument, []).append(index)
 
     def handled(self, index: int, version: Version) -> tuple[str, str | None] | None:
-        """Return the object that an operator picks and the arm that does it; None for another kind of action."""
+        """Return the object that an operator picks and the arm that does it; None for another kind of action.
+
+        Args:
+            index: index of the operator.
+            version: the version.
+        """
         if index not in self._handling:
             context = self.tree.context(version.node, seed=self.seed)
             first = next(iter(self.tree.domain.candidates(self.ground.actions[index], context)), None)
@@ -142,7 +147,14 @@ class TransferComparison:
     def transfers(
         self, version: Version, pick: int, handled: tuple[str, str | None], *, among: set[int] | None = None
     ) -> Iterator[Transfer]:
-        """Yield the transfers that begin with a pick and end with one of some operators, by default of any."""
+        """Yield the transfers that begin with a pick and end with one of some operators, by default of any.
+
+        Args:
+            version: the version.
+            pick: index of the operator that picks.
+            handled: the object and the arm.
+            among: indices of operators that may end it.
+        """
         after = self.ground.apply(pick, version.values)
         name, arm = handled
         known = self._of_object.get(pddl_name(name), ())
@@ -241,7 +253,13 @@ class TransferComparison:
         return self.compared(version.node.scene, transfer, places)
 
     def compared(self, scene: SceneGraph, transfer: Transfer, places: tuple[Place, ...]) -> Analysis:
-        """Return how a transfer to some places may be done by the hand alone."""
+        """Return how a transfer to some places may be done by the hand alone.
+
+        Args:
+            scene: the version.
+            transfer: the transfer.
+            places: the places.
+        """
         table, poses = self.table(transfer.arm), self.poses(scene)
         name = transfer.name
         pose = poses[name]
@@ -304,7 +322,12 @@ class TransferComparison:
         return tuple((option, place) for _, _, place, option in sorted(keyed))
 
     def root_pose(self, scene: SceneGraph, place: Place) -> Pose:
-        """Return root_from_object at a place."""
+        """Return root_from_object at a place.
+
+        Args:
+            scene: the version.
+            place: the place.
+        """
         support = place.support
         return scene.pose(support, relative_to=scene.root(support), q=self.tree.root.q) @ place.pose
 
@@ -367,7 +390,14 @@ class TransferComparison:
     def is_clear(
         self, version: Version, transfer: Transfer, place: Place, helpful: Sequence[tuple[Transfer, Analysis]]
     ) -> bool:
-        """Return whether an object at a place leaves a helpful transfer its free options."""
+        """Return whether an object at a place leaves a helpful transfer its free options.
+
+        Args:
+            version: the version.
+            transfer: the transfer.
+            place: the place.
+            helpful: transfers that help, with their analyses.
+        """
         scene, name = version.node.scene, transfer.name
         end = self.root_pose(scene, place)
         poses = self.poses(scene)
@@ -392,7 +422,12 @@ class TransferComparison:
         return True
 
     def with_blockers(self, scene: SceneGraph, names: list[str]) -> list[str]:
-        """Return objects with those that are in the way of picking them, each once."""
+        """Return objects with those that are in the way of picking them, each once.
+
+        Args:
+            scene: the version.
+            names: frames of the objects.
+        """
         poses, found = self.poses(scene), dict.fromkeys(names)
         waiting = list(names)
         while waiting:
