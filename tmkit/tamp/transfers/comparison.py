@@ -452,7 +452,12 @@ def digits(pose: Pose) -> tuple[float, ...]:
 
 
 def seed_of(seed: int, what: str) -> int:
-    """Return a seed that depends on another and on what it is for."""
+    """Return a seed that depends on another and on what it is for.
+
+    Args:
+        seed: the other seed.
+        what: what it is for.
+    """
     return int.from_bytes(hashlib.blake2b(f"{seed} {what}".encode(), digest_size=4).digest(), "little")
 
 
