@@ -48,14 +48,14 @@ class HandMotion:
             reversed, before the lowering: out of a shelf and into it; 0 by default.
         opening: distance of the open fingers before the grasp and after the release; by default fully open.
         share: share of each of these straight ways that will do where something is in the way of the rest, from 0 to 1;
-            by default a fifth, so that an arm near its limits or under a roof goes as far straight as it can.
+            by default each must be free over its whole length.
     """
 
     approach: float | None = None
     lift: float | None = None
     departure: float = 0.0
     opening: float | None = None
-    share: float = 0.2
+    share: float = 1.0
 
 
 _USUAL = HandMotion()
