@@ -290,14 +290,15 @@ class TransferSearch:
         key = transfer.pick, option, is_far[0]
         seed = seed_of(self.seed, f"{self.moves}")
         picked = node.picked.get(key)
-        motion = choice.motion(is_far=is_far[0], has_roof=roofs[0])
+        others = {name: pose for name, pose in self.compare.poses(scene).items() if name != transfer.name}
+        opened = table.options(transfer.name)[table.widest(transfer.name, option, here, others)]
+        motion = opened.motion(is_far=is_far[0], has_roof=roofs[0])
         pick = Pick(transfer.name, choice.grasp, transfer.arm, motion=motion)
         if not isinstance(picked, RefinementNode):
             picked = self._follow(node, node.node, transfer.pick, pick, seed)
             node.picked[key] = picked
             if not isinstance(picked, RefinementNode):
                 return None
-        others = {name: pose for name, pose in self.compare.poses(scene).items() if name != transfer.name}
         opened = table.options(transfer.name)[table.widest(transfer.name, option, there, others)]
         motion = opened.motion(is_far=is_far[1], has_roof=roofs[1])
         put = Place(transfer.name, place.support, place.pose, transfer.arm, motion=motion)
