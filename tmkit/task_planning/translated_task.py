@@ -40,6 +40,7 @@ class TranslatedTask(SasTask):
         blocked: for each context that some action is forbidden in, the variable that tells whether it holds.
         encoding: how it is told what is forbidden: by axioms, by taking operators apart (``split``), or by the latter
             as long as that makes few operators (``auto``), since heuristics see through operators, but not axioms.
+        history: names of searches that gave up on it, or on it with fewer constraints; such tasks share them.
     """
 
     blocked: FrozenMapping[frozenset[Pair], int] = field(default_factory=FrozenMapping, repr=False)

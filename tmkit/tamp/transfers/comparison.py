@@ -32,9 +32,9 @@ from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.refinement_tree import RefinementNode, RefinementTree
 from tmkit.tamp.search_log import SearchLog
 from tmkit.tamp.transfers.ground_task import GroundTask, Values
-from tmkit.tamp.transfers.masks import HandTables
+from tmkit.tamp.transfers.masks import HandTables, digits
 
-__all__ = ["Analysis", "Transfer", "TransferComparison", "Version", "digits", "object_of", "seed_of"]
+__all__ = ["Analysis", "Transfer", "TransferComparison", "Version", "object_of", "seed_of"]
 
 _PLACES = 16  # places of an object that are compared at once
 _STUCK = 4  # by which a place counts as tighter where the fingers cannot open widely
@@ -444,11 +444,6 @@ class TransferComparison:
                     found[other] = None
                     waiting.append(other)
         return list(found)
-
-
-def digits(pose: Pose) -> tuple[float, ...]:
-    """Return the numbers of a pose, rounded, as a key."""
-    return tuple(np.round(pose.as_array(), 9).tolist())
 
 
 def seed_of(seed: int, what: str) -> int:

@@ -30,7 +30,7 @@ from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
 
-__all__ = ["GraspOption", "HandTables"]
+__all__ = ["GraspOption", "HandTables", "digits"]
 
 _BACK = (0.006, 0.012)  # metres behind the grasp at which the open hand must be free
 _FAR = (0.06, 0.12, 0.2)  # metres behind it at which it should be
@@ -156,7 +156,7 @@ class HandTables:
             name: frame of the object.
             pose: root_from_object.
         """
-        key = self._shape(name), _digits(pose)
+        key = self._shape(name), digits(pose)
         if key not in self._at_rest:
             table = self._table(name)
             hits = self._hits(self._still, table, pose, Pose())
@@ -225,7 +225,7 @@ class HandTables:
         none = np.zeros(len(table.options), dtype=bool)
         if norm(pose.translation - other_pose.translation) > reach:
             return none
-        key = shapes, _digits(pose), _digits(other_pose)
+        key = shapes, digits(pose), digits(other_pose)
         if key not in self._blocked:
             world = self._pair("hand", other, self._hand)
             hits = none if world is None else self._hits(world, table, pose, other_pose)
@@ -235,7 +235,7 @@ class HandTables:
     def _overlap(self, name: str, pose: Pose, other: str, other_pose: Pose) -> bool:
         if norm(pose.translation - other_pose.translation) > self._radius(name) + self._radius(other):
             return False
-        key = self._shape(name), self._shape(other), _digits(pose), _digits(other_pose)
+        key = self._shape(name), self._shape(other), digits(pose), digits(other_pose)
         if key not in self._overlaps:
             world = self._pair(self._shape(name), other, _alone(self._start, name))
             other_from_object = other_pose.inverse() @ pose
@@ -247,7 +247,7 @@ class HandTables:
         """Return for each pose of the hand whether it is met by the bodies of a world, whose root is at a pose."""
         reference_from_object = reference.inverse() @ pose
         turn = reference_from_object.rotation
-        turned = _digits(Pose([0.0, 0.0, 0.0], reference_from_object.quat_xyzw))
+        turned = digits(Pose([0.0, 0.0, 0.0], reference_from_object.quat_xyzw))
         angles = table.angles.get(turned)
         if angles is None:
             rotations = np.einsum("ij,kjl->kil", turn, table.rotations)
@@ -382,7 +382,8 @@ def _radius(scene: SceneGraph) -> float:
     return largest + 0.05  # the fingers may be open
 
 
-def _digits(pose: Pose) -> tuple[float, ...]:
+def digits(pose: Pose) -> tuple[float, ...]:
+    """Return the numbers of a pose, rounded, as a key."""
     return tuple(np.round(pose.as_array(), _KEPT).tolist())
 
 

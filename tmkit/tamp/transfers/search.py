@@ -37,8 +37,9 @@ from tmkit.robots import movable_frames
 from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.refinement_tree import RefinementNode, RefinementTree
 from tmkit.tamp.search_log import SearchLog
-from tmkit.tamp.transfers.comparison import Analysis, Transfer, TransferComparison, Version, digits, object_of, seed_of
+from tmkit.tamp.transfers.comparison import Analysis, Transfer, TransferComparison, Version, object_of, seed_of
 from tmkit.tamp.transfers.ground_task import GroundTask
+from tmkit.tamp.transfers.masks import digits
 from tmkit.tamp.transfers.pruning import Move, without_detours
 from tmkit.task_planning.sas import SasTask
 
