@@ -93,7 +93,7 @@ _PROVING_SEARCH = "astar(blind())"
 
 _FIRST_SECONDS = 2.0  # after which it is asked whether there is a plan at all
 _FOLLOW_UP_SECONDS = 0.5
-_LANDMARK_SECONDS = 4.0
+_LANDMARK_SECONDS, _LANDMARK_SHARE = 4.0, 0.15
 _ALONE_SECONDS = 0.2  # for which the search by landmarks runs alone
 _GAVE_UP = "landmarks"  # in the history of a task
 _REMEMBERED = 16  # problems that are not translated again
@@ -216,7 +216,8 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         history = searches.task.history
         if not self.landmark_search or _GAVE_UP in history:
             return self._greedy(searches)
-        search = self.landmark_search.format(seconds=_LANDMARK_SECONDS)
+        share = _LANDMARK_SHARE * searches.seconds_left  # a short time limit is not spent on it
+        search = self.landmark_search.format(seconds=round(min(_LANDMARK_SECONDS, share), 2))
         with searches.started([search]) as running:
             if running.ends_within(_ALONE_SECONDS):
                 found = running.outcome()
