@@ -15,6 +15,7 @@ from tmkit.relations import (
     LinearVelocityCoord,
     OrientationCoord,
     PoseCoord,
+    PositionCoord as At,
     RotationMatrix,
     SemanticError,
     SemanticLinearVelocity,
@@ -25,7 +26,6 @@ from tmkit.relations import (
     TwistCoord,
     checks_off,
 )
-from tmkit.relations import PositionCoord as At
 from tmkit.spatial import Pose
 
 

@@ -30,109 +30,81 @@ except ImportError as error:
     raise
 
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Callable as _Callable
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING, Any as _Any
 
 from tmkit import errors as _errors
 from tmkit._support.argument_errors import argument_error as _argument_error
-from tmkit._support.data import data_path
 from tmkit._support.lazy_imports import lazy_names
 from tmkit._support.results import Result as _Result
-from tmkit.errors import TmkitError
-from tmkit.graph import (
-    AttachedShape,
-    Box,
-    Capsule,
-    Cone,
-    Continuous,
-    Cylinder,
-    Fixed,
-    Free,
-    HeightField,
-    Inertia,
-    Joint,
-    Kinematics,
-    Measurement,
-    Mesh,
-    Mimic,
-    NoiseSource,
-    Plane,
-    PointCloud,
-    Prismatic,
-    Revolute,
-    SceneArrays,
-    SceneEdit,
-    SceneGraph,
-    Shape,
-    Sphere,
-)
 
 if TYPE_CHECKING:
-    from tmkit._support.version import __version__
-    from tmkit.formats import load_scene
-    from tmkit.manipulation import Samplers
-    from tmkit.plans import Plan, load_plan, save_plan
-    from tmkit.robots import Manipulator, load_manipulator
-    from tmkit.simulation import simulate
-    from tmkit.spatial import GaussianPose, Pose
+    from tmkit._support.data import data_path as data_path
+    from tmkit._support.version import __version__ as __version__
+    from tmkit.errors import TmkitError as TmkitError
+    from tmkit.formats import load_scene as load_scene
+    from tmkit.graph import (
+        AttachedShape as AttachedShape,
+        Box as Box,
+        Capsule as Capsule,
+        Cone as Cone,
+        Continuous as Continuous,
+        Cylinder as Cylinder,
+        Fixed as Fixed,
+        Free as Free,
+        HeightField as HeightField,
+        Inertia as Inertia,
+        Joint as Joint,
+        Kinematics as Kinematics,
+        Measurement as Measurement,
+        Mesh as Mesh,
+        Mimic as Mimic,
+        NoiseSource as NoiseSource,
+        Plane as Plane,
+        PointCloud as PointCloud,
+        Prismatic as Prismatic,
+        Revolute as Revolute,
+        SceneArrays as SceneArrays,
+        SceneEdit as SceneEdit,
+        SceneGraph as SceneGraph,
+        Shape as Shape,
+        Sphere as Sphere,
+    )
+    from tmkit.manipulation import Samplers as Samplers
+    from tmkit.plans import Plan as Plan, load_plan as load_plan, save_plan as save_plan
+    from tmkit.robots import Manipulator as Manipulator, load_manipulator as load_manipulator
+    from tmkit.simulation import simulate as simulate
+    from tmkit.spatial import GaussianPose as GaussianPose, Pose as Pose
     from tmkit.tamp import (
-        PlanningOptions,
-        PlanningProblem,
-        PlanResult,
-        PlanStatus,
-        load_planning_problem,
-        plan,
-        validate_plan,
+        PlanningOptions as PlanningOptions,
+        PlanningProblem as PlanningProblem,
+        PlanResult as PlanResult,
+        PlanStatus as PlanStatus,
+        load_planning_problem as load_planning_problem,
+        plan as plan,
+        validate_plan as validate_plan,
     )
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
-_core._register(errors=vars(_errors), argument_error=_argument_error, result=_Result)  # the core uses these
-logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the user configures logging
 
-__all__ = [
-    "AttachedShape",
-    "Box",
-    "Capsule",
-    "Cone",
-    "Continuous",
-    "Cylinder",
-    "Fixed",
-    "Free",
-    "GaussianPose",
-    "HeightField",
-    "Inertia",
-    "Joint",
-    "Kinematics",
-    "Manipulator",
-    "Measurement",
-    "Mesh",
-    "Mimic",
-    "NoiseSource",
-    "Plan",
-    "PlanResult",
-    "PlanStatus",
-    "Plane",
-    "PlanningOptions",
-    "PlanningProblem",
-    "PointCloud",
-    "Pose",
-    "Prismatic",
-    "Revolute",
-    "Samplers",
-    "SceneArrays",
-    "SceneEdit",
-    "SceneGraph",
-    "Shape",
-    "Sphere",
-    "TmkitError",
-    "__version__",
-    "data_path",
-    "load_manipulator",
-    "load_plan",
-    "load_planning_problem",
-    "load_scene",
-    "plan",
-    "save_plan",
-    "simulate",
-    "validate_plan",
-]
+def _imported_when_called(module: str, name: str) -> _Callable[..., _Any]:
+    def call(*arguments: _Any, **keywords: _Any) -> _Any:
+        function = getattr(_import_module(module), name)
+        _core._register(**{name: function})  # the next call goes there directly
+        return function(*arguments, **keywords)
+
+    return call
+
+
+# What the core uses: errors, results, and functions for its methods of these names.
+_core._register(
+    errors=vars(_errors),
+    argument_error=_argument_error,
+    result=_Result,
+    tree_html=_imported_when_called("tmkit.graph.display", "tree_html"),
+    attribute_map=_imported_when_called("tmkit.graph.attributes", "attribute_map"),
+    attribute_text=_imported_when_called("tmkit.graph.attributes", "attribute_text"),
+)
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the user configures logging

@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 from support.worker_jobs import Unfit, do
 
-from tmkit._support import job_pool as worker_processes
-from tmkit._support import signals as interrupts
+from tmkit._support import job_pool as worker_processes, signals as interrupts
 from tmkit._support.job_pool import first_in_order
 from tmkit.errors import ConfigurationError, UnknownNameError, WorkerError
 

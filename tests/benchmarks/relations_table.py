@@ -36,10 +36,10 @@ from tmkit.relations import (
     SemanticTwist,
     SemanticWrench,
     TwistCoord,
+    VectorAndMatrix as Loose,
     WrenchCoord,
     checks_off,
 )
-from tmkit.relations import VectorAndMatrix as Loose
 from tmkit.spatial import Pose
 
 BURST, ROUNDS = 100, 300

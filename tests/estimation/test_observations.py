@@ -6,8 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support import noise_model as model
 
 from tmkit import GaussianPose, Measurement, Pose, Revolute, SceneGraph

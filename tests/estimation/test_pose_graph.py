@@ -7,8 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from tmkit import GaussianPose, Pose, Revolute, SceneGraph
 from tmkit.errors import DisconnectedError, MissingExtraError, SceneError, UnknownNameError

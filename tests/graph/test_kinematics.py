@@ -9,8 +9,7 @@ import numpy as np
 import pinocchio
 import pybullet_data
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 from support.effort import scaled_examples
 

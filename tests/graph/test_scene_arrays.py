@@ -16,8 +16,7 @@ import numpy as np
 import pinocchio
 import pybullet_data
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 
 import tmkit as tk

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tmkit.errors import DisconnectedError, FileFormatError, SceneError, StampError, UnknownNameError
 from tmkit.formats.json.scene import scene_from_dict, scene_to_dict

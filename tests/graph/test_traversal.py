@@ -6,8 +6,7 @@ import itertools
 from functools import partial
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tmkit.errors import DisconnectedError, SceneError, UnknownNameError
 from tmkit.graph import (

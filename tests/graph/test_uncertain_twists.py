@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 from support.noise_model import adjoint, errors, random_covariance
 from support.twist_model import exact_with, maps_by_differences, random_movers, sources_of

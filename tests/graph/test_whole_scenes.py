@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 from support.scene_edits import configurations, edits
 from support.scene_model import RefusedError, SceneModel

@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.pinocchio_oracle import ROBOTS, add_boxes, robot_scene
 
 from tmkit.errors import ConfigurationError, DisconnectedError, UnknownNameError

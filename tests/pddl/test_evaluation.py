@@ -9,8 +9,7 @@ import sys
 from random import Random
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 from support.task_problems import DATA, formulas, ground_actions, load, plain_closure, plain_value, random_state
 

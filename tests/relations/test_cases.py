@@ -16,6 +16,7 @@ from tmkit.relations import (
     FiniteScrew,
     HomogeneousMatrix,
     OrientationCoord,
+    OrientationCoord as Ori,
     PoseCoord,
     PositionCoord,
     RotationVector,
@@ -28,7 +29,6 @@ from tmkit.relations import (
     UnitQuaternion,
     WrenchCoord,
 )
-from tmkit.relations import OrientationCoord as Ori
 
 CASES: dict[str, Any] = json.loads((Path(__file__).parents[1] / "data" / "semantics.json").read_text(encoding="utf-8"))
 TOLERANCE = 1e-9

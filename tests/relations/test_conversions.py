@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import tmkit as tk
 from tmkit.errors import UnknownNameError

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from numpy.typing import NDArray
 from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
 from tmkit.relations import (
     AngularFirstTwist,
+    AngularVelocityCoord as AngularCoord,
     AxisAngle,
     Coord,
     DualQuaternion,
@@ -52,7 +52,6 @@ from tmkit.relations import (
     from_dict,
     to_dict,
 )
-from tmkit.relations import AngularVelocityCoord as AngularCoord
 
 Matrix = NDArray[np.float64]
 NUMBER = st.integers(-3_000_000, 3_000_000).map(lambda number: number / 1e6)

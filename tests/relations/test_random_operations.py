@@ -11,8 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from support.effort import scaled_examples
 from support.rigid_world import BODIES, FRAMES, RigidWorld, by_matrices, relation, rigid_world
 

@@ -6,8 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from numpy.typing import NDArray
 from support.effort import scaled_examples
 from support.gaussian_poses import poses, random_chain, random_gaussian_pose, relative_difference

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from ompl import base as ob
-from ompl import geometric as og
-from ompl import util as ou
+from ompl import base as ob, geometric as og, util as ou
 
 from support.motion_scenes import ARM, Query
 from tmkit.motion import CollisionWorld

@@ -25,6 +25,7 @@ from tmkit.relations import (
     OPERATIONS,
     AngularVelocityCoord,
     ForceCoord,
+    LinearVelocityCoord as LinearCoord,
     OrientationCoord,
     PoseCoord,
     PositionCoord,
@@ -45,7 +46,6 @@ from tmkit.relations import (
     apply,
     differentiate,
 )
-from tmkit.relations import LinearVelocityCoord as LinearCoord
 from tmkit.spatial import Pose
 
 __all__ = ["replay_numbers"]

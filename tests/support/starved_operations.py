@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tmkit import _core as core
-from tmkit import formats
+from tmkit import _core as core, formats
 from tmkit.errors import SceneError
 from tmkit.graph import (
     SceneArrays,

@@ -9,8 +9,7 @@ from dataclasses import fields, replace
 from typing import Any, get_type_hints
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.blocks import blocks_scene
 from support.gantry import GANTRY
 

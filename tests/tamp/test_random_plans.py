@@ -6,8 +6,7 @@ import math
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from support.blocks import blocks_scene
 from support.effort import scaled_examples
 from support.gantry import BLOCK, GANTRY, with_block

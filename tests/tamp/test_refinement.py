@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.blocks import blocks_scene, with_box
 from support.gantry import BLOCK, GANTRY, gantry_scene, with_block
 

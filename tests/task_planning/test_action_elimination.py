@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 
 from tmkit.pddl import GroundAction, parse_domain, parse_problem, validate_task_plan

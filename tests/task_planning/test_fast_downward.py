@@ -14,8 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 from support.task_problems import DATA, FEATURES, blocks_world, load, samples, shortest_plan
 
@@ -41,8 +40,6 @@ from tmkit.task_planning import (
     TaskPlanner,
     TaskPlanStatus,
     fast_downward,
-)
-from tmkit.task_planning import (
     fast_downward_process as downward,
 )
 

@@ -6,8 +6,7 @@ from itertools import product
 from typing import cast
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 
 from tmkit.pddl import Fact, Problem, parse_domain, parse_problem

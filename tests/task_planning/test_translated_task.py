@@ -7,8 +7,7 @@ from functools import cache
 from random import Random
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 from support.task_problems import DATA, NAMES, all_facts, blocks_world, ground_actions, load, shortest_plan
 

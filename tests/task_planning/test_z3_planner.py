@@ -10,8 +10,7 @@ import threading
 from random import Random
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
 from support.task_problems import (
     DATA,
@@ -26,8 +25,7 @@ from support.task_problems import (
 
 from tmkit.errors import MissingExtraError, TaskError
 from tmkit.pddl import Fact, GroundAction, Problem, State, load_domain, parse_goal, validate_task_plan
-from tmkit.task_planning import FastDownward, SmtTask, TaskPlanStatus, Z3Planner
-from tmkit.task_planning import z3_planner as smt
+from tmkit.task_planning import FastDownward, SmtTask, TaskPlanStatus, Z3Planner, z3_planner as smt
 
 pytest.importorskip("z3", reason="the extra 'smt' is not installed")
 

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit._support.import_notes import ImportLog, ImportNote, Note
-    from tmkit._support.output import write_text
-    from tmkit._support.source_location import SourceLocation, did_you_mean
-    from tmkit._support.xml import XmlElement, read_xml
+    from tmkit._support.import_notes import ImportLog as ImportLog, ImportNote as ImportNote, Note as Note
+    from tmkit._support.output import write_text as write_text
+    from tmkit._support.source_location import SourceLocation as SourceLocation, did_you_mean as did_you_mean
+    from tmkit._support.xml import XmlElement as XmlElement, read_xml as read_xml
 else:
     __getattr__, __dir__ = lazy_names(__name__)
-
-__all__ = ["ImportLog", "ImportNote", "Note", "SourceLocation", "XmlElement", "did_you_mean", "read_xml", "write_text"]
 
 if getattr(sys.modules[__name__.partition(".")[0]], "_DISTRIBUTION", None) != "tmkit-robotics":
     from tmkit._support.other_distribution import explain_damage

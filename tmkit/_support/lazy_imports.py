@@ -1,7 +1,8 @@
 """Packages that import their names on first use: ``import tmkit`` stays cheap, whatever the package contains.
 
 A package lists its names once, in an ``if TYPE_CHECKING`` block, where type checkers, editors and ``lint-imports`` read
-them as plain imports. :func:`lazy_names` reads the same block from the package's source when a name is first used.
+them as plain imports; ``A as A`` marks a name as exported (PEP 484). :func:`lazy_names` reads the same block from the
+package's source when a name is first used; its names are the package's ``__all__``.
 """
 
 from __future__ import annotations
@@ -14,8 +15,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from importlib.abc import InspectLoader
-
-__all__ = ["lazy_names"]
 
 # As ``ruff format`` writes an import within a block; parsing the whole source takes ten times as long.
 _IMPORT = re.compile(r"^    from (\S+) import (?:\(([^)]*)\)|(.*))$", re.MULTILINE)
@@ -53,7 +52,9 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
 
         module = sys.modules[package]
         is_public = not name.startswith("_") or name == "__version__"
-        if is_public and name in names_and_modules():
+        if name == "__all__":
+            value: Any = names()
+        elif is_public and name in names_and_modules():
             value = getattr(importlib.import_module(modules[name]), name)
         elif is_public and importlib.util.find_spec(f"{package}.{name}") is not None:
             value = importlib.import_module(f"{package}.{name}")
@@ -63,7 +64,7 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
         return value
 
     def names() -> list[str]:
-        return sorted(sys.modules[package].__all__)
+        return sorted(names_and_modules())
 
     sys.modules[package].__dict__["_lazy_modules"] = names_and_modules
     sys.modules[package].__class__ = _LazyPackage
@@ -74,7 +75,7 @@ def _modules_of_names(package: ModuleType) -> dict[str, str]:
     """Return the modules that the ``if TYPE_CHECKING`` block of a package imports its names from."""
     assert package.__spec__ is not None
     loader = cast("InspectLoader", package.__spec__.loader)
-    source = re.sub("#.*", "", loader.get_source(package.__name__) or "")
+    source = re.sub("#.*", "", loader.get_source(package.__name__) or "").partition("\nif TYPE_CHECKING:\n")[2]
     return {
         name: module
         for module, several, one in _IMPORT.findall(source)

@@ -10,60 +10,44 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tmkit._support.lazy_imports import lazy_names
-from tmkit.estimation.pose_graph import (
-    PoseFactor,
-    PoseGraph,
-    PoseGraphSolution,
-    pose_graph,
-    solve_pose_graph,
-    write_back,
-)
 
 if TYPE_CHECKING:
-    from tmkit._support.results import ConvergenceStatus, GateStatus
+    from tmkit._support.results import ConvergenceStatus as ConvergenceStatus, GateStatus as GateStatus
     from tmkit.estimation.compliance import (
-        ComplianceModel,
-        Deflection,
-        LinearCompliance,
-        apply_compliance,
-        beam_compliance,
-        joint_compliance,
+        ComplianceModel as ComplianceModel,
+        Deflection as Deflection,
+        LinearCompliance as LinearCompliance,
+        apply_compliance as apply_compliance,
+        beam_compliance as beam_compliance,
+        joint_compliance as joint_compliance,
     )
-    from tmkit.estimation.gtsam import solution_from_gtsam, solve_with_gtsam, to_gtsam_graph
-    from tmkit.estimation.observations import Observation, Observations
-    from tmkit.estimation.resolution import GateResult, Resolution, ResolutionStatus, resolve_observations
-    from tmkit.estimation.resolution_policies import ByTag, Estimate, Fused, Latest, MinCovariance, ResolutionPolicy
+    from tmkit.estimation.gtsam import (
+        solution_from_gtsam as solution_from_gtsam,
+        solve_with_gtsam as solve_with_gtsam,
+        to_gtsam_graph as to_gtsam_graph,
+    )
+    from tmkit.estimation.observations import Observation as Observation, Observations as Observations
+    from tmkit.estimation.pose_graph import (
+        PoseFactor as PoseFactor,
+        PoseGraph as PoseGraph,
+        PoseGraphSolution as PoseGraphSolution,
+        pose_graph as pose_graph,
+        solve_pose_graph as solve_pose_graph,
+        write_back as write_back,
+    )
+    from tmkit.estimation.resolution import (
+        GateResult as GateResult,
+        Resolution as Resolution,
+        ResolutionStatus as ResolutionStatus,
+        resolve_observations as resolve_observations,
+    )
+    from tmkit.estimation.resolution_policies import (
+        ByTag as ByTag,
+        Estimate as Estimate,
+        Fused as Fused,
+        Latest as Latest,
+        MinCovariance as MinCovariance,
+        ResolutionPolicy as ResolutionPolicy,
+    )
 else:
     __getattr__, __dir__ = lazy_names(__name__)
-
-__all__ = [
-    "ByTag",
-    "ComplianceModel",
-    "ConvergenceStatus",
-    "Deflection",
-    "Estimate",
-    "Fused",
-    "GateResult",
-    "GateStatus",
-    "Latest",
-    "LinearCompliance",
-    "MinCovariance",
-    "Observation",
-    "Observations",
-    "PoseFactor",
-    "PoseGraph",
-    "PoseGraphSolution",
-    "Resolution",
-    "ResolutionPolicy",
-    "ResolutionStatus",
-    "apply_compliance",
-    "beam_compliance",
-    "joint_compliance",
-    "pose_graph",
-    "resolve_observations",
-    "solution_from_gtsam",
-    "solve_pose_graph",
-    "solve_with_gtsam",
-    "to_gtsam_graph",
-    "write_back",
-]

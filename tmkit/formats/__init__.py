@@ -13,55 +13,34 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit._support.results import ValidationStatus
-    from tmkit.formats.conversion import convert_scene
-    from tmkit.formats.goal_scenes import GoalScene, load_goal_scene
-    from tmkit.formats.json.scene import scene_from_dict, scene_to_dict, write_json_scene
-    from tmkit.formats.loading import SCENE_SUFFIXES, load_scene
-    from tmkit.formats.scene_check import SceneReport, check_scene
-    from tmkit.formats.scene_dump import scene_dump
-    from tmkit.formats.tmp_file import (
-        TmpAction,
-        TmpComment,
-        TmpEntry,
-        TmpFile,
-        TmpMotion,
-        TmpReparent,
-        Waypoint,
-        first_configuration,
-        read_tmp,
-        tmp_text,
-        write_tmp,
+    from tmkit._support.results import ValidationStatus as ValidationStatus
+    from tmkit.formats.conversion import convert_scene as convert_scene
+    from tmkit.formats.goal_scenes import GoalScene as GoalScene, load_goal_scene as load_goal_scene
+    from tmkit.formats.json.scene import (
+        scene_from_dict as scene_from_dict,
+        scene_to_dict as scene_to_dict,
+        write_json_scene as write_json_scene,
     )
-    from tmkit.formats.urdf.writer import UrdfText, urdf_from_scene, write_urdf
+    from tmkit.formats.loading import SCENE_SUFFIXES as SCENE_SUFFIXES, load_scene as load_scene
+    from tmkit.formats.scene_check import SceneReport as SceneReport, check_scene as check_scene
+    from tmkit.formats.scene_dump import scene_dump as scene_dump
+    from tmkit.formats.tmp_file import (
+        TmpAction as TmpAction,
+        TmpComment as TmpComment,
+        TmpEntry as TmpEntry,
+        TmpFile as TmpFile,
+        TmpMotion as TmpMotion,
+        TmpReparent as TmpReparent,
+        Waypoint as Waypoint,
+        first_configuration as first_configuration,
+        read_tmp as read_tmp,
+        tmp_text as tmp_text,
+        write_tmp as write_tmp,
+    )
+    from tmkit.formats.urdf.writer import (
+        UrdfText as UrdfText,
+        urdf_from_scene as urdf_from_scene,
+        write_urdf as write_urdf,
+    )
 else:
     __getattr__, __dir__ = lazy_names(__name__)
-
-__all__ = [
-    "SCENE_SUFFIXES",
-    "GoalScene",
-    "SceneReport",
-    "TmpAction",
-    "TmpComment",
-    "TmpEntry",
-    "TmpFile",
-    "TmpMotion",
-    "TmpReparent",
-    "UrdfText",
-    "ValidationStatus",
-    "Waypoint",
-    "check_scene",
-    "convert_scene",
-    "first_configuration",
-    "load_goal_scene",
-    "load_scene",
-    "read_tmp",
-    "scene_dump",
-    "scene_from_dict",
-    "scene_to_dict",
-    "tmp_text",
-    "urdf_from_scene",
-    "write_json_scene",
-    "write_tmp",
-    "write_urdf",
-]

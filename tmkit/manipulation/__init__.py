@@ -16,69 +16,47 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Change, Impossible, MoveTo, Pick, Place
-    from tmkit.manipulation.actions.handover import Handover, handovers
-    from tmkit.manipulation.actions.look import Look
-    from tmkit.manipulation.actions.motion_budget import MotionBudget
-    from tmkit.manipulation.actions.operate import Operate
-    from tmkit.manipulation.actions.pick_place import ArmMotion, HandMotion, Refinement
-    from tmkit.manipulation.actions.sequence import Sequence
-    from tmkit.manipulation.grasps.sampling import Grasp, grasps_of
+    from tmkit.manipulation.actions.candidates import (
+        ActionContext as ActionContext,
+        Candidate as Candidate,
+        Change as Change,
+        Impossible as Impossible,
+        MoveTo as MoveTo,
+        Pick as Pick,
+        Place as Place,
+    )
+    from tmkit.manipulation.actions.handover import Handover as Handover, handovers as handovers
+    from tmkit.manipulation.actions.look import Look as Look
+    from tmkit.manipulation.actions.motion_budget import MotionBudget as MotionBudget
+    from tmkit.manipulation.actions.operate import Operate as Operate
+    from tmkit.manipulation.actions.pick_place import (
+        ArmMotion as ArmMotion,
+        HandMotion as HandMotion,
+        Refinement as Refinement,
+    )
+    from tmkit.manipulation.actions.sequence import Sequence as Sequence
+    from tmkit.manipulation.grasps.sampling import Grasp as Grasp, grasps_of as grasps_of
     from tmkit.manipulation.placements.sampling import (
-        Placement,
-        PlacementSettings,
-        placements_in_region,
-        placements_on_surface,
+        Placement as Placement,
+        PlacementSettings as PlacementSettings,
+        placements_in_region as placements_in_region,
+        placements_on_surface as placements_on_surface,
     )
-    from tmkit.manipulation.placements.stable_faces import StableFace, resting_height, stable_faces
+    from tmkit.manipulation.placements.stable_faces import (
+        StableFace as StableFace,
+        resting_height as resting_height,
+        stable_faces as stable_faces,
+    )
     from tmkit.manipulation.samplers import (
-        GraspRequest,
-        GraspSampler,
-        PlacementRequest,
-        PlacementSampler,
-        Samplers,
-        Sampling,
-        sample_grasps,
-        sample_placements,
+        GraspRequest as GraspRequest,
+        GraspSampler as GraspSampler,
+        PlacementRequest as PlacementRequest,
+        PlacementSampler as PlacementSampler,
+        Samplers as Samplers,
+        Sampling as Sampling,
+        sample_grasps as sample_grasps,
+        sample_placements as sample_placements,
     )
-    from tmkit.manipulation.swept_volume import SweptVolume, swept_volume
+    from tmkit.manipulation.swept_volume import SweptVolume as SweptVolume, swept_volume as swept_volume
 else:
     __getattr__, __dir__ = lazy_names(__name__)
-
-__all__ = [
-    "ActionContext",
-    "ArmMotion",
-    "Candidate",
-    "Change",
-    "Grasp",
-    "GraspRequest",
-    "GraspSampler",
-    "HandMotion",
-    "Handover",
-    "Impossible",
-    "Look",
-    "MotionBudget",
-    "MoveTo",
-    "Operate",
-    "Pick",
-    "Place",
-    "Placement",
-    "PlacementRequest",
-    "PlacementSampler",
-    "PlacementSettings",
-    "Refinement",
-    "Samplers",
-    "Sampling",
-    "Sequence",
-    "StableFace",
-    "SweptVolume",
-    "grasps_of",
-    "handovers",
-    "placements_in_region",
-    "placements_on_surface",
-    "resting_height",
-    "sample_grasps",
-    "sample_placements",
-    "stable_faces",
-    "swept_volume",
-]

@@ -10,77 +10,48 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tmkit._core import (
-    CollisionWorld,
-    Contact,
-    EdgeCollision,
-    InverseKinematicsResult,
-    InverseKinematicsSolutions,
-    InverseKinematicsStatus,
-    PathResult,
-    PathStatus,
-    RecheckResult,
-    RecheckStatus,
-    StraightLineResult,
-    StraightLineStatus,
-    inverse_kinematics,
-    inverse_kinematics_solutions,
-    recheck_path,
-    search_path,
-    straight_line,
-)
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit.motion.collision_rules import CollisionRules, Exemption
-    from tmkit.motion.motion_planner import (
-        MotionPlanner,
-        PathCheck,
-        PathQuery,
-        RrtConnect,
-        search_verified,
+    from tmkit._core import (
+        CollisionWorld as CollisionWorld,
+        Contact as Contact,
+        EdgeCollision as EdgeCollision,
+        InverseKinematicsResult as InverseKinematicsResult,
+        InverseKinematicsSolutions as InverseKinematicsSolutions,
+        InverseKinematicsStatus as InverseKinematicsStatus,
+        PathResult as PathResult,
+        PathStatus as PathStatus,
+        RecheckResult as RecheckResult,
+        RecheckStatus as RecheckStatus,
+        StraightLineResult as StraightLineResult,
+        StraightLineStatus as StraightLineStatus,
+        inverse_kinematics as inverse_kinematics,
+        inverse_kinematics_solutions as inverse_kinematics_solutions,
+        recheck_path as recheck_path,
+        search_path as search_path,
+        straight_line as straight_line,
     )
-    from tmkit.motion.reach_bound import ReachHeights, reach_excess, reach_heights
-    from tmkit.motion.reachable_region import ReachableRegion, reachable_region
-    from tmkit.motion.regions import SupportSurface, lies_in_region, region_surface, support_surfaces
-    from tmkit.motion.timing import TimedPath, time_path
+    from tmkit.motion.collision_rules import CollisionRules as CollisionRules, Exemption as Exemption
+    from tmkit.motion.motion_planner import (
+        MotionPlanner as MotionPlanner,
+        PathCheck as PathCheck,
+        PathQuery as PathQuery,
+        RrtConnect as RrtConnect,
+        search_verified as search_verified,
+    )
+    from tmkit.motion.reach_bound import (
+        ReachHeights as ReachHeights,
+        reach_excess as reach_excess,
+        reach_heights as reach_heights,
+    )
+    from tmkit.motion.reachable_region import ReachableRegion as ReachableRegion, reachable_region as reachable_region
+    from tmkit.motion.regions import (
+        SupportSurface as SupportSurface,
+        lies_in_region as lies_in_region,
+        region_surface as region_surface,
+        support_surfaces as support_surfaces,
+    )
+    from tmkit.motion.timing import TimedPath as TimedPath, time_path as time_path
 else:
     __getattr__, __dir__ = lazy_names(__name__)
-
-__all__ = [
-    "CollisionRules",
-    "CollisionWorld",
-    "Contact",
-    "EdgeCollision",
-    "Exemption",
-    "InverseKinematicsResult",
-    "InverseKinematicsSolutions",
-    "InverseKinematicsStatus",
-    "MotionPlanner",
-    "PathCheck",
-    "PathQuery",
-    "PathResult",
-    "PathStatus",
-    "ReachHeights",
-    "ReachableRegion",
-    "RecheckResult",
-    "RecheckStatus",
-    "RrtConnect",
-    "StraightLineResult",
-    "StraightLineStatus",
-    "SupportSurface",
-    "TimedPath",
-    "inverse_kinematics",
-    "inverse_kinematics_solutions",
-    "lies_in_region",
-    "reach_excess",
-    "reach_heights",
-    "reachable_region",
-    "recheck_path",
-    "region_surface",
-    "search_path",
-    "search_verified",
-    "straight_line",
-    "support_surfaces",
-    "time_path",
-]

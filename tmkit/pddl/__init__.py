@@ -13,97 +13,53 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit._support.results import ValidationStatus
-    from tmkit.pddl.building import make_action, make_axiom, make_domain, make_parameters, make_predicate
-    from tmkit.pddl.evaluation import Interpretation, in_words
-    from tmkit.pddl.formulas import (
-        Add,
-        And,
-        Arithmetic,
-        Atom,
-        Comparison,
-        Delete,
-        Effect,
-        EffectAnd,
-        Equals,
-        Exists,
-        Expression,
-        Fact,
-        Forall,
-        ForEach,
-        Formula,
-        FunctionTerm,
-        Imply,
-        IncreaseCost,
-        Not,
-        Number,
-        Or,
-        Parameter,
-        When,
+    from tmkit._support.results import ValidationStatus as ValidationStatus
+    from tmkit.pddl.building import (
+        make_action as make_action,
+        make_axiom as make_axiom,
+        make_domain as make_domain,
+        make_parameters as make_parameters,
+        make_predicate as make_predicate,
     )
-    from tmkit.pddl.model import Domain, Metric, Problem
-    from tmkit.pddl.parsing.parser import load_domain, load_problem, parse_domain, parse_goal, parse_problem
-    from tmkit.pddl.schemas import Action, Axiom, GroundAction
-    from tmkit.pddl.state import State, StateDifference
-    from tmkit.pddl.substitution import free_variables, substitute
-    from tmkit.pddl.validation import TaskPlanValidation, validate_task_plan
-    from tmkit.pddl.vocabulary import Function, Predicate, Type
-    from tmkit.pddl.writer import domain_to_pddl, problem_to_pddl
+    from tmkit.pddl.evaluation import Interpretation as Interpretation, in_words as in_words
+    from tmkit.pddl.formulas import (
+        Add as Add,
+        And as And,
+        Arithmetic as Arithmetic,
+        Atom as Atom,
+        Comparison as Comparison,
+        Delete as Delete,
+        Effect as Effect,
+        EffectAnd as EffectAnd,
+        Equals as Equals,
+        Exists as Exists,
+        Expression as Expression,
+        Fact as Fact,
+        Forall as Forall,
+        ForEach as ForEach,
+        Formula as Formula,
+        FunctionTerm as FunctionTerm,
+        Imply as Imply,
+        IncreaseCost as IncreaseCost,
+        Not as Not,
+        Number as Number,
+        Or as Or,
+        Parameter as Parameter,
+        When as When,
+    )
+    from tmkit.pddl.model import Domain as Domain, Metric as Metric, Problem as Problem
+    from tmkit.pddl.parsing.parser import (
+        load_domain as load_domain,
+        load_problem as load_problem,
+        parse_domain as parse_domain,
+        parse_goal as parse_goal,
+        parse_problem as parse_problem,
+    )
+    from tmkit.pddl.schemas import Action as Action, Axiom as Axiom, GroundAction as GroundAction
+    from tmkit.pddl.state import State as State, StateDifference as StateDifference
+    from tmkit.pddl.substitution import free_variables as free_variables, substitute as substitute
+    from tmkit.pddl.validation import TaskPlanValidation as TaskPlanValidation, validate_task_plan as validate_task_plan
+    from tmkit.pddl.vocabulary import Function as Function, Predicate as Predicate, Type as Type
+    from tmkit.pddl.writer import domain_to_pddl as domain_to_pddl, problem_to_pddl as problem_to_pddl
 else:
     __getattr__, __dir__ = lazy_names(__name__)
-
-__all__ = [
-    "Action",
-    "Add",
-    "And",
-    "Arithmetic",
-    "Atom",
-    "Axiom",
-    "Comparison",
-    "Delete",
-    "Domain",
-    "Effect",
-    "EffectAnd",
-    "Equals",
-    "Exists",
-    "Expression",
-    "Fact",
-    "ForEach",
-    "Forall",
-    "Formula",
-    "Function",
-    "FunctionTerm",
-    "GroundAction",
-    "Imply",
-    "IncreaseCost",
-    "Interpretation",
-    "Metric",
-    "Not",
-    "Number",
-    "Or",
-    "Parameter",
-    "Predicate",
-    "Problem",
-    "State",
-    "StateDifference",
-    "TaskPlanValidation",
-    "Type",
-    "ValidationStatus",
-    "When",
-    "domain_to_pddl",
-    "free_variables",
-    "in_words",
-    "load_domain",
-    "load_problem",
-    "make_action",
-    "make_axiom",
-    "make_domain",
-    "make_parameters",
-    "make_predicate",
-    "parse_domain",
-    "parse_goal",
-    "parse_problem",
-    "problem_to_pddl",
-    "substitute",
-    "validate_task_plan",
-]

@@ -15,39 +15,33 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit.plans.class_changes import ClassChange, with_class_changes
-    from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal, ObjectAt, ObjectIn, goal_from_dict
-    from tmkit.plans.execution import Executor, TimedMotion, execute
-    from tmkit.plans.failures import FailureKind, MotionFailure
-    from tmkit.plans.observations import CameraModel, PlannedObservation, covariance_rows
-    from tmkit.plans.plan_file import load_plan, plan_from_dict, plan_to_dict, save_plan
-    from tmkit.plans.values import Plan, PlanStep, Reparenting, Segment, SegmentKind
+    from tmkit.plans.class_changes import ClassChange as ClassChange, with_class_changes as with_class_changes
+    from tmkit.plans.continuous_goals import (
+        ArmAt as ArmAt,
+        ContinuousGoal as ContinuousGoal,
+        ObjectAt as ObjectAt,
+        ObjectIn as ObjectIn,
+        goal_from_dict as goal_from_dict,
+    )
+    from tmkit.plans.execution import Executor as Executor, TimedMotion as TimedMotion, execute as execute
+    from tmkit.plans.failures import FailureKind as FailureKind, MotionFailure as MotionFailure
+    from tmkit.plans.observations import (
+        CameraModel as CameraModel,
+        PlannedObservation as PlannedObservation,
+        covariance_rows as covariance_rows,
+    )
+    from tmkit.plans.plan_file import (
+        load_plan as load_plan,
+        plan_from_dict as plan_from_dict,
+        plan_to_dict as plan_to_dict,
+        save_plan as save_plan,
+    )
+    from tmkit.plans.values import (
+        Plan as Plan,
+        PlanStep as PlanStep,
+        Reparenting as Reparenting,
+        Segment as Segment,
+        SegmentKind as SegmentKind,
+    )
 else:
     __getattr__, __dir__ = lazy_names(__name__)
-
-__all__ = [
-    "ArmAt",
-    "CameraModel",
-    "ClassChange",
-    "ContinuousGoal",
-    "Executor",
-    "FailureKind",
-    "MotionFailure",
-    "ObjectAt",
-    "ObjectIn",
-    "Plan",
-    "PlanStep",
-    "PlannedObservation",
-    "Reparenting",
-    "Segment",
-    "SegmentKind",
-    "TimedMotion",
-    "covariance_rows",
-    "execute",
-    "goal_from_dict",
-    "load_plan",
-    "plan_from_dict",
-    "plan_to_dict",
-    "save_plan",
-    "with_class_changes",
-]

@@ -12,41 +12,21 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit.simulation.camera import Camera, fit_camera, render
-    from tmkit.simulation.execution import simulate
-    from tmkit.simulation.failure_picture import draw_failure
-    from tmkit.simulation.progress import SimulationProgress
-    from tmkit.simulation.recording import Film, write_picture
+    from tmkit.simulation.camera import Camera as Camera, fit_camera as fit_camera, render as render
+    from tmkit.simulation.execution import simulate as simulate
+    from tmkit.simulation.failure_picture import draw_failure as draw_failure
+    from tmkit.simulation.progress import SimulationProgress as SimulationProgress
+    from tmkit.simulation.recording import Film as Film, write_picture as write_picture
     from tmkit.simulation.report import (
-        JointError,
-        ObjectError,
-        SimulationNote,
-        SimulationReport,
-        SimulationStatus,
-        Slip,
+        JointError as JointError,
+        ObjectError as ObjectError,
+        SimulationNote as SimulationNote,
+        SimulationReport as SimulationReport,
+        SimulationStatus as SimulationStatus,
+        Slip as Slip,
     )
-    from tmkit.simulation.settings import PhysicsSettings
-    from tmkit.simulation.swept_picture import draw_swept_volume
-    from tmkit.simulation.world import Simulation
+    from tmkit.simulation.settings import PhysicsSettings as PhysicsSettings
+    from tmkit.simulation.swept_picture import draw_swept_volume as draw_swept_volume
+    from tmkit.simulation.world import Simulation as Simulation
 else:
     __getattr__, __dir__ = lazy_names(__name__)
-
-__all__ = [
-    "Camera",
-    "Film",
-    "JointError",
-    "ObjectError",
-    "PhysicsSettings",
-    "Simulation",
-    "SimulationNote",
-    "SimulationProgress",
-    "SimulationReport",
-    "SimulationStatus",
-    "Slip",
-    "draw_failure",
-    "draw_swept_volume",
-    "fit_camera",
-    "render",
-    "simulate",
-    "write_picture",
-]

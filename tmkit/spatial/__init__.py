@@ -10,124 +10,74 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tmkit._core import (
-    GaussianPose,
-    Pose,
-    adjoint,
-    compose,
-    compose_each,
-    exp_each,
-    inverse_left_jacobian,
-    inverse_right_jacobian,
-    left_jacobian,
-    log_each,
-    right_jacobian,
-)
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit._support.results import ConvergenceStatus, GateStatus
-    from tmkit.spatial.conditioning import ConditionedChain, condition
+    from tmkit._core import (
+        GaussianPose as GaussianPose,
+        Pose as Pose,
+        adjoint as adjoint,
+        compose as compose,
+        compose_each as compose_each,
+        exp_each as exp_each,
+        inverse_left_jacobian as inverse_left_jacobian,
+        inverse_right_jacobian as inverse_right_jacobian,
+        left_jacobian as left_jacobian,
+        log_each as log_each,
+        right_jacobian as right_jacobian,
+    )
+    from tmkit._support.results import ConvergenceStatus as ConvergenceStatus, GateStatus as GateStatus
+    from tmkit.spatial.conditioning import ConditionedChain as ConditionedChain, condition as condition
     from tmkit.spatial.consistency import (
-        ConfidenceEllipsoid,
-        Gate,
-        Nees,
-        NeesStatus,
-        chi_square_quantile,
-        gate,
-        mahalanobis_distance,
-        nees,
-        nees_of_errors,
-        orientation_ellipsoid,
-        pose_distance,
-        position_covariance,
-        position_ellipsoid,
+        ConfidenceEllipsoid as ConfidenceEllipsoid,
+        Gate as Gate,
+        Nees as Nees,
+        NeesStatus as NeesStatus,
+        chi_square_quantile as chi_square_quantile,
+        gate as gate,
+        mahalanobis_distance as mahalanobis_distance,
+        nees as nees,
+        nees_of_errors as nees_of_errors,
+        orientation_ellipsoid as orientation_ellipsoid,
+        pose_distance as pose_distance,
+        position_covariance as position_covariance,
+        position_ellipsoid as position_ellipsoid,
     )
     from tmkit.spatial.converters import (
-        from_gtsam,
-        from_manif,
-        from_pytransform3d,
-        from_ros_pose,
-        from_ros_twist,
-        from_tf2,
-        to_gtsam,
-        to_manif,
-        to_pytransform3d,
-        to_ros_pose,
-        to_ros_twist,
-        to_tf2,
+        from_gtsam as from_gtsam,
+        from_manif as from_manif,
+        from_pytransform3d as from_pytransform3d,
+        from_ros_pose as from_ros_pose,
+        from_ros_twist as from_ros_twist,
+        from_tf2 as from_tf2,
+        to_gtsam as to_gtsam,
+        to_manif as to_manif,
+        to_pytransform3d as to_pytransform3d,
+        to_ros_pose as to_ros_pose,
+        to_ros_twist as to_ros_twist,
+        to_tf2 as to_tf2,
     )
-    from tmkit.spatial.covariances import checked_covariance, covariance_root, swap_linear_angular
-    from tmkit.spatial.fusion import Fusion, fuse
-    from tmkit.spatial.joint_gaussian import JointGaussianPose
+    from tmkit.spatial.covariances import (
+        checked_covariance as checked_covariance,
+        covariance_root as covariance_root,
+        swap_linear_angular as swap_linear_angular,
+    )
+    from tmkit.spatial.fusion import Fusion as Fusion, fuse as fuse
+    from tmkit.spatial.joint_gaussian import JointGaussianPose as JointGaussianPose
     from tmkit.spatial.measurement import (
-        BearingMeasurement,
-        MeasurementModel,
-        PoseMeasurement,
-        PositionMeasurement,
-        RangeMeasurement,
+        BearingMeasurement as BearingMeasurement,
+        MeasurementModel as MeasurementModel,
+        PoseMeasurement as PoseMeasurement,
+        PositionMeasurement as PositionMeasurement,
+        RangeMeasurement as RangeMeasurement,
     )
-    from tmkit.spatial.sampling import fit_gaussian, sample, sample_chain, sample_jointly, sampling_floor
-    from tmkit.spatial.twists import GaussianTwist
+    from tmkit.spatial.sampling import (
+        fit_gaussian as fit_gaussian,
+        sample as sample,
+        sample_chain as sample_chain,
+        sample_jointly as sample_jointly,
+        sampling_floor as sampling_floor,
+    )
+    from tmkit.spatial.twists import GaussianTwist as GaussianTwist
 else:
     __getattr__, __dir__ = lazy_names(__name__)
-
-__all__ = [
-    "BearingMeasurement",
-    "ConditionedChain",
-    "ConfidenceEllipsoid",
-    "ConvergenceStatus",
-    "Fusion",
-    "Gate",
-    "GateStatus",
-    "GaussianPose",
-    "GaussianTwist",
-    "JointGaussianPose",
-    "MeasurementModel",
-    "Nees",
-    "NeesStatus",
-    "Pose",
-    "PoseMeasurement",
-    "PositionMeasurement",
-    "RangeMeasurement",
-    "adjoint",
-    "checked_covariance",
-    "chi_square_quantile",
-    "compose",
-    "compose_each",
-    "condition",
-    "covariance_root",
-    "exp_each",
-    "fit_gaussian",
-    "from_gtsam",
-    "from_manif",
-    "from_pytransform3d",
-    "from_ros_pose",
-    "from_ros_twist",
-    "from_tf2",
-    "fuse",
-    "gate",
-    "inverse_left_jacobian",
-    "inverse_right_jacobian",
-    "left_jacobian",
-    "log_each",
-    "mahalanobis_distance",
-    "nees",
-    "nees_of_errors",
-    "orientation_ellipsoid",
-    "pose_distance",
-    "position_covariance",
-    "position_ellipsoid",
-    "right_jacobian",
-    "sample",
-    "sample_chain",
-    "sample_jointly",
-    "sampling_floor",
-    "swap_linear_angular",
-    "to_gtsam",
-    "to_manif",
-    "to_pytransform3d",
-    "to_ros_pose",
-    "to_ros_twist",
-    "to_tf2",
-]

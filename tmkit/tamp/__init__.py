@@ -16,116 +16,65 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit._support.results import ValidationStatus
+    from tmkit._support.results import ValidationStatus as ValidationStatus
     from tmkit.tamp.diagnosis.diagnosis import (
-        ActionDiagnosis,
-        BlockingBody,
-        Diagnosis,
-        FailureCause,
-        FailureExample,
-        GoalConflict,
-        LearnedConstraint,
-        PlanStatus,
-        SearchEnd,
-        Suggestion,
-        SuggestionKind,
+        ActionDiagnosis as ActionDiagnosis,
+        BlockingBody as BlockingBody,
+        Diagnosis as Diagnosis,
+        FailureCause as FailureCause,
+        FailureExample as FailureExample,
+        GoalConflict as GoalConflict,
+        LearnedConstraint as LearnedConstraint,
+        PlanStatus as PlanStatus,
+        SearchEnd as SearchEnd,
+        Suggestion as Suggestion,
+        SuggestionKind as SuggestionKind,
     )
-    from tmkit.tamp.domains.infeasibility import Infeasibility
-    from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
-    from tmkit.tamp.domains.semantics import DomainSemantics, pddl_name
-    from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
-    from tmkit.tamp.domains.traced_scene import incremental
-    from tmkit.tamp.goals.goal_scenes import goal_of_scene
-    from tmkit.tamp.options import PlanningKeywords, PlanningOptions
-    from tmkit.tamp.planning import plan
-    from tmkit.tamp.portfolio import PortfolioResult, plan_portfolio
-    from tmkit.tamp.problem import Goal, PlanningProblem
-    from tmkit.tamp.problem_files import load_planning_problem
-    from tmkit.tamp.progress import ImprovementProgress, PlanningProgress, PortfolioProgress, ValidationProgress
-    from tmkit.tamp.result import PlanResult, PlanStatistics
-    from tmkit.tamp.uncertainty.ellipsoids import inside_ellipsoid
+    from tmkit.tamp.domains.infeasibility import Infeasibility as Infeasibility
+    from tmkit.tamp.domains.loading import (
+        PlanningDomain as PlanningDomain,
+        PythonDomain as PythonDomain,
+        load_planning_domain as load_planning_domain,
+    )
+    from tmkit.tamp.domains.semantics import DomainSemantics as DomainSemantics, pddl_name as pddl_name
+    from tmkit.tamp.domains.state_derivation import DerivedState as DerivedState, StateDeriver as StateDeriver
+    from tmkit.tamp.domains.traced_scene import incremental as incremental
+    from tmkit.tamp.goals.goal_scenes import goal_of_scene as goal_of_scene
+    from tmkit.tamp.options import PlanningKeywords as PlanningKeywords, PlanningOptions as PlanningOptions
+    from tmkit.tamp.planning import plan as plan
+    from tmkit.tamp.portfolio import PortfolioResult as PortfolioResult, plan_portfolio as plan_portfolio
+    from tmkit.tamp.problem import Goal as Goal, PlanningProblem as PlanningProblem
+    from tmkit.tamp.problem_files import load_planning_problem as load_planning_problem
+    from tmkit.tamp.progress import (
+        ImprovementProgress as ImprovementProgress,
+        PlanningProgress as PlanningProgress,
+        PortfolioProgress as PortfolioProgress,
+        ValidationProgress as ValidationProgress,
+    )
+    from tmkit.tamp.result import PlanResult as PlanResult, PlanStatistics as PlanStatistics
+    from tmkit.tamp.uncertainty.ellipsoids import inside_ellipsoid as inside_ellipsoid
     from tmkit.tamp.uncertainty.probability import (
-        Probability,
-        ProbabilityMethod,
-        angle_within,
-        clearance_at_least,
-        inside_box,
-        inside_half_spaces,
-        inside_slabs,
-        sampled_probability,
+        Probability as Probability,
+        ProbabilityMethod as ProbabilityMethod,
+        angle_within as angle_within,
+        clearance_at_least as clearance_at_least,
+        inside_box as inside_box,
+        inside_half_spaces as inside_half_spaces,
+        inside_slabs as inside_slabs,
+        sampled_probability as sampled_probability,
     )
     from tmkit.tamp.uncertainty.scene_probability import (
-        clears_along,
-        clears_at,
-        footprint_inside,
-        near_expected,
-        point_distribution,
-        point_inside,
-        sample_scene,
-        stands_on,
-        turned_within,
+        clears_along as clears_along,
+        clears_at as clears_at,
+        footprint_inside as footprint_inside,
+        near_expected as near_expected,
+        point_distribution as point_distribution,
+        point_inside as point_inside,
+        sample_scene as sample_scene,
+        stands_on as stands_on,
+        turned_within as turned_within,
     )
-    from tmkit.tamp.validation.check import ValidationReport, validate_plan
-    from tmkit.tamp.validation.tmp_plan import load_tmp_plan
+    from tmkit.tamp.validation.check import ValidationReport as ValidationReport, validate_plan as validate_plan
+    from tmkit.tamp.validation.tmp_plan import load_tmp_plan as load_tmp_plan
 else:
     __getattr__, __dir__ = lazy_names(__name__)
-
-__all__ = [
-    "ActionDiagnosis",
-    "BlockingBody",
-    "DerivedState",
-    "Diagnosis",
-    "DomainSemantics",
-    "FailureCause",
-    "FailureExample",
-    "Goal",
-    "GoalConflict",
-    "ImprovementProgress",
-    "Infeasibility",
-    "LearnedConstraint",
-    "PlanResult",
-    "PlanStatistics",
-    "PlanStatus",
-    "PlanningDomain",
-    "PlanningKeywords",
-    "PlanningOptions",
-    "PlanningProblem",
-    "PlanningProgress",
-    "PortfolioProgress",
-    "PortfolioResult",
-    "Probability",
-    "ProbabilityMethod",
-    "PythonDomain",
-    "SearchEnd",
-    "StateDeriver",
-    "Suggestion",
-    "SuggestionKind",
-    "ValidationProgress",
-    "ValidationReport",
-    "ValidationStatus",
-    "angle_within",
-    "clearance_at_least",
-    "clears_along",
-    "clears_at",
-    "footprint_inside",
-    "goal_of_scene",
-    "incremental",
-    "inside_box",
-    "inside_ellipsoid",
-    "inside_half_spaces",
-    "inside_slabs",
-    "load_planning_domain",
-    "load_planning_problem",
-    "load_tmp_plan",
-    "near_expected",
-    "pddl_name",
-    "plan",
-    "plan_portfolio",
-    "point_distribution",
-    "point_inside",
-    "sample_scene",
-    "sampled_probability",
-    "stands_on",
-    "turned_within",
-    "validate_plan",
-]

@@ -12,32 +12,17 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit.task_planning.fast_downward import FastDownward
-    from tmkit.task_planning.mutexes import find_conflict, is_goal_impossible
+    from tmkit.task_planning.fast_downward import FastDownward as FastDownward
+    from tmkit.task_planning.mutexes import find_conflict as find_conflict, is_goal_impossible as is_goal_impossible
     from tmkit.task_planning.protocol import (
-        PreparedTask,
-        ProvingTask,
-        TaskPlanner,
-        TaskPlanResult,
-        TaskPlanStatistics,
-        TaskPlanStatus,
+        PreparedTask as PreparedTask,
+        ProvingTask as ProvingTask,
+        TaskPlanner as TaskPlanner,
+        TaskPlanResult as TaskPlanResult,
+        TaskPlanStatistics as TaskPlanStatistics,
+        TaskPlanStatus as TaskPlanStatus,
     )
-    from tmkit.task_planning.translated_task import TranslatedTask
-    from tmkit.task_planning.z3_planner import SmtTask, Z3Planner
+    from tmkit.task_planning.translated_task import TranslatedTask as TranslatedTask
+    from tmkit.task_planning.z3_planner import SmtTask as SmtTask, Z3Planner as Z3Planner
 else:
     __getattr__, __dir__ = lazy_names(__name__)
-
-__all__ = [
-    "FastDownward",
-    "PreparedTask",
-    "ProvingTask",
-    "SmtTask",
-    "TaskPlanResult",
-    "TaskPlanStatistics",
-    "TaskPlanStatus",
-    "TaskPlanner",
-    "TranslatedTask",
-    "Z3Planner",
-    "find_conflict",
-    "is_goal_impossible",
-]

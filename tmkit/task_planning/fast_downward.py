@@ -40,8 +40,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tmkit._support import subprocesses as processes
-from tmkit._support import time_limits
+from tmkit._support import subprocesses as processes, time_limits
 from tmkit._support.signals import temporary_folder
 from tmkit.errors import TimeLimitError
 from tmkit.pddl.model import Problem

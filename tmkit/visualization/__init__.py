@@ -10,31 +10,30 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit.visualization.drawing import Area, Cross, Dot, Drawing, Label, Line, Mark, save_drawings
-    from tmkit.visualization.graph_picture import Refused, draw_semantics_graph, semantics_graph_drawing, try_edge
-    from tmkit.visualization.region_picture import draw_region, require_plots
-    from tmkit.visualization.relation_picture import draw_relations, relation_drawing
-    from tmkit.visualization.semantics_picture import draw_semantics, semantics_drawing
+    from tmkit.visualization.drawing import (
+        Area as Area,
+        Cross as Cross,
+        Dot as Dot,
+        Drawing as Drawing,
+        Label as Label,
+        Line as Line,
+        Mark as Mark,
+        save_drawings as save_drawings,
+    )
+    from tmkit.visualization.graph_picture import (
+        Refused as Refused,
+        draw_semantics_graph as draw_semantics_graph,
+        semantics_graph_drawing as semantics_graph_drawing,
+        try_edge as try_edge,
+    )
+    from tmkit.visualization.region_picture import draw_region as draw_region, require_plots as require_plots
+    from tmkit.visualization.relation_picture import (
+        draw_relations as draw_relations,
+        relation_drawing as relation_drawing,
+    )
+    from tmkit.visualization.semantics_picture import (
+        draw_semantics as draw_semantics,
+        semantics_drawing as semantics_drawing,
+    )
 else:
     __getattr__, __dir__ = lazy_names(__name__)
-
-__all__ = [
-    "Area",
-    "Cross",
-    "Dot",
-    "Drawing",
-    "Label",
-    "Line",
-    "Mark",
-    "Refused",
-    "draw_region",
-    "draw_relations",
-    "draw_semantics",
-    "draw_semantics_graph",
-    "relation_drawing",
-    "require_plots",
-    "save_drawings",
-    "semantics_drawing",
-    "semantics_graph_drawing",
-    "try_edge",
-]

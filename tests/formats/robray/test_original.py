@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from formats.conftest import Loader
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tmkit.errors import FileFormatError
 from tmkit.formats import load_scene, scene_dump

@@ -6,8 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tmkit.errors import FileFormatError
 from tmkit.formats.robray.grammar import Definition, SourceText, parse_robray

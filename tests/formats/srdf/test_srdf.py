@@ -6,8 +6,7 @@ import pickle
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from support.panda_srdf import PANDA_SRDF
 
 from tmkit.errors import FileFormatError, MissingFileError, RobotError, SceneError, UnknownNameError

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tmkit.errors import OutputError, SceneError, UnknownNameError
 from tmkit.formats import load_scene, urdf_from_scene, write_urdf

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 import trimesh
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 from support.effort import scaled_examples

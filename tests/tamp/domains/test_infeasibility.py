@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.blocks import blocks_scene
 from support.gantry import BLOCK, GANTRY, with_block
 from support.kitchen import BLOCK_SIZE, ROBOT, kitchen, stove_goal

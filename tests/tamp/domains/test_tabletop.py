@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.blocks import blocks_scene
 from support.gantry import BLOCK, GANTRY
 

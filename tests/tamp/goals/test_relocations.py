@@ -7,8 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.blocks import blocks_scene
 from support.effort import scaled_examples
 from support.gantry import BLOCK, GANTRY

@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tmkit.errors import ConfigurationError
 from tmkit.tamp.uncertainty.ellipsoids import inside_ellipsoid

@@ -16,34 +16,19 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit.formats.srdf.groups import GroupMembers, group_members
-    from tmkit.formats.srdf.reader import read_srdf
+    from tmkit.formats.srdf.groups import GroupMembers as GroupMembers, group_members as group_members
+    from tmkit.formats.srdf.reader import read_srdf as read_srdf
     from tmkit.formats.srdf.values import (
-        Chain,
-        EndEffector,
-        GroupState,
-        LinkPair,
-        RobotSemantics,
-        SrdfGroup,
-        VirtualJoint,
+        Chain as Chain,
+        EndEffector as EndEffector,
+        GroupState as GroupState,
+        LinkPair as LinkPair,
+        RobotSemantics as RobotSemantics,
+        SrdfGroup as SrdfGroup,
+        VirtualJoint as VirtualJoint,
     )
-    from tmkit.formats.srdf.writer import srdf_text, write_srdf
+    from tmkit.formats.srdf.writer import srdf_text as srdf_text, write_srdf as write_srdf
 else:
     __getattr__, __dir__ = lazy_names(__name__)
-
-__all__ = [
-    "Chain",
-    "EndEffector",
-    "GroupMembers",
-    "GroupState",
-    "LinkPair",
-    "RobotSemantics",
-    "SrdfGroup",
-    "VirtualJoint",
-    "group_members",
-    "read_srdf",
-    "srdf_text",
-    "write_srdf",
-]
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the user configures logging

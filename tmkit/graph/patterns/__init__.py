@@ -24,38 +24,20 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit.graph.patterns.pattern import Part, Pattern, Relation
-    from tmkit.graph.patterns.placed import PlacedScene
+    from tmkit.graph.patterns.pattern import Part as Part, Pattern as Pattern, Relation as Relation
+    from tmkit.graph.patterns.placed import PlacedScene as PlacedScene
     from tmkit.graph.patterns.relations import (
-        Above,
-        AncestorOf,
-        At,
-        ChildOf,
-        Distance,
-        EqualDimensions,
-        Parallel,
-        Perpendicular,
-        RestsOn,
-        Touching,
+        Above as Above,
+        AncestorOf as AncestorOf,
+        At as At,
+        ChildOf as ChildOf,
+        Distance as Distance,
+        EqualDimensions as EqualDimensions,
+        Parallel as Parallel,
+        Perpendicular as Perpendicular,
+        RestsOn as RestsOn,
+        Touching as Touching,
     )
-    from tmkit.graph.patterns.search import find_structure
+    from tmkit.graph.patterns.search import find_structure as find_structure
 else:
     __getattr__, __dir__ = lazy_names(__name__)
-
-__all__ = [
-    "Above",
-    "AncestorOf",
-    "At",
-    "ChildOf",
-    "Distance",
-    "EqualDimensions",
-    "Parallel",
-    "Part",
-    "Pattern",
-    "Perpendicular",
-    "PlacedScene",
-    "Relation",
-    "RestsOn",
-    "Touching",
-    "find_structure",
-]

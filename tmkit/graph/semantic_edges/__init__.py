@@ -22,25 +22,11 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit.graph.semantic_edges.edges import Node, add_edge
-    from tmkit.graph.semantic_edges.integration import finite_difference, integrate
-    from tmkit.graph.semantic_edges.poses import add_pose, update_pose
-    from tmkit.graph.semantic_edges.queries import relate
-    from tmkit.graph.semantic_edges.twist_queries import gaussian_twist, transport
-    from tmkit.graph.semantic_edges.twists import add_twist, update_twist
+    from tmkit.graph.semantic_edges.edges import Node as Node, add_edge as add_edge
+    from tmkit.graph.semantic_edges.integration import finite_difference as finite_difference, integrate as integrate
+    from tmkit.graph.semantic_edges.poses import add_pose as add_pose, update_pose as update_pose
+    from tmkit.graph.semantic_edges.queries import relate as relate
+    from tmkit.graph.semantic_edges.twist_queries import gaussian_twist as gaussian_twist, transport as transport
+    from tmkit.graph.semantic_edges.twists import add_twist as add_twist, update_twist as update_twist
 else:
     __getattr__, __dir__ = lazy_names(__name__)
-
-__all__ = [
-    "Node",
-    "add_edge",
-    "add_pose",
-    "add_twist",
-    "finite_difference",
-    "gaussian_twist",
-    "integrate",
-    "relate",
-    "transport",
-    "update_pose",
-    "update_twist",
-]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-from tmkit.relations import representations as reps
-from tmkit.relations import rules
+from tmkit.relations import representations as reps, rules
 from tmkit.relations.representation import Numbers, Vector
 from tmkit.relations.semantic.base import SemanticRelation, coord_of
 from tmkit.relations.semantics import (

@@ -6,8 +6,7 @@ from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 
-from tmkit.relations import representations as reps
-from tmkit.relations import rules
+from tmkit.relations import representations as reps, rules
 from tmkit.relations.representation import Numbers, Vector, elapsed, frozen, rotations, seconds
 from tmkit.relations.semantic.base import SemanticRelation, coord_of, cross
 from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose, SemanticPosition
