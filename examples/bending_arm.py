@@ -132,10 +132,7 @@ def distances(points: Array, pose: tk.Pose) -> str:
 
 
 def draw(
-    scene: tk.SceneGraph,
-    model: LinearCompliance,
-    panel: tuple[Array, tk.GaussianPose, Array, Array, Array],
-    path: Path,
+    scene: tk.SceneGraph, model: LinearCompliance, panel: tuple[Array, tk.GaussianPose, Array, Array, Array], path: Path
 ) -> None:
     """Draw the arm from the side, and the tools of all arms before and after compensation."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -104,11 +104,7 @@ def test_every_mark_stands_before_a_block(page: Path) -> None:
     assert len(marks) == sum(block.mark != "run" or page.name != "README.md" for block in blocks_of(page))
 
 
-@pytest.mark.parametrize(
-    "page",
-    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES],
-    ids=lambda page: page.name,
-)
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.name)
 def test_lines_of_pages_fit_the_width(page: Path) -> None:
     """Lines have at most 120 columns, except rows of tables; pages of results are written by scripts."""
     lines = enumerate(page.read_text(encoding="utf-8").split("\n"), start=1)
@@ -141,8 +137,7 @@ def test_readme_shows_the_example_of_branching() -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["branching", "loaded_tray", "common_errors", "spray_painting", "two_robots", "integrating_velocities"],
+    "name", ["branching", "loaded_tray", "common_errors", "spray_painting", "two_robots", "integrating_velocities"]
 )
 def test_examples_of_scenes_run(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The short examples run by themselves, and print the same each time."""

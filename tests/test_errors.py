@@ -8,13 +8,7 @@ import pickle
 import pytest
 
 import tmkit.errors
-from tmkit.errors import (
-    FileFormatError,
-    SceneError,
-    TmkitError,
-    UnknownNameError,
-    nearest_name,
-)
+from tmkit.errors import FileFormatError, SceneError, TmkitError, UnknownNameError, nearest_name
 
 _CLASSES = [
     value

@@ -147,10 +147,7 @@ def refusal(what: str, name: str, scene: SceneGraph, *, rule: str, on: str = "")
 def node_pictures() -> list[Drawing]:
     """Draw which bodies and frames there may be."""
     scene = bodies({"A": ["a"], "C": ["c1", "c2"], "E": ["f"]})
-    refused = [
-        refusal("body", "E", scene, rule="N1"),
-        refusal("frame", "a", scene, rule="N2", on="C"),
-    ]
+    refused = [refusal("body", "E", scene, rule="N1"), refusal("frame", "a", scene, rule="N2", on="C")]
     scene = scene.add_root("z")
     drawing = semantics_graph_drawing(scene, refused=refused, title="bodies and frames")
     note = "N3: a frame that is given no body gets one of its own, with its name: {z}"

@@ -19,13 +19,7 @@ from support.motion_scenes import ARM, BOXES, TIP, Query, blocks_scene, cubby_qu
 from support.pinocchio_oracle import PinocchioOracle
 
 from tmkit.graph import SceneGraph
-from tmkit.motion import (
-    CollisionWorld,
-    PathStatus,
-    inverse_kinematics,
-    recheck_path,
-    search_path,
-)
+from tmkit.motion import CollisionWorld, PathStatus, inverse_kinematics, recheck_path, search_path
 
 NEVER = {("panda_link0", name): -math.inf for name in BOXES}
 

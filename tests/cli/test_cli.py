@@ -242,10 +242,7 @@ def test_a_plan_that_does_not_hold_is_exit_code_1(run: Run, plan_file: Path, tmp
         (("check",), ["Missing argument", "PLAN.json"]),
         ((*PLAN, "--gaol", "x"), ["No such option", "--gaol"]),
         ((*PLAN,), ["--goal", "--problem", "give a goal, in one or several ways"]),
-        (
-            (*PLAN, *GOAL, "--problem", "x"),
-            ["--goal", "--problem", "give a goal, in one or several ways"],
-        ),
+        ((*PLAN, *GOAL, "--problem", "x"), ["--goal", "--problem", "give a goal, in one or several ways"]),
         ((*PLAN, *GOAL, "--seed", "-1"), ["--seed", "0"]),
         ((*PLAN, *GOAL, "--seed", "one"), ["--seed", "integer"]),
         ((*PLAN, *GOAL, "--time-limit", "0"), ["--time-limit", "must be positive seconds, not 0.0"]),
@@ -288,11 +285,7 @@ def solid(geometry: str, origin: str = "") -> str:
     ("name", "text", "words"),
     [
         ("x.urdf", '<robot name="r"><link name="a"></robot>', ["x.urdf:1", "link"]),
-        (
-            "x.urdf",
-            urdf(JOINT.format(type="screw", parent="a", limit=LIMIT)),
-            ["x.urdf:2", "'j'", "'screw'"],
-        ),
+        ("x.urdf", urdf(JOINT.format(type="screw", parent="a", limit=LIMIT)), ["x.urdf:2", "'j'", "'screw'"]),
         ("x.urdf", urdf(JOINT.format(type="revolute", parent="zz", limit=LIMIT)), ["x.urdf:2", "'j'", "'zz'"]),
         ("x.urdf", urdf('<link name="a"/>'), ["x.urdf:2", "'a'", "already declared", "x.urdf:1"]),
         (

@@ -22,8 +22,7 @@ def test_a_solid_too_large_for_its_inertia(tmp_path: Path, shape: str) -> None:
     path = tmp_path / "large.robray"
     path.write_text(f"frame a {{\n  mass 2;\n  geometry {{ {shape} }}\n}}\n", encoding="utf-8")
     with pytest.raises(
-        FileFormatError,
-        match=r"large.robray:\d.*(so large that the inertia|the volume is beyond the range)",
+        FileFormatError, match=r"large.robray:\d.*(so large that the inertia|the volume is beyond the range)"
     ):
         tk.load_scene(path)
 

@@ -13,15 +13,7 @@ import pytest
 
 from tmkit import _core as core
 from tmkit.errors import ConfigurationError, TmkitError
-from tmkit.graph import (
-    Measurement,
-    NoiseSource,
-    Revolute,
-    SceneArrays,
-    SceneEdit,
-    SceneGraph,
-    innovation,
-)
+from tmkit.graph import Measurement, NoiseSource, Revolute, SceneArrays, SceneEdit, SceneGraph, innovation
 from tmkit.spatial import Pose
 
 

@@ -163,12 +163,7 @@ class EdgesMachine(RuleBasedStateMachine):
         assert _do(self.arrays, call) is None
         self.scene = scene
 
-    @rule(
-        target_frame=_frames,
-        reference=_frames,
-        stamp=_stamps,
-        policy=_policies,
-    )
+    @rule(target_frame=_frames, reference=_frames, stamp=_stamps, policy=_policies)
     def ask(self, target_frame: str, reference: str, stamp: float, policy: str) -> None:
         """Both give the same bits for a pose at a time, or say the same words why not; and so for a twist."""
         q = self.arrays.q

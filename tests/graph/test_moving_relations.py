@@ -11,16 +11,7 @@ from support.effort import scaled_examples
 
 import tmkit as tk
 from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, UnknownNameError
-from tmkit.graph import (
-    Revolute,
-    SceneGraph,
-    add_pose,
-    add_twist,
-    finite_difference,
-    integrate,
-    relate,
-    update_twist,
-)
+from tmkit.graph import Revolute, SceneGraph, add_pose, add_twist, finite_difference, integrate, relate, update_twist
 from tmkit.relations import (
     AngularVelocityCoord,
     InstantaneousScrewAxis,

@@ -128,18 +128,14 @@ def test_queries_agree_with_plain_matrices(
     a, b, r = data.draw(frames), data.draw(frames), data.draw(frames)
     expected = world[b].inverse() @ world[a]
     pose = relate(
-        scene,
-        PoseCoord(f"{{{a}}}|{body_of(a)}", f"{{{b}}}|{body_of(b)}", f"[{b}]"),
-        representation=HomogeneousMatrix,
+        scene, PoseCoord(f"{{{a}}}|{body_of(a)}", f"{{{b}}}|{body_of(b)}", f"[{b}]"), representation=HomogeneousMatrix
     )
     np.testing.assert_allclose(pose.representation.matrix, expected.as_matrix(), atol=1e-9)
     way = relate(scene, PositionCoord(f"{a}|{body_of(a)}", f"{b}|{body_of(b)}", f"[{r}]"))
     world_way = world[a].translation - world[b].translation
     np.testing.assert_allclose(way.numbers[0], world[r].inverse().rotate(world_way), atol=1e-9)
     turned = relate(
-        scene,
-        OrientationCoord(f"[{a}]|{body_of(a)}", f"[{b}]|{body_of(b)}", f"[{r}]"),
-        representation=RotationVector,
+        scene, OrientationCoord(f"[{a}]|{body_of(a)}", f"[{b}]|{body_of(b)}", f"[{r}]"), representation=RotationVector
     )
     axes = (world[r].inverse() @ world[b]).rotation
     np.testing.assert_allclose(turned.numbers[0], axes @ expected.rotation @ axes.T, atol=1e-9)

@@ -151,8 +151,7 @@ def check_copies(scene: SceneGraph) -> None:
 _frames = st.sampled_from(FRAMES)
 EDGES = st.lists(
     st.one_of(
-        st.tuples(st.just("pose"), _frames, _frames),
-        st.tuples(st.just("twist"), _frames, st.sampled_from("ABCD")),
+        st.tuples(st.just("pose"), _frames, _frames), st.tuples(st.just("twist"), _frames, st.sampled_from("ABCD"))
     ).filter(lambda edge: edge[1] != edge[2]),
     max_size=9,
     unique_by=lambda edge: edge[:2],

@@ -91,11 +91,7 @@ def room(*, closed: bool = False) -> CollisionWorld:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_path_is_free_and_passes_the_recheck(
-    world: CollisionWorld,
-    plain: CollisionWorld,
-    start: NDArray[np.float64],
-    goals: NDArray[np.float64],
-    seed: int,
+    world: CollisionWorld, plain: CollisionWorld, start: NDArray[np.float64], goals: NDArray[np.float64], seed: int
 ) -> None:
     """A path begins at the start, ends at the goal it names, keeps limits and fixed joints, and passes the recheck."""
     goals = np.stack([goals[0] + 10.0, goals[0]])  # the first is outside the limits

@@ -103,10 +103,7 @@ def test_conditional_and_quantified_trees_are_kept() -> None:
     press = load("lamps").domain.action("press")
     lamp = (Parameter("?l", ("lamp",)),)
     assert press.precondition.parts[1] == Or(
-        (
-            Not(Atom("pressed", ("?s",))),
-            Exists(lamp, And((Atom("wired", ("?s", "?l")), Atom("lit", ("?l",))))),
-        )
+        (Not(Atom("pressed", ("?s",))), Exists(lamp, And((Atom("wired", ("?s", "?l")), Atom("lit", ("?l",))))))
     )
     universal = press.effect.parts[1]
     assert isinstance(universal, ForEach)

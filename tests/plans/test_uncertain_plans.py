@@ -142,10 +142,7 @@ def test_files_with_broken_looks_and_slips_are_refused(stacked: Plan, tmp_path: 
     for change, message in (
         (lambda step: step.update(looks=[{"target": "a", "camera": "b"}]), "frame 'b' is no camera"),
         (lambda step: step.update(looks=[{"target": "a"}]), "'camera'"),
-        (
-            lambda step: step["segments"][2]["reparent"].update(slip=[[1.0] * 6] * 5),
-            shape,
-        ),
+        (lambda step: step["segments"][2]["reparent"].update(slip=[[1.0] * 6] * 5), shape),
         (lambda step: step["segments"][2]["reparent"].update(slip=(-np.eye(6)).tolist()), "positive semi-definite"),
     ):
         document = json.loads(json.dumps(whole))

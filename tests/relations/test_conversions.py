@@ -102,8 +102,7 @@ def test_pinocchios_reference_frames_mean_what_their_coordinates_say() -> None:
     placement = data.oMf[tip]
     found = {
         reference: from_pinocchio(
-            pin.getFrameVelocity(model, data, tip, reference),
-            pinocchio_twist(reference, frame="{g}|C", world="{h}|D"),
+            pin.getFrameVelocity(model, data, tip, reference), pinocchio_twist(reference, frame="{g}|C", world="{h}|D")
         )
         for reference in (pin.LOCAL, pin.WORLD, pin.LOCAL_WORLD_ALIGNED)
     }

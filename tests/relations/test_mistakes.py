@@ -60,10 +60,7 @@ def scene() -> SceneGraph:
         (lambda: PositionCoord(1, "h|D", "[h]"), "give it as text"),  # type: ignore[arg-type]
         (lambda: TwistCoord("g|C", "D", None), "give it as text"),  # type: ignore[arg-type]
         (lambda: TWIST.coord.replace(ref_body="X|Y"), r"ref_body is a name, without spaces and without any of"),
-        (
-            lambda: SemanticPose(PoseSemantics("{g}|C", "{h}|D"), MATRIX),
-            r"add .* PoseCoord\('\{g\}\|C', '\{h\}\|D', '",
-        ),
+        (lambda: SemanticPose(PoseSemantics("{g}|C", "{h}|D"), MATRIX), r"add .* PoseCoord\('\{g\}\|C', '\{h\}\|D', '"),
         (lambda: SemanticPosition(PositionSemantics("e|C", "f|D"), [1, 2, 3]), "add the frame of expression"),
         (lambda: SemanticPose("{g}|C", MATRIX), r"make it first: PoseCoord\("),
         (lambda: SemanticPose(MATRIX, POSE.coord), r"make it first: PoseCoord\("),  # type: ignore[arg-type]
@@ -80,10 +77,7 @@ def scene() -> SceneGraph:
             lambda: POSE.compose(SemanticPose(PoseCoord("{x}|X", "{y}|Y", "[y]"), MATRIX)),
             "compose with what lies between them first, or turn one round with inverse2",
         ),
-        (
-            lambda: POSE.inverse(),
-            r"inverse\(PoseCoord\(.*use inverse2, which expresses the result in its own",
-        ),
+        (lambda: POSE.inverse(), r"inverse\(PoseCoord\(.*use inverse2, which expresses the result in its own"),
         (lambda: TWIST.change_point([1, 2, 3]), r"say what they mean: SemanticPosition\(PositionCoord\("),
         (lambda: TWIST.change_coordinate_frame("g"), r"SemanticOrientation\(OrientationCoord\("),
         (lambda: TWIST.linear.change_point(SemanticPosition(AT, [1, 2, 3]), AT), "give it numbers: SemanticPosition"),
@@ -127,11 +121,7 @@ def test_meaningless_things_are_told_what_to_do(mistake: Callable[[], Any], advi
 @pytest.mark.parametrize(
     ("mistake", "kind", "advice"),
     [
-        (
-            lambda: TWIST.coord.replace(refbody="X"),
-            TypeError,
-            "no field refbody; its fields are point, body, ref_body",
-        ),
+        (lambda: TWIST.coord.replace(refbody="X"), TypeError, "no field refbody; its fields are point, body, ref_body"),
         (lambda: POSE @ POSE, TypeError, r"a\.compose\(b\) composes two of one kind"),
         (lambda: POSE * 2, TypeError, r"is not added, subtracted or multiplied"),
         (lambda: 2 * POSE, TypeError, r"is not added, subtracted or multiplied"),
@@ -140,11 +130,7 @@ def test_meaningless_things_are_told_what_to_do(mistake: Callable[[], Any], advi
         (lambda: np.array(POSE), TypeError, r"is no array: its numbers are in \.representation and \.numbers"),
         (lambda: POSE.matrix, AttributeError, r"its numbers are in \.representation as they were given"),
         (lambda: POSE.body, AttributeError, r"use \.coord\.body"),
-        (
-            lambda: TWIST.inverse2(),
-            AttributeError,
-            r"no inverse2 of relation Twist; a SemanticTwist has angular, ch",
-        ),
+        (lambda: TWIST.inverse2(), AttributeError, r"no inverse2 of relation Twist; a SemanticTwist has angular, ch"),
         (lambda: declares(x="{g}|C"), TypeError, r"'x' is declared by coordinates or semantics, such as PoseCoord"),
         (lambda: declares(x=POSE.coord)(lambda y: y), TypeError, "has no argument 'x' to declare"),
         (

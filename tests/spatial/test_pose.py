@@ -353,10 +353,7 @@ _REFUSALS: list[tuple[Callable[[], object], str]] = [
     (lambda: Pose.from_matrix(np.eye(3)), r"matrix must have shape \(4, 4\), not \(3, 3\)"),
     (lambda: Pose.from_matrix(np.eye(4)[:3]), r"matrix must have shape \(4, 4\), not \(3, 4\)"),
     (lambda: Pose.from_matrix(2 * np.eye(4)), r"the last row of a rigid transform is \[0, 0, 0, 1\]"),
-    (
-        lambda: Pose.from_matrix(np.diag([2.0, 2, 2, 1])),
-        "not orthonormal: .* differs from the identity by 3",
-    ),
+    (lambda: Pose.from_matrix(np.diag([2.0, 2, 2, 1])), "not orthonormal: .* differs from the identity by 3"),
     (lambda: Pose.from_matrix(np.diag([1.0, 1, -1, 1])), "rotation is left-handed"),
     (lambda: Pose.from_rotation_matrix([0, 0, 0], np.eye(4)), r"rotation must have shape \(3, 3\), not \(4, 4\)"),
     (lambda: Pose.from_rotation_matrix([0, 0, 0], np.eye(3)[:2]), r"rotation must have shape \(3, 3\), not \(2, 3\)"),

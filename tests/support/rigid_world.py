@@ -15,13 +15,7 @@ import pinocchio
 from numpy.typing import NDArray
 from scipy.linalg import expm
 
-from tmkit.relations import (
-    RotationVector,
-    SemanticRelation,
-    VectorAndMatrix,
-    VectorAndRotationVector,
-    semantic,
-)
+from tmkit.relations import RotationVector, SemanticRelation, VectorAndMatrix, VectorAndRotationVector, semantic
 
 __all__ = ["BODIES", "FRAMES", "JOINED", "RigidWorld", "by_matrices", "by_motion", "relation", "rigid_world"]
 

@@ -18,13 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from tmkit.errors import (
-    CycleError,
-    DisconnectedError,
-    DuplicateNameError,
-    SceneError,
-    UnknownNameError,
-)
+from tmkit.errors import CycleError, DisconnectedError, DuplicateNameError, SceneError, UnknownNameError
 from tmkit.graph import AttachedShape, Continuous, Fixed, Free, Inertia, Joint, Mimic, Prismatic, Revolute
 from tmkit.spatial import Pose
 

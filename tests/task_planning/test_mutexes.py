@@ -46,8 +46,7 @@ def test_contradictions_are_found(goal: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "goal",
-    ["(and (on a b) (on b c))", "(held a)", "(or (on a b) (on b a))", "(and (on c a) (free))", "(and)"],
+    "goal", ["(and (on a b) (on b c))", "(held a)", "(or (on a b) (on b a))", "(and (on c a) (free))", "(and)"]
 )
 def test_goals_that_can_be_reached_are_not_called_impossible(goal: str) -> None:
     """What a plan reaches is possible; so is what holds already, and what only derived facts say."""

@@ -265,10 +265,7 @@ def read_xml(path: Path, *, root: str, note: Note = unheard, limits: ReadingLimi
         note(SourceLocation(str(path), len(file.lines)), "zero bytes at the end are ignored")
         data = data.rstrip(b"\0")
     if late := _LATE_DECLARATION.match(data):
-        note(
-            SourceLocation(str(path), late[1].count(b"\n") + 1),
-            "the XML declaration follows blanks and is ignored",
-        )
+        note(SourceLocation(str(path), late[1].count(b"\n") + 1), "the XML declaration follows blanks and is ignored")
         data = late[1] + data[late.end() :]
     try:
         tree = _parsed(data, file).getroottree()

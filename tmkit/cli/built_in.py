@@ -15,10 +15,7 @@ _INCLUDE = re.compile(r'^\s*include\s+"([^"]+)"', re.MULTILINE)
 _SENTENCE_END = re.compile(r"\.(\s|$)")
 
 
-def list_built_in(
-    kind: Annotated[Kind, word_argument(Kind, help="What to list.")],
-    as_json: AsJson = False,
-) -> None:
+def list_built_in(kind: Annotated[Kind, word_argument(Kind, help="What to list.")], as_json: AsJson = False) -> None:
     """List the built-in robots, scenes or domains, with a description of each.
 
     The names are those that 'tmkit plan' and the other commands take.

@@ -70,8 +70,7 @@ Packages = Annotated[
 Meshes = Annotated[
     str,
     typer.Option(
-        metavar="load|available|skip",
-        help="Meshes of robot descriptions: all, those that can be read, or none.",
+        metavar="load|available|skip", help="Meshes of robot descriptions: all, those that can be read, or none."
     ),
 ]
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.json|PLAN.tmp", help="A plan written by 'tmkit plan'.")]

@@ -80,9 +80,7 @@ def complete_names(kind: Kind) -> Callable[[str], list[str]]:
     return complete
 
 
-def completion(
-    shell: Annotated[Shell, word_argument(Shell, help="The shell.")],
-) -> None:
+def completion(shell: Annotated[Shell, word_argument(Shell, help="The shell.")]) -> None:
     """Print the script that makes a shell complete commands, options and built-in names.
 
     Load it in the configuration of the shell, as in: echo 'source <(tmkit completion bash)' >> ~/.bashrc

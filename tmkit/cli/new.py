@@ -47,9 +47,7 @@ def domain(
 
 
 @app.command()
-def scene(
-    target: Annotated[Path, typer.Argument(metavar="NAME", help="The file to write, NAME.robray.")],
-) -> None:
+def scene(target: Annotated[Path, typer.Argument(metavar="NAME", help="The file to write, NAME.robray.")]) -> None:
     """Write a scene with a robot at a table, a wall and two blocks."""
     if target.suffix not in ("", ".robray"):
         raise typer.BadParameter(f"'{target}' does not end in .robray", param_hint="NAME")

@@ -35,14 +35,7 @@ from tmkit.cli.completion import Kind, complete_names
 from tmkit.cli.exit_codes import ExitCode
 from tmkit.cli.goals import GoalArm, GoalAt, GoalFile, GoalIn, check_goals, errors_about_goals, wanted_goals
 from tmkit.cli.options import PlanningFlags, with_options, with_planning_flags
-from tmkit.cli.plan_files import (
-    TmpGoal,
-    TmpRobot,
-    TmpScenes,
-    TmpStart,
-    load_plan_file,
-    refuse_beside_problem,
-)
+from tmkit.cli.plan_files import TmpGoal, TmpRobot, TmpScenes, TmpStart, load_plan_file, refuse_beside_problem
 from tmkit.cli.start import start_configuration
 
 if TYPE_CHECKING:

@@ -121,13 +121,7 @@ class Observations:
         return Observations((*self._all, *observations))
 
     def observe(
-        self,
-        frame: str,
-        *,
-        relative_to: str,
-        pose: GaussianPose,
-        stamp: float | None = None,
-        tags: Iterable[str] = (),
+        self, frame: str, *, relative_to: str, pose: GaussianPose, stamp: float | None = None, tags: Iterable[str] = ()
     ) -> Observations:
         """Return the collection with one more observation.
 

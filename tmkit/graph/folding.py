@@ -32,15 +32,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._core import (
-    AttachedShape,
-    EdgeNoise,
-    FrameSpecification,
-    Inertia,
-    SceneGraph,
-    StampedPoses,
-    path_noise,
-)
+from tmkit._core import AttachedShape, EdgeNoise, FrameSpecification, Inertia, SceneGraph, StampedPoses, path_noise
 from tmkit.errors import UnknownNameError
 from tmkit.spatial import Pose
 

@@ -114,12 +114,7 @@ def sample_placements(request: PlacementRequest, /) -> Iterator[Placement]:
     """
     sampler = placements_in_region if "region" in request.scene.classes(request.support) else placements_on_surface
     return sampler(
-        request.scene,
-        request.object,
-        request.support,
-        q=request.q,
-        rng=request.rng,
-        manipulator=request.manipulator,
+        request.scene, request.object, request.support, q=request.q, rng=request.rng, manipulator=request.manipulator
     )
 
 

@@ -51,11 +51,7 @@ class PathCheck:
     def of(self, path: _Array) -> RecheckResult:
         """Check a path (k, n_joints)."""
         return recheck_path(
-            self.world,
-            path,
-            resolution=self.resolution,
-            tool_frame=self.tool_frame,
-            tool_travel=self.tool_travel,
+            self.world, path, resolution=self.resolution, tool_frame=self.tool_frame, tool_travel=self.tool_travel
         )
 
 

@@ -31,14 +31,7 @@ from tmkit.plans.observations import CovarianceRows, PlannedObservation
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 
-__all__ = [
-    "Configuration",
-    "Plan",
-    "PlanStep",
-    "Reparenting",
-    "Segment",
-    "SegmentKind",
-]
+__all__ = ["Configuration", "Plan", "PlanStep", "Reparenting", "Segment", "SegmentKind"]
 
 
 Configuration = NDArray[np.float64]

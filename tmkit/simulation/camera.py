@@ -302,11 +302,7 @@ def _framing(points: ArrayLike, azimuth: float, width: int, height: int) -> Came
     cloud = plain_numbers(points, "points")
     target = (cloud.min(axis=0) + cloud.max(axis=0)) / 2.0
     direction = np.array(
-        [
-            math.cos(_ELEVATION) * math.cos(azimuth),
-            math.cos(_ELEVATION) * math.sin(azimuth),
-            math.sin(_ELEVATION),
-        ]
+        [math.cos(_ELEVATION) * math.cos(azimuth), math.cos(_ELEVATION) * math.sin(azimuth), math.sin(_ELEVATION)]
     )
     camera = Camera(_triple(target + direction), _triple(target), width=width, height=height)
     axes, half = camera.axes(), math.tan(camera.field_of_view / 2.0)

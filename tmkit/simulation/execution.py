@@ -127,11 +127,7 @@ def simulate(
     ) as simulation:
         by_constraint = grasp == "constraint"
         watch = Watch(
-            simulation,
-            plan,
-            position_tolerance=position_tolerance,
-            rotation_tolerance=rotation_tolerance,
-            world=world,
+            simulation, plan, position_tolerance=position_tolerance, rotation_tolerance=rotation_tolerance, world=world
         )
         view = camera
         if view is None and (film is not None or picture is not None):

@@ -76,10 +76,7 @@ def to_ros_pose(pose: GaussianPose) -> dict[str, Any]:
     """Return an uncertain pose as the fields of a ``geometry_msgs/PoseWithCovariance``."""
     turn = _both(pose.mean.rotation)
     return {
-        "pose": {
-            "position": _named(pose.mean.translation, "xyz"),
-            "orientation": _named(pose.mean.quat_xyzw, "xyzw"),
-        },
+        "pose": {"position": _named(pose.mean.translation, "xyz"), "orientation": _named(pose.mean.quat_xyzw, "xyzw")},
         "covariance": _even(turn @ pose.covariance @ turn.T).ravel().tolist(),
     }
 

@@ -39,10 +39,7 @@ __all__ = ["solve"]
 
 
 def solve(
-    problem: PlanningProblem,
-    options: PlanningOptions,
-    *,
-    on_progress: Callable[[PlanningProgress], None] | None = None,
+    problem: PlanningProblem, options: PlanningOptions, *, on_progress: Callable[[PlanningProgress], None] | None = None
 ) -> PlanResult:
     """Plan with the seed of the options; the result and the errors are those of :func:`tmkit.plan`.
 

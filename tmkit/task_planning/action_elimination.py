@@ -22,10 +22,7 @@ __all__ = ["without_redundant_steps"]
 
 
 def without_redundant_steps(
-    problem: Problem,
-    steps: Sequence[GroundAction],
-    *,
-    is_allowed: Callable[[GroundAction, State], bool] | None = None,
+    problem: Problem, steps: Sequence[GroundAction], *, is_allowed: Callable[[GroundAction, State], bool] | None = None
 ) -> tuple[GroundAction, ...]:
     """Return a plan without the actions that its goal does not need.
 

@@ -25,14 +25,7 @@ from tmkit.pddl.formulas import Fact
 from tmkit.pddl.model import Problem
 from tmkit.pddl.schemas import GroundAction
 
-__all__ = [
-    "PreparedTask",
-    "ProvingTask",
-    "TaskPlanResult",
-    "TaskPlanStatistics",
-    "TaskPlanStatus",
-    "TaskPlanner",
-]
+__all__ = ["PreparedTask", "ProvingTask", "TaskPlanResult", "TaskPlanStatistics", "TaskPlanStatus", "TaskPlanner"]
 
 
 class TaskPlanStatus(Enum):

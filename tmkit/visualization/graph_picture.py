@@ -335,8 +335,4 @@ def _refusal(board: _Layout, edge: Refused, number: str) -> list[Mark]:
         line = made[0]
         assert isinstance(line, Line)
         at = line.points[len(line.points) // 2]
-    return [
-        *made,
-        Cross(meaning, at),
-        Label(meaning, at, number, _REFUSED, offset=(9.0, 7.0), size=10.0),
-    ]
+    return [*made, Cross(meaning, at), Label(meaning, at, number, _REFUSED, offset=(9.0, 7.0), size=10.0)]

@@ -21,14 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import ConvexHull
 
 from tmkit.graph import SceneGraph, relate
-from tmkit.relations import (
-    ForceCoord,
-    SemanticError,
-    SemanticRelation,
-    TorqueCoord,
-    Violation,
-    WrenchCoord,
-)
+from tmkit.relations import ForceCoord, SemanticError, SemanticRelation, TorqueCoord, Violation, WrenchCoord
 from tmkit.relations.semantics import Coord
 from tmkit.spatial import Pose
 from tmkit.visualization.drawing import Area, Dot, Drawing, Label, Line, Mark, save_drawings

@@ -23,10 +23,7 @@ _ON_REFERENCE = {
     "ref_point": Pose([0.12, -0.3, -0.2]),
     "coord": Pose.from_rpy([-0.1, 0.1, 0.5], [0.25, 0.1, 1.0]),
 }
-_ON_BODY = {
-    "ori": Pose.from_rpy([0.1, 0.3, 0.3], [0.7, -0.4, 0.2]),
-    "point": Pose([-0.05, -0.25, -0.2]),
-}
+_ON_BODY = {"ori": Pose.from_rpy([0.1, 0.3, 0.3], [0.7, -0.4, 0.2]), "point": Pose([-0.05, -0.25, -0.2])}
 _APART = Pose([1.6, 0.2, 0.1])
 _SIZE = 1.7  # metres
 _VALUES = {"linear": [0.3, 0.1, 0.35], "angular": [-0.5, 0.2, 0.5]}
@@ -51,11 +48,7 @@ def semantics_drawing(coord: Coord, *, title: str | None = None) -> Drawing:
         held = from_dict({**to_dict(coord), "values": {"representation": name, "vector": numbers}})
     words = [f"{_WORDS[name]} {getattr(coord, name)}" for name in coord.fields]
     return relation_drawing(
-        scene,
-        [held],
-        size=_SIZE,
-        title=notation(coord) if title is None else title,
-        caption=(", ".join(words),),
+        scene, [held], size=_SIZE, title=notation(coord) if title is None else title, caption=(", ".join(words),)
     )
 
 

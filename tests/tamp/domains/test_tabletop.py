@@ -93,10 +93,7 @@ def test_an_object_put_at_a_standing_pose_stands(x: float, y: float, turn: float
         (Pose([0.0, 0.0, 0.02]), "block 'a' has its bottom 20 mm above the top of 'b', its parent, on which it should"),
         (Pose([0.0, 0.0, -0.01]), "block 'a' has its bottom 10 mm below the top of 'b'"),
         (Pose([0.1, 0.0, 0.0]), "block 'a' has parent 'b', but stands beside it"),
-        (
-            Pose.from_rpy([0.0, 0.0, 0.0], [0.3, 0.0, 0.0]),
-            "block 'a' leans by 17 degrees on 'b'; a block stands",
-        ),
+        (Pose.from_rpy([0.0, 0.0, 0.0], [0.3, 0.0, 0.0]), "block 'a' leans by 17 degrees on 'b'; a block stands"),
     ],
 )
 def test_an_object_that_does_not_stand_is_refused(offset: Pose, message: str) -> None:

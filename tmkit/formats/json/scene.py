@@ -71,11 +71,7 @@ def scene_to_dict(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
 
 
 def scene_from_dict(
-    document: Mapping[str, Any],
-    *,
-    source: str = "scene",
-    loader: MeshLoader | None = None,
-    folder: Path | None = None,
+    document: Mapping[str, Any], *, source: str = "scene", loader: MeshLoader | None = None, folder: Path | None = None
 ) -> SceneGraph:
     """Return the scene of a JSON document.
 
@@ -146,11 +142,7 @@ def _inside(value: Any, keys: tuple[str, ...]) -> Any:
 
 
 def write_json_scene(
-    scene: SceneGraph,
-    path: str | os.PathLike[str],
-    *,
-    loader: MeshLoader | None = None,
-    arrays_beside: bool = False,
+    scene: SceneGraph, path: str | os.PathLike[str], *, loader: MeshLoader | None = None, arrays_beside: bool = False
 ) -> None:
     """Write the scene as a JSON file; the file is there completely or not at all.
 

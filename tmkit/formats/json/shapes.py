@@ -32,18 +32,7 @@ from tmkit.formats.mesh.array_files import npy_bytes, read_heights, read_points
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.mesh.package_uris import install_hint
 from tmkit.formats.spec.model import MeshSpec
-from tmkit.graph import (
-    Box,
-    Capsule,
-    Cone,
-    Cylinder,
-    HeightField,
-    Mesh,
-    Plane,
-    PointCloud,
-    Shape,
-    Sphere,
-)
+from tmkit.graph import Box, Capsule, Cone, Cylinder, HeightField, Mesh, Plane, PointCloud, Shape, Sphere
 
 __all__ = ["arrays_as_files", "shape_from_dict", "shape_to_dict"]
 
@@ -188,12 +177,7 @@ def _primitive_from_dict(kind: str, node: JsonNode) -> Shape:
     sizes = node.get("dimensions").numbers({"box": 3, "sphere": 1}.get(kind, 2))
     if kind == "box":
         return Box(sizes)
-    makers: dict[str, Callable[..., Shape]] = {
-        "sphere": Sphere,
-        "cylinder": Cylinder,
-        "cone": Cone,
-        "capsule": Capsule,
-    }
+    makers: dict[str, Callable[..., Shape]] = {"sphere": Sphere, "cylinder": Cylinder, "cone": Cone, "capsule": Capsule}
     return makers[kind](*sizes)
 
 

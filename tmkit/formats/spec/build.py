@@ -189,13 +189,7 @@ def add_specified_frame(edit: SceneEdit, spec: FrameSpec, loader: MeshLoader) ->
                 joint = joint_of(spec.joint)
             pose = moved_by_offset(pose_of(spec.pose), joint, spec.joint.offset)
             edit.add_frame(
-                spec.name,
-                spec.parent,
-                pose=pose,
-                joint=joint,
-                body=spec.body,
-                classes=spec.classes,
-                shapes=shapes,
+                spec.name, spec.parent, pose=pose, joint=joint, body=spec.body, classes=spec.classes, shapes=shapes
             )
         if spec.attributes:
             edit.set_attributes(spec.name, spec.attributes)

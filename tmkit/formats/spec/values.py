@@ -22,15 +22,7 @@ from tmkit.errors import FileFormatError, ShapeError, TmkitError
 from tmkit.formats.mesh.frustum import frustum
 from tmkit.formats.mesh.inertias import united_inertia
 from tmkit.formats.mesh.meshes import MeshLoader
-from tmkit.formats.spec.model import (
-    FrameSpec,
-    GeometrySpec,
-    InertiaSpec,
-    JointSpec,
-    MeshSpec,
-    PoseSpec,
-    PrimitiveSpec,
-)
+from tmkit.formats.spec.model import FrameSpec, GeometrySpec, InertiaSpec, JointSpec, MeshSpec, PoseSpec, PrimitiveSpec
 from tmkit.graph import (
     AttachedShape,
     Box,
@@ -162,12 +154,7 @@ def _shape(spec: GeometrySpec, loader: MeshLoader) -> Shape:
         return Box(sizes)
     if kind == "frustum":
         return frustum(*sizes)
-    makers: dict[str, Callable[..., Shape]] = {
-        "sphere": Sphere,
-        "cylinder": Cylinder,
-        "cone": Cone,
-        "capsule": Capsule,
-    }
+    makers: dict[str, Callable[..., Shape]] = {"sphere": Sphere, "cylinder": Cylinder, "cone": Cone, "capsule": Capsule}
     return makers[kind](*sizes)
 
 

@@ -94,12 +94,7 @@ def urdf_from_scene(scene: SceneGraph, root: str, *, name: str = "robot", exclud
 
 
 def write_urdf(
-    scene: SceneGraph,
-    root: str,
-    folder: str | os.PathLike[str],
-    *,
-    name: str = "robot",
-    exclude: Collection[str] = (),
+    scene: SceneGraph, root: str, folder: str | os.PathLike[str], *, name: str = "robot", exclude: Collection[str] = ()
 ) -> Path:
     """Write the subtree below a frame as ``NAME.urdf`` and its meshes as OBJ files into a folder.
 

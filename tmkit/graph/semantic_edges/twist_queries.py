@@ -181,14 +181,7 @@ def brought(
 
 
 def brought_covariance(
-    scene: SceneGraph,
-    covariance: Vector,
-    *,
-    point: str,
-    axes: str,
-    to_point: str,
-    to_axes: str,
-    q: ArrayLike | None,
+    scene: SceneGraph, covariance: Vector, *, point: str, axes: str, to_point: str, to_axes: str, q: ArrayLike | None
 ) -> Vector:
     """Return the covariance (6, 6) of the result of :func:`brought`; unchanged if point and axes are unchanged.
 

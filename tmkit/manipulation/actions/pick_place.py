@@ -325,11 +325,7 @@ class ArmMotion:
         return _Way(carried, q, above, "transfer", finished)
 
     def _along_ways(
-        self,
-        contacts: Iterator[Configuration | MotionFailure],
-        way_to: Callable[[Configuration], _Way],
-        *,
-        seed: int,
+        self, contacts: Iterator[Configuration | MotionFailure], way_to: Callable[[Configuration], _Way], *, seed: int
     ) -> Iterator[Refinement | MotionFailure]:
         """Yield motions through configurations at a contact: one after the other, or by one search to any of them.
 

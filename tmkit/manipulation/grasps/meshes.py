@@ -31,14 +31,7 @@ from tmkit._support.elementary import cos, dot, norm, norms, product
 from tmkit.graph import Shape
 from tmkit.motion.regions.patches import closed_triangles, flat_patches, triangle_areas, triangle_normals
 
-__all__ = [
-    "FRICTION",
-    "ContactPair",
-    "SuctionPoint",
-    "antipodal_pairs",
-    "distinct_pairs",
-    "suction_points",
-]
+__all__ = ["FRICTION", "ContactPair", "SuctionPoint", "antipodal_pairs", "distinct_pairs", "suction_points"]
 
 FRICTION = 0.5
 """Friction coefficient between fingers and objects that antipodal pairs rely on: lines within 27 degrees of normals."""
@@ -90,12 +83,7 @@ class SuctionPoint:
 
 
 def antipodal_pairs(
-    shape: Shape,
-    *,
-    centre: Vectors,
-    widths: tuple[float, float],
-    rng: np.random.Generator,
-    friction: float = FRICTION,
+    shape: Shape, *, centre: Vectors, widths: tuple[float, float], rng: np.random.Generator, friction: float = FRICTION
 ) -> list[ContactPair]:
     """Return pairs of contacts on a mesh, best first.
 
@@ -186,12 +174,7 @@ def _samples(triangles: Vectors, normals: Vectors, rng: np.random.Generator) -> 
 
 
 def _pairs(
-    triangles: Vectors,
-    normals: Vectors,
-    points: Vectors,
-    inward: Vectors,
-    widths: tuple[float, float],
-    least: float,
+    triangles: Vectors, normals: Vectors, points: Vectors, inward: Vectors, widths: tuple[float, float], least: float
 ) -> Iterator[ContactPair]:
     """Yield the pairs that rays from points find, with both normals within the cone."""
     again: list[tuple[Vectors, Vectors, Vectors, float]] = []

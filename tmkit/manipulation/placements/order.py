@@ -26,10 +26,7 @@ _GRID_POINTS = 24  # along the longer side of an area, at most
 
 
 def ranked_places(
-    postures: Sequence[Posture],
-    origin: NDArray[np.float64],
-    rng: np.random.Generator,
-    settings: PlacementSettings,
+    postures: Sequence[Posture], origin: NDArray[np.float64], rng: np.random.Generator, settings: PlacementSettings
 ) -> Iterator[tuple[str, Iterator[tuple[Posture, NDArray[np.float64]]]]]:
     """Yield kinds of positions with their positions, best kind first.
 
@@ -77,9 +74,7 @@ def _sorted(points: NDArray[np.float64], origin: NDArray[np.float64], sign: floa
     return points[np.lexsort((points[:, 1], points[:, 0], distances))]
 
 
-def _merged(
-    found: Sequence[tuple[Posture, NDArray[np.float64]]],
-) -> Iterator[tuple[Posture, NDArray[np.float64]]]:
+def _merged(found: Sequence[tuple[Posture, NDArray[np.float64]]]) -> Iterator[tuple[Posture, NDArray[np.float64]]]:
     """Yield the places of all postures, those first that come early in their posture's list and of an early posture."""
     last = max((rank + len(points) for rank, (_, points) in enumerate(found)), default=0)
     for total in range(last):

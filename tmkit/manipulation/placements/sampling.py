@@ -35,12 +35,7 @@ from tmkit.motion.regions.surfaces import SupportSurface, region_surface, suppor
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 
-__all__ = [
-    "Placement",
-    "PlacementSettings",
-    "placements_in_region",
-    "placements_on_surface",
-]
+__all__ = ["Placement", "PlacementSettings", "placements_in_region", "placements_on_surface"]
 
 
 @dataclass(frozen=True)

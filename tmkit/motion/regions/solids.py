@@ -102,9 +102,7 @@ def outline(solids: Solids, plane_from_frame: Pose) -> ConvexPolygon:
     """
     if not solids:
         raise ShapeError("what has no collision shape has no outline, so nothing can rest on it or be put down")
-    return ConvexPolygon.around(
-        np.concatenate([polygon.vertices for polygon in outlines(solids, plane_from_frame)]),
-    )
+    return ConvexPolygon.around(np.concatenate([polygon.vertices for polygon in outlines(solids, plane_from_frame)]))
 
 
 def solid_points(attached: AttachedShape) -> NDArray[np.float64]:

@@ -14,13 +14,7 @@ import numpy as np
 
 from tmkit.relations.conversions.parts import made_of, matrix_of, members, refusal, relation_of
 from tmkit.relations.representations import HomogeneousMatrix, RotationMatrix
-from tmkit.relations.semantic import (
-    SemanticOrientation,
-    SemanticPose,
-    SemanticRelation,
-    SemanticTwist,
-    SemanticWrench,
-)
+from tmkit.relations.semantic import SemanticOrientation, SemanticPose, SemanticRelation, SemanticTwist, SemanticWrench
 from tmkit.relations.semantics import (
     AngularVelocityCoord,
     Coord,

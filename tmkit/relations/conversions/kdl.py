@@ -14,13 +14,7 @@ from typing import Any
 from tmkit.relations.conversions.parts import made_of, matrix_of, members, refusal, relation_of
 from tmkit.relations.representation import Vector
 from tmkit.relations.representations import RotationMatrix
-from tmkit.relations.semantic import (
-    SemanticOrientation,
-    SemanticPose,
-    SemanticRelation,
-    SemanticTwist,
-    SemanticWrench,
-)
+from tmkit.relations.semantic import SemanticOrientation, SemanticPose, SemanticRelation, SemanticTwist, SemanticWrench
 from tmkit.relations.semantics import Coord
 
 __all__ = ["from_kdl", "to_kdl"]

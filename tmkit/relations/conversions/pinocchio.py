@@ -22,12 +22,7 @@ from tmkit.errors import UnknownNameError
 from tmkit.relations.conversions.parts import made_of, matrix_of, members, refusal, relation_of
 from tmkit.relations.notation import read_pose
 from tmkit.relations.representation import Vector
-from tmkit.relations.semantic import (
-    SemanticPose,
-    SemanticRelation,
-    SemanticTwist,
-    SemanticWrench,
-)
+from tmkit.relations.semantic import SemanticPose, SemanticRelation, SemanticTwist, SemanticWrench
 from tmkit.relations.semantics import Coord, TwistCoord, WrenchCoord
 
 __all__ = ["from_pinocchio", "pinocchio_twist", "pinocchio_wrench", "to_pinocchio"]

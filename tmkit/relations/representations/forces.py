@@ -10,25 +10,10 @@ from __future__ import annotations
 
 from typing import Self
 
-from tmkit.relations.representation import (
-    Numbers,
-    frozen,
-)
-from tmkit.relations.representations.parts import (
-    Line,
-    SecondFirst,
-    Vector3,
-    Vector6,
-    line_of,
-)
+from tmkit.relations.representation import Numbers, frozen
+from tmkit.relations.representations.parts import Line, SecondFirst, Vector3, Vector6, line_of
 
-__all__ = [
-    "ForceVector",
-    "MomentFirstWrench",
-    "TorqueVector",
-    "WrenchAxis",
-    "WrenchVector",
-]
+__all__ = ["ForceVector", "MomentFirstWrench", "TorqueVector", "WrenchAxis", "WrenchVector"]
 
 
 class ForceVector(Vector3):

@@ -24,22 +24,10 @@ from tmkit.relations.representation import (
     rotations,
     trusted,
 )
-from tmkit.relations.representations.parts import (
-    Multiplied,
-    Plain,
-    Vector3,
-    unit_vector,
-)
+from tmkit.relations.representations.parts import Multiplied, Plain, Vector3, unit_vector
 from tmkit.relations.violations import SemanticError, Violation
 
-__all__ = [
-    "AxisAngle",
-    "EulerAngles",
-    "PositionVector",
-    "RotationMatrix",
-    "RotationVector",
-    "UnitQuaternion",
-]
+__all__ = ["AxisAngle", "EulerAngles", "PositionVector", "RotationMatrix", "RotationVector", "UnitQuaternion"]
 
 
 @dataclass(frozen=True, eq=False, init=False)

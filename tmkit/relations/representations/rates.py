@@ -15,32 +15,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tmkit.relations.representation import (
-    ROTATION_TOLERANCE,
-    Numbers,
-    Vector,
-    array_of,
-    frozen,
-    rotation_of,
-    rotations,
-)
+from tmkit.relations.representation import ROTATION_TOLERANCE, Numbers, Vector, array_of, frozen, rotation_of, rotations
 from tmkit.relations.representations.orientations import EulerAngles
-from tmkit.relations.representations.parts import (
-    Plain,
-    quaternion_product,
-    require_orthogonal,
-    unit_vector,
-)
+from tmkit.relations.representations.parts import Plain, quaternion_product, require_orthogonal, unit_vector
 from tmkit.relations.representations.poses import HomogeneousMatrix
 from tmkit.relations.semantics import OrientationCoord, PoseCoord
 from tmkit.relations.violations import SemanticError, Violation
 
-__all__ = [
-    "EulerAngleRates",
-    "PoseMatrixRate",
-    "QuaternionRate",
-    "RotationMatrixRate",
-]
+__all__ = ["EulerAngleRates", "PoseMatrixRate", "QuaternionRate", "RotationMatrixRate"]
 
 
 def _fits(coord: Any, of: OrientationCoord | PoseCoord | None, what: str) -> list[Violation]:

@@ -11,17 +11,8 @@ from __future__ import annotations
 
 from typing import Self
 
-from tmkit.relations.representation import (
-    Numbers,
-    frozen,
-)
-from tmkit.relations.representations.parts import (
-    Line,
-    SecondFirst,
-    Vector3,
-    Vector6,
-    line_of,
-)
+from tmkit.relations.representation import Numbers, frozen
+from tmkit.relations.representations.parts import Line, SecondFirst, Vector3, Vector6, line_of
 
 __all__ = [
     "AngularFirstTwist",

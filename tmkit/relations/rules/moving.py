@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from tmkit.relations.rules.checking import (
-    CHANGE_COORD,
-    CHANGE_POINT,
-    Check,
-    require_own_reference,
-    unfit,
-)
+from tmkit.relations.rules.checking import CHANGE_COORD, CHANGE_POINT, Check, require_own_reference, unfit
 from tmkit.relations.semantics import (
     AngularVelocityCoord,
     Coord,
@@ -21,11 +15,7 @@ from tmkit.relations.semantics import (
 )
 from tmkit.relations.violations import checks_are_on
 
-__all__ = [
-    "differentiate",
-    "dot",
-    "integrate",
-]
+__all__ = ["differentiate", "dot", "integrate"]
 
 
 def integrate(x: Coord) -> Coord:

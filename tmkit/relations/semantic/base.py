@@ -20,11 +20,7 @@ from tmkit.relations.semantics import Coord, Semantics
 from tmkit.relations.violations import SemanticError, Violation, checks_are_on
 from tmkit.spatial import Pose
 
-__all__ = [
-    "SemanticRelation",
-    "coord_of",
-    "cross",
-]
+__all__ = ["SemanticRelation", "coord_of", "cross"]
 
 _Representation = TypeVar("_Representation", bound=Representation)
 

@@ -7,17 +7,9 @@ from typing import Any, ClassVar, Self
 from tmkit.relations import representations as reps, rules
 from tmkit.relations.representation import Numbers, Vector
 from tmkit.relations.semantic.base import SemanticRelation, coord_of
-from tmkit.relations.semantics import (
-    OrientationCoord,
-    PoseCoord,
-    PositionCoord,
-)
+from tmkit.relations.semantics import OrientationCoord, PoseCoord, PositionCoord
 
-__all__ = [
-    "SemanticOrientation",
-    "SemanticPose",
-    "SemanticPosition",
-]
+__all__ = ["SemanticOrientation", "SemanticPose", "SemanticPosition"]
 
 
 class _Constant(SemanticRelation):

@@ -8,17 +8,9 @@ from tmkit.relations import representations as reps, rules
 from tmkit.relations.semantic.base import SemanticRelation, coord_of, cross
 from tmkit.relations.semantic.constant import SemanticPosition
 from tmkit.relations.semantic.velocities import SemanticTwist
-from tmkit.relations.semantics import (
-    ForceCoord,
-    TorqueCoord,
-    WrenchCoord,
-)
+from tmkit.relations.semantics import ForceCoord, TorqueCoord, WrenchCoord
 
-__all__ = [
-    "SemanticForce",
-    "SemanticTorque",
-    "SemanticWrench",
-]
+__all__ = ["SemanticForce", "SemanticTorque", "SemanticWrench"]
 
 
 class SemanticForce(SemanticRelation):

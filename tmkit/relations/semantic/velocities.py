@@ -10,19 +10,10 @@ from tmkit.relations import representations as reps, rules
 from tmkit.relations.representation import Numbers, Vector, elapsed, frozen, rotations, seconds
 from tmkit.relations.semantic.base import SemanticRelation, coord_of, cross
 from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose, SemanticPosition
-from tmkit.relations.semantics import (
-    AngularVelocityCoord,
-    LinearVelocityCoord,
-    TwistCoord,
-)
+from tmkit.relations.semantics import AngularVelocityCoord, LinearVelocityCoord, TwistCoord
 from tmkit.spatial import Pose
 
-__all__ = [
-    "SemanticAngularVelocity",
-    "SemanticLinearVelocity",
-    "SemanticTwist",
-    "differentiate",
-]
+__all__ = ["SemanticAngularVelocity", "SemanticLinearVelocity", "SemanticTwist", "differentiate"]
 
 
 class _Velocity(SemanticRelation):

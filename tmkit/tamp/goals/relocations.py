@@ -233,11 +233,7 @@ def _radius(scene: SceneGraph, frame: str) -> float:
 
 
 def with_relocations(
-    domain: PlanningDomain,
-    problem: Problem,
-    scene: SceneGraph,
-    *,
-    q: Configuration,
+    domain: PlanningDomain, problem: Problem, scene: SceneGraph, *, q: Configuration
 ) -> tuple[RelocationDomain, Problem] | None:
     """Return a domain and a task extended by relocations; None where no action moves a movable object by their words.
 

@@ -306,13 +306,7 @@ class _Check:
         return np.array(rows)
 
     def _check_reparenting(
-        self,
-        segment: Segment,
-        change: Reparenting,
-        scene: SceneGraph,
-        q: Configuration,
-        arm: Manipulator,
-        where: str,
+        self, segment: Segment, change: Reparenting, scene: SceneGraph, q: Configuration, arm: Manipulator, where: str
     ) -> None:
         """What changes hands stays where it is; a grasp is one, and what is released rests on its new parent."""
         root = scene.root(change.frame)
