@@ -17,8 +17,6 @@ from typing import Any
 
 from tmkit.errors import ArgumentError, nearest_name
 
-__all__ = ["argument_error", "check_argument", "degrees_hint", "plan_hint"]
-
 _LONGEST_VALUE = 60  # characters of a received value that are shown
 
 

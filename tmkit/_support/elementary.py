@@ -17,26 +17,15 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import atan2, cos, erfc, exp, sin, standard_normals, symmetric_eigen
-
-__all__ = [
-    "acos",
-    "asin",
-    "atan2",
-    "circle",
-    "cos",
-    "dot",
-    "eigen",
-    "erf",
-    "erfc",
-    "exp",
-    "norm",
-    "norms",
-    "power",
-    "product",
-    "sin",
-    "standard_normals",
-]
+from tmkit._core import (
+    atan2 as atan2,
+    cos as cos,
+    erfc as erfc,
+    exp as exp,
+    sin as sin,
+    standard_normals as standard_normals,
+    symmetric_eigen,
+)
 
 Array = NDArray[np.float64]
 

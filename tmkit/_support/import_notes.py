@@ -17,8 +17,6 @@ from dataclasses import dataclass, field
 
 from tmkit._support.source_location import SourceLocation
 
-__all__ = ["ImportLog", "ImportNote", "Note", "unheard"]
-
 logger = logging.getLogger(__name__)
 
 

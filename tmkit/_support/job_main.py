@@ -21,8 +21,6 @@ from typing import BinaryIO
 
 from tmkit.errors import WorkerError
 
-__all__ = ["main"]
-
 _LENGTH_BYTES = 8
 
 

@@ -38,8 +38,6 @@ from tmkit._support.signals import interrupts_kept, temporary_folder
 from tmkit._support.subprocesses import tied
 from tmkit.errors import ConfigurationError, WorkerError
 
-__all__ = ["first_in_order"]
-
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 Tell = Callable[[Any], None]

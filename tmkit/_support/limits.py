@@ -18,8 +18,6 @@ from pathlib import Path
 
 from tmkit.errors import FileFormatError
 
-__all__ = ["ReadingLimits", "is_refused_by_system", "read_bytes"]
-
 _MEGABYTE = 1_000_000
 _SYSTEM = (errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.ESTALE)
 

@@ -14,8 +14,6 @@ from typing import Any, Self
 
 from tmkit.errors import ArgumentError, ConfigurationError, nearest_name
 
-__all__ = ["CheckedOptions", "OptionKind", "option", "option_kinds", "unknown_option"]
-
 
 @dataclass(frozen=True, slots=True)
 class OptionKind:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-__all__ = ["explain_damage", "explain_other_distribution"]
-
 _REINSTALL = "run 'pip uninstall tmkit', then install tmkit-robotics again"
 
 

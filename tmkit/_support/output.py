@@ -34,8 +34,6 @@ try:
 except ImportError:  # there are no such locks, and so nothing is removed for others
     fcntl = None  # type: ignore[assignment]  # the module is Unix's only
 
-__all__ = ["check_writable", "write_bytes", "write_files", "write_text"]
-
 _UNSYNCED = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)  # of a file system that cannot
 _LONGEST_NAME = 200  # bytes of a name that a temporary name repeats; file systems take 255
 _ATTEMPTS = 8

@@ -12,18 +12,6 @@ from dataclasses import fields, is_dataclass
 from enum import Enum, StrEnum
 from typing import Any
 
-__all__ = [
-    "ConvergenceStatus",
-    "Displayed",
-    "GateStatus",
-    "IteratedEstimate",
-    "Report",
-    "Result",
-    "ValidationStatus",
-    "plain_values",
-    "to_html",
-]
-
 _SUCCESS = ("is_solved", "is_valid", "is_successful", "is_converged", "is_accepted", "is_consistent", "is_ok")
 """Booleans that say of a result what its name promises."""
 

@@ -32,8 +32,6 @@ from types import FrameType
 
 from tmkit.errors import OutputError, TmkitError
 
-__all__ = ["interrupts_kept", "temporary_folder"]
-
 try:
     import fcntl
 except ImportError:  # there are no such locks, and so nothing is removed for others

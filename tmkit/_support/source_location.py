@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from tmkit.errors import FileFormatError, MeshError, nearest_name
 
-__all__ = ["SourceLocation", "did_you_mean"]
-
 
 @dataclass(frozen=True, slots=True)
 class SourceLocation:

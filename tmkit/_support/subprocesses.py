@@ -34,8 +34,6 @@ from typing import Self
 from tmkit._support.signals import interrupts_kept
 from tmkit.errors import TaskPlannerError
 
-__all__ = ["Finished", "Program", "run", "tied", "wait_for_any"]
-
 _logger = logging.getLogger(__name__)
 
 _GRACE_SECONDS = 5

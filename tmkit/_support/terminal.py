@@ -7,8 +7,6 @@ the cursor, change colours and titles, reverse the direction of writing. So what
 
 from __future__ import annotations
 
-__all__ = ["printable"]
-
 
 def printable(text: str, *, keep: str = "\n\t") -> str:
     r"""Return a text with every character that is not printable (:meth:`str.isprintable`) written as ``\x1b``.

@@ -18,8 +18,6 @@ from dataclasses import dataclass
 
 from tmkit.errors import TimeLimitError
 
-__all__ = ["check_time", "time_limit"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Limit:

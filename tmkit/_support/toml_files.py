@@ -11,8 +11,6 @@ from typing import Any
 from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit.errors import FileFormatError
 
-__all__ = ["line_of_key", "read_toml"]
-
 _MOST_CANDIDATES = 64  # lines with the name of a key that are tried
 
 

@@ -28,8 +28,6 @@ from tmkit.errors import FileFormatError, nearest_name
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-__all__ = ["XmlElement", "XmlFile", "read_xml"]
-
 _LINE = re.compile(r", line \d+, column \d+$")  # the XML library repeats the place in its message
 # Many descriptions open with the XML version 0.0, which there never was; it changes nothing in what follows.
 _ODD_VERSION = re.compile(rb"""^((?:\xef\xbb\xbf)?<\?xml\s+version\s*=\s*["'])0\.0""")

@@ -9,8 +9,6 @@ from typing import Annotated
 from tmkit.cli.common import AsJson, print_json, say
 from tmkit.cli.completion import Kind, built_in_files, word_argument
 
-__all__ = ["list_built_in"]
-
 _INCLUDE = re.compile(r'^\s*include\s+"([^"]+)"', re.MULTILINE)
 _SENTENCE_END = re.compile(r"\.(\s|$)")
 

@@ -23,8 +23,6 @@ from tmkit.cli.exit_codes import ExitCode
 from tmkit.cli.reporting import Reporter, current_reporter
 from tmkit.errors import TmkitError
 
-__all__ = ["app", "command_line", "run"]
-
 _logger = logging.getLogger(__name__)
 
 # Wrong usage: click's UsageError, of which typer carries a copy in some versions, without exporting it.

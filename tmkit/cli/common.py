@@ -22,31 +22,6 @@ if TYPE_CHECKING:
     from tmkit.formats import GoalScene
     from tmkit.graph import SceneGraph
 
-__all__ = [
-    "AllowFolders",
-    "AsJson",
-    "DomainOption",
-    "Meshes",
-    "Packages",
-    "PlanFile",
-    "RobotOption",
-    "Scenes",
-    "Seed",
-    "SemanticsOption",
-    "errors_about",
-    "fail",
-    "load",
-    "load_goal",
-    "make_folder",
-    "note",
-    "package_folders",
-    "print_json",
-    "progress",
-    "require_writable",
-    "say",
-    "write_json",
-]
-
 _logger = logging.getLogger(__name__)
 
 Scenes = Annotated[

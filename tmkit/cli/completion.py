@@ -17,8 +17,6 @@ import typer
 from tmkit._support.data import data_roots
 from tmkit._support.source_location import did_you_mean
 
-__all__ = ["Kind", "built_in_files", "complete_names", "completion", "prepare_completion", "word_argument"]
-
 _VARIABLE = "_TMKIT_COMPLETE"
 
 

@@ -20,8 +20,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tmkit.errors import TmkitError
 
-__all__ = ["error_fields", "write_event"]
-
 
 def write_event(event: str, /, **fields: object) -> None:
     """Write one event to the standard error.

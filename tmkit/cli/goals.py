@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
     from tmkit.plans import ContinuousGoal
 
-__all__ = ["GoalArm", "GoalAt", "GoalFile", "GoalIn", "check_goals", "errors_about_goals", "wanted_goals"]
-
 GoalAt = Annotated[
     list[str] | None,
     typer.Option(

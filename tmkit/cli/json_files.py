@@ -10,8 +10,6 @@ from typing import Any
 from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit.errors import FileFormatError, MissingFileError, TmkitError
 
-__all__ = ["read_json_file"]
-
 
 def read_json_file(path: Path, *, what: str) -> Any:
     """Return the document in a file.

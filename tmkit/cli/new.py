@@ -12,8 +12,6 @@ from tmkit._support.data import data_path
 from tmkit.cli.common import say
 from tmkit.errors import OutputError
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Write a scene or domain as a starting point.", no_args_is_help=True)
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")

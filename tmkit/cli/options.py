@@ -14,8 +14,6 @@ from tmkit._support.options import OptionKind, option_kinds
 from tmkit.errors import ConfigurationError
 from tmkit.tamp.options import PlanningOptions
 
-__all__ = ["PlanningFlags", "with_options", "with_planning_flags"]
-
 PlanningFlags = Annotated[
     dict[str, Any], typer.Option(help="Values of the flags that are given, by field of the options.")
 ]

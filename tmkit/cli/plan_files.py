@@ -18,8 +18,6 @@ from tmkit.cli.start import start_configuration
 if TYPE_CHECKING:
     from tmkit.plans import Plan
 
-__all__ = ["TmpGoal", "TmpRobot", "TmpScenes", "TmpStart", "load_plan_file", "refuse_beside_problem"]
-
 TmpScenes = Annotated[
     list[str] | None,
     typer.Option(

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from tmkit.simulation import SimulationReport
     from tmkit.tamp import PlanningOptions, PlanningProblem, PlanResult, PortfolioResult, ValidationReport
 
-__all__ = ["check", "demo", "plan", "simulate"]
-
 _DEMO_GOAL = "(and (on a b) (on b c))"
 
 

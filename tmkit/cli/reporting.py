@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from tmkit._support.progress import Progress
 
-__all__ = ["Reporter", "Work", "current_reporter"]
-
 _LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 _LINE = "%(levelname)s %(name)s: %(message)s"
 _LINE_OF_FILE = "%(asctime)s " + _LINE

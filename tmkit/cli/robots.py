@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from tmkit.robots import InferredArm, JointRow, Manipulator, RobotReport
     from tmkit.tamp.trial_pick import TrialPick
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Check robots.", no_args_is_help=True)
 
 _PICTURE_SAMPLES = 10

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tmkit._support.import_notes import ImportNote
     from tmkit.graph import SceneGraph
 
-__all__ = ["app"]
-
 _DEEPEST_SHOWN = 50  # levels
 
 app = typer.Typer(help="Print, check and convert scene files.", no_args_is_help=True)

@@ -25,8 +25,6 @@ import time
 from types import FrameType, TracebackType
 from typing import Any
 
-__all__ = ["EndingSignals", "Interrupted"]
-
 _WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
 _DEAF_SECONDS = 1.0
 _ASK_AGAIN_SECONDS, _PATIENCE_SECONDS = 0.02, 3.0  # while something is imported

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from tmkit.graph import SceneGraph
 
-__all__ = ["joint_values", "start_configuration"]
-
 
 def start_configuration(scene: SceneGraph, robots: Sequence[str], start: str | None) -> NDArray[np.float64] | None:
     """Return the configuration (n_joints,) of ``--start``; joints that it omits are at the arms' ready configuration.

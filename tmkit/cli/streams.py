@@ -19,8 +19,6 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TextIO
 
-__all__ = ["DroppingFile", "StandardStreams", "text_file"]
-
 
 class DroppingFile(io.FileIO):
     """A file that drops what is written to it after the first failure.

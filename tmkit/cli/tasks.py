@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tmkit.pddl import Problem
     from tmkit.task_planning import TaskPlanner, TaskPlanResult
 
-__all__ = ["task"]
-
 _PLANNERS = ("fast-downward", "optimal", "smt")
 _WORDS = {"unsolvable": "There is no plan: that is proved.", "limit": "No plan was found; there may be one"}
 

@@ -41,15 +41,6 @@ from tmkit.errors import SceneError, UnknownNameError
 from tmkit.spatial import Pose, checked_covariance, covariance_root
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = [
-    "ComplianceModel",
-    "Deflection",
-    "LinearCompliance",
-    "apply_compliance",
-    "beam_compliance",
-    "joint_compliance",
-]
-
 Array = NDArray[np.float64]
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.80665)  # m/s^2

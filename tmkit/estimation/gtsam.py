@@ -20,8 +20,6 @@ from tmkit.spatial import Pose, swap_linear_angular
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["solution_from_gtsam", "solve_with_gtsam", "to_gtsam_graph"]
-
 Array = NDArray[np.float64]
 
 

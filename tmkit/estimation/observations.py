@@ -42,8 +42,6 @@ from tmkit._core import EdgeNoise, Measurement, NoiseSource
 from tmkit.errors import SceneError
 from tmkit.spatial import GaussianPose, covariance_root
 
-__all__ = ["Observation", "Observations"]
-
 
 @dataclass(frozen=True)
 class Observation:

@@ -38,8 +38,6 @@ from tmkit.graph import common_ancestor
 from tmkit.spatial import GaussianPose, Pose, adjoint, covariance_root, inverse_right_jacobian
 from tmkit.spatial.covariances import inverse_covariance, is_singular
 
-__all__ = ["PoseFactor", "PoseGraph", "PoseGraphSolution", "pose_graph", "solve_pose_graph", "write_back"]
-
 Array = NDArray[np.float64]
 
 ROOT = -1

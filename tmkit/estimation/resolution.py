@@ -28,8 +28,6 @@ from tmkit.estimation.resolution_policies import Estimate, ResolutionPolicy
 from tmkit.graph import common_ancestor, path_noise
 from tmkit.spatial import Pose, chi_square_quantile, mahalanobis_distance
 
-__all__ = ["GateResult", "Resolution", "ResolutionStatus", "resolve_observations"]
-
 _MOST_PATHS = 500
 _DIGITS = 9  # of squared distances that are compared: what differs by rounding is equal
 

@@ -17,8 +17,6 @@ import numpy as np
 from tmkit.estimation.observations import Observation
 from tmkit.spatial import GaussianPose
 
-__all__ = ["ByTag", "Estimate", "Fused", "Latest", "MinCovariance", "ResolutionPolicy"]
-
 
 @dataclass(frozen=True)
 class Estimate:

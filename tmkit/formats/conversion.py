@@ -28,8 +28,6 @@ from tmkit.formats.urdf.writer import urdf_from_scene
 from tmkit.graph import AttachedShape, FrameSpecification, Inertia, Joint, SceneGraph
 from tmkit.spatial import Pose
 
-__all__ = ["TARGET_SUFFIXES", "convert_scene"]
-
 TARGET_SUFFIXES = (".json", ".robray", ".urdf")
 _ROUNDING = 1e-9  # metres, radians, and the share of an inertia
 

@@ -28,8 +28,6 @@ from tmkit.formats.srdf.apply import with_semantics
 from tmkit.graph import SceneEdit, SceneGraph
 from tmkit.spatial import Pose
 
-__all__ = ["GoalScene", "load_goal_scene"]
-
 _MOVABLE = frozenset({"movable", "moveable"})
 _POSITION_TOLERANCE, _ROTATION_TOLERANCE = (
     1e-6,

@@ -35,8 +35,6 @@ from tmkit.graph import SceneGraph
 if TYPE_CHECKING:
     from tmkit.formats.srdf import RobotSemantics
 
-__all__ = ["SCENE_SUFFIXES", "FileContents", "load_scene", "read_specifications"]
-
 SCENE_SUFFIXES = (".robray", ".urdf", ".json", ".srdf")
 _OTHER_TOOLS = {  # near in spelling to formats that are read, or what users of other tools try first
     ".sdf": "SDF files are not read; convert the model to URDF",

@@ -21,8 +21,6 @@ from tmkit._core import CollisionWorld
 from tmkit._support.results import Report
 from tmkit.graph import SceneGraph, joints_between
 
-__all__ = ["SceneReport", "check_scene"]
-
 _MOVABLE = frozenset({"movable", "moveable"})
 _OVERLAP = 0.001  # metres that what rests on something may be in it
 MOST_SHAPES = 1000  # frames with collision shapes whose pairs are looked at

@@ -12,8 +12,6 @@ from typing import Any
 from tmkit.graph import AttachedShape, Joint, SceneGraph
 from tmkit.spatial import Pose
 
-__all__ = ["scene_dump"]
-
 
 def scene_dump(scene: SceneGraph) -> dict[str, Any]:
     """Return ``{"frames": [...]}``, one entry a frame in insertion order.

@@ -32,20 +32,6 @@ from tmkit._support.output import write_text
 from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError, MissingFileError
 
-__all__ = [
-    "TmpAction",
-    "TmpComment",
-    "TmpEntry",
-    "TmpFile",
-    "TmpMotion",
-    "TmpReparent",
-    "Waypoint",
-    "first_configuration",
-    "read_tmp",
-    "tmp_text",
-    "write_tmp",
-]
-
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eEdD][+-]?[0-9]+)?")
 _KINDS = {
     "a": "the name of an action and its arguments",

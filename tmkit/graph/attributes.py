@@ -12,8 +12,6 @@ from typing import Any
 
 from pyrsistent import PMap, freeze, pmap, thaw
 
-__all__ = ["attribute_map", "attribute_text"]
-
 _REMEMBERED = 1024
 
 

@@ -36,8 +36,6 @@ from tmkit._core import AttachedShape, EdgeNoise, FrameSpecification, Inertia, S
 from tmkit.errors import UnknownNameError
 from tmkit.spatial import Pose
 
-__all__ = ["collapse_fixed_frames"]
-
 
 @dataclass
 class _Kept:

@@ -28,8 +28,6 @@ from pyrsistent import PList, plist
 from tmkit._core import SceneGraph
 from tmkit.errors import SceneError
 
-__all__ = ["HistoryEntry", "SceneHistory"]
-
 _Arguments = ParamSpec("_Arguments")
 _TEXT_LENGTH = 100  # of one edit in words
 _ITEMS_SHOWN = 8  # of a sequence in an edit's words

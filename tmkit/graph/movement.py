@@ -16,8 +16,6 @@ from tmkit._core import SceneGraph, diff
 from tmkit.errors import ConfigurationError, SceneError
 from tmkit.spatial import Pose
 
-__all__ = ["moved_frames"]
-
 _EDGE_FIELDS = {"parent", "pose", "joint"}
 _WORTH_A_SWEEP = 8  # frames whose poses a sweep gives in the time of one pose that is computed alone
 

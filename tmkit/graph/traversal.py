@@ -18,8 +18,6 @@ from typing import Literal
 from tmkit._core import SceneGraph
 from tmkit.errors import SceneError
 
-__all__ = ["chain", "walk"]
-
 
 def walk(
     scene: SceneGraph,

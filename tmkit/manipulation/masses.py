@@ -17,8 +17,6 @@ from tmkit.graph import Inertia, SceneGraph
 from tmkit.manipulation.placements.stable_faces import solid_centre
 from tmkit.spatial import Pose
 
-__all__ = ["ball_inertia", "lumped_inertia"]
-
 _DEFAULT_LINK_MASS = 0.1  # kilograms of a moving link of which nothing is known, not even a shape
 
 

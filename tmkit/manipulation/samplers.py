@@ -34,17 +34,6 @@ from tmkit.manipulation.placements.sampling import Placement, placements_in_regi
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 
-__all__ = [
-    "GraspRequest",
-    "GraspSampler",
-    "PlacementRequest",
-    "PlacementSampler",
-    "Samplers",
-    "Sampling",
-    "sample_grasps",
-    "sample_placements",
-]
-
 Configuration = NDArray[np.float64]
 
 

@@ -30,8 +30,6 @@ from tmkit.robots import pair_distance
 from tmkit.robots.movable import MOVABLE_CLASSES
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = ["SweptVolume", "swept_volume"]
-
 _JOINT_STEP = 0.05  # radians or metres: between configurations at which it is looked how far things move
 _MOST_POINTS = 2_000_000  # that are in memory at a time
 _OFFSET, _BITS = 1 << 20, 21  # cells are packed into one number

@@ -38,8 +38,6 @@ from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.mechanisms import held_by, moved_frames
 from tmkit.robots.movable import movable_frames
 
-__all__ = ["ALLOWED_PENETRATION", "PLANNING_MARGIN", "TOUCHING", "CollisionRules", "Exemption"]
-
 PLANNING_MARGIN = 0.001
 """Metres that a planner keeps between pairs that must not touch."""
 

@@ -25,8 +25,6 @@ from tmkit._core import CollisionWorld, PathResult, PathStatus, RecheckResult, r
 from tmkit.errors import ConfigurationError
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = ["MotionPlanner", "PathCheck", "PathQuery", "RrtConnect", "search_verified"]
-
 _Array = NDArray[np.float64]
 _END_TOLERANCE = 1e-9  # radians or metres: paths of one motion share their ends
 _HALVINGS = 3  # of the resolution, when a path fails the fine check

@@ -29,8 +29,6 @@ from tmkit._core import PathResult, PathStatus
 from tmkit.errors import ConfigurationError, MissingExtraError, UnknownNameError
 from tmkit.motion.motion_planner import PathQuery
 
-__all__ = ["OMPL_PLANNERS", "OmplPlanner"]
-
 _LIMIT_TOLERANCE = 1e-9  # radians or metres
 
 OMPL_PLANNERS = ("RRTConnect", "RRT", "KPIECE1", "BKPIECE1", "LBKPIECE1", "BITstar", "InformedRRTstar", "RRTstar")

@@ -25,8 +25,6 @@ from tmkit.graph import SceneGraph
 from tmkit.robots.manipulator import Manipulator
 from tmkit.spatial import Pose
 
-__all__ = ["ReachHeights", "reach_excess", "reach_heights"]
-
 _PARALLEL = 1e-9  # of the cosine between directions that count as parallel
 
 

@@ -24,8 +24,6 @@ from tmkit.robots.chains import random_configurations
 from tmkit.robots.manipulator import Manipulator
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = ["ReachableRegion", "reachable_region"]
-
 _ROUND = 24
 """Corners by which a circle is drawn."""
 

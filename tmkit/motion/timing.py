@@ -23,8 +23,6 @@ from tmkit._support.elementary import norms
 from tmkit.errors import ConfigurationError
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = ["TimedPath", "time_path"]
-
 _SHARP_TURN = 0.1  # radians between successive pieces above which the arm stops
 _SHORTEST_PIECE = 1e-9  # pieces below this length are one point said twice
 _JERK_TIME = 0.1  # seconds in which the acceleration may build up

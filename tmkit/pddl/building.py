@@ -28,8 +28,6 @@ from tmkit.pddl.model import Domain
 from tmkit.pddl.schemas import Action, Axiom
 from tmkit.pddl.vocabulary import Predicate, Type
 
-__all__ = ["make_action", "make_axiom", "make_domain", "make_parameters", "make_predicate"]
-
 
 def make_parameters(text: str) -> tuple[Parameter, ...]:
     """Return the names in a typed list, each with its types.

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator
 
 from tmkit.pddl.formulas import And, Exists, Forall, Formula, Imply, Not, Or, Parameter
 
-__all__ = ["conjuncts_of", "independent_groups", "merged_quantifiers", "negation"]
-
 
 def conjuncts_of(formulas: Iterable[Formula]) -> Iterator[Formula]:
     """Yield the parts of which the conjunction of ``formulas`` consists."""

@@ -55,8 +55,6 @@ from tmkit.pddl.formulas import (
 from tmkit.pddl.schemas import Axiom
 from tmkit.pddl.substitution import free_variables, substitute
 
-__all__ = ["Change", "Interpretation", "in_words"]
-
 Binding = Mapping[str, str]
 
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {

@@ -16,36 +16,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-__all__ = [
-    "ALWAYS",
-    "NO_EFFECT",
-    "Add",
-    "And",
-    "Arithmetic",
-    "Atom",
-    "Comparison",
-    "Delete",
-    "Effect",
-    "EffectAnd",
-    "Equals",
-    "Exists",
-    "Expression",
-    "Fact",
-    "ForEach",
-    "Forall",
-    "Formula",
-    "FunctionTerm",
-    "Imply",
-    "IncreaseCost",
-    "Not",
-    "Number",
-    "Or",
-    "Parameter",
-    "When",
-    "is_variable",
-    "typed_list",
-]
-
 
 def is_variable(term: str) -> bool:
     """Return whether ``term`` is a variable rather than the name of an object."""

@@ -19,8 +19,6 @@ from tmkit.pddl.formulas import Fact
 from tmkit.pddl.model import Problem
 from tmkit.pddl.schemas import GroundAction
 
-__all__ = ["ForbiddenAction", "interchangeable_objects"]
-
 ForbiddenAction = tuple[GroundAction, frozenset[Fact]]
 """An action, and the facts in whose presence it is forbidden."""
 

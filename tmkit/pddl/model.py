@@ -27,8 +27,6 @@ from tmkit.pddl.state import State
 from tmkit.pddl.strata import axiom_levels, negative_cycle
 from tmkit.pddl.vocabulary import Fault, Function, Predicate, Signature, Type, Types, Vocabulary, derived_fault
 
-__all__ = ["Domain", "FrozenMapping", "Metric", "Problem"]
-
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 

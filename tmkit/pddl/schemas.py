@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from tmkit.pddl.formulas import ALWAYS, NO_EFFECT, Effect, Formula, Parameter
 
-__all__ = ["Action", "Axiom", "GroundAction"]
-
 
 @dataclass(frozen=True, slots=True)
 class Action:

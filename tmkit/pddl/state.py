@@ -18,8 +18,6 @@ from functools import cached_property
 
 from tmkit.pddl.formulas import Fact
 
-__all__ = ["State", "StateDifference"]
-
 
 @dataclass(frozen=True, slots=True)
 class StateDifference:

@@ -16,8 +16,6 @@ from typing import TypeVar
 from tmkit.pddl.schemas import Axiom
 from tmkit.pddl.substitution import atoms_of
 
-__all__ = ["axiom_levels", "components", "negative_cycle"]
-
 _Node = TypeVar("_Node", bound=Hashable)
 
 _Dependencies = Mapping[str, Mapping[str, bool]]

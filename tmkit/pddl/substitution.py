@@ -30,8 +30,6 @@ from tmkit.pddl.formulas import (
     is_variable,
 )
 
-__all__ = ["atoms_of", "free_variables", "substitute"]
-
 
 def substitute(formula: Formula, binding: Mapping[str, str]) -> Formula:
     """Return a formula with free terms replaced.

@@ -19,8 +19,6 @@ from tmkit.pddl.model import Metric, Problem
 from tmkit.pddl.schemas import GroundAction
 from tmkit.pddl.state import State
 
-__all__ = ["TaskPlanValidation", "validate_task_plan"]
-
 
 @dataclass(frozen=True)
 class TaskPlanValidation(Result):

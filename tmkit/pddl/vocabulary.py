@@ -42,8 +42,6 @@ from tmkit.pddl.formulas import (
     is_variable,
 )
 
-__all__ = ["DEEPEST_TYPES", "TOTAL_COST", "Fault", "Function", "Predicate", "Signature", "Type", "Types", "Vocabulary"]
-
 TOTAL_COST = "total-cost"
 """The function that the effect ``increase`` counts in."""
 

@@ -17,8 +17,6 @@ from tmkit.pddl.model import Domain, Metric, Problem
 from tmkit.pddl.schemas import Action, Axiom
 from tmkit.pddl.vocabulary import Type
 
-__all__ = ["domain_to_pddl", "is_writable", "problem_to_pddl"]
-
 _WRITABLE = re.compile(r"(?!(?:[=*/+-]|[<>]=?)\Z)(?!-[^\W\d_])[^\s();?:][^\s();?]*\Z")  # no sign, ?x, :key, -type
 
 

@@ -20,8 +20,6 @@ from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.robots.movable import MOVABLE_CLASSES
 
-__all__ = ["ClassChange", "with_class_changes"]
-
 
 @dataclass(frozen=True)
 class ClassChange:

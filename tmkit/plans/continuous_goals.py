@@ -29,8 +29,6 @@ from tmkit.spatial import Pose
 
 Configuration = NDArray[np.float64]
 
-__all__ = ["ArmAt", "ContinuousGoal", "ObjectAt", "ObjectIn", "goal_from_dict", "goal_of_node"]
-
 
 @dataclass(frozen=True)
 class ObjectAt:

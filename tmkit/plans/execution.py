@@ -24,8 +24,6 @@ from tmkit.motion import TimedPath, time_path
 from tmkit.plans.values import Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator
 
-__all__ = ["Executor", "TimedMotion", "execute"]
-
 _SLIDE_SPEED, _HINGE_SPEED = 0.15, 0.6  # m/s and rad/s at which drawers and doors are moved
 
 

@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from tmkit.graph import SceneGraph
 from tmkit.robots import movable_frames
 
-__all__ = ["FailureKind", "MotionFailure", "PieceFailedError", "no_room"]
-
 
 class FailureKind(StrEnum):
     """What sort of obstacle an attempt met."""

@@ -35,8 +35,6 @@ from tmkit.graph import Measurement, SceneGraph, path_noise
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = ["CameraModel", "CovarianceRows", "PlannedObservation", "covariance_rows", "with_observations"]
-
 CovarianceRows = tuple[tuple[float, ...], ...]
 """A covariance (6, 6) of [rho, theta] as a value: six rows of six numbers."""
 

@@ -43,8 +43,6 @@ from tmkit.robots import Manipulator
 from tmkit.robots.several_arms import check_different
 from tmkit.spatial import Pose
 
-__all__ = ["load_plan", "plan_from_dict", "plan_to_dict", "save_plan"]
-
 _FORMAT = "tmkit-plan"
 _VERSION = 3
 _ONE_ARM_VERSION = 2  # had one arm, which no segment named

@@ -24,8 +24,6 @@ from tmkit.robots import Manipulator
 if TYPE_CHECKING:
     from tmkit.plans.values import Configuration, Plan, PlanStep, Segment
 
-__all__ = ["TMP_HEADER", "save_tmp_plan", "tmp_footer"]
-
 TMP_HEADER = "Written by tmkit, to its last line: End, N actions"
 """The comment that files written here begin with: one that does not end as it says is cut off."""
 

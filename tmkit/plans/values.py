@@ -31,9 +31,6 @@ from tmkit.plans.observations import CovarianceRows, PlannedObservation
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 
-__all__ = ["Configuration", "Plan", "PlanStep", "Reparenting", "Segment", "SegmentKind"]
-
-
 Configuration = NDArray[np.float64]
 """(n_joints,) values of all joints of a scene, or (k, n_joints) along a path; radians or metres."""
 

@@ -21,8 +21,6 @@ from tmkit.relations.semantic import SemanticRelation
 from tmkit.relations.semantics import Semantics
 from tmkit.relations.violations import SemanticError, Violation, checks_are_on
 
-__all__ = ["declares"]
-
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 

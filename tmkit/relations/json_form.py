@@ -22,8 +22,6 @@ from tmkit.relations.semantic import SemanticRelation
 from tmkit.relations.semantics import Coord, Semantics
 from tmkit.relations.violations import SemanticError, Violation
 
-__all__ = ["from_dict", "to_dict"]
-
 _RELATIONS = (
     "Position",
     "Orientation",

@@ -16,8 +16,6 @@ from typing import NoReturn
 
 from tmkit.relations.violations import SemanticError, Violation
 
-__all__ = ["read_body", "read_frame", "read_name", "read_orientation", "read_point", "read_pose", "show_pose"]
-
 _NAME = r"[^\s|{}\[\](),]+"
 _POINT = re.compile(rf"({_NAME})\|({_NAME})")
 _ORIENTATION = re.compile(rf"\[({_NAME})\]\|({_NAME})")

@@ -21,8 +21,6 @@ from tmkit.relations.semantic import SemanticPose, SemanticRelation, differentia
 from tmkit.relations.semantics import Coord, PoseCoord, WrenchCoord
 from tmkit.relations.violations import SemanticError, Violation
 
-__all__ = ["OPERATIONS", "apply"]
-
 _RULES: dict[str, Callable[..., Any]] = {
     "inverse": rules.inverse,
     "inverse2": rules.inverse2,

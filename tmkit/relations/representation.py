@@ -41,8 +41,6 @@ from tmkit.relations.violations import SemanticError, Violation
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
-__all__ = ["Numbers", "Representation", "array_of", "elapsed", "rotation_defect", "seconds", "trusted"]
-
 Vector = NDArray[np.float64]
 Numbers = tuple[Vector, ...]
 """The arrays behind a representation, as the table above says."""

@@ -31,29 +31,6 @@ from tmkit.relations.notation import (
     show_pose,
 )
 
-__all__ = [
-    "AngularVelocityCoord",
-    "AngularVelocitySemantics",
-    "Coord",
-    "ForceCoord",
-    "ForceSemantics",
-    "LinearVelocityCoord",
-    "LinearVelocitySemantics",
-    "OrientationCoord",
-    "OrientationSemantics",
-    "PoseCoord",
-    "PoseSemantics",
-    "PositionCoord",
-    "PositionSemantics",
-    "Semantics",
-    "TorqueCoord",
-    "TorqueSemantics",
-    "TwistCoord",
-    "TwistSemantics",
-    "WrenchCoord",
-    "WrenchSemantics",
-]
-
 _set = object.__setattr__
 
 

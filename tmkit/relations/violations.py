@@ -18,8 +18,6 @@ from dataclasses import dataclass
 
 from tmkit.errors import TmkitError
 
-__all__ = ["SemanticError", "Violation", "checks_are_on", "checks_off"]
-
 
 @dataclass(frozen=True, slots=True)
 class Violation:

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from tmkit.errors import RobotError, UnknownNameError
 from tmkit.graph import SceneGraph
 
-__all__ = ["JointChain", "arm_chain", "chain_between", "joint_chains", "random_configurations", "rigid_frames"]
-
 ARM_JOINTS = 3
 """Joints that an arm has at least: what branches earlier is a body with several arms."""
 

@@ -17,8 +17,6 @@ from tmkit.graph import SceneGraph
 from tmkit.robots.chains import rigid_frames
 from tmkit.robots.pair_distance import pair_distance
 
-__all__ = ["cup_frames", "finger_distance", "finger_frames"]
-
 
 def finger_frames(scene: SceneGraph, joints: Sequence[str]) -> tuple[str, ...]:
     """Return the frames with collision shapes below the last joints of a hand.

@@ -29,8 +29,6 @@ from tmkit.robots.fingers import cup_frames, finger_distance, finger_frames
 from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.srdf_arms import TOOL_NAMES
 
-__all__ = ["guess_manipulator", "ready_values", "write_manipulator"]
-
 _TRIES = 500
 _DIGITS = 6
 

@@ -37,8 +37,6 @@ from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.srdf_arms import TOOL_NAMES
 from tmkit.spatial import Pose
 
-__all__ = ["InferredArm", "InferredArmStatus", "infer_arm"]
-
 _DEPTH = 4  # joints of a finger at most
 _MOST_ARMS = 8
 

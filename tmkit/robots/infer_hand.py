@@ -26,8 +26,6 @@ from tmkit.graph import SceneGraph
 from tmkit.robots.chains import rigid_frames
 from tmkit.spatial import Pose
 
-__all__ = ["FINGER_WORDS", "SUCTION_WORDS", "InferredHand", "hand_joints", "infer_hand", "named_like"]
-
 FINGER_WORDS = ("gripper", "finger", "jaw", "claw", "clamp", "knuckle", "pincher")
 SUCTION_WORDS = ("suction", "vacuum", "cup", "sucker", "epick")
 

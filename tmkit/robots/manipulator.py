@@ -30,8 +30,6 @@ from tmkit._support.source_location import did_you_mean
 from tmkit.errors import RobotError, UnknownNameError
 from tmkit.graph import SceneGraph
 
-__all__ = ["Manipulator"]
-
 _GRIPPER_KINDS = ("parallel", "suction")
 _LIMIT_TOLERANCE = 1e-9  # radians or metres: decimal numbers of a file against those of another
 

@@ -21,16 +21,6 @@ from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.movable import movable_frames
 from tmkit.spatial import Pose
 
-__all__ = [
-    "CLOSURE_ANGLE",
-    "CLOSURE_DISTANCE",
-    "closure_error",
-    "frames_moved_by",
-    "held_by",
-    "mechanism_joint",
-    "moved_frames",
-]
-
 CLOSURE_DISTANCE = 1e-4
 """Metres that the tool may be from its place at the handle while it moves it."""
 

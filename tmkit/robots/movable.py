@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tmkit.graph import SceneGraph
 
-__all__ = ["MOVABLE_CLASSES", "is_movable", "movable_frames"]
-
 MOVABLE_CLASSES = ("movable", "moveable")
 """Classes that mark a frame as an object that may be carried."""
 

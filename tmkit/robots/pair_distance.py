@@ -10,8 +10,6 @@ from tmkit._core import CollisionWorld
 from tmkit.graph import SceneGraph
 from tmkit.robots.movable import movable_frames
 
-__all__ = ["pair_distance"]
-
 
 def pair_distance(scene: SceneGraph, q: ArrayLike, *, frame_a: str, frame_b: str) -> float:
     """Return the metres between the collision shapes of two frames; negative when they overlap.

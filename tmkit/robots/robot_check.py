@@ -27,8 +27,6 @@ from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.robots.robot_notes import JointRow, flat_meshes, joint_rows, mesh_notes, without_flat_meshes
 
-__all__ = ["Reach", "RobotReport", "check_robot"]
-
 POSES = 200
 """Poses that inverse kinematics is asked for, at most."""
 

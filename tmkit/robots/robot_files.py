@@ -25,8 +25,6 @@ from tmkit.errors import FileFormatError, RobotError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.robots.manipulator import Manipulator
 
-__all__ = ["find_manipulator", "load_manipulator"]
-
 _GRIPPER_KEYS = {  # in the table [gripper] of a file, and the attribute that each gives
     "kind": "gripper_kind",
     "joints": "gripper_joints",

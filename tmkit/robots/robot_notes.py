@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from tmkit.graph import Joint, SceneGraph
 
-__all__ = ["JointRow", "flat_meshes", "joint_rows", "mesh_notes", "without_flat_meshes"]
-
 FAR = 5.0
 """Metres from its frame or in size from which on a mesh is taken to be in another unit."""
 

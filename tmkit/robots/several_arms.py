@@ -20,8 +20,6 @@ from tmkit.graph import SceneGraph
 from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.robot_files import find_manipulator
 
-__all__ = ["Robots", "as_sequence", "check_different", "find_manipulators", "home_configuration"]
-
 Robots: TypeAlias = str | Path | Manipulator | Sequence[str | Path | Manipulator]
 """An arm or several: built-in names, files, or descriptions."""
 

@@ -37,8 +37,6 @@ from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.srdf_hands import Hand, end_effector_of, hand_of, is_hand, no_hand
 from tmkit.robots.srdf_states import state_misfit, state_named, state_values
 
-__all__ = ["arm_groups", "manipulator_from_srdf"]
-
 logger = logging.getLogger(__name__)
 
 READY_NAMES = ("ready", "home", "default", "neutral", "rest", "start", "init")

@@ -25,8 +25,6 @@ from tmkit.graph import SceneGraph
 from tmkit.robots.fingers import finger_distance, finger_frames
 from tmkit.robots.srdf_states import state_named, state_values
 
-__all__ = ["Hand", "end_effector_of", "hand_of", "is_hand", "no_hand"]
-
 
 @dataclass(frozen=True, slots=True)
 class Hand:

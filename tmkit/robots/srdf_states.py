@@ -17,8 +17,6 @@ from tmkit.formats.srdf import GroupState, RobotSemantics
 from tmkit.formats.srdf.groups import refused
 from tmkit.graph import SceneGraph
 
-__all__ = ["state_misfit", "state_named", "state_values"]
-
 _TOLERANCE = 1e-6  # radians or metres: states are written with six digits
 
 

@@ -21,8 +21,6 @@ from tmkit.simulation.suction import SuctionCup
 from tmkit.simulation.world import Simulation
 from tmkit.spatial import Pose
 
-__all__ = ["ArmPlayer"]
-
 _TURNED = 0.02  # radians that a hand may turn before the contacts of its fingers are found anew
 _GENTLE_FORCE = 5.0  # newtons of fingers around an object that a constraint holds
 

@@ -21,8 +21,6 @@ from tmkit.graph import SceneGraph
 from tmkit.simulation.bodies import BASE, Body
 from tmkit.spatial import Pose
 
-__all__ = ["Attachments", "link_pose"]
-
 _HOLDING_FORCE = 2000.0  # newtons that a rigid grasp can bear
 
 

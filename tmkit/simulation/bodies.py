@@ -28,8 +28,6 @@ from tmkit.simulation.settings import PhysicsSettings
 from tmkit.simulation.shapes import PlacedShape, ShapeBuilder, remove_margins
 from tmkit.spatial import Pose
 
-__all__ = ["BASE", "TOUCHING", "Body", "build_bodies", "frames_of_links", "ignore_meant_overlaps", "set_friction"]
-
 BASE = -1  # pybullet's link index of the base of a body
 TOUCHING = 1e-4  # metres of distance up to which two shapes count as touching
 

@@ -24,8 +24,6 @@ from tmkit.errors import SimulationError
 from tmkit.simulation.world import Simulation
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = ["Camera", "Studio", "fit_camera", "render"]
-
 _NEAR, _FAR = 0.02, 20.0
 _SKY_TOP, _SKY_BOTTOM = np.array([0.78, 0.85, 0.93]), np.array([0.965, 0.972, 0.98])
 _FLOOR = np.array([0.925, 0.935, 0.945])

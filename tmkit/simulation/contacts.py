@@ -16,8 +16,6 @@ from typing import Any
 
 from tmkit.simulation.bodies import TOUCHING, Body, frames_of_links
 
-__all__ = ["Contacts"]
-
 _EVERY_LINK = -2  # what pybullet calls all links of a body
 _PROBE_RADIUS = 1e-4  # metres of the ball by which distances are measured
 

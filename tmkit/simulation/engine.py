@@ -16,8 +16,6 @@ from typing import Any
 from tmkit.errors import SimulationError
 from tmkit.simulation.settings import PhysicsSettings
 
-__all__ = ["connect", "set_up"]
-
 _RESIDUAL = 1e-12  # of the solver, below which it stops; the engine's own is 1e-7
 
 

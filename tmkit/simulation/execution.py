@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from tmkit.plans import PlanStep, Segment, TimedMotion
     from tmkit.robots import Manipulator
 
-__all__ = ["simulate"]
-
 _logger = logging.getLogger(__name__)
 
 _GRASPS = ("contact", "constraint")

@@ -35,8 +35,6 @@ from tmkit.tamp.diagnosis.diagnosis import in_centimetres
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
 
-__all__ = ["draw_failure"]
-
 _RED, _BLUE, _ORANGE = (0.86, 0.10, 0.10, 1.0), (0.10, 0.35, 0.95, 1.0), (0.98, 0.60, 0.15, 1.0)
 _PALE = 0.65  # how much of a colour gives way to a light grey
 _GREY = np.array([0.86, 0.86, 0.84])

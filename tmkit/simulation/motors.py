@@ -27,8 +27,6 @@ from tmkit.graph import SceneGraph
 from tmkit.robots import Manipulator
 from tmkit.simulation.bodies import Body
 
-__all__ = ["Motors"]
-
 _UNLIMITED_EFFORT = 1000.0  # newtons or newton metres of a joint whose scene names no limit
 _GEAR_FORCE = 1000.0  # newtons that the gear between fingers can bear
 _GEAR_ERROR_REDUCTION = 0.5  # part of the fingers' disagreement removed in one step

@@ -20,8 +20,6 @@ from tmkit.graph import Fixed, SceneGraph
 from tmkit.manipulation.masses import ball_inertia, lumped_inertia
 from tmkit.robots import is_movable
 
-__all__ = ["MARKER_MASS", "Piece", "Pieces", "is_free_object", "partition", "with_masses"]
-
 _MOVING_JOINTS = ("revolute", "continuous", "prismatic")
 MARKER_MASS = 1e-5  # kilograms of a frame that only marks a place
 

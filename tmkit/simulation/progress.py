@@ -6,9 +6,6 @@ from dataclasses import dataclass
 
 from tmkit._support.progress import Progress
 
-__all__ = ["SimulationProgress"]
-
-
 _PHASES = {
     "build": "loading the scene",
     "settle": "waiting until everything has settled",

@@ -25,8 +25,6 @@ from typing import Any
 
 from tmkit.errors import MissingExtraError
 
-__all__ = ["load_pybullet", "quiet_output"]
-
 _logger = logging.getLogger(__name__)
 _descriptor_lock = threading.RLock()  # guards file descriptor 1 of the process
 

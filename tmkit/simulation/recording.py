@@ -24,8 +24,6 @@ from tmkit._support.output import check_writable, write_bytes
 from tmkit._support.signals import temporary_folder
 from tmkit.errors import MissingExtraError, OutputError
 
-__all__ = ["FRAMES_PER_SECOND", "SPEED", "Film", "check_output", "write_picture"]
-
 FRAMES_PER_SECOND = 8.0  # frames for each simulated second
 SPEED = 2.0  # simulated seconds that a film shows in one second
 

@@ -15,8 +15,6 @@ from typing import Any
 
 from tmkit._support.results import Displayed, Result
 
-__all__ = ["JointError", "ObjectError", "SimulationNote", "SimulationReport", "SimulationStatus", "Slip"]
-
 
 @dataclass(frozen=True, slots=True)
 class ObjectError(Displayed):

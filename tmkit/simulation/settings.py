@@ -15,8 +15,6 @@ from dataclasses import dataclass, fields
 from tmkit.errors import SimulationError
 from tmkit.manipulation.grasps.holding import DENSITY, FINGER_FRICTION, GRAVITY, OBJECT_FRICTION, PAD_RADIUS
 
-__all__ = ["PhysicsSettings"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhysicsSettings:

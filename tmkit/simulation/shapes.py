@@ -30,8 +30,6 @@ from tmkit.formats.mesh.frustum import mesh_of_cloud, mesh_of_field
 from tmkit.graph import AttachedShape, PointCloud, Shape
 from tmkit.spatial import Pose
 
-__all__ = ["DEFAULT_COLOR", "MOST_POINTS", "PlacedShape", "ShapeBuilder", "remove_margins"]
-
 _SHAPES_OF_BODY = 16  # that pybullet takes
 DEFAULT_COLOR = (0.62, 0.65, 0.70, 1.0)
 

@@ -24,8 +24,6 @@ from tmkit.manipulation.grasps.sampling import cup_rim
 from tmkit.robots import Manipulator
 from tmkit.simulation.world import Simulation
 
-__all__ = ["SuctionCup"]
-
 _PROBE_RANGE = 0.02  # metres beyond which no distance is asked for
 _SMOOTHING = 0.01  # seconds
 

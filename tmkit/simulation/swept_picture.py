@@ -21,8 +21,6 @@ from tmkit.simulation.camera import fit_camera, render
 from tmkit.simulation.recording import check_output, write_picture
 from tmkit.simulation.world import Simulation
 
-__all__ = ["draw_swept_volume"]
-
 _COLOR = (0.25, 0.45, 0.95, 1.0)
 _OPACITY = 0.45
 _SIDES = tuple((axis, side) for axis in range(3) for side in (0, 1))

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tmkit.plans import Plan, PlanStep, Segment
     from tmkit.robots import Manipulator
 
-__all__ = ["Watch"]
-
 _LOST = 0.03  # metres from its place in the hand at which an object counts as lost
 _MISPLACED_IN_HAND = 0.005  # metres from its place in the hand that are worth a note
 _HELD_BACK = 0.02  # radians or metres by which a joint may be behind without a note

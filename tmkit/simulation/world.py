@@ -46,8 +46,6 @@ from tmkit.simulation.settings import PhysicsSettings
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = ["Simulation"]
-
 
 class Simulation:
     """A scene under physics, in a pybullet connection of its own.

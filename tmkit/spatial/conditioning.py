@@ -33,8 +33,6 @@ from tmkit.spatial.covariances import covariance_root, whitened_rounding
 from tmkit.spatial.joint_gaussian import JointGaussianPose, chain_maps, joint_of_root
 from tmkit.spatial.measurement import MeasurementModel
 
-__all__ = ["ConditionedChain", "condition"]
-
 Array = NDArray[np.float64]
 
 _NOTHING_NEW = 1e-27  # of the prior variance of one measured number: less is what rounding left of zero

@@ -26,22 +26,6 @@ from tmkit.spatial.covariances import checked_covariance
 from tmkit.spatial.measurement import MeasurementModel
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = [
-    "ConfidenceEllipsoid",
-    "Gate",
-    "Nees",
-    "NeesStatus",
-    "chi_square_quantile",
-    "gate",
-    "mahalanobis_distance",
-    "nees",
-    "nees_of_errors",
-    "orientation_ellipsoid",
-    "pose_distance",
-    "position_covariance",
-    "position_ellipsoid",
-]
-
 Array = NDArray[np.float64]
 
 _EXACT = 1e-13  # of the greatest eigenvalue, scaled: a direction without variance

@@ -33,21 +33,6 @@ from tmkit.errors import SceneError
 from tmkit.spatial.covariances import checked_covariance, swap_linear_angular
 from tmkit.spatial.twists import GaussianTwist
 
-__all__ = [
-    "from_gtsam",
-    "from_manif",
-    "from_pytransform3d",
-    "from_ros_pose",
-    "from_ros_twist",
-    "from_tf2",
-    "to_gtsam",
-    "to_manif",
-    "to_pytransform3d",
-    "to_ros_pose",
-    "to_ros_twist",
-    "to_tf2",
-]
-
 Array = NDArray[np.float64]
 
 

@@ -17,15 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit.errors import SceneError
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = [
-    "checked_covariance",
-    "covariance_root",
-    "inverse_covariance",
-    "is_singular",
-    "swap_linear_angular",
-    "whitened_rounding",
-]
-
 Array = NDArray[np.float64]
 
 _TOLERANCE = 1e-9  # of the greatest entry or eigenvalue

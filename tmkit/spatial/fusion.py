@@ -28,8 +28,6 @@ from tmkit.spatial.conditioning import condition
 from tmkit.spatial.covariances import covariance_root, inverse_covariance, is_singular, whitened_rounding
 from tmkit.spatial.measurement import PoseMeasurement
 
-__all__ = ["Fusion", "fuse"]
-
 Array = NDArray[np.float64]
 
 _SHORT = 1e-3  # metres or radians: a step that may be one of rounding

@@ -23,8 +23,6 @@ from tmkit._core import GaussianPose, Pose, adjoint
 from tmkit.errors import SceneError
 from tmkit.spatial.covariances import checked_covariance
 
-__all__ = ["JointGaussianPose"]
-
 Array = NDArray[np.float64]
 
 

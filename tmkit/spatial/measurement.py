@@ -30,8 +30,6 @@ from tmkit.errors import SceneError
 from tmkit.spatial.covariances import checked_covariance
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = ["BearingMeasurement", "MeasurementModel", "PoseMeasurement", "PositionMeasurement", "RangeMeasurement"]
-
 Array = NDArray[np.float64]
 
 

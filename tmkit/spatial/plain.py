@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit.errors import SceneError
 
-__all__ = ["plain_numbers"]
-
 
 def plain_numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
     """Return numbers as an array, not copied where they are one already.

@@ -21,8 +21,6 @@ from tmkit.spatial.covariances import covariance_root
 from tmkit.spatial.joint_gaussian import JointGaussianPose
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = ["fit_gaussian", "sample", "sample_chain", "sample_jointly", "sampling_floor"]
-
 Array = NDArray[np.float64]
 
 

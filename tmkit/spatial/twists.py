@@ -31,8 +31,6 @@ from tmkit.errors import SceneError
 from tmkit.spatial.covariances import checked_covariance
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = ["GaussianTwist"]
-
 Array = NDArray[np.float64]
 
 

@@ -40,8 +40,6 @@ from tmkit.tamp.refinement import RefinementBudget, refine_skeleton
 from tmkit.tamp.search_log import SearchLog
 from tmkit.task_planning import PreparedTask, TaskPlanStatus
 
-__all__ = ["Improvement", "with_costs"]
-
 _logger = logging.getLogger(__name__)
 
 _SEARCHED = (SegmentKind.TRANSIT, SegmentKind.TRANSFER)

@@ -30,8 +30,6 @@ from tmkit.tamp.refinement_tree import RefinementNode, RefinementTree
 from tmkit.tamp.search_log import SearchLog
 from tmkit.task_planning import FastDownward, PreparedTask, TaskPlanner, TaskPlanResult
 
-__all__ = ["PlanningContext", "budget_growth"]
-
 _MOST_DOUBLINGS = 12  # of budgets: later iterations have those of this one
 
 

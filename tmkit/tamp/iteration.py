@@ -32,8 +32,6 @@ from tmkit.tamp.search_log import SearchLog
 from tmkit.task_planning import PreparedTask, TaskPlanStatus
 from tmkit.task_planning.action_elimination import without_redundant_steps
 
-__all__ = ["IterationResult", "PlanningIteration"]
-
 _logger = logging.getLogger(__name__)
 
 _ATTEMPTS_PER_ACTION = 10

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tmkit.motion import MotionPlanner
     from tmkit.task_planning import TaskPlanner
 
-__all__ = ["DEFAULT_TIME_LIMIT", "PlanningKeywords", "PlanningOptions"]
-
 DEFAULT_TIME_LIMIT = 30.0
 """Seconds after which planning stops, unless it is given a limit on time or iterations."""
 

@@ -23,8 +23,6 @@ from tmkit.tamp.progress import PlanningProgress
 from tmkit.tamp.result import PlanResult
 from tmkit.tamp.solve import solve
 
-__all__ = ["plan"]
-
 
 @overload
 def plan(

@@ -34,8 +34,6 @@ from tmkit.tamp.progress import ImprovementProgress, PlanningProgress, Portfolio
 from tmkit.tamp.result import PlanResult, PlanStatistics
 from tmkit.tamp.solve import solve
 
-__all__ = ["PortfolioResult", "plan_portfolio"]
-
 
 @dataclass(frozen=True, eq=False)
 class PortfolioResult(Result):

@@ -24,8 +24,6 @@ from tmkit.robots import Manipulator, Robots
 from tmkit.spatial.plain import plain_numbers
 from tmkit.tamp.domains.loading import PythonDomain
 
-__all__ = ["Goal", "PlanningProblem", "problem_file_of"]
-
 Goal: TypeAlias = str | Formula | ObjectAt | ObjectIn | ArmAt | SceneGraph | GoalScene | Path
 """A goal: PDDL text or a formula; an object at a pose or in a region, or an arm at a configuration; a scene that shows
 the goal; or the path of a PDDL problem file."""

@@ -32,8 +32,6 @@ from tmkit.robots import find_manipulators, home_configuration
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import Goal, PlanningProblem, problem_file_of
 
-__all__ = ["goal_of_table", "load_planning_problem", "wrong_goal_in"]
-
 _KEYS = ("scene", "q", "domain", "semantics", "goal", "robots", "options")
 
 

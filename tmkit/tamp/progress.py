@@ -10,8 +10,6 @@ from tmkit._support.progress import Progress
 if TYPE_CHECKING:
     from tmkit.plans.values import Plan
 
-__all__ = ["ImprovementProgress", "PlanningProgress", "PortfolioProgress", "ValidationProgress"]
-
 
 @dataclass(frozen=True)
 class PlanningProgress(Progress):

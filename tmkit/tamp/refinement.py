@@ -29,8 +29,6 @@ from tmkit.plans.failures import FailureKind
 from tmkit.plans.values import PlanStep
 from tmkit.tamp.refinement_tree import Expansion, FailureRecord, RefinementNode, RefinementTree
 
-__all__ = ["Cause", "RefinementBudget", "RefinementOutcome", "refine_skeleton"]
-
 _VISITS_PER_ATTEMPT = 20  # how often nodes may be visited again, for each new attempt that is allowed
 
 

@@ -38,8 +38,6 @@ from tmkit.plans.values import Configuration, PlanStep
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
 
-__all__ = ["Expansion", "FailureLog", "FailureRecord", "RefinementNode", "RefinementTree"]
-
 _logger = logging.getLogger(__name__)
 
 

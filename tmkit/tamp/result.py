@@ -17,8 +17,6 @@ from tmkit._support.results import Displayed, Result
 from tmkit.plans.values import Plan
 from tmkit.tamp.diagnosis.diagnosis import Diagnosis, PlanStatus
 
-__all__ = ["PlanResult", "PlanStatistics"]
-
 
 @dataclass(frozen=True)
 class PlanStatistics(Displayed):

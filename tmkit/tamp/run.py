@@ -42,8 +42,6 @@ from tmkit.tamp.tracks import SearchTrack, search_tracks
 from tmkit.tamp.validation.prune_observations import prune_observations
 from tmkit.task_planning import PreparedTask
 
-__all__ = ["run_search"]
-
 
 def run_search(context: PlanningContext) -> PlanResult:
     """Plan, first with the useful objects of the scene, then, should these not do, with all."""

@@ -11,8 +11,6 @@ from tmkit.tamp.diagnosis.diagnosis import LearnedConstraint
 from tmkit.tamp.domains.infeasibility import Infeasibility
 from tmkit.tamp.refinement_tree import FailureLog, RefinementNode
 
-__all__ = ["SearchLog"]
-
 
 @dataclass(eq=False)
 class SearchLog:

@@ -35,8 +35,6 @@ from tmkit.tamp.result import PlanResult
 from tmkit.tamp.run import run_search
 from tmkit.tamp.start import check_start
 
-__all__ = ["solve"]
-
 
 def solve(
     problem: PlanningProblem, options: PlanningOptions, *, on_progress: Callable[[PlanningProgress], None] | None = None

@@ -26,8 +26,6 @@ from tmkit.robots import Manipulator, home_configuration, pair_distance
 from tmkit.robots.mechanisms import held_by
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = ["check_start"]
-
 _log = logging.getLogger(__name__)
 _LIMIT_TOLERANCE = 1e-9  # radians or metres
 _BISECTIONS = 20  # halve the opening until the fingers are placed to less than a micrometre

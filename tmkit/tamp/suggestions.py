@@ -37,8 +37,6 @@ from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.search_log import SearchLog
 
-__all__ = ["RelaxedProblem", "ReplanResult", "find_suggestions", "removable_bodies", "without_bodies"]
-
 _MOST_REPLANS = 10
 _ENOUGH = 3  # suggestions
 _BODIES, _PARTS = 3, 5  # candidates of each sort that are tried alone

@@ -38,8 +38,6 @@ from tmkit.tamp.search_log import SearchLog
 from tmkit.tamp.transfers.search import TransferSearch
 from tmkit.task_planning import FastDownward, PreparedTask, ProvingTask, TaskPlanStatus
 
-__all__ = ["SearchTrack", "search_tracks"]
-
 _logger = logging.getLogger(__name__)
 
 _ALL_OBJECTS_AFTER = 4  # iterations with the useful objects alone

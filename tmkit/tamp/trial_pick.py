@@ -27,8 +27,6 @@ from tmkit.spatial import Pose
 from tmkit.tamp.planning import plan
 from tmkit.tamp.result import PlanResult
 
-__all__ = ["CUBE", "TrialPick", "TrialPickStatus", "trial_pick"]
-
 CUBE = 0.04
 """Metres: the side of the cube."""
 

@@ -18,8 +18,6 @@ from tmkit.pddl.model import Problem
 from tmkit.pddl.schemas import GroundAction
 from tmkit.pddl.state import State
 
-__all__ = ["without_redundant_steps"]
-
 
 def without_redundant_steps(
     problem: Problem, steps: Sequence[GroundAction], *, is_allowed: Callable[[GroundAction, State], bool] | None = None

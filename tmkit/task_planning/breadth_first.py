@@ -15,8 +15,6 @@ from collections.abc import Iterable
 from tmkit._support.time_limits import check_time
 from tmkit.task_planning.sas import Pair, SasAxiom, SasEffect, SasOperator, SasTask
 
-__all__ = ["Exploration", "SasState", "needs_of"]
-
 SasState = tuple[int, ...]
 """The value of each variable, derived ones included."""
 

@@ -36,8 +36,6 @@ from tmkit.task_planning.breadth_first import needs_of
 from tmkit.task_planning.sas import Pair, SasAxiom, SasOperator
 from tmkit.task_planning.translated_task import TranslatedTask
 
-__all__ = ["StepClauses"]
-
 _Clause = tuple[int, ...]
 
 _NEXT = 1 << 40  # added to the number of a variable, means that of the next step

@@ -50,8 +50,6 @@ from tmkit.pddl.substitution import substitute
 from tmkit.pddl.vocabulary import Predicate, Types
 from tmkit.pddl.writer import domain_to_pddl, is_writable, problem_to_pddl
 
-__all__ = ["Encoding", "encode"]
-
 
 @dataclass(frozen=True)
 class Encoding:

@@ -57,15 +57,6 @@ from tmkit.task_planning.fast_downward_process import (
 from tmkit.task_planning.protocol import TaskPlanner, TaskPlanResult, TaskPlanStatus
 from tmkit.task_planning.translated_task import TranslatedTask
 
-__all__ = [
-    "FIRST_SEARCH",
-    "FOLLOW_UP_SEARCHES",
-    "LANDMARK_SEARCH",
-    "OPTIMAL_SEARCH",
-    "FastDownward",
-    "forget_translations",
-]
-
 LANDMARK_SEARCH = (
     "let(hlm, landmark_sum(lm_factory=lm_reasonable_orders_hps(lm_rhw()), pref=true),"
     " eager(single(sum([g(), weight(hlm, 2)])), reopen_closed=true, preferred=[hlm], max_time={seconds}))"

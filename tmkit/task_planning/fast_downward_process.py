@@ -28,17 +28,6 @@ from tmkit.pddl.validation import validate_task_plan
 from tmkit.task_planning.protocol import TaskPlanResult, TaskPlanStatistics, TaskPlanStatus
 from tmkit.task_planning.translated_task import TranslatedTask
 
-__all__ = [
-    "LIMIT_CODES",
-    "Outcome",
-    "Phase",
-    "RunningSearch",
-    "Searches",
-    "environment",
-    "together",
-    "translator_folder",
-]
-
 _GAVE_UP = 12
 LIMIT_CODES = frozenset({None, _GAVE_UP, 20, 21, 22, 23, 24, -9, -24})
 """Exit codes of programs that ran out of time or memory, or gave up."""

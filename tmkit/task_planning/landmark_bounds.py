@@ -23,8 +23,6 @@ from collections.abc import Iterable
 from tmkit._support.time_limits import check_time
 from tmkit.task_planning.sas import Pair, SasOperator, SasTask
 
-__all__ = ["least_steps"]
-
 
 def least_steps(task: SasTask) -> int | None:
     """Return a number of actions that every plan has at least, ``None`` when it is proved that there is no plan.

@@ -31,8 +31,6 @@ from tmkit._support.time_limits import check_time
 from tmkit.pddl.formulas import Fact
 from tmkit.task_planning.sas import Pair, SasOperator, SasTask
 
-__all__ = ["find_conflict", "is_goal_impossible"]
-
 Literal = tuple[Fact, bool]
 """A ground fact, and whether it is to hold or not to hold."""
 

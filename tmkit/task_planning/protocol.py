@@ -25,8 +25,6 @@ from tmkit.pddl.formulas import Fact
 from tmkit.pddl.model import Problem
 from tmkit.pddl.schemas import GroundAction
 
-__all__ = ["PreparedTask", "ProvingTask", "TaskPlanResult", "TaskPlanStatistics", "TaskPlanStatus", "TaskPlanner"]
-
 
 class TaskPlanStatus(Enum):
     """How a search for a task plan ended."""

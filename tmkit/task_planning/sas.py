@@ -23,8 +23,6 @@ from tmkit.pddl.formulas import Fact
 from tmkit.pddl.model import FrozenMapping, Problem
 from tmkit.pddl.schemas import GroundAction
 
-__all__ = ["Pair", "SasAxiom", "SasEffect", "SasOperator", "SasTask", "SasVariable"]
-
 Pair = tuple[int, int]
 """A variable and one of its values."""
 

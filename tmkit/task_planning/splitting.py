@@ -20,8 +20,6 @@ from dataclasses import replace
 from tmkit._support.time_limits import check_time
 from tmkit.task_planning.sas import Pair, SasOperator, SasVariable
 
-__all__ = ["split"]
-
 _NONE: frozenset[int] = frozenset()
 
 

@@ -27,8 +27,6 @@ from tmkit.task_planning.mutexes import is_goal_impossible
 from tmkit.task_planning.sas import Pair, SasAxiom, SasTask, SasVariable
 from tmkit.task_planning.splitting import split
 
-__all__ = ["TranslatedTask"]
-
 _MOST_COPIES = 2000  # of operators that one constraint may make by taking some apart, at most
 
 

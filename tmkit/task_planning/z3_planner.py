@@ -40,8 +40,6 @@ from tmkit.task_planning.landmark_bounds import least_steps
 from tmkit.task_planning.protocol import TaskPlanner, TaskPlanResult, TaskPlanStatistics, TaskPlanStatus
 from tmkit.task_planning.translated_task import TranslatedTask
 
-__all__ = ["SmtTask", "Z3Planner"]
-
 
 class _Proved:
     """What searches have proved of a task and those that it was made from: that no plan has so few steps.

@@ -25,8 +25,6 @@ from tmkit.visualization.region_picture import require_plots
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["MARGIN", "Area", "Cross", "Dot", "Drawing", "Label", "Line", "Mark", "save_drawings"]
-
 Points = NDArray[np.float64]
 
 

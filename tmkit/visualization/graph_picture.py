@@ -25,8 +25,6 @@ from tmkit.graph import Node, SceneGraph, add_edge
 from tmkit.spatial import Pose
 from tmkit.visualization.drawing import MARGIN, Area, Cross, Drawing, Label, Line, Mark, save_drawings
 
-__all__ = ["Refused", "draw_semantics_graph", "semantics_graph_drawing", "try_edge"]
-
 Array = NDArray[np.float64]
 EdgeKind = Literal["pose", "twist"]
 

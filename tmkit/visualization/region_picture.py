@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from tmkit.motion import ReachableRegion
 
-__all__ = ["draw_region", "require_plots"]
-
 _VIEWS = (("top", 0, 1), ("front", 1, 2), ("side", 0, 2))
 _AXES = "xyz"
 _DIRECTIONS = 6

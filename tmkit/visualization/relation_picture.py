@@ -26,8 +26,6 @@ from tmkit.relations.semantics import Coord
 from tmkit.spatial import Pose
 from tmkit.visualization.drawing import Area, Dot, Drawing, Label, Line, Mark, save_drawings
 
-__all__ = ["PARTS", "draw_relations", "notation", "relation_drawing"]
-
 Array = NDArray[np.float64]
 
 AXES = ("#d03a3a", "#3f9142", "#3260c4")

@@ -16,8 +16,6 @@ from tmkit.spatial import Pose
 from tmkit.visualization.drawing import Drawing, save_drawings
 from tmkit.visualization.relation_picture import PARTS, notation, relation_drawing
 
-__all__ = ["draw_semantics", "semantics_drawing"]
-
 _ON_REFERENCE = {
     "ref_ori": Pose.from_rpy([-0.25, 0.1, -0.05], [0.0, 0.0, -0.35]),
     "ref_point": Pose([0.12, -0.3, -0.2]),

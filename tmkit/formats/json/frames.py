@@ -34,8 +34,6 @@ from tmkit.graph import (
     Shape,
 )
 
-__all__ = ["COLLISION_LEVELS", "JOINT_TYPES", "frame_from_dict", "frame_to_dict"]
-
 COLLISION_LEVELS = ("box", "hull", "exact")
 JOINT_TYPES = ("fixed", "revolute", "continuous", "prismatic", "free")
 

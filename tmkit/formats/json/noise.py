@@ -16,8 +16,6 @@ from tmkit.errors import TmkitError
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import EdgeNoise, NoiseSource
 
-__all__ = ["SourceList", "noise_from_dict", "sources_from_dict"]
-
 
 class SourceList:
     """Numbers the noise sources of a scene in the order in which they come."""

@@ -16,8 +16,6 @@ from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import StampedPoses
 from tmkit.spatial import Pose
 
-__all__ = ["numbers_to_list", "pose_from_dict", "stamps_from_dict", "stamps_to_dict"]
-
 _UNIT_TOLERANCE = 1e-3  # how far the length of a quaternion may be from 1: numbers rounded to three digits are fine
 
 

@@ -17,8 +17,6 @@ from typing import Any
 from tmkit._support.source_location import did_you_mean
 from tmkit.errors import FileFormatError
 
-__all__ = ["JsonNode", "with_line"]
-
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 

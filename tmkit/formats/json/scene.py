@@ -25,8 +25,6 @@ from tmkit.formats.json.shapes import arrays_as_files, shape_from_dict, shape_to
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.graph import Group, SceneGraph
 
-__all__ = ["FORMAT", "VERSION", "read_json_scene", "scene_from_dict", "scene_to_dict", "write_json_scene"]
-
 FORMAT = "tmkit-scene"
 VERSION = 1
 

@@ -34,8 +34,6 @@ from tmkit.formats.mesh.package_uris import install_hint
 from tmkit.formats.spec.model import MeshSpec
 from tmkit.graph import Box, Capsule, Cone, Cylinder, HeightField, Mesh, Plane, PointCloud, Shape, Sphere
 
-__all__ = ["arrays_as_files", "shape_from_dict", "shape_to_dict"]
-
 _KINDS = ("box", "capsule", "cone", "cylinder", "height_field", "mesh", "plane", "point_cloud", "sphere")
 _DIGEST = re.compile("[0-9a-f]{32}")
 

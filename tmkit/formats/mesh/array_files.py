@@ -23,8 +23,6 @@ from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit._support.signals import interrupts_kept
 from tmkit.errors import FileFormatError
 
-__all__ = ["HEIGHT_SUFFIXES", "POINT_SUFFIXES", "npy_bytes", "read_heights", "read_points"]
-
 POINT_SUFFIXES = (".npy", ".ply", ".xyz")
 HEIGHT_SUFFIXES = (".npy", ".png")
 

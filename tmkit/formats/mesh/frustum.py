@@ -7,8 +7,6 @@ import numpy as np
 from tmkit._support.elementary import circle, eigen, norms, product
 from tmkit.graph import Mesh, Shape
 
-__all__ = ["SIDES", "THICKNESS", "frustum", "mesh_of_cloud", "mesh_of_field", "thickened"]
-
 THICKNESS = 1e-4
 """Metres that a mesh without any thickness gets."""
 

@@ -28,8 +28,6 @@ from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit.errors import MeshError
 from tmkit.formats.mesh.sandbox import below, real_path
 
-__all__ = ["Part", "read_gltf"]
-
 _MAGIC, _JSON, _BINARY = b"glTF", b"JSON", b"BIN\0"
 _TYPES = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
 _TRIANGLES, _STRIP, _FAN = 4, 5, 6

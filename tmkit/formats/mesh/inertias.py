@@ -18,8 +18,6 @@ from tmkit.errors import ShapeError
 from tmkit.graph import Inertia, Shape
 from tmkit.spatial import Pose
 
-__all__ = ["solid_inertia", "united_inertia"]
-
 Matrix = npt.NDArray[np.float64]
 
 

@@ -36,8 +36,6 @@ from tmkit.formats.mesh.sandbox import real_path
 if TYPE_CHECKING:
     from tmkit.graph import Shape
 
-__all__ = ["MESH_SUFFIXES", "MeshArrays", "MeshLoader", "MeshSpec", "Triple", "read_mesh"]
-
 Triple = tuple[float, float, float]
 
 MESH_SUFFIXES = (".obj", ".stl", ".dae", ".ply", ".glb", ".gltf")

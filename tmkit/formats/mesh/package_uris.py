@@ -36,8 +36,6 @@ from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError, MissingFileError, SceneError
 from tmkit.formats.mesh.sandbox import SITES, below, holds_itself, is_public, project_folders, real_path
 
-__all__ = ["MESH_CHOICES", "PackageResolver", "install_hint"]
-
 MESH_CHOICES = ("load", "available", "skip")
 """What becomes of the meshes of robot descriptions; see :func:`tmkit.formats.load_scene`."""
 

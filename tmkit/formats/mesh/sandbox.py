@@ -21,8 +21,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-__all__ = ["SITES", "below", "holds_itself", "is_public", "project_folders", "real_path"]
-
 SITES = ("site-packages", "dist-packages")  # what folders of installed Python packages are called
 
 

@@ -18,8 +18,6 @@ from tmkit.formats.robray.values import Value
 from tmkit.formats.spec.model import GeometrySpec, InertiaSpec, JointSpec, PoseSpec
 from tmkit.formats.spec.values import pose_of
 
-__all__ = ["Solid", "composed", "friction_in", "inertia_in", "joint_in", "pose_in"]
-
 
 @dataclass(frozen=True, slots=True)
 class Solid:

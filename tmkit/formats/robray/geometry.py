@@ -21,8 +21,6 @@ from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.robray.values import Value
 from tmkit.formats.spec.model import GeometrySpec, MeshSpec, PoseSpec, PrimitiveSpec
 
-__all__ = ["geometry_of"]
-
 GRID_THICKNESS = 0.001  # metres, when none is written
 DEFAULT_GREY = (0.7, 0.7, 0.7)  # of a shape that has an alpha and no colour
 

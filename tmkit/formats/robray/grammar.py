@@ -26,25 +26,6 @@ from tmkit.errors import FileFormatError
 if TYPE_CHECKING:
     import lark
 
-__all__ = [
-    "AllowCollision",
-    "Array",
-    "Attribute",
-    "Binary",
-    "ClassBlock",
-    "Definition",
-    "Expression",
-    "FrameBlock",
-    "GeometryBlock",
-    "Include",
-    "Name",
-    "Negation",
-    "Number",
-    "SourceText",
-    "Statement",
-    "parse_robray",
-]
-
 GRAMMAR = r"""
 start: statement*
 ?statement: include | definition | class_block | frame_block | allow_collision

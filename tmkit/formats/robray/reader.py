@@ -65,8 +65,6 @@ from tmkit.formats.robray.values import (
 )
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, MimicSpec, SceneSpecification
 
-__all__ = ["read_robray"]
-
 # Classes that tmkit itself uses; a file need not define them.
 KNOWN_CLASSES = ("surface", "movable")
 

@@ -20,18 +20,6 @@ from tmkit._support.elementary import power
 from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.formats.robray.grammar import Array, Binary, Expression, Name, Negation, Number, SourceText
 
-__all__ = [
-    "CLASS_RULES",
-    "CONSTANTS",
-    "FRAME_RULES",
-    "GEOMETRY_RULES",
-    "POSE_WORDS",
-    "Rule",
-    "Value",
-    "evaluate",
-    "number_of",
-]
-
 # Known without a definition; they cannot be redefined.
 CONSTANTS: Mapping[str, float] = {"pi": math.pi, "π": math.pi, "deg": math.pi / 180.0}
 

@@ -20,8 +20,6 @@ from tmkit.formats.urdf.writer import obj_text
 from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.spatial import Pose
 
-__all__ = ["RobrayText", "robray_from_scene"]
-
 
 @dataclass(frozen=True, slots=True)
 class RobrayText:

@@ -27,8 +27,6 @@ from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, GroupSpec, Pose
 from tmkit.formats.spec.values import attached_of, inertia_of, joint_of, moved_by_offset, pose_of, reported
 from tmkit.graph import Mimic, SceneEdit, SceneGraph
 
-__all__ = ["WORLD", "add_allowed", "add_specified_frame", "build_scene", "frames_by_name", "whole_name"]
-
 WORLD = "world"
 
 _PARTS = ("-visual", "-collision", "-inertial")  # frames of a link's parts in the original TMKit, here the link itself

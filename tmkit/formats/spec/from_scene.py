@@ -22,8 +22,6 @@ from tmkit.formats.spec.model import (
 from tmkit.graph import AttachedShape, Group, Inertia, Joint, SceneGraph
 from tmkit.spatial import Pose
 
-__all__ = ["specification_of_scene"]
-
 
 def specification_of_scene(scene: SceneGraph, *, path: str) -> SceneSpecification:
     """Return what a file would say that declares this scene.

@@ -16,8 +16,6 @@ from tmkit._support.source_location import did_you_mean
 from tmkit.formats.spec.build import WORLD, whole_name
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
 
-__all__ = ["with_missing_parents"]
-
 
 def with_missing_parents(specs: Sequence[SceneSpecification], *, note: Note) -> list[SceneSpecification]:
     """Return what files say, with a root for each parent that none declares, and without pairs of unknown frames.

@@ -18,25 +18,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tmkit._support.source_location import SourceLocation
-from tmkit.formats.mesh.meshes import MeshSpec, Triple
+from tmkit.formats.mesh.meshes import MeshSpec as MeshSpec, Triple as Triple
 
 if TYPE_CHECKING:
     from tmkit.graph import EdgeNoise, Shape, StampedPoses
-
-__all__ = [
-    "AllowedPairSpec",
-    "FrameSpec",
-    "GeometrySpec",
-    "GroupSpec",
-    "InertiaSpec",
-    "JointSpec",
-    "MeshSpec",
-    "MimicSpec",
-    "PoseSpec",
-    "PrimitiveSpec",
-    "SceneSpecification",
-    "Triple",
-]
 
 Quadruple = tuple[float, float, float, float]
 

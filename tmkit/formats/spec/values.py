@@ -42,8 +42,6 @@ from tmkit.graph import (
 )
 from tmkit.spatial import Pose
 
-__all__ = ["attached_of", "inertia_of", "joint_of", "moved_by_offset", "pose_of", "reported", "zero_pose_of"]
-
 
 @contextmanager
 def reported(place: SourceLocation) -> Iterator[None]:

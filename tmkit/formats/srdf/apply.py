@@ -19,8 +19,6 @@ from tmkit.graph import SceneGraph
 if TYPE_CHECKING:
     from tmkit.formats.srdf import LinkPair, RobotSemantics
 
-__all__ = ["with_semantics"]
-
 UNSAID = "srdf"
 """The reason of a pair of which the file says no more."""
 

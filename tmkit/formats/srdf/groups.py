@@ -17,8 +17,6 @@ from tmkit.errors import FileFormatError, RobotError
 from tmkit.formats.srdf.values import Chain, RobotSemantics, SrdfGroup
 from tmkit.graph import SceneGraph
 
-__all__ = ["GroupMembers", "group_members"]
-
 
 @dataclass(frozen=True, slots=True)
 class GroupMembers:

@@ -18,8 +18,6 @@ from tmkit._support import ImportLog, ImportNote, Note, SourceLocation, XmlEleme
 from tmkit._support.data import resolve_name
 from tmkit.formats.srdf.values import Chain, EndEffector, GroupState, LinkPair, RobotSemantics, SrdfGroup, VirtualJoint
 
-__all__ = ["read_srdf"]
-
 KNOWN = (
     "group",
     "group_state",

@@ -21,8 +21,6 @@ from tmkit.errors import SceneError, UnknownNameError
 if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
 
-__all__ = ["Chain", "EndEffector", "GroupState", "LinkPair", "RobotSemantics", "SrdfGroup", "VirtualJoint"]
-
 
 @dataclass(frozen=True, slots=True)
 class Chain:

@@ -13,8 +13,6 @@ from tmkit.formats.srdf.values import LinkPair, RobotSemantics, SrdfGroup
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-__all__ = ["srdf_text", "write_srdf"]
-
 
 def write_srdf(semantics: RobotSemantics, path: str | os.PathLike[str]) -> Path:
     """Write a value as an SRDF file.

@@ -25,8 +25,6 @@ from tmkit._support.source_location import did_you_mean
 from tmkit._support.xml import XmlElement
 from tmkit.formats.spec.model import JointSpec, MimicSpec, Triple
 
-__all__ = ["SINGLE_TYPES", "JointStep", "joint_steps", "type_of"]
-
 # The joint types of one degree of freedom, which are called the same here and there.
 SINGLE_TYPES = ("continuous", "prismatic", "revolute")
 # The types that move otherwise, or not at all.

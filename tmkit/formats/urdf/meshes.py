@@ -18,8 +18,6 @@ from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.spec.model import GeometrySpec, MeshSpec, SceneSpecification
 from tmkit.formats.urdf.shapes import with_advice
 
-__all__ = ["with_readable_meshes"]
-
 
 def with_readable_meshes(robot: SceneSpecification, *, loader: MeshLoader, note: Note) -> SceneSpecification:
     """Return the specification of a robot whose meshes can all be read, and whose collision meshes all have a hull.

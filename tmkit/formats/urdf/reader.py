@@ -33,8 +33,6 @@ from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, InertiaSpec, Po
 from tmkit.formats.urdf.joints import SINGLE_TYPES, joint_steps, type_of
 from tmkit.formats.urdf.shapes import Materials, geometry_of, materials_of, origin_of
 
-__all__ = ["read_urdf"]
-
 Moments = tuple[float, float, float, float, float, float]
 _POINT: Moments = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tmkit._core import CollisionWorld
     from tmkit.graph import SceneGraph
 
-__all__ = ["SAMPLES", "always_colliding", "with_always_colliding"]
-
 SAMPLES = 200
 SEED = 0
 MOST_LINKS = 1000

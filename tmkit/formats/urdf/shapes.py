@@ -25,8 +25,6 @@ from tmkit.formats.spec.values import pose_of
 from tmkit.graph import Plane
 from tmkit.spatial import Pose
 
-__all__ = ["Materials", "geometry_of", "materials_of", "origin_of", "with_advice"]
-
 Materials = Mapping[str, Quadruple | None]
 
 

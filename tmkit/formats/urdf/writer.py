@@ -31,8 +31,6 @@ from tmkit.spatial import Pose
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-__all__ = ["UrdfText", "obj_text", "urdf_from_scene", "write_urdf"]
-
 
 @dataclass(frozen=True, slots=True)
 class UrdfText:

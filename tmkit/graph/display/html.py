@@ -14,8 +14,6 @@ from tmkit._core import SceneGraph
 from tmkit.graph.display.outline import Describer, clean, count_of, number, outline_of, unit_of
 from tmkit.graph.display.svg import tree_svg
 
-__all__ = ["tree_html"]
-
 _OPEN_LEVELS = 2  # of the tree that are unfolded at first
 _JOINTS_SHOWN = 100
 _FRAMES_DRAWN = 60

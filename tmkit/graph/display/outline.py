@@ -20,8 +20,6 @@ from tmkit._core import AttachedShape, Joint, SceneGraph, Shape
 from tmkit._support.terminal import printable
 from tmkit.errors import SceneError
 
-__all__ = ["Describer", "FrameWords", "Outline", "Row", "clean", "count_of", "number", "outline_of", "unit_of"]
-
 DEEPEST = 32  # levels that are shown when no depth is asked for
 _LONGEST_NAME = 60
 _SHAPES_SHOWN = 3

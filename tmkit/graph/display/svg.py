@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from tmkit._core import SceneGraph
 from tmkit.graph.display.outline import Describer, Row, clean, count_of, outline_of
 
-__all__ = ["tree_svg"]
-
 JOINT_COLOURS = {
     "fixed": "#8a8f98",
     "revolute": "#1f6fd0",

@@ -14,8 +14,6 @@ from numpy.typing import ArrayLike
 from tmkit._core import SceneGraph
 from tmkit.graph.display.outline import Describer, Row, count_of, outline_of
 
-__all__ = ["tree_text"]
-
 
 def tree_text(
     scene: SceneGraph,

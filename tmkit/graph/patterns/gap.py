@@ -20,8 +20,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Support", "gap"]
-
 Vector = NDArray[np.float64]
 Support = Callable[[Vector], Vector]
 """The farthest point (3,) of a body along a direction (3,), which need not be a unit vector."""

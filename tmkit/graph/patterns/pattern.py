@@ -30,8 +30,6 @@ from tmkit.errors import DuplicateNameError, SceneError, UnknownNameError
 if TYPE_CHECKING:
     from tmkit.graph.patterns.placed import PlacedScene
 
-__all__ = ["Condition", "Part", "Pattern", "Relation"]
-
 Range = tuple[float, float]
 _DIMENSIONS = {  # of each kind of shape, how many
     "box": 3,

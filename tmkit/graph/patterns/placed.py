@@ -22,8 +22,6 @@ from tmkit.errors import SceneError
 from tmkit.graph.patterns.gap import Support, gap
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = ["PlacedScene"]
-
 Vector = NDArray[np.float64]
 _ALIKE = 1e-9  # of directions: their cosine is this near to that of equal ones, or of a right angle
 

@@ -21,19 +21,6 @@ from tmkit.errors import SceneError
 from tmkit.graph.patterns.pattern import Relation
 from tmkit.graph.patterns.placed import PlacedScene
 
-__all__ = [
-    "Above",
-    "AncestorOf",
-    "At",
-    "ChildOf",
-    "Distance",
-    "EqualDimensions",
-    "Parallel",
-    "Perpendicular",
-    "RestsOn",
-    "Touching",
-]
-
 Axis = tuple[float, float, float]
 
 

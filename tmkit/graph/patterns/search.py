@@ -28,8 +28,6 @@ from tmkit._core import SceneGraph
 from tmkit.graph.patterns.pattern import Condition, Pattern
 from tmkit.graph.patterns.placed import PlacedScene
 
-__all__ = ["find_structure"]
-
 Domains = dict[int, list[int]]  # by role: places of frames in scene.frame_names, ascending
 
 

@@ -13,8 +13,6 @@ from tmkit.graph.semantic_edges.poses import with_pose_edge
 from tmkit.relations import SemanticError, Violation
 from tmkit.spatial import Pose
 
-__all__ = ["Node", "add_edge"]
-
 
 @dataclass(frozen=True)
 class Node:

@@ -29,8 +29,6 @@ from tmkit.relations import SemanticError, TwistCoord, Violation
 from tmkit.relations.representation import elapsed, seconds
 from tmkit.spatial import Pose, adjoint, inverse_right_jacobian, right_jacobian
 
-__all__ = ["finite_difference", "integrate"]
-
 Array = NDArray[np.float64]
 Maps = dict[NoiseSource, Array]
 

@@ -14,18 +14,6 @@ from tmkit._core import SceneGraph, twist_path
 from tmkit.errors import DisconnectedError, UnknownNameError
 from tmkit.relations import LinearVelocityCoord, SemanticError, SemanticRelation, TwistCoord, Violation
 
-__all__ = [
-    "body_of",
-    "check_names",
-    "coord_of",
-    "explain",
-    "frames_on",
-    "is_on_reference",
-    "require_body",
-    "require_conflict_option",
-    "unjoined",
-]
-
 
 def body_of(scene: SceneGraph, frame: str) -> str:
     """Return the body of a frame.

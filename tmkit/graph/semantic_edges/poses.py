@@ -17,8 +17,6 @@ from tmkit.graph.semantic_edges.queries import orientation_of_frame, position_of
 from tmkit.relations import PositionCoord, PositionVector, SemanticPose, SemanticPosition, VectorAndMatrix
 from tmkit.spatial import Pose
 
-__all__ = ["OnConflict", "add_pose", "update_pose", "with_pose_edge"]
-
 OnConflict = Literal["refuse", "invert"]
 
 

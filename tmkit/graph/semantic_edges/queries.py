@@ -46,8 +46,6 @@ from tmkit.relations import (
 )
 from tmkit.relations.representation import Numbers
 
-__all__ = ["orientation_of_frame", "position_of_frame", "relate"]
-
 Vector = NDArray[np.float64]
 _Scene = SceneGraph | Kinematics
 

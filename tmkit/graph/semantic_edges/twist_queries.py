@@ -16,8 +16,6 @@ from tmkit.graph.semantic_edges.names import check_names, explain, frames_on, is
 from tmkit.relations import SemanticError, SemanticWrench, TwistCoord, Violation, WrenchCoord, WrenchVector
 from tmkit.spatial import GaussianTwist
 
-__all__ = ["brought", "brought_covariance", "gaussian_twist", "joint_twist", "transport", "uncertain_twist"]
-
 Vector = NDArray[np.float64]
 
 

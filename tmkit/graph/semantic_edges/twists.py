@@ -25,8 +25,6 @@ from tmkit.graph.semantic_edges.twist_queries import brought, brought_covariance
 from tmkit.relations import SemanticError, SemanticTwist, TwistCoord, Violation
 from tmkit.spatial import checked_covariance
 
-__all__ = ["add_twist", "update_twist"]
-
 
 def add_twist(
     scene: SceneGraph,

@@ -29,8 +29,6 @@ from tmkit.plans.observations import CovarianceRows
 from tmkit.plans.values import Configuration
 from tmkit.spatial import Pose
 
-__all__ = ["ActionContext", "Candidate", "Change", "Impossible", "MoveTo", "Pick", "Place"]
-
 
 @dataclass(frozen=True, eq=False)
 class ActionContext:

@@ -30,8 +30,6 @@ from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
 from tmkit.plans.values import Configuration, Reparenting, SegmentKind
 from tmkit.spatial import Pose
 
-__all__ = ["Handover", "handovers"]
-
 _SPINS = 8  # turns of the giving tool about its axis that are tried
 _TILTS = (0.0, math.pi / 6, -math.pi / 6)  # radians by which the giving tool may point below or above the horizontal
 

@@ -22,8 +22,6 @@ from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.observations import CameraModel, PlannedObservation, with_observations
 from tmkit.spatial import Pose
 
-__all__ = ["Look"]
-
 _DISTANCES = (0.5, 0.8, 0.2)  # shares of the way from the nearest to the farthest that a camera sees
 _TILTS = (0.0, 0.35)  # radians by which the view may lean
 _SIDES = 4

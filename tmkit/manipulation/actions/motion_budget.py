@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-__all__ = ["MotionBudget"]
-
 
 @dataclass(frozen=True)
 class MotionBudget:

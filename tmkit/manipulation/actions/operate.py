@@ -32,8 +32,6 @@ from tmkit.plans.values import Configuration, SegmentKind
 from tmkit.robots.mechanisms import CLOSURE_ANGLE, CLOSURE_DISTANCE, frames_moved_by, mechanism_joint, moved_frames
 from tmkit.spatial import Pose
 
-__all__ = ["Operate"]
-
 _SLIDE_STEP, _TURN_STEP = 0.005, 0.02  # metres and radians of the joint between steps, at most
 _LARGEST_JUMP = 0.3  # radians that a joint of the arm may move in a step
 _HALVINGS = 6  # of a step whose middle strays

@@ -33,8 +33,6 @@ from tmkit.plans.values import Configuration, PlanStep, Reparenting, Segment, Se
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 
-__all__ = ["ArmMotion", "HandMotion", "Refinement", "arm_motions"]
-
 
 @dataclass(frozen=True)
 class HandMotion:

@@ -44,16 +44,6 @@ from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
 
-__all__ = [
-    "CHECK_RESOLUTION",
-    "CHECK_TRAVEL",
-    "PLANNING_RESOLUTION",
-    "WIDE_MARGIN",
-    "MotionPieces",
-    "NearPairs",
-    "Phase",
-]
-
 NearPairs = tuple[tuple[str, str], ...]
 """Pairs of frames that need not keep the planning margin during an action."""
 

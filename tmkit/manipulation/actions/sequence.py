@@ -19,8 +19,6 @@ from tmkit.manipulation.actions.candidates import ActionContext, Candidate
 from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
 from tmkit.plans.failures import MotionFailure
 
-__all__ = ["Sequence"]
-
 
 @dataclass(frozen=True)
 class Sequence:

@@ -15,8 +15,6 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-__all__ = ["PhaseClock", "PlanningPhase", "timed"]
-
 
 class PlanningPhase(StrEnum):
     """What a planning run spends its time on."""

@@ -23,8 +23,6 @@ from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
 
-__all__ = ["FLOATING_JOINTS", "FloatingBody", "bodies_at_rest", "hand_alone", "with_floating_joints"]
-
 FLOATING_JOINTS = tuple(f"floating/{name}" for name in ("x", "y", "z", "yaw", "pitch", "roll"))
 """Names of the joints, and of the frames, that carry the moving body."""
 

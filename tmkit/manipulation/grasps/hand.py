@@ -29,8 +29,6 @@ from tmkit.robots import Manipulator
 from tmkit.robots.movable import movable_frames
 from tmkit.spatial import Pose
 
-__all__ = ["HandCheck", "yaw_pitch_roll"]
-
 _APPROACH = tuple(0.01 * k for k in range(1, 9))  # metres behind the grasp at which the open hand is checked
 _PREFIX = "grasped"
 _SLIDES, _TURNS = ((1, 0, 0), (0, 1, 0), (0, 0, 1)), ((0, 0, 1), (0, 1, 0), (1, 0, 0))

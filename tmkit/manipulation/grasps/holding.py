@@ -35,18 +35,6 @@ from tmkit.manipulation.masses import lumped_inertia
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 
-__all__ = [
-    "DENSITY",
-    "FINGER_FRICTION",
-    "GRAVITY",
-    "OBJECT_FRICTION",
-    "PAD_RADIUS",
-    "SWING",
-    "Load",
-    "torsion_arm",
-    "vacuum_overload",
-]
-
 OBJECT_FRICTION = 0.7
 """Friction coefficient of objects of which the scene gives none."""
 

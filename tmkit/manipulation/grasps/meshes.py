@@ -31,8 +31,6 @@ from tmkit._support.elementary import cos, dot, norm, norms, product
 from tmkit.graph import Shape
 from tmkit.motion.regions.patches import closed_triangles, flat_patches, triangle_areas, triangle_normals
 
-__all__ = ["FRICTION", "ContactPair", "SuctionPoint", "antipodal_pairs", "distinct_pairs", "suction_points"]
-
 FRICTION = 0.5
 """Friction coefficient between fingers and objects that antipodal pairs rely on: lines within 27 degrees of normals."""
 

@@ -30,22 +30,11 @@ from tmkit.manipulation.grasps.hand import HandCheck
 from tmkit.manipulation.grasps.holding import Load
 from tmkit.manipulation.grasps.meshes import ContactPair, antipodal_pairs, distinct_pairs, suction_points
 from tmkit.manipulation.grasps.shapes import ball_grasps, box_grasps, cylinder_grasps, suction_caps, suction_faces
-from tmkit.manipulation.grasps.values import FINGER_CLEARANCE, Grasp, tool_pose
+from tmkit.manipulation.grasps.values import FINGER_CLEARANCE, Grasp as Grasp, tool_pose
 from tmkit.manipulation.placements.stable_faces import solid_centre
 from tmkit.motion.regions.solids import reach
 from tmkit.robots import Manipulator, pair_distance
 from tmkit.spatial import Pose
-
-__all__ = [
-    "FINGER_CLEARANCE",
-    "Grasp",
-    "all_grasps_are_known",
-    "cup_rim",
-    "firmly_held",
-    "grasps_of",
-    "grip_faults",
-    "hold_fault",
-]
 
 _RIM_POINTS = 8
 _RIM_DEPTH = 0.002  # metres from the tool's plane within which the foot of a cup lies

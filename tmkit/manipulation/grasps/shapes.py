@@ -22,8 +22,6 @@ from tmkit._support.elementary import cos, dot, norm, product, sin
 from tmkit.manipulation.grasps.values import FINGER_CLEARANCE, Grasp, tool_pose
 from tmkit.robots import Manipulator
 
-__all__ = ["ball_grasps", "box_grasps", "cylinder_grasps", "fits", "suction_caps", "suction_faces"]
-
 _ANGLES = 8  # directions around an axis
 _GRIPPED = 0.005  # metres from the edge of an object at which the tool point may be, when tilted
 _DIAGONAL = math.sqrt(0.5)

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from tmkit.spatial import Pose
 
-__all__ = ["FINGER_CLEARANCE", "Grasp", "tool_pose"]
-
 FINGER_CLEARANCE = 0.004
 """Metres that must be free on either side between an object and the open fingers."""
 

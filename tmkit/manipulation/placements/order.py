@@ -19,8 +19,6 @@ from tmkit._support.elementary import norms
 from tmkit.manipulation.placements.postures import PlacementSettings, Posture
 from tmkit.motion.regions.polygons import crossings
 
-__all__ = ["ranked_places"]
-
 _INSIDE = 1e-9  # metres that positions may be beyond an edge, for rounding
 _GRID_POINTS = 24  # along the longer side of an area, at most
 

@@ -29,8 +29,6 @@ from tmkit.robots import Manipulator
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
 
-__all__ = ["PlacementSettings", "Posture", "postures_on"]
-
 _ABOVE = 0.001  # metres above a surface up to which a shape is part of it and no obstacle
 _INSIDE = 1e-9  # metres that positions may be beyond an edge, for rounding
 _MOST_PARTS = 8  # shapes of an object that count each by itself

@@ -29,13 +29,11 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.placements.order import ranked_places
-from tmkit.manipulation.placements.postures import PlacementSettings, Posture, postures_on
+from tmkit.manipulation.placements.postures import PlacementSettings as PlacementSettings, Posture, postures_on
 from tmkit.motion.regions.solids import collision_solids
 from tmkit.motion.regions.surfaces import SupportSurface, region_surface, support_surfaces
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
-
-__all__ = ["Placement", "PlacementSettings", "placements_in_region", "placements_on_surface"]
 
 
 @dataclass(frozen=True)

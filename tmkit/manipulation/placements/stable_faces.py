@@ -30,8 +30,6 @@ from tmkit.motion.regions.polygons import ConvexPolygon
 from tmkit.motion.regions.solids import reach, solid_points, solids_under
 from tmkit.spatial import Pose
 
-__all__ = ["LEAST_MARGIN", "StableFace", "centre_of_mass", "resting_height", "solid_centre", "stable_faces"]
-
 LEAST_MARGIN = 0.002
 """Metres by which the centre of mass must be inside a face for the face to count."""
 

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from tmkit._support.elementary import norms
 from tmkit.graph import Shape
 
-__all__ = ["closed_triangles", "flat_patches", "triangle_areas", "triangle_normals"]
-
 Vectors = NDArray[np.float64]
 
 _LARGE = 20_000  # triangles above which the hull is sampled

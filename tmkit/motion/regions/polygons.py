@@ -26,8 +26,6 @@ from tmkit._support.elementary import atan2, circle, cos, norm, norms, product
 from tmkit.errors import ShapeError
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = ["ConvexPolygon", "blocking", "circle_around", "circle_within", "crossings", "fitting"]
-
 _SIDES = 32  # of the polygons that stand for circles; a multiple of 8: some are along the axes and diagonals
 _FLAT = 1e-12  # square metres of a triangle that counts as flat
 _DIGITS = 10  # decimals of a metre, far above rounding: nearly equal points would have sides of any direction

@@ -23,8 +23,6 @@ from tmkit.motion.regions.polygons import ConvexPolygon, circle_around
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = ["outline", "reach", "solid_points", "solids_of", "solids_under"]
-
 Solids = tuple[AttachedShape, ...]
 _UPPER = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=bool)  # which bounds a corner has
 

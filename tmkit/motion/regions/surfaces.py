@@ -30,8 +30,6 @@ from tmkit.motion.regions.polygons import ConvexPolygon, circle_within
 from tmkit.motion.regions.solids import collision_solids, outline, solids_of
 from tmkit.spatial import Pose
 
-__all__ = ["SupportSurface", "lies_in_region", "region_surface", "support_surfaces"]
-
 _LEVEL = cos(math.radians(1.0))
 _TOP = 1e-4  # metres below its highest point that a corner of a mesh may be and belong to its top
 _LEAST_PATCH, _MOST_PATCHES = 1e-4, 64  # square metres of a mesh's level patch, and how many count

@@ -20,8 +20,6 @@ from tmkit.pddl.schemas import Action
 from tmkit.pddl.vocabulary import Vocabulary
 from tmkit.pddl.writer import is_writable
 
-__all__ = ["ActionReader"]
-
 _KEYS = (":parameters", ":precondition", ":effect")
 
 

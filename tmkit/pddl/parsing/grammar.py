@@ -32,8 +32,6 @@ from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has 
 
 from tmkit.pddl.parsing.source import Group, Source, Token
 
-__all__ = ["ASSIGNMENTS", "EFFECTS", "LOGIC", "LONGEST_RUN", "Spelling", "is_name", "is_number", "is_term"]
-
 Rule = Callable[[Any], Any]
 """A rule of pddlpy's grammar as an unbound method, such as ``pddlParser.goalDesc``."""
 

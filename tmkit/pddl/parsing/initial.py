@@ -16,8 +16,6 @@ from tmkit.pddl.parsing.grammar import Spelling, is_name, is_number
 from tmkit.pddl.parsing.source import Group, Source, Token
 from tmkit.pddl.vocabulary import TOTAL_COST, Vocabulary, derived_fault
 
-__all__ = ["InitReader"]
-
 _KEYWORDS = frozenset({"not", "="})
 
 

@@ -32,8 +32,6 @@ from tmkit.pddl.vocabulary import Types
 if TYPE_CHECKING:
     from tmkit.pddl.parsing import sections
 
-__all__ = ["load_domain", "load_problem", "parse_domain", "parse_goal", "parse_problem", "read_pddl"]
-
 REQUIREMENTS = frozenset(
     {
         ":action-costs",

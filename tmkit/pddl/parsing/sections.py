@@ -26,8 +26,6 @@ from tmkit.pddl.strata import negative_cycle
 from tmkit.pddl.substitution import substitute
 from tmkit.pddl.vocabulary import TOTAL_COST, Function, Predicate, Type, Types, Vocabulary
 
-__all__ = ["Declared", "SectionReader", "renamed"]
-
 _LISTS = frozenset({"either"})
 
 

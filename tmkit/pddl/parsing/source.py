@@ -25,8 +25,6 @@ from typing import NamedTuple
 
 from tmkit.errors import TaskError
 
-__all__ = ["DEEPEST", "LONGEST_WORD", "MOST_WORDS", "Group", "Source", "Token"]
-
 DEEPEST = 100
 """How deep lists may be nested; published domains stay below 20."""
 

@@ -38,8 +38,6 @@ from tmkit.pddl.parsing.grammar import ASSIGNMENTS, LOGIC, LONGEST_RUN, Rule, Sp
 from tmkit.pddl.parsing.source import Group, Source, Token
 from tmkit.pddl.vocabulary import TOTAL_COST, Fault, Types, Vocabulary, derived_fault
 
-__all__ = ["Scope", "TreeBuilder", "extended", "typed_items"]
-
 Scope = Mapping[str, Types]
 
 _COMPARISONS = frozenset({"=", "<", ">", "<=", ">="})

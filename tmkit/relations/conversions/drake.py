@@ -29,8 +29,6 @@ from tmkit.relations.semantics import (
 )
 from tmkit.relations.violations import SemanticError
 
-__all__ = ["drake_name", "from_drake", "to_drake"]
-
 _Made = TypeVar("_Made")
 
 

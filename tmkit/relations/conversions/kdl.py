@@ -17,8 +17,6 @@ from tmkit.relations.representations import RotationMatrix
 from tmkit.relations.semantic import SemanticOrientation, SemanticPose, SemanticRelation, SemanticTwist, SemanticWrench
 from tmkit.relations.semantics import Coord
 
-__all__ = ["from_kdl", "to_kdl"]
-
 
 def from_kdl(value: Any, coord: Coord) -> Any:
     """Return the relation that an object of KDL's holds.

@@ -15,8 +15,6 @@ from tmkit.relations.semantic import SemanticOrientation, SemanticPose, Semantic
 from tmkit.relations.semantics import Coord
 from tmkit.relations.violations import SemanticError, Violation
 
-__all__ = ["made_of", "matrix_of", "members", "refusal", "relation_of"]
-
 
 def relation_of(coord: Coord, what: str) -> type[SemanticRelation]:
     """Return the class of the relation whose coordinates these are.

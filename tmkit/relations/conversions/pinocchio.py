@@ -25,8 +25,6 @@ from tmkit.relations.representation import Vector
 from tmkit.relations.semantic import SemanticPose, SemanticRelation, SemanticTwist, SemanticWrench
 from tmkit.relations.semantics import Coord, TwistCoord, WrenchCoord
 
-__all__ = ["from_pinocchio", "pinocchio_twist", "pinocchio_wrench", "to_pinocchio"]
-
 _REFERENCE_FRAMES = ("LOCAL", "WORLD", "LOCAL_WORLD_ALIGNED")
 _Made = TypeVar("_Made")
 

@@ -26,8 +26,6 @@ from tmkit.relations.semantic import SemanticOrientation, SemanticPose, Semantic
 from tmkit.relations.semantics import Coord, PoseCoord, PositionCoord, TwistCoord, WrenchCoord
 from tmkit.relations.violations import SemanticError, Violation, checks_are_on
 
-__all__ = ["from_ros", "to_ros"]
-
 _VECTOR, _QUATERNION = ("x", "y", "z"), ("x", "y", "z", "w")
 _LEAVES = {
     "Pose": (("position", "orientation"), ("translation", "rotation")),

@@ -13,8 +13,6 @@ from typing import Self
 from tmkit.relations.representation import Numbers, frozen
 from tmkit.relations.representations.parts import Line, SecondFirst, Vector3, Vector6, line_of
 
-__all__ = ["ForceVector", "MomentFirstWrench", "TorqueVector", "WrenchAxis", "WrenchVector"]
-
 
 class ForceVector(Vector3):
     """A vector (3,), N."""

@@ -27,8 +27,6 @@ from tmkit.relations.representation import (
 from tmkit.relations.representations.parts import Multiplied, Plain, Vector3, unit_vector
 from tmkit.relations.violations import SemanticError, Violation
 
-__all__ = ["AxisAngle", "EulerAngles", "PositionVector", "RotationMatrix", "RotationVector", "UnitQuaternion"]
-
 
 @dataclass(frozen=True, eq=False, init=False)
 class PositionVector(Vector3):

@@ -24,20 +24,6 @@ from tmkit.relations.representation import (
 )
 from tmkit.relations.violations import SemanticError, Violation
 
-__all__ = [
-    "FrameToFrame",
-    "Line",
-    "Multiplied",
-    "Plain",
-    "SecondFirst",
-    "Vector3",
-    "Vector6",
-    "line_of",
-    "quaternion_product",
-    "require_orthogonal",
-    "unit_vector",
-]
-
 
 class Plain:
     """What most representations share: no constraint, equality of their arrays."""

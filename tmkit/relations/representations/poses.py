@@ -37,16 +37,6 @@ from tmkit.relations.representations.parts import (
 from tmkit.relations.violations import SemanticError, Violation
 from tmkit.spatial import Pose
 
-__all__ = [
-    "DualQuaternion",
-    "FiniteScrew",
-    "HomogeneousMatrix",
-    "VectorAndMatrix",
-    "VectorAndQuaternion",
-    "VectorAndRotationVector",
-]
-
-
 _LAST_ROW = np.array([0.0, 0.0, 0.0, 1.0])
 _ROUNDING = 1e-9  # what exponentials and inverses of matrices may leave of a zero
 

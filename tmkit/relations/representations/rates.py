@@ -22,8 +22,6 @@ from tmkit.relations.representations.poses import HomogeneousMatrix
 from tmkit.relations.semantics import OrientationCoord, PoseCoord
 from tmkit.relations.violations import SemanticError, Violation
 
-__all__ = ["EulerAngleRates", "PoseMatrixRate", "QuaternionRate", "RotationMatrixRate"]
-
 
 def _fits(coord: Any, of: OrientationCoord | PoseCoord | None, what: str) -> list[Violation]:
     """Return whether a velocity is not that of an orientation or pose, expressed in its reference orientation frame."""

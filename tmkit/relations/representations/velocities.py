@@ -14,14 +14,6 @@ from typing import Self
 from tmkit.relations.representation import Numbers, frozen
 from tmkit.relations.representations.parts import Line, SecondFirst, Vector3, Vector6, line_of
 
-__all__ = [
-    "AngularFirstTwist",
-    "AngularVelocityVector",
-    "InstantaneousScrewAxis",
-    "LinearVelocityVector",
-    "TwistVector",
-]
-
 
 class LinearVelocityVector(Vector3):
     """A vector (3,), m/s."""

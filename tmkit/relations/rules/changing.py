@@ -29,18 +29,6 @@ from tmkit.relations.semantics import (
 )
 from tmkit.relations.violations import checks_are_on
 
-__all__ = [
-    "change_body",
-    "change_coord",
-    "change_ori",
-    "change_point",
-    "change_point_body",
-    "change_ref_body",
-    "change_ref_ori",
-    "change_ref_point",
-    "change_ref_point_body",
-]
-
 _Coord = TypeVar("_Coord", bound=Semantics)
 
 

@@ -8,8 +8,6 @@ from typing import Any, NoReturn
 from tmkit.relations.semantics import OrientationCoord, PoseCoord
 from tmkit.relations.violations import SemanticError, Violation
 
-__all__ = ["CHANGE_COORD", "CHANGE_POINT", "MATRIX_LIKE", "Check", "require_matrix", "require_own_reference", "unfit"]
-
 MATRIX_LIKE = (OrientationCoord, PoseCoord)
 
 

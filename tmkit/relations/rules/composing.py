@@ -32,8 +32,6 @@ from tmkit.relations.semantics import (
 )
 from tmkit.relations.violations import checks_are_on
 
-__all__ = ["chain_check", "chains", "compose", "inverse", "inverse2", "orientation_of", "pose_of", "position_of"]
-
 _Coord = TypeVar("_Coord", bound=Semantics)
 
 _CHAINED = (PositionCoord, OrientationCoord, PoseCoord, LinearVelocityCoord, AngularVelocityCoord, TwistCoord)

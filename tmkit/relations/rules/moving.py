@@ -15,8 +15,6 @@ from tmkit.relations.semantics import (
 )
 from tmkit.relations.violations import checks_are_on
 
-__all__ = ["differentiate", "dot", "integrate"]
-
 
 def integrate(x: Coord) -> Coord:
     """Return the coordinates of the displacement that a constant velocity makes.

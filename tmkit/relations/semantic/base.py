@@ -20,8 +20,6 @@ from tmkit.relations.semantics import Coord, Semantics
 from tmkit.relations.violations import SemanticError, Violation, checks_are_on
 from tmkit.spatial import Pose
 
-__all__ = ["SemanticRelation", "coord_of", "cross"]
-
 _Representation = TypeVar("_Representation", bound=Representation)
 
 

@@ -9,8 +9,6 @@ from tmkit.relations.representation import Numbers, Vector
 from tmkit.relations.semantic.base import SemanticRelation, coord_of
 from tmkit.relations.semantics import OrientationCoord, PoseCoord, PositionCoord
 
-__all__ = ["SemanticOrientation", "SemanticPose", "SemanticPosition"]
-
 
 class _Constant(SemanticRelation):
     """What positions, orientations and poses have in common."""

@@ -10,8 +10,6 @@ from tmkit.relations.semantic.constant import SemanticPosition
 from tmkit.relations.semantic.velocities import SemanticTwist
 from tmkit.relations.semantics import ForceCoord, TorqueCoord, WrenchCoord
 
-__all__ = ["SemanticForce", "SemanticTorque", "SemanticWrench"]
-
 
 class SemanticForce(SemanticRelation):
     """A force with numbers: a vector (3,) in N, or a representation."""

@@ -13,8 +13,6 @@ from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose,
 from tmkit.relations.semantics import AngularVelocityCoord, LinearVelocityCoord, TwistCoord
 from tmkit.spatial import Pose
 
-__all__ = ["SemanticAngularVelocity", "SemanticLinearVelocity", "SemanticTwist", "differentiate"]
-
 
 class _Velocity(SemanticRelation):
     """What velocities have in common."""

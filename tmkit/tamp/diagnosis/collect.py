@@ -29,8 +29,6 @@ from tmkit.tamp.diagnosis.diagnosis import (
 from tmkit.tamp.refinement_tree import FailureLog, FailureRecord
 from tmkit.task_planning import FastDownward, find_conflict
 
-__all__ = ["bodies_in_the_way", "diagnose_actions", "find_goal_conflict", "goal_parts", "merged_constraints"]
-
 
 def diagnose_actions(log: FailureLog, manipulators: Sequence[Manipulator]) -> tuple[ActionDiagnosis, ...]:
     """Return what became of each action that failed, most often first.

@@ -23,8 +23,6 @@ from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.refinement import Cause
 
-__all__ = ["context_of", "with_equivalent"]
-
 _MOST_EQUIVALENT = 128  # constraints that follow from one
 
 

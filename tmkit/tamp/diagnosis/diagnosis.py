@@ -28,20 +28,6 @@ from tmkit.plans.failures import FailureKind
 if TYPE_CHECKING:
     from tmkit.robots import Manipulator
 
-__all__ = [
-    "ActionDiagnosis",
-    "BlockingBody",
-    "Diagnosis",
-    "FailureCause",
-    "FailureExample",
-    "GoalConflict",
-    "LearnedConstraint",
-    "PlanStatus",
-    "SearchEnd",
-    "Suggestion",
-    "SuggestionKind",
-]
-
 
 @dataclass(frozen=True)
 class BlockingBody:

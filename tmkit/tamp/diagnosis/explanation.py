@@ -26,8 +26,6 @@ from tmkit.tamp.diagnosis.diagnosis import (
     in_centimetres,
 )
 
-__all__ = ["explain"]
-
 _MOST = 3  # actions, causes of one, bodies and alternatives that are named
 
 

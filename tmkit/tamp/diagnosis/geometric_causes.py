@@ -35,8 +35,6 @@ from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
 from tmkit.tamp.refinement_tree import FailureLog, RefinementNode
 
-__all__ = ["enclosed_arm", "find_causes", "no_room_for_hand"]
-
 _TARGETS = 16  # configurations to which ways are searched
 _DRAWN = 400  # configurations that are drawn for that at most, to find so many that are free
 _FEW = 0.5  # share of them below which the arm counts as enclosed

@@ -38,8 +38,6 @@ from tmkit.pddl import And, Atom, Fact, Forall, Formula, Problem
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 
-__all__ = ["Infeasibility", "crowded", "necessary_facts", "oversized", "too_high", "ungraspable"]
-
 _EROSION = 1e-4  # metres on every side in which neighbours may overlap without effect
 _TOUCHING = 1e-5  # metres that bodies may overlap and count as touching
 _UPRIGHT = 1e-3  # radians that a shape may lean and count as upright

@@ -37,8 +37,6 @@ from tmkit.robots import Manipulator
 from tmkit.tamp.domains.semantics import DomainSemantics
 from tmkit.tamp.domains.traced_scene import TracedScene
 
-__all__ = ["PlanningDomain", "PythonDomain", "load_planning_domain"]
-
 _PDDL, _SEMANTICS = "domain.pddl", "semantics.py"
 _HOW_TO_DERIVE = "write 'from tmkit.tamp import DomainSemantics' and 'class Semantics(DomainSemantics):'"
 _REMEMBERED = 16  # texts that are not parsed or compiled again

@@ -17,8 +17,6 @@ from tmkit.robots.movable import MOVABLE_CLASSES
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.semantics import pddl_name
 
-__all__ = ["derive_problem", "metric_of", "parse_goal_of_scene", "replace_problem", "scene_objects"]
-
 
 def derive_problem(
     scene: SceneGraph,

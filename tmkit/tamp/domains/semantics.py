@@ -27,8 +27,6 @@ from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator
 from tmkit.tamp.domains.infeasibility import Infeasibility
 
-__all__ = ["DomainSemantics", "facts_about", "pddl_name"]
-
 
 class DomainSemantics(ABC):
     """What the predicates and actions of a domain mean in a scene.

@@ -36,8 +36,6 @@ from tmkit.plans.values import Configuration
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.traced_scene import JOINTS, WHOLE, Key, Memo, TracedScene
 
-__all__ = ["DerivedState", "StateDeriver"]
-
 _FIELDS = ("there", "parent", "pose", "joint", "classes", "shapes", "attributes", "children")
 
 

@@ -27,23 +27,6 @@ from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.semantics import pddl_name
 
-__all__ = [
-    "RELEASE_GAP",
-    "STANDING_TOLERANCE",
-    "equivalence_classes",
-    "footprint",
-    "grasps_steepest_first",
-    "held_object",
-    "no_grasp",
-    "pddl_names",
-    "pick_candidates",
-    "quat_xyzw_about_z",
-    "require_standing",
-    "shape_bounds",
-    "standing_pose",
-    "turns_nearest_first",
-]
-
 RELEASE_GAP = 1e-4
 """Metres above its support at which an object is released: more than rounding errors."""
 

@@ -23,8 +23,6 @@ from tmkit.tamp.domains.semantics import DomainSemantics
 from tmkit.tamp.domains.tabletop import held_object, pddl_names, require_standing
 from tmkit.tamp.domains.traced_scene import incremental
 
-__all__ = ["TabletopSemantics"]
-
 
 class TabletopSemantics(DomainSemantics):
     """The part of a semantics that is the same wherever objects stand on supports.

@@ -20,8 +20,6 @@ from tmkit.spatial import Pose
 if TYPE_CHECKING:
     from pyrsistent import PMap
 
-__all__ = ["JOINTS", "WHOLE", "Kept", "Key", "Memo", "TracedScene", "incremental"]
-
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 

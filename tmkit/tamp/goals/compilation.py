@@ -56,8 +56,6 @@ from tmkit.tamp.domains.traced_scene import TracedScene
 from tmkit.tamp.goals.goal_actions import facts_of_continuous_goal
 from tmkit.tamp.refinement_tree import RefinementNode
 
-__all__ = ["GoalDomain", "ObjectGoal", "added_facts", "extended_domain", "extended_goal", "move_on"]
-
 _SAMPLES = 16  # within the tolerance of a pose
 _USED = 0.9  # of the tolerance from which is sampled
 

@@ -27,8 +27,6 @@ from tmkit.spatial import Pose
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.semantics import pddl_name
 
-__all__ = ["facts_of_continuous_goal"]
-
 _PLACEMENTS = 48  # that are tried to learn which facts hold in a region
 
 

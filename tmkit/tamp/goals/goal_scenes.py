@@ -15,8 +15,6 @@ from tmkit.graph import SceneGraph
 from tmkit.robots import movable_frames
 from tmkit.tamp.domains.loading import PlanningDomain
 
-__all__ = ["goal_of_scene"]
-
 
 def goal_of_scene(goal: SceneGraph | GoalScene, scene: SceneGraph, *, domain: PlanningDomain) -> str:
     """Return in PDDL what a goal scene wants.

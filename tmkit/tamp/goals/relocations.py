@@ -57,8 +57,6 @@ from tmkit.tamp.domains.tabletop import shape_bounds
 from tmkit.tamp.domains.traced_scene import TracedScene
 from tmkit.tamp.goals.compilation import GoalDomain, ObjectGoal, added_facts
 
-__all__ = ["RelocationDomain", "with_relocations"]
-
 _SAME_METRES, _SAME_RADIANS = 1e-6, 1e-5  # within which an object is where it was at the start
 _ROOM = (0.04, 0.1)  # metres between neighbours that leave room for a finger, and for a hand
 

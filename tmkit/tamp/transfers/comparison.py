@@ -34,8 +34,6 @@ from tmkit.tamp.search_log import SearchLog
 from tmkit.tamp.transfers.ground_task import GroundTask, Values
 from tmkit.tamp.transfers.masks import HandTables, digits
 
-__all__ = ["Analysis", "Transfer", "TransferComparison", "Version", "object_of", "seed_of"]
-
 _PLACES = 16  # places of an object that are compared at once
 _STUCK = 4  # by which a place counts as tighter where the fingers cannot open widely
 _SETS = 3  # of blockers that are considered for one transfer

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from tmkit.pddl import GroundAction, State
 from tmkit.task_planning.sas import Pair, SasTask
 
-__all__ = ["GroundTask", "RelaxedPlan"]
-
 Values = tuple[int, ...]
 """The value of each variable."""
 

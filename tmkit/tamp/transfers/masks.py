@@ -30,8 +30,6 @@ from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
 
-__all__ = ["GraspOption", "HandTables", "digits"]
-
 _BACK = (0.006, 0.012)  # metres behind the grasp at which the open hand must be free
 _FAR = (0.06, 0.12, 0.2)  # metres behind it at which it should be
 _HIGH = 0.15  # metres above the grasp at which there is no roof, if the closed hand is free there

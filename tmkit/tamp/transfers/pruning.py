@@ -17,8 +17,6 @@ from tmkit.plans.failures import MotionFailure
 from tmkit.tamp.refinement_tree import RefinementNode, RefinementTree
 from tmkit.tamp.transfers.ground_task import GroundTask
 
-__all__ = ["Move", "without_detours"]
-
 _MOST_FOLLOWED = 80  # actions that are carried out again
 _ATTEMPTS = 2
 

@@ -43,8 +43,6 @@ from tmkit.tamp.transfers.masks import digits
 from tmkit.tamp.transfers.pruning import Move, without_detours
 from tmkit.task_planning.sas import SasTask
 
-__all__ = ["TransferSearch"]
-
 _logger = logging.getLogger(__name__)
 
 _WEIGHT = 3.0  # of the estimate

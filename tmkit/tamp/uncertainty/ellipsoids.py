@@ -29,8 +29,6 @@ from tmkit.tamp.uncertainty.probability import (
     sampled_probability,
 )
 
-__all__ = ["inside_ellipsoid"]
-
 
 def inside_ellipsoid(
     mean: ArrayLike,

@@ -39,23 +39,6 @@ from tmkit._support.elementary import circle, dot, eigen, erf, erfc, exp, produc
 from tmkit.errors import ConfigurationError
 from tmkit.spatial.plain import plain_numbers
 
-__all__ = [
-    "DEFAULT_SAMPLES",
-    "NOISE_FLOOR",
-    "REACH",
-    "Probability",
-    "ProbabilityMethod",
-    "angle_within",
-    "checked_gaussian",
-    "clearance_at_least",
-    "inside_box",
-    "inside_half_spaces",
-    "inside_slabs",
-    "integral",
-    "sampled_probability",
-    "share_of",
-]
-
 DEFAULT_SAMPLES = 20_000
 NOISE_FLOOR = 1e-14  # share of the greatest variance below which a direction counts as exact
 REACH = 9.0  # standard deviations beyond which nothing is integrated: 2e-19 lies there

@@ -36,18 +36,6 @@ from tmkit.tamp.uncertainty.probability import (
     share_of,
 )
 
-__all__ = [
-    "clears_along",
-    "clears_at",
-    "footprint_inside",
-    "near_expected",
-    "point_distribution",
-    "point_inside",
-    "sample_scene",
-    "stands_on",
-    "turned_within",
-]
-
 _SAMPLES = 20_000
 _EXACT_TURN = 1e-16  # rad^2 of a turn that counts as none
 

@@ -18,8 +18,6 @@ from tmkit.motion.collision_rules import TOUCHING
 from tmkit.plans.values import Configuration, Plan
 from tmkit.robots import Manipulator, Robots, find_manipulators, movable_frames
 
-__all__ = ["allowed_overlaps", "scene_differences"]
-
 _STEP = 0.05  # radians or metres between the configurations at which overlaps are looked for
 _LONGEST = 1000.0  # radians or metres of a segment that is looked at
 _SHOWN = 3  # pairs of a robot's own links that are named

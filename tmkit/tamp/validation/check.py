@@ -50,8 +50,6 @@ from tmkit.tamp.validation.segment_rules import (
     segment_faults,
 )
 
-__all__ = ["ValidationReport", "validate_plan"]
-
 _JOIN_TOLERANCE = 1e-9  # radians: consecutive segments share an end
 _LONGEST_PATH = 1000.0  # radians or metres of one segment
 _GRASP_TOLERANCE = 1e-5  # metres and radians: what the hand takes does not move

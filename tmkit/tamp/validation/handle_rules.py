@@ -20,8 +20,6 @@ from tmkit.motion import CollisionRules
 from tmkit.plans.values import Configuration, Segment, SegmentKind
 from tmkit.robots.mechanisms import CLOSURE_ANGLE, CLOSURE_DISTANCE, closure_error, frames_moved_by, mechanism_joint
 
-__all__ = ["handle_faults"]
-
 _NEXT = {
     SegmentKind.APPROACH: SegmentKind.GRASP,
     SegmentKind.GRASP: SegmentKind.OPERATE,

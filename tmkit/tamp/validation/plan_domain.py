@@ -15,8 +15,6 @@ from tmkit.errors import MissingFileError, PlanFileError
 from tmkit.plans.values import Plan
 from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
 
-__all__ = ["check_plan_domain", "load_plan_domain"]
-
 
 def load_plan_domain(
     plan: Plan, domain: str | Path | PythonDomain | None = None, semantics: str | Path | None = None

@@ -24,8 +24,6 @@ from tmkit.plans.observations import with_observations
 from tmkit.plans.values import Configuration, PlanStep
 from tmkit.tamp.domains.loading import PlanningDomain
 
-__all__ = ["broken_promises", "prune_observations"]
-
 
 def prune_observations(
     steps: Sequence[PlanStep], scene: SceneGraph, q: Configuration, *, problem: Problem, domain: PlanningDomain

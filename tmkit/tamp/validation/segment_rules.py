@@ -24,8 +24,6 @@ from tmkit.plans.values import Configuration, Segment, SegmentKind
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.tamp.validation.handle_rules import handle_faults
 
-__all__ = ["LOADED", "handling_supports", "is_at_handle", "is_straight", "segment_exemptions", "segment_faults"]
-
 LOADED = frozenset({SegmentKind.LIFT, SegmentKind.TRANSFER, SegmentKind.LOWER, SegmentKind.RELEASE})
 """Kinds of segments during which the object is a child of the hand."""
 

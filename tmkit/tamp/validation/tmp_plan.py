@@ -50,8 +50,6 @@ from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain, load_planni
 from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.validation.segment_rules import handling_supports, is_straight, segment_exemptions
 
-__all__ = ["TmpHeader", "load_tmp_plan", "read_tmp_header"]
-
 _STANDING = 1e-9  # radians or metres: joints that change by less stand still
 _BEFORE = {SegmentKind.GRASP: SegmentKind.APPROACH, SegmentKind.RELEASE: SegmentKind.LOWER}
 _AFTER = {SegmentKind.GRASP: SegmentKind.LIFT, SegmentKind.RELEASE: SegmentKind.RETREAT}
