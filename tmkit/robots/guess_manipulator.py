@@ -153,6 +153,7 @@ def write_manipulator(manipulator: Manipulator, path: str | os.PathLike[str]) ->
         *_table("ready", arm.ready, "from here the arm must reach its work; radians or metres"),
         *(_table("velocity", arm.velocity, "rad/s or m/s") if arm.velocity else ()),
         *(_table("acceleration", arm.acceleration, "rad/s^2 or m/s^2") if arm.acceleration else ()),
+        *(_table("effort", arm.effort, "N m or N") if arm.effort else ()),
         "",
         "[gripper]",
         f"kind = {_text(arm.gripper_kind)}",

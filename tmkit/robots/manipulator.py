@@ -51,6 +51,7 @@ class Manipulator:
         ready: joint values in radians or metres of a comfortable configuration, for all of ``joints``.
         velocity: largest joint speeds in rad/s or m/s; the scene's limits apply as well.
         acceleration: largest joint accelerations in rad/s^2 or m/s^2.
+        effort: largest joint efforts in N m or N where they are not those of the scene, such as of an arm with springs.
         gripper_kind: ``parallel`` or ``suction``.
         gripper_joints: joints that open and close the hand; empty for suction.
         gripper_open: their values when open.
@@ -75,6 +76,7 @@ class Manipulator:
     ready: Mapping[str, float]
     velocity: Mapping[str, float] = field(default_factory=lambda: _frozen({}))
     acceleration: Mapping[str, float] = field(default_factory=lambda: _frozen({}))
+    effort: Mapping[str, float] = field(default_factory=lambda: _frozen({}))
     gripper_kind: str = "parallel"
     gripper_joints: tuple[str, ...] = ()
     gripper_open: Mapping[str, float] = field(default_factory=lambda: _frozen({}))
@@ -111,7 +113,7 @@ class Manipulator:
                 value = list(value)
             elif isinstance(value, Mapping):
                 value = dict(value)
-            if value != math.inf:  # JSON has no such number
+            if value != math.inf and (item.name != "effort" or value):  # JSON has no infinity; older plans no efforts
                 result[item.name] = value
         return result
 
@@ -156,6 +158,7 @@ class Manipulator:
         _same_keys(source, "ready", self.ready, self.joints, complete=True)
         _same_keys(source, "velocity", self.velocity, self.joints, complete=False)
         _same_keys(source, "acceleration", self.acceleration, self.joints, complete=False)
+        _same_keys(source, "effort", self.effort, self.joints, complete=False)
         _same_keys(source, "gripper_open", self.gripper_open, self.gripper_joints, complete=True)
         _same_keys(source, "gripper_closed", self.gripper_closed, self.gripper_joints, complete=True)
         if self.gripper_kind == "parallel" and not self.gripper_joints:
@@ -163,7 +166,7 @@ class Manipulator:
         if self.gripper_kind == "parallel" and not self.width_open > self.width_closed >= 0.0:
             received = f"received width_open {self.width_open:g} and width_closed {self.width_closed:g}"
             raise RobotError.at(source, f"a parallel gripper needs width_open > width_closed >= 0, {received}")
-        for key in ("velocity", "acceleration"):
+        for key in ("velocity", "acceleration", "effort"):
             for joint, value in getattr(self, key).items():
                 if not value > 0.0:
                     raise RobotError.at(source, f"{key} of joint '{joint}' must be positive, not {value}")
@@ -240,6 +243,12 @@ class Manipulator:
             [self.acceleration.get(joint, 2.0 * speed) for joint, speed in zip(self.joints, speeds, strict=True)]
         )
 
+    def effort_limits(self, scene: SceneGraph) -> NDArray[np.float64]:
+        """Return the largest efforts (n_arm,) in N m or N: the description's, else the scene's, else infinity."""
+        limits = np.array([scene.joint(scene.joint_frame(joint)).effort for joint in self.joints])
+        limits[~(limits > 0.0)] = math.inf
+        return np.array([self.effort.get(joint, limit) for joint, limit in zip(self.joints, limits, strict=True)])
+
     def gripper_values(self, width: float) -> dict[str, float]:
         """Return the finger joint values at which the fingers are ``width`` metres apart.
 
@@ -308,7 +317,7 @@ def _checked(key: str, value: Any, source: str) -> Any:
         if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
             raise RobotError.at(source, f"{key} must be a list of names, not {value!r}")
         return tuple(value)
-    if key in ("ready", "velocity", "acceleration", "gripper_open", "gripper_closed"):
+    if key in ("ready", "velocity", "acceleration", "effort", "gripper_open", "gripper_closed"):
         if not isinstance(value, Mapping) or not all(_is_number(item) for item in value.values()):
             raise RobotError.at(source, f"{key} must give finite numbers by joint name, not {value!r}")
         return _frozen({joint: float(number) for joint, number in value.items()})

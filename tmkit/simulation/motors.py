@@ -1,9 +1,9 @@
 """The motors of all joints of a simulation.
 
 Each joint has a motor with the target velocity, for one step of the physics, ``gain * (position wanted now - position)
-/ time step + velocity wanted``, with a force up to the joint's effort limit. Told the wanted position of *this* instant
-and the velocity that leads to the next, it follows a path without lag; told the next position too, it would run ahead
-by a step.
+/ time step + velocity wanted``, with a force up to the joint's effort limit (the robot's,
+else the scene's). Told the wanted position of *this* instant and the velocity that leads to the next, it follows a path
+without lag; told the next position too, it would run ahead by a step.
 
 Joints that mimic others are told the values that follow from them. The fingers of a hand are also geared to each other
 (a constraint of the engine), and press with a given force: told to close on something thick they stop at it and
@@ -111,7 +111,7 @@ class Motors:
         self._gain = gain
         self._followers = _followers(scene)
         fingers = {robot.name: self._finger_joints(scene, robot) for robot in robots}
-        efforts = self._efforts(scene)
+        efforts = self._efforts(scene) | {joint: limit for robot in robots for joint, limit in robot.effort.items()}
         undriven = frozenset(passive).union(*fingers.values())
         self._drives = [
             self._drive(body, [name for name in body.joints if name not in undriven], efforts) for body in bodies

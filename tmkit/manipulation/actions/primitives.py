@@ -18,6 +18,7 @@ import numpy as np
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.motion_budget import MotionBudget
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase, timed
+from tmkit.manipulation.statics import effort_fault
 from tmkit.motion import (
     CollisionRules,
     CollisionWorld,
@@ -59,6 +60,7 @@ CHECK_TRAVEL = 0.001
 WIDE_MARGIN = 0.005
 """Metres that searched paths keep from everything, where one is soon found so."""
 
+_EFFORT_SHARE = 0.95  # of its effort limits that an arm may need against gravity, so that it can still move
 _WIDE_ITERATIONS = 300  # of the search for a path that keeps the wide margin
 _AT_START = frozenset({PathStatus.START_IN_COLLISION, PathStatus.START_OUT_OF_LIMITS})
 
@@ -184,7 +186,12 @@ class MotionPieces:
                 seed=seed,
             )
         if found.status is InverseKinematicsStatus.SOLVED:
-            yield from found.configurations
+            faults = [
+                effort_fault(phase.scene, q[None], self.manipulator, share=_EFFORT_SHARE) for q in found.configurations
+            ]
+            yield from (q for q, fault in zip(found.configurations, faults, strict=True) if fault is None)
+            if None not in faults:
+                yield MotionFailure(what, str(faults[0]), kind=FailureKind.JOINT_LIMIT, q=found.configurations[0])
         elif found.blocking_pairs:
             pairs = tuple((a, b) for a, b, _ in found.blocking_pairs)
             cause = f"every configuration found collides, mostly {_named(pairs[0])}"
@@ -269,7 +276,7 @@ class MotionPieces:
             if found.status is not PathStatus.SOLVED:
                 found = self._path(phase, phase.world, start, goals, seed=seed)
         if found.status is PathStatus.SOLVED:
-            return found.path
+            return self._bearable(phase, found.path, what)
         pairs = tuple((a, b) for a, b, _ in found.blocking_pairs)
         causes = {
             PathStatus.START_IN_COLLISION: "its start collides",
@@ -416,6 +423,12 @@ class MotionPieces:
             pairs = (result.pair,) if result.pair is not None else ()
             cause = "the straight line did not pass the fine check"
             raise PieceFailedError(what, cause, pairs, kind=FailureKind.COLLISION, q=result.q)
+        return self._bearable(phase, path, what)
+
+    def _bearable(self, phase: Phase, path: Configuration, what: str) -> Configuration:
+        """Return a path on which the arm can hold itself and what its hand holds."""
+        if (fault := effort_fault(phase.scene, path, self.manipulator, share=_EFFORT_SHARE)) is not None:
+            raise PieceFailedError(what, fault, kind=FailureKind.JOINT_LIMIT, q=path[-1])
         return path
 
 

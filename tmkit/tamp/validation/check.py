@@ -29,6 +29,7 @@ from tmkit.errors import ConfigurationError, TmkitError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.manipulation.grasps.sampling import grip_faults, hold_fault
+from tmkit.manipulation.statics import effort_fault
 from tmkit.motion import CollisionRules, RecheckStatus, recheck_path
 from tmkit.pddl import Metric, Problem, validate_task_plan
 from tmkit.plans.class_changes import with_class_changes
@@ -270,6 +271,8 @@ class _Check:
             self.problems.append(f"{where}: '{result.pair[0]}' and '{result.pair[1]}' collide")
         elif not result.is_ok:
             self.problems.append(f"{where}: joint '{result.joint}' is outside its limits")
+        if (weak := effort_fault(scene, path, rules.manipulator)) is not None:
+            self.problems.append(f"{where}: {weak}")
         if segment.kind in LOADED and segment.held is not None and segment.held == rules.held(scene):
             too_heavy = hold_fault(scene, path, rules.manipulator, object=segment.held)
             self.problems += [] if too_heavy is None else [f"{where}: {too_heavy}"]

@@ -1,0 +1,112 @@
+"""Torques of gravity: known answers, pinocchio, and what planner and checker make of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pinocchio
+import pytest
+from support.gantry import GANTRY, gantry_scene, with_block
+from support.pinocchio_oracle import robot_path, robot_scene
+
+import tmkit as tk
+from tmkit.errors import RobotError
+from tmkit.graph import Inertia, Revolute, SceneGraph
+from tmkit.manipulation.statics import effort_fault, gravity_torques
+from tmkit.robots import Manipulator, load_manipulator
+from tmkit.spatial import Pose
+
+PENDULUM = Manipulator("pendulum", "post", "rod", "rod", ("swing",), {"swing": 0.0}, gripper_kind="suction")
+
+
+def pendulum(effort: float, mass: float = 2.0) -> SceneGraph:
+    """A rod whose mass is 0.5 m out along x; it turns about -y, so that the joint lifts it."""
+    scene = SceneGraph().add_frame("post", "world").add_frame(
+        "rod", "post", joint=Revolute([0.0, -1.0, 0.0], lower=-3.0, upper=3.0, effort=effort, name="swing")
+    )  # fmt: skip
+    return scene.set_inertia("rod", Inertia(mass, [0.5, 0.0, 0.0]))
+
+
+def test_a_pendulum_needs_m_g_l_cosine() -> None:
+    """The known answer of every textbook, where the motor lifts the mass."""
+    angles = np.linspace(-1.5, 1.5, 7)[:, None]
+    torques = gravity_torques(pendulum(100.0), angles, PENDULUM)
+    np.testing.assert_allclose(torques, 2.0 * 9.81 * 0.5 * np.cos(angles), atol=1e-12)
+
+
+def test_a_sliding_joint_carries_weights_and_the_object_in_the_hand() -> None:
+    """The column of a gantry carries column, hand and fingers; those across carry nothing; a held block is added."""
+    scene = gantry_scene()
+    q = GANTRY.ready_configuration(scene)[None]
+    forces = gravity_torques(scene, q, GANTRY)[0]
+    np.testing.assert_allclose(forces, [0.0, 0.0, -9.81 * 3.2, 0.0], atol=1e-12)  # z of this joint points down
+    held = with_block(scene, "red", [0.0, 0.0, 0.1]).reparent("red", "hand", pose=Pose([0.0, 0.0, -0.12]))
+    assert gravity_torques(held, q, GANTRY, is_loaded=False)[0, 2] == forces[2]
+    assert gravity_torques(held, q, GANTRY)[0, 2] == pytest.approx(forces[2] - 9.81 * 500.0 * 0.05**3)
+    assert gravity_torques(held.set_inertia("red", Inertia(2.0)), q, GANTRY)[0, 2] == pytest.approx(-9.81 * 5.2)
+
+
+@pytest.mark.parametrize("robot", ["panda", "iiwa"])
+def test_it_agrees_with_pinocchio(robot: str) -> None:
+    """Pinocchio reads the URDF by itself."""
+    scene, model = robot_scene(robot), pinocchio.buildModelFromUrdf(str(robot_path(robot)))
+    data = model.createData()
+    joints = tuple(name for name in scene.joint_names if "finger" not in name)
+    tip = scene.joint_frame(joints[-1])
+    arm = Manipulator(robot, scene.root(tip), tip, tip, joints, dict.fromkeys(joints, 0.0), gripper_kind="suction")
+    lower, upper = np.array(scene.joint_limits).T
+    for q in lower + (upper - lower) * np.random.default_rng(1).random((50, len(lower))):
+        values = np.full(model.nq, q[-1])  # the finger that mimics the other has the last joint's value, too
+        for name, value in zip(scene.joint_names, q, strict=True):
+            values[model.joints[model.getJointId(name)].idx_q] = value
+        expected = pinocchio.computeGeneralizedGravity(model, data, values)
+        columns = [model.joints[model.getJointId(name)].idx_v for name in joints]
+        np.testing.assert_allclose(gravity_torques(scene, q[None], arm)[0], expected[columns], atol=1e-11)
+
+
+def test_the_worst_place_of_a_path_is_named() -> None:
+    """Between two waypoints at which the arm can stand it passes where it cannot; a share leaves room."""
+    path = np.array([[-1.2], [1.2]])
+    scene = pendulum(9.0)
+    arm = replace(PENDULUM, ready={"swing": 1.2})
+    assert effort_fault(scene, path[:1], arm) is None
+    said = "gravity asks 9.81 of joint 'swing', whose effort limit is 9"
+    assert effort_fault(scene, path, arm) == said
+    assert effort_fault(scene, path, replace(arm, effort={"swing": 10.0})) is None
+    assert effort_fault(scene, path, replace(arm, effort={"swing": 10.0}), share=0.95) is not None
+
+
+def test_a_limit_that_the_empty_arm_exceeds_at_rest_does_not_count() -> None:
+    """Many robot files have made-up limits; a load in the hand does not make one of a true limit."""
+    assert effort_fault(pendulum(9.0), np.array([[0.0]]), PENDULUM) is None
+    assert effort_fault(pendulum(0.0), np.array([[0.0]]), PENDULUM) is None  # no limit is known
+
+
+def test_the_checker_refuses_a_plan_that_the_arm_cannot_bear_and_the_planner_makes_none() -> None:
+    """The plan of a strong arm is checked with the limits of a weak one, which is not planned for either."""
+    scene, arm = tk.load_scene("panda_table", "blocks2"), load_manipulator("panda")
+    strong = tk.plan(scene, domain="blocks", goal="(on a b)", robot=arm, suggest=False)
+    assert strong.plan is not None
+    assert tk.validate_plan(strong.plan).is_valid
+    ready = np.abs(gravity_torques(scene, arm.ready_configuration(scene)[None], arm)[0])
+    weak = replace(arm, effort={"panda_joint2": 1.05 * ready[1]})
+    report = tk.validate_plan(replace(strong.plan, robots=(weak,)))
+    assert any("of joint 'panda_joint2', whose effort limit is" in problem for problem in report.problems)
+    result = tk.plan(scene, domain="blocks", goal="(on a b)", robot=weak, max_iterations=3)
+    assert result.plan is None
+    assert "of joint 'panda_joint2', whose effort limit is" in result.explanation
+
+
+def test_efforts_of_a_robot_file_are_checked() -> None:
+    """A joint of another arm and a limit that is none are refused by name; without efforts old digests stay."""
+    arm = load_manipulator("panda")
+    assert "effort" not in arm.to_dict()
+    with pytest.raises(RobotError, match=r"effort of joint 'panda_joint1' must be positive, not -1\.0"):
+        replace(arm, effort={"panda_joint1": -1.0})
+    with pytest.raises(RobotError, match="effort names joint 'panda_joint9', which is not one of its joints"):
+        replace(arm, effort={"panda_joint9": 1.0})
+    strong = replace(arm, effort={"panda_joint1": 200.0})
+    assert Manipulator.from_dict(strong.to_dict()) == strong
+    limits = strong.effort_limits(tk.load_scene("panda_table"))
+    np.testing.assert_array_equal(limits, [200.0, 87.0, 87.0, 87.0, 12.0, 12.0, 12.0])
