@@ -6,7 +6,6 @@ The core finds the numbers; where it has none, because a name is wrong or no pat
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import attrgetter
 from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
@@ -100,7 +99,7 @@ def relate(
             representation cannot say what is asked.
         ConfigurationError: a joint is on the way and q is missing.
     """
-    if isinstance(scene, Kinematics):
+    if type(scene) is not SceneGraph and isinstance(scene, Kinematics):  # the quicker test first
         at = scene
         scene, q, qd = at.scene, at.q, at.qd
     query = _QUERIES.get(type(coord))
@@ -155,22 +154,26 @@ def _parts(relation: str, numbers: Vector) -> Numbers:
 _Numbers = Callable[[Any, Any, ArrayLike | None, ArrayLike | None], Vector]
 
 
-def _by_poses(method: str, names: Callable[[Any], tuple[str, ...]]) -> _Numbers:
-    """Return the function of a constant relation's numbers: the core's method of its names."""
-
-    def numbers(scene: Any, coord: Any, q: ArrayLike | None, qd: ArrayLike | None) -> Vector:
-        del qd
-        found: Vector | None = getattr(scene, method)(*names(coord), q)
-        return explain(scene, coord) if found is None else found
-
-    return numbers
+def _position(scene: Any, c: Any, q: ArrayLike | None, _: ArrayLike | None) -> Vector:
+    found: Vector | None = scene._related_position(c.point, c.body, c.ref_point, c.ref_body, c.coord, q)
+    return explain(scene, c) if found is None else found
 
 
-def _by_twists(kind: str, part: slice) -> _Numbers:
+def _orientation(scene: Any, c: Any, q: ArrayLike | None, _: ArrayLike | None) -> Vector:
+    found: Vector | None = scene._related_orientation(c.ori, c.body, c.ref_ori, c.ref_body, c.coord, q)
+    return explain(scene, c) if found is None else found
+
+
+def _pose(scene: Any, c: Any, q: ArrayLike | None, _: ArrayLike | None) -> Vector:
+    found: Vector | None = scene._related_pose(c.point, c.ori, c.body, c.ref_point, c.ref_ori, c.ref_body, c.coord, q)
+    return explain(scene, c) if found is None else found
+
+
+def _by_twists(kind: str, part: slice, *, at_point: bool = True) -> _Numbers:
     """Return the function of a velocity's numbers: a part of a twist, which the core calls by a letter."""
 
     def numbers(scene: Any, coord: Any, q: ArrayLike | None, qd: ArrayLike | None) -> Vector:
-        point = getattr(coord, "point", None)
+        point = coord.point if at_point else None
         if qd is not None:
             return joint_twist(scene, coord, point, q, qd)[part]
         found: Vector | None = scene._related_twist(point, coord.body, coord.ref_body, coord.coord, q, kind)
@@ -179,18 +182,16 @@ def _by_twists(kind: str, part: slice) -> _Numbers:
     return numbers
 
 
-def _related(made: Any, method: str, usual: Any, elsewhere: Any) -> tuple[Any, ...]:
-    return made, usual, elsewhere, _by_poses(method, attrgetter(*made.coord_class.fields))
-
-
 _QUERIES: dict[type, Any] = {
-    PositionCoord: _related(SemanticPosition, "_related_position", PositionVector, None),
-    OrientationCoord: _related(SemanticOrientation, "_related_orientation", RotationMatrix, RotationVector),
-    PoseCoord: _related(SemanticPose, "_related_pose", VectorAndMatrix, VectorAndRotationVector),
+    PositionCoord: (SemanticPosition, PositionVector, None, _position),
+    OrientationCoord: (SemanticOrientation, RotationMatrix, RotationVector, _orientation),
+    PoseCoord: (SemanticPose, VectorAndMatrix, VectorAndRotationVector, _pose),
     LinearVelocityCoord: (SemanticLinearVelocity, LinearVelocityVector, None, _by_twists("v", slice(3))),
-    AngularVelocityCoord: (SemanticAngularVelocity, AngularVelocityVector, None, _by_twists("w", slice(3, 6))),
+    AngularVelocityCoord: (
+        SemanticAngularVelocity, AngularVelocityVector, None, _by_twists("w", slice(3, 6), at_point=False),
+    ),
     TwistCoord: (SemanticTwist, TwistVector, None, _by_twists("t", slice(6))),
-}
+}  # fmt: skip
 _AS_IT_IS: dict[Any, str] = {  # which hold the core's array as it comes, and where
     PositionVector: "vector",
     RotationMatrix: "matrix",
