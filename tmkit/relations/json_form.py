@@ -33,7 +33,7 @@ _RELATIONS = (
     "Torque",
     "Wrench",
 )
-_REPRESENTATIONS: dict[str, Any] = {name: getattr(representations, name) for name in representations.__all__}
+_REPRESENTATIONS: dict[str, Any] = {name: getattr(representations, name) for name in dir(representations)}
 
 
 def to_dict(relation: Semantics | SemanticRelation) -> dict[str, Any]:

@@ -3,63 +3,48 @@
 Each module holds those of some relations, after the table of De Laet et al., part 1, 2013.
 """
 
-from tmkit.relations.representations.forces import (
-    ForceVector,
-    MomentFirstWrench,
-    TorqueVector,
-    WrenchAxis,
-    WrenchVector,
-)
-from tmkit.relations.representations.orientations import (
-    AxisAngle,
-    EulerAngles,
-    PositionVector,
-    RotationMatrix,
-    RotationVector,
-    UnitQuaternion,
-)
-from tmkit.relations.representations.poses import (
-    DualQuaternion,
-    FiniteScrew,
-    HomogeneousMatrix,
-    VectorAndMatrix,
-    VectorAndQuaternion,
-    VectorAndRotationVector,
-)
-from tmkit.relations.representations.rates import EulerAngleRates, PoseMatrixRate, QuaternionRate, RotationMatrixRate
-from tmkit.relations.representations.velocities import (
-    AngularFirstTwist,
-    AngularVelocityVector,
-    InstantaneousScrewAxis,
-    LinearVelocityVector,
-    TwistVector,
-)
+from __future__ import annotations
 
-__all__ = [
-    "AngularFirstTwist",
-    "AngularVelocityVector",
-    "AxisAngle",
-    "DualQuaternion",
-    "EulerAngleRates",
-    "EulerAngles",
-    "FiniteScrew",
-    "ForceVector",
-    "HomogeneousMatrix",
-    "InstantaneousScrewAxis",
-    "LinearVelocityVector",
-    "MomentFirstWrench",
-    "PoseMatrixRate",
-    "PositionVector",
-    "QuaternionRate",
-    "RotationMatrix",
-    "RotationMatrixRate",
-    "RotationVector",
-    "TorqueVector",
-    "TwistVector",
-    "UnitQuaternion",
-    "VectorAndMatrix",
-    "VectorAndQuaternion",
-    "VectorAndRotationVector",
-    "WrenchAxis",
-    "WrenchVector",
-]
+from typing import TYPE_CHECKING
+
+from tmkit._support.lazy_imports import lazy_names
+
+if TYPE_CHECKING:
+    from tmkit.relations.representations.forces import (
+        ForceVector as ForceVector,
+        MomentFirstWrench as MomentFirstWrench,
+        TorqueVector as TorqueVector,
+        WrenchAxis as WrenchAxis,
+        WrenchVector as WrenchVector,
+    )
+    from tmkit.relations.representations.orientations import (
+        AxisAngle as AxisAngle,
+        EulerAngles as EulerAngles,
+        PositionVector as PositionVector,
+        RotationMatrix as RotationMatrix,
+        RotationVector as RotationVector,
+        UnitQuaternion as UnitQuaternion,
+    )
+    from tmkit.relations.representations.poses import (
+        DualQuaternion as DualQuaternion,
+        FiniteScrew as FiniteScrew,
+        HomogeneousMatrix as HomogeneousMatrix,
+        VectorAndMatrix as VectorAndMatrix,
+        VectorAndQuaternion as VectorAndQuaternion,
+        VectorAndRotationVector as VectorAndRotationVector,
+    )
+    from tmkit.relations.representations.rates import (
+        EulerAngleRates as EulerAngleRates,
+        PoseMatrixRate as PoseMatrixRate,
+        QuaternionRate as QuaternionRate,
+        RotationMatrixRate as RotationMatrixRate,
+    )
+    from tmkit.relations.representations.velocities import (
+        AngularFirstTwist as AngularFirstTwist,
+        AngularVelocityVector as AngularVelocityVector,
+        InstantaneousScrewAxis as InstantaneousScrewAxis,
+        LinearVelocityVector as LinearVelocityVector,
+        TwistVector as TwistVector,
+    )
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
