@@ -17,38 +17,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 __all__ = [
-    "ArgumentError",
-    "CapacityError",
-    "CollisionError",
-    "ConcurrentWriteError",
-    "ConfigurationError",
-    "CycleError",
-    "DisconnectedError",
-    "DuplicateNameError",
-    "FileFormatError",
-    "MeshError",
-    "MissingExtraError",
-    "MissingFileError",
-    "NumberOverflowError",
-    "OutputError",
-    "PickledStateError",
-    "PlanFileError",
-    "RobotError",
-    "SamplerError",
-    "SceneError",
-    "SemanticsMismatchError",
-    "ShapeError",
-    "SimulationError",
-    "StampError",
-    "TaskError",
-    "TaskPlannerError",
-    "TimeLimitError",
-    "TmkitError",
-    "UnknownNameError",
-    "WorkerError",
-    "install_command",
+    "ArgumentError", "CapacityError", "CollisionError", "ConcurrentWriteError", "ConfigurationError", "CycleError",
+    "DisconnectedError", "DuplicateNameError", "FileFormatError", "MeshError", "MissingExtraError", "MissingFileError",
+    "NumberOverflowError", "OutputError", "PickledStateError", "PlanFileError", "RobotError", "SamplerError",
+    "SceneError", "SemanticsMismatchError", "ShapeError", "SimulationError", "StampError", "TaskError",
+    "TaskPlannerError", "TimeLimitError", "TmkitError", "UnknownNameError", "WorkerError", "install_command",
     "nearest_name",
-]
+]  # fmt: skip
 
 _LONGEST_NAME = 200  # characters that are compared
 _LONGEST_REASON = 600  # characters of a reason that are shown; a file may hold a name of a megabyte

@@ -209,13 +209,9 @@ class _Race(Generic[Job, Result]):
         with interrupts_kept(), job.open("rb") as given, log.open("wb") as errors:
             try:
                 process = subprocess.Popen(
-                    tied([sys.executable, "-P", "-c", _MAIN]),
-                    env=environment,
-                    stdin=given,
-                    stdout=subprocess.PIPE,
-                    stderr=errors,
-                    process_group=0,
-                )
+                    tied([sys.executable, "-P", "-c", _MAIN]), env=environment, stdin=given, stdout=subprocess.PIPE,
+                    stderr=errors, process_group=0,
+                )  # fmt: skip
             except OSError as error:
                 raise WorkerError(f"no process could be started for {self.name(number)}: {error}", output="") from error
             worker = self.running[number] = _Worker(number, process, log)

@@ -120,13 +120,9 @@ class Program:
             try:
                 with interrupts_kept():  # an interrupt while the program starts would leave it running
                     self._process = subprocess.Popen(
-                        tied(command),
-                        cwd=self._folder,
-                        env=self._environment,
-                        stdin=given,
-                        stdout=log,
+                        tied(command), cwd=self._folder, env=self._environment, stdin=given, stdout=log,
                         stderr=subprocess.STDOUT,
-                    )
+                    )  # fmt: skip
                 _limit(self._process.pid, self._time_limit, self._memory_limit)
             except OSError as error:
                 self._kill()

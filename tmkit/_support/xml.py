@@ -293,13 +293,9 @@ def _parsed(data: bytes, file: XmlFile) -> _Element:
 
     def parser(*, recover: bool) -> etree.XMLParser:
         return etree.XMLParser(
-            resolve_entities=False,
-            no_network=True,
-            load_dtd=False,
-            dtd_validation=False,
-            remove_comments=True,
+            resolve_entities=False, no_network=True, load_dtd=False, dtd_validation=False, remove_comments=True,
             recover=recover,
-        )
+        )  # fmt: skip
 
     try:
         return etree.fromstring(data, parser(recover=False))

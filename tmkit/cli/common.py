@@ -119,13 +119,9 @@ def load(
 
     with progress("reading the scene"):
         return load_scene(
-            *scenes,
-            allow_folders=allow or (),
-            packages=package_folders(packages),
-            meshes=meshes,
-            on_note=on_note,
+            *scenes, allow_folders=allow or (), packages=package_folders(packages), meshes=meshes, on_note=on_note,
             complete=complete,
-        )
+        )  # fmt: skip
 
 
 def load_goal(

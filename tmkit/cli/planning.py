@@ -271,17 +271,9 @@ def simulate(
         if output is not None:
             require_writable(output)
     plan = load_plan_file(
-        path,
-        scenes=scenes,
-        robot=robot,
-        domain=domain,
-        semantics=semantics,
-        goal=goal,
-        start=start,
-        allow=allow,
-        packages=package,
-        meshes=meshes,
-    )
+        path, scenes=scenes, robot=robot, domain=domain, semantics=semantics, goal=goal, start=start, allow=allow,
+        packages=package, meshes=meshes,
+    )  # fmt: skip
     with errors_about(path):
         result = _simulate(plan, gui=gui, record=record, picture=picture, grasp=grasp)
     if report is not None:

@@ -76,14 +76,9 @@ def load_goal_scene(
         MeshError: a mesh is missing or broken.
     """
     read = read_specifications(
-        files,
-        package_path=package_path,
-        packages=packages,
-        meshes=meshes,
-        allow_folders=allow_folders,
-        limits=limits,
+        files, package_path=package_path, packages=packages, meshes=meshes, allow_folders=allow_folders, limits=limits,
         on_note=on_note,
-    )
+    )  # fmt: skip
     goal = frames_by_name(frame for spec in read.specifications for frame in spec.frames)
     stated = tuple(name for name, frame in goal.items() if name in start and _is_movable(name, start, frame))
     for name, frame in goal.items():

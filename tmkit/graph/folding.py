@@ -202,20 +202,10 @@ def _specification(frame: _Kept) -> FrameSpecification:
     said = frame.specification
     masses = frame.masses if said.inertia is None else [(Pose(), said.inertia), *frame.masses]
     return FrameSpecification(
-        said.name,
-        frame.parent,
-        pose=frame.pose,
-        joint=said.joint,
-        body=said.body,
-        classes=said.classes,
-        shapes=frame.shapes,
-        inertia=_together(masses),
-        attributes=said.attributes,
-        twist=said.twist,
-        twist_noise=said.twist_noise,
-        stamps=frame.stamps,
-        noise=frame.noise,
-    )
+        said.name, frame.parent, pose=frame.pose, joint=said.joint, body=said.body, classes=said.classes,
+        shapes=frame.shapes, inertia=_together(masses), attributes=said.attributes, twist=said.twist,
+        twist_noise=said.twist_noise, stamps=frame.stamps, noise=frame.noise,
+    )  # fmt: skip
 
 
 def _together(masses: Sequence[tuple[Pose, Inertia]]) -> Inertia | None:

@@ -235,15 +235,9 @@ class Problem:
         as_types = ((key, (types,) if isinstance(types, str) else tuple(types)) for key, types in objects.items())
         numbers: Mapping[Fact, float] = {} if values is None else values
         attributes: tuple[tuple[str, object], ...] = (
-            ("name", name),
-            ("domain", domain),
-            ("objects", FrozenMapping(as_types)),
-            ("init", init),
-            ("goal", goal),
-            ("metric", metric),
-            ("values", FrozenMapping[Fact, float](numbers)),
-            ("source", source),
-        )
+            ("name", name), ("domain", domain), ("objects", FrozenMapping(as_types)), ("init", init), ("goal", goal),
+            ("metric", metric), ("values", FrozenMapping[Fact, float](numbers)), ("source", source),
+        )  # fmt: skip
         for attribute, value in attributes:
             object.__setattr__(self, attribute, value)
         for fault in self._faults():

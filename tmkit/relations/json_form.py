@@ -23,16 +23,8 @@ from tmkit.relations.semantics import Coord, Semantics
 from tmkit.relations.violations import SemanticError, Violation
 
 _RELATIONS = (
-    "Position",
-    "Orientation",
-    "Pose",
-    "LinearVelocity",
-    "AngularVelocity",
-    "Twist",
-    "Force",
-    "Torque",
-    "Wrench",
-)
+    "Position", "Orientation", "Pose", "LinearVelocity", "AngularVelocity", "Twist", "Force", "Torque", "Wrench",
+)  # fmt: skip
 _REPRESENTATIONS: dict[str, Any] = {name: getattr(representations, name) for name in dir(representations)}
 
 

@@ -61,19 +61,9 @@ def guess_manipulator(
         )
     opened, closed, widths, fingers = hand
     return Manipulator(
-        name,
-        chain.base,
-        chain.tip,
-        tool,
-        chain.joints,
-        ready,
-        gripper_joints=tuple(opened),
-        gripper_open=opened,
-        gripper_closed=closed,
-        width_open=widths[0],
-        width_closed=widths[1],
-        contact_links=fingers,
-    )
+        name, chain.base, chain.tip, tool, chain.joints, ready, gripper_joints=tuple(opened), gripper_open=opened,
+        gripper_closed=closed, width_open=widths[0], width_closed=widths[1], contact_links=fingers,
+    )  # fmt: skip
 
 
 def _tool(scene: SceneGraph, tip: str) -> str:

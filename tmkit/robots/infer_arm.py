@@ -184,20 +184,10 @@ def _with_hand(
         inferred.append(f"tool: '{tool}', confidence high (its name, between the fingertips, y as the fingers close)")
     inferred.append(_direction(scene, chain.tip, tool))
     arm = Manipulator(
-        name,
-        chain.base,
-        chain.tip,
-        tool,
-        chain.joints,
-        ready_values(scene, chain, hand.opened, seed),
-        gripper_joints=hand.joints,
-        gripper_open=hand.opened,
-        gripper_closed=hand.closed,
-        width_open=hand.width_open,
-        width_closed=hand.width_closed,
-        finger_depth=hand.depth,
-        contact_links=hand.contact_links,
-    )
+        name, chain.base, chain.tip, tool, chain.joints, ready_values(scene, chain, hand.opened, seed),
+        gripper_joints=hand.joints, gripper_open=hand.opened, gripper_closed=hand.closed, width_open=hand.width_open,
+        width_closed=hand.width_closed, finger_depth=hand.depth, contact_links=hand.contact_links,
+    )  # fmt: skip
     return InferredArm(scene, arm, tuple(inferred), "", added)
 
 
@@ -236,15 +226,9 @@ def _without_hand(scene: SceneGraph, chain: JointChain, inferred: list[str], *, 
     if not missing:
         inferred.append(_direction(scene, chain.tip, tool))
     arm = Manipulator(
-        name,
-        chain.base,
-        chain.tip,
-        tool,
-        chain.joints,
-        ready_values(scene, chain, {}, seed),
-        gripper_kind="suction",
+        name, chain.base, chain.tip, tool, chain.joints, ready_values(scene, chain, {}, seed), gripper_kind="suction",
         contact_links=cup_frames(scene, chain.tip, tool),
-    )
+    )  # fmt: skip
     return InferredArm(scene, arm, tuple(inferred), missing, "")
 
 

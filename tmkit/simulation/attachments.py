@@ -80,18 +80,10 @@ class Attachments:
         at_link = at_link @ self._link_pose(child, own)
         at_object = self._inertial_of(child, own).inverse()
         constraint = self._bullet.createConstraint(
-            parent.index,
-            link,
-            child.index,
-            own,
-            self._bullet.JOINT_FIXED,
-            [0.0, 0.0, 0.0],
-            list(at_link.translation),
-            list(at_object.translation),
-            list(at_link.quat_xyzw),
-            list(at_object.quat_xyzw),
+            parent.index, link, child.index, own, self._bullet.JOINT_FIXED, [0.0, 0.0, 0.0], list(at_link.translation),
+            list(at_object.translation), list(at_link.quat_xyzw), list(at_object.quat_xyzw),
             physicsClientId=self._client,
-        )
+        )  # fmt: skip
         self._bullet.changeConstraint(constraint, maxForce=_HOLDING_FORCE, physicsClientId=self._client)
         self._constraints[name, frame] = constraint
 

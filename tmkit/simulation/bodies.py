@@ -136,15 +136,11 @@ def _rigid_body(
     pose = at.pose(piece.base)
     collision = shapes.collision(placed, still=inertia is None)
     index = bullet.createMultiBody(
-        baseMass=0.0 if inertia is None else inertia.mass,
-        baseCollisionShapeIndex=collision,
-        baseVisualShapeIndex=shapes.visual(placed),
-        basePosition=list(pose.translation),
-        baseOrientation=list(pose.quat_xyzw),
-        baseInertialFramePosition=list(base_from_inertial.translation),
-        baseInertialFrameOrientation=list(base_from_inertial.quat_xyzw),
-        physicsClientId=client,
-    )
+        baseMass=0.0 if inertia is None else inertia.mass, baseCollisionShapeIndex=collision,
+        baseVisualShapeIndex=shapes.visual(placed), basePosition=list(pose.translation),
+        baseOrientation=list(pose.quat_xyzw), baseInertialFramePosition=list(base_from_inertial.translation),
+        baseInertialFrameOrientation=list(base_from_inertial.quat_xyzw), physicsClientId=client,
+    )  # fmt: skip
     if index < 0:
         raise SimulationError(f"the physics engine could not make a body of frame '{piece.base}'", frame=piece.base)
     if collision >= 0:
@@ -184,13 +180,9 @@ def _mechanism(
     pose = at.pose(piece.base)
     try:
         index = bullet.loadURDF(
-            str(path),
-            basePosition=list(pose.translation),
-            baseOrientation=list(pose.quat_xyzw),
-            useFixedBase=kind == "mechanism",
-            flags=bullet.URDF_USE_INERTIA_FROM_FILE,
-            physicsClientId=client,
-        )
+            str(path), basePosition=list(pose.translation), baseOrientation=list(pose.quat_xyzw),
+            useFixedBase=kind == "mechanism", flags=bullet.URDF_USE_INERTIA_FROM_FILE, physicsClientId=client,
+        )  # fmt: skip
     except bullet.error as error:
         raise SimulationError(f"the physics engine could not load the mechanism at frame '{piece.base}'") from error
     links, joints = {piece.base: BASE}, {}
@@ -205,14 +197,9 @@ def _mechanism(
     _make_weightless(bullet, client, index, [links[frame] for frame in _without_mass(path)])
     inertial = bullet.getDynamicsInfo(index, BASE, physicsClientId=client)
     return Body(
-        index,
-        kind,
-        piece.base,
-        {frame: links[frame] for frame in piece.frames},
-        dict.fromkeys(piece.frames, Pose()),
-        joints,
-        Pose(inertial[3], inertial[4]),
-    )
+        index, kind, piece.base, {frame: links[frame] for frame in piece.frames}, dict.fromkeys(piece.frames, Pose()),
+        joints, Pose(inertial[3], inertial[4]),
+    )  # fmt: skip
 
 
 def _without_mass(path: Path) -> list[str]:

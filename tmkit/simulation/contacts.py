@@ -87,13 +87,8 @@ class Contacts:
                 self._bullet.GEOM_SPHERE, radius=_PROBE_RADIUS, physicsClientId=self._client
             )
         found = self._bullet.getClosestPoints(
-            bodyA=-1,
-            bodyB=body.index,
-            linkIndexB=_EVERY_LINK if body.kind == "object" else body.links[frame],
-            distance=reach,
-            collisionShapeA=self._probe,
-            collisionShapePositionA=list(point),
-            collisionShapeOrientationA=[0.0, 0.0, 0.0, 1.0],
-            physicsClientId=self._client,
-        )
+            bodyA=-1, bodyB=body.index, linkIndexB=_EVERY_LINK if body.kind == "object" else body.links[frame],
+            distance=reach, collisionShapeA=self._probe, collisionShapePositionA=list(point),
+            collisionShapeOrientationA=[0.0, 0.0, 0.0, 1.0], physicsClientId=self._client,
+        )  # fmt: skip
         return min((float(contact[8]) + _PROBE_RADIUS for contact in found), default=math.inf)

@@ -47,11 +47,7 @@ def set_up(bullet: Any, client: int, *, settings: PhysicsSettings) -> None:
     """
     bullet.setGravity(0.0, 0.0, -settings.gravity, physicsClientId=client)
     bullet.setPhysicsEngineParameter(
-        fixedTimeStep=settings.time_step,
-        numSolverIterations=settings.solver_iterations,
-        solverResidualThreshold=_RESIDUAL,
-        numSubSteps=0,
-        deterministicOverlappingPairs=1,
-        enableFileCaching=0,
+        fixedTimeStep=settings.time_step, numSolverIterations=settings.solver_iterations,
+        solverResidualThreshold=_RESIDUAL, numSubSteps=0, deterministicOverlappingPairs=1, enableFileCaching=0,
         physicsClientId=client,
-    )
+    )  # fmt: skip

@@ -135,15 +135,9 @@ def simulate(
             frame_view = view if camera is not None else view.resized(*_FILM_SIZE)
             studio = Studio(simulation, frame_view, supersampling=_FILM_SUPERSAMPLING)
         execution = _Execution(
-            simulation,
-            plan,
-            watch=watch,
-            by_constraint=by_constraint,
-            film=film,
-            studio=studio,
-            real_time=gui,
+            simulation, plan, watch=watch, by_constraint=by_constraint, film=film, studio=studio, real_time=gui,
             progress=progress,
-        )
+        )  # fmt: skip
         execute(plan, execution, rate=1.0 / simulation.settings.time_step)
         if film is not None or picture is not None:
             progress("write", len(plan.steps), simulated=simulation.time)

@@ -135,13 +135,9 @@ class Motors:
 
     def _let_go(self, body: Body, index: int, friction: float) -> None:
         self._bullet.setJointMotorControl2(
-            body.index,
-            index,
-            self._bullet.VELOCITY_CONTROL,
-            targetVelocity=0.0,
-            force=friction,
+            body.index, index, self._bullet.VELOCITY_CONTROL, targetVelocity=0.0, force=friction,
             physicsClientId=self._client,
-        )
+        )  # fmt: skip
 
     def _finger_joints(self, scene: SceneGraph, robot: Manipulator) -> frozenset[str]:
         if not robot.gripper_joints:
@@ -195,24 +191,13 @@ class Motors:
             ratio = (closed[name] - opened[name]) / stroke
             shift = opened[name] - ratio * opened[first]
             gear = self._bullet.createConstraint(
-                body.index,
-                body.joints[first],
-                body.index,
-                body.joints[name],
-                self._bullet.JOINT_GEAR,
-                [0.0, 0.0, 1.0],
-                [0.0, 0.0, 0.0],
-                [0.0, 0.0, 0.0],
-                physicsClientId=self._client,
-            )
+                body.index, body.joints[first], body.index, body.joints[name], self._bullet.JOINT_GEAR, [0.0, 0.0, 1.0],
+                [0.0, 0.0, 0.0], [0.0, 0.0, 0.0], physicsClientId=self._client,
+            )  # fmt: skip
             self._bullet.changeConstraint(
-                gear,
-                gearRatio=-1.0 / ratio,
-                relativePositionTarget=-shift / ratio,
-                erp=_GEAR_ERROR_REDUCTION,
-                maxForce=_GEAR_FORCE,
-                physicsClientId=self._client,
-            )
+                gear, gearRatio=-1.0 / ratio, relativePositionTarget=-shift / ratio, erp=_GEAR_ERROR_REDUCTION,
+                maxForce=_GEAR_FORCE, physicsClientId=self._client,
+            )  # fmt: skip
 
     def _value_at(self, name: str, robot: Manipulator, values: Mapping[str, float]) -> float:
         follower = self._followers[name]
@@ -253,16 +238,11 @@ class Motors:
         self, drive: _Drive, q: NDArray[np.float64], velocity: NDArray[np.float64], forces: Sequence[float]
     ) -> None:
         self._bullet.setJointMotorControlArray(
-            drive.body,
-            drive.indices,
-            self._bullet.POSITION_CONTROL,
-            targetPositions=drive.positions(q).tolist(),
-            targetVelocities=drive.velocities(velocity).tolist(),
-            forces=forces,
-            positionGains=[self._gain] * len(drive.indices),
-            velocityGains=[1.0] * len(drive.indices),
+            drive.body, drive.indices, self._bullet.POSITION_CONTROL, targetPositions=drive.positions(q).tolist(),
+            targetVelocities=drive.velocities(velocity).tolist(), forces=forces,
+            positionGains=[self._gain] * len(drive.indices), velocityGains=[1.0] * len(drive.indices),
             physicsClientId=self._client,
-        )
+        )  # fmt: skip
 
     def read(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the configuration (n,) that the joints have; entries without a simulated joint stay as in ``q``."""

@@ -121,15 +121,9 @@ class Film:
         reduced = [frame.quantize(palette=palette, dither=0) for frame in self._frames]
         duration = 10 * round(100.0 / (FRAMES_PER_SECOND * SPEED))  # milliseconds; the format counts in hundredths
         reduced[0].save(
-            file,
-            format="GIF",
-            save_all=True,
-            append_images=reduced[1:],
-            duration=[duration] * (len(reduced) - 1) + [2000],
-            loop=0,
-            disposal=1,
-            optimize=False,
-        )
+            file, format="GIF", save_all=True, append_images=reduced[1:],
+            duration=[duration] * (len(reduced) - 1) + [2000], loop=0, disposal=1, optimize=False,
+        )  # fmt: skip
         return file.getvalue()
 
     def _palette(self) -> Any:

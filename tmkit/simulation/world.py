@@ -160,14 +160,9 @@ class Simulation:
         set_up(self._bullet, self.client, settings=settings)
         with temporary_folder("meshes") as folder:
             return build_bodies(
-                self._bullet,
-                self.client,
-                scene=self._scene,
-                at=self._start,
-                pieces=partition(self._scene),
-                settings=settings,
-                folder=folder,
-            )
+                self._bullet, self.client, scene=self._scene, at=self._start, pieces=partition(self._scene),
+                settings=settings, folder=folder,
+            )  # fmt: skip
 
     # --- life -----------------------------------------------------------------------------------------------------
 

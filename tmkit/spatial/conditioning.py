@@ -145,13 +145,9 @@ def _chain_result(
     for array in (xi, covariance):
         array.flags.writeable = False
     return ConditionedChain(
-        links=joint_of_root(means, local),
-        correction=xi,
-        correction_covariance=covariance,
-        iterations=turns,
-        is_converged=converged,
-        cost=0.5 * float(w @ w + error @ inverse @ error),
-    )
+        links=joint_of_root(means, local), correction=xi, correction_covariance=covariance, iterations=turns,
+        is_converged=converged, cost=0.5 * float(w @ w + error @ inverse @ error),
+    )  # fmt: skip
 
 
 def _independent_root(links: Sequence[GaussianPose]) -> Array:

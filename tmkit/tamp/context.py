@@ -166,16 +166,9 @@ class PlanningContext:
         """
         sampling = self.sampling if seed == self.options.seed else self._sampling(seed)
         tree = RefinementTree(
-            self.scene,
-            self.q,
-            problem=problem,
-            domain=domain,
-            arms=self.arms(log.clock, 0),
-            seed=seed,
-            log=log.failures,
-            clock=log.clock,
-            sampling=sampling,
-        )
+            self.scene, self.q, problem=problem, domain=domain, arms=self.arms(log.clock, 0), seed=seed,
+            log=log.failures, clock=log.clock, sampling=sampling,
+        )  # fmt: skip
         log.roots.append(tree.root)
         return tree
 

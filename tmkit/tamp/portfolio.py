@@ -146,13 +146,9 @@ def plan_portfolio(
             on_progress(PortfolioProgress(**told, entry=number, entries=len(entries)))
 
     results = first_in_order(
-        _plan_entry,
-        jobs,
-        decides=_decides,
-        processes=workers,
-        on_message=tell,
+        _plan_entry, jobs, decides=_decides, processes=workers, on_message=tell,
         name=lambda number: f"entry {number} (seed {entries[number].seed})",
-    )
+    )  # fmt: skip
     return PortfolioResult(entries, tuple(_with_scenes(result, problem.scene) for result in results))
 
 

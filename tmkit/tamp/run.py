@@ -140,15 +140,10 @@ def _result(
     phases = log.clock.seconds
     task_seconds = phases[PlanningPhase.TASK.value]
     statistics = PlanStatistics(
-        skeletons=log.skeletons,
-        attempts=log.failures.attempts,
-        failures=log.failures.most_common(),
-        constraints=len(log.constraints),
-        task_seconds=task_seconds,
-        motion_seconds=total - task_seconds,
-        total_seconds=total,
-        phase_seconds={**phases, "bookkeeping": total - sum(phases.values())},
-    )
+        skeletons=log.skeletons, attempts=log.failures.attempts, failures=log.failures.most_common(),
+        constraints=len(log.constraints), task_seconds=task_seconds, motion_seconds=total - task_seconds,
+        total_seconds=total, phase_seconds={**phases, "bookkeeping": total - sum(phases.values())},
+    )  # fmt: skip
     made = None if steps is None else context.plan_of(steps)
     diagnosis = _diagnosis(context, log, status)
     explanation = explain(status, diagnosis, goal=context.goal_in_words, plan=made)
@@ -169,17 +164,10 @@ def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> 
             seed=context.options.seed, is_over=lambda: log.seconds > context.options.seconds,
         )  # fmt: skip
     return Diagnosis(
-        actions=diagnose_actions(log.failures, context.manipulators),
-        constraints=merged_constraints(log.constraints),
-        conflict=conflict,
-        proofs=tuple(proof.cause for proof in log.infeasibilities),
-        iterations=log.iterations,
-        skeletons=log.skeletons,
-        attempts=log.failures.attempts,
-        causes=causes,
-        ended_by=ended_by,
-        limit=limit,
-    )
+        actions=diagnose_actions(log.failures, context.manipulators), constraints=merged_constraints(log.constraints),
+        conflict=conflict, proofs=tuple(proof.cause for proof in log.infeasibilities), iterations=log.iterations,
+        skeletons=log.skeletons, attempts=log.failures.attempts, causes=causes, ended_by=ended_by, limit=limit,
+    )  # fmt: skip
 
 
 def _ending(context: PlanningContext, log: SearchLog, status: PlanStatus) -> tuple[SearchEnd | None, float | None]:

@@ -64,16 +64,9 @@ def solve(
         task = derive_problem(problem.scene, domain, q=start, goal=formula)
     _refuse_goals_without_actions(task, goals, problem.scene, start)
     context = PlanningContext(
-        problem.scene,
-        start,
-        manipulators=manipulators,
-        domain=domain,
-        problem=task,
-        options=options,
-        on_progress=on_progress,
-        goal=stated,
-        continuous_goals=goals,
-    )
+        problem.scene, start, manipulators=manipulators, domain=domain, problem=task, options=options,
+        on_progress=on_progress, goal=stated, continuous_goals=goals,
+    )  # fmt: skip
     return run_search(context)
 
 

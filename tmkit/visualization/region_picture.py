@@ -92,14 +92,9 @@ def _draw_view(axes: Axes, region: ReachableRegion, counts: NDArray[np.int64], v
     colors = colormaps["viridis"].resampled(_DIRECTIONS)
     norm = BoundaryNorm(np.arange(0.5, _DIRECTIONS + 1.0), _DIRECTIONS)
     axes.scatter(
-        region.positions[order, across],
-        region.positions[order, up],
-        c=counts[order],
-        s=2.0,
-        linewidths=0.0,
-        cmap=colors,
-        norm=norm,
-    )
+        region.positions[order, across], region.positions[order, up], c=counts[order], s=2.0, linewidths=0.0,
+        cmap=colors, norm=norm,
+    )  # fmt: skip
     for points in region.outline:
         flat = _hull(points[:, [across, up]])
         if flat is not None:

@@ -158,16 +158,9 @@ def _joint_from_dict(node: JsonNode) -> Joint:
             )
         make = Revolute if kind == "revolute" else Prismatic
         return make(
-            axis,
-            lower=lower,
-            upper=upper,
-            velocity=velocity,
-            effort=effort,
-            damping=damping,
-            friction=friction,
-            name=name,
-            mimic=mimic,
-        )
+            axis, lower=lower, upper=upper, velocity=velocity, effort=effort, damping=damping, friction=friction,
+            name=name, mimic=mimic,
+        )  # fmt: skip
     except TmkitError as error:
         raise node.error(str(error)) from error
 

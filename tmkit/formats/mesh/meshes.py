@@ -44,17 +44,9 @@ _FIRST_BYTES = 65536  # of a file that are looked at at a time
 # The parts of a COLLADA file that say how it looks and moves.
 _DIGITS = 12  # decimals of the poses of parts: their turns come from other libraries, with last bits of their own
 _LOOKS = (
-    "bind_material",
-    "instance_camera",
-    "instance_light",
-    "library_animations",
-    "library_cameras",
-    "library_controllers",
-    "library_effects",
-    "library_images",
-    "library_lights",
-    "library_materials",
-)
+    "bind_material", "instance_camera", "instance_light", "library_animations", "library_cameras",
+    "library_controllers", "library_effects", "library_images", "library_lights", "library_materials",
+)  # fmt: skip
 
 logger = logging.getLogger(__name__)
 

@@ -47,14 +47,10 @@ def geometry_of(values: Mapping[str, Value], *, place: SourceLocation, packages:
         shape = _centred(kind, values, place)
     mass = values.get("mass")
     return GeometrySpec(
-        shape=shape,
-        place=place,
-        pose=pose,
-        color=_color(values),
-        visual=_switch(values, "visual", otherwise=True),
+        shape=shape, place=place, pose=pose, color=_color(values), visual=_switch(values, "visual", otherwise=True),
         collision=_switch(values, "collision", otherwise=kind != "grid"),
         mass=mass.number if mass is not None else None,
-    )
+    )  # fmt: skip
 
 
 def _kind(values: Mapping[str, Value], place: SourceLocation) -> str:

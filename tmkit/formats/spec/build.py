@@ -100,16 +100,11 @@ def _aliases(frames: Mapping[str, FrameSpec]) -> dict[str, str]:
 def _united(first: FrameSpec, second: FrameSpec) -> FrameSpec:
     """Return the ``world`` of two files as one."""
     return FrameSpec(
-        name=first.name,
-        parent=None,
-        place=first.place,
-        classes=tuple(dict.fromkeys((*first.classes, *second.classes))),
-        geometry=(*first.geometry, *second.geometry),
-        inertia=first.inertia or second.inertia,
-        attributes={**second.attributes, **first.attributes},
-        twist=first.twist or second.twist,
-        twist_noise=first.twist_noise if first.twist else second.twist_noise,
-    )
+        name=first.name, parent=None, place=first.place,
+        classes=tuple(dict.fromkeys((*first.classes, *second.classes))), geometry=(*first.geometry, *second.geometry),
+        inertia=first.inertia or second.inertia, attributes={**second.attributes, **first.attributes},
+        twist=first.twist or second.twist, twist_noise=first.twist_noise if first.twist else second.twist_noise,
+    )  # fmt: skip
 
 
 def _check_joint_names(frames: Iterable[FrameSpec]) -> None:

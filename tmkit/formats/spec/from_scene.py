@@ -98,15 +98,9 @@ def _geometry(part: AttachedShape, place: SourceLocation) -> GeometrySpec:
     """Return a shape."""
     color = cast(Any, part.color)
     return GeometrySpec(
-        part.shape,
-        place,
-        _pose(part.pose),
-        color,
-        part.visual,
-        part.collision,
-        level=part.level,
+        part.shape, place, _pose(part.pose), color, part.visual, part.collision, level=part.level,
         friction=part.friction,
-    )
+    )  # fmt: skip
 
 
 def _inertia(inertia: Inertia, place: SourceLocation) -> InertiaSpec:

@@ -78,26 +78,14 @@ def joint_of(spec: JointSpec, *, mimic: Mimic | None = None) -> Joint:
         return Free()
     if spec.type == "continuous":
         return Continuous(
-            spec.axis,
-            velocity=spec.velocity,
-            effort=spec.effort,
-            damping=spec.damping,
-            friction=spec.friction,
-            name=spec.name,
-            mimic=mimic,
-        )
+            spec.axis, velocity=spec.velocity, effort=spec.effort, damping=spec.damping, friction=spec.friction,
+            name=spec.name, mimic=mimic,
+        )  # fmt: skip
     make = Revolute if spec.type == "revolute" else Prismatic
     return make(
-        spec.axis,
-        lower=spec.lower,
-        upper=spec.upper,
-        velocity=spec.velocity,
-        effort=spec.effort,
-        damping=spec.damping,
-        friction=spec.friction,
-        name=spec.name,
-        mimic=mimic,
-    )
+        spec.axis, lower=spec.lower, upper=spec.upper, velocity=spec.velocity, effort=spec.effort, damping=spec.damping,
+        friction=spec.friction, name=spec.name, mimic=mimic,
+    )  # fmt: skip
 
 
 def zero_pose_of(spec: FrameSpec) -> Pose:

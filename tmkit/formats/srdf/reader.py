@@ -19,26 +19,14 @@ from tmkit._support.data import resolve_name
 from tmkit.formats.srdf.values import Chain, EndEffector, GroupState, LinkPair, RobotSemantics, SrdfGroup, VirtualJoint
 
 KNOWN = (
-    "group",
-    "group_state",
-    "end_effector",
-    "virtual_joint",
-    "passive_joint",
-    "disable_collisions",
-    "disable_default_collisions",
-    "enable_collisions",
-)
+    "group", "group_state", "end_effector", "virtual_joint", "passive_joint", "disable_collisions",
+    "disable_default_collisions", "enable_collisions",
+)  # fmt: skip
 # Elements of other programs, which say nothing that is asked for here.
 FOREIGN = (
-    "gripper",
-    "handle",
-    "contact",
-    "rotor_params",
-    "torque_constant",
-    "specificities",
-    "link_sphere_approximation",
+    "gripper", "handle", "contact", "rotor_params", "torque_constant", "specificities", "link_sphere_approximation",
     "joint_property",
-)
+)  # fmt: skip
 VIRTUAL_TYPES = ("fixed", "planar", "floating")
 
 

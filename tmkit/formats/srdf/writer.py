@@ -88,13 +88,9 @@ def _add_joints(robot: _Element, semantics: RobotSemantics) -> None:
     """Add virtual and passive joints."""
     for joint in semantics.virtual_joints:
         _add(
-            robot,
-            "virtual_joint",
-            name=joint.name,
-            type=joint.type,
-            parent_frame=joint.parent_frame,
+            robot, "virtual_joint", name=joint.name, type=joint.type, parent_frame=joint.parent_frame,
             child_link=joint.child_link,
-        )
+        )  # fmt: skip
     for name in semantics.passive_joints:
         _add(robot, "passive_joint", name=name)
 

@@ -178,13 +178,9 @@ class Describer:
         if self._at is not None:
             place = f"({', '.join(number(value) for value in self._at.pose(frame).translation)})"
         return FrameWords(
-            clean(frame),
-            self._joint_words(frame),
-            ", ".join(shown),
-            clean(body) if body != frame else "",
-            _shapes_words(scene.shapes(frame)),
-            place,
-        )
+            clean(frame), self._joint_words(frame), ", ".join(shown), clean(body) if body != frame else "",
+            _shapes_words(scene.shapes(frame)), place,
+        )  # fmt: skip
 
     def _joint_words(self, frame: str) -> str:
         joint = self._scene.joint(frame)

@@ -268,16 +268,10 @@ class _Frame:
         reader.check_axioms(axioms, self.sections[":derived"])
         actions = reader.actions(self.sections[":action"])
         return Domain(
-            name,
-            requirements=requirements,
-            types=reader.declared.types,
-            constants=reader.declared.constants,
-            predicates=reader.declared.predicates,
-            functions=reader.declared.functions,
-            actions=actions,
-            axioms=axioms,
+            name, requirements=requirements, types=reader.declared.types, constants=reader.declared.constants,
+            predicates=reader.declared.predicates, functions=reader.declared.functions, actions=actions, axioms=axioms,
             source=self.source.name,
-        )
+        )  # fmt: skip
 
     def problem(self, domain: Domain, known: Mapping[str, str | Types] | None = None) -> Problem:
         """Return the problem that the file describes, with objects that are known without it."""
@@ -295,12 +289,6 @@ class _Frame:
             raise self.source.error(goal_section.first, "expected exactly one formula in (:goal FORMULA)")
         minimize = self._optional(":metric", reader.metric)
         return Problem(
-            name,
-            domain,
-            objects=objects,
-            init=state,
-            goal=reader.goal(goal_section.parts[1], words),
-            metric=minimize or Metric.PLAN_LENGTH,
-            values=values,
-            source=self.source.name,
-        )
+            name, domain, objects=objects, init=state, goal=reader.goal(goal_section.parts[1], words),
+            metric=minimize or Metric.PLAN_LENGTH, values=values, source=self.source.name,
+        )  # fmt: skip

@@ -26,22 +26,7 @@ from tmkit.relations.rules.composing import compose, inverse, inverse2, orientat
 from tmkit.relations.rules.moving import differentiate, dot, integrate
 
 __all__ = [
-    "change_body",
-    "change_coord",
-    "change_ori",
-    "change_point",
-    "change_point_body",
-    "change_ref_body",
-    "change_ref_ori",
-    "change_ref_point",
-    "change_ref_point_body",
-    "compose",
-    "differentiate",
-    "dot",
-    "integrate",
-    "inverse",
-    "inverse2",
-    "orientation_of",
-    "pose_of",
-    "position_of",
-]
+    "change_body", "change_coord", "change_ori", "change_point", "change_point_body", "change_ref_body",
+    "change_ref_ori", "change_ref_point", "change_ref_point_body", "compose", "differentiate", "dot", "integrate",
+    "inverse", "inverse2", "orientation_of", "pose_of", "position_of",
+]  # fmt: skip

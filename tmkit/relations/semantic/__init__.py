@@ -23,15 +23,6 @@ from tmkit.relations.semantic.velocities import (
 )
 
 __all__ = [
-    "SemanticAngularVelocity",
-    "SemanticForce",
-    "SemanticLinearVelocity",
-    "SemanticOrientation",
-    "SemanticPose",
-    "SemanticPosition",
-    "SemanticRelation",
-    "SemanticTorque",
-    "SemanticTwist",
-    "SemanticWrench",
-    "differentiate",
-]
+    "SemanticAngularVelocity", "SemanticForce", "SemanticLinearVelocity", "SemanticOrientation", "SemanticPose",
+    "SemanticPosition", "SemanticRelation", "SemanticTorque", "SemanticTwist", "SemanticWrench", "differentiate",
+]  # fmt: skip

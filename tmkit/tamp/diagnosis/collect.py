@@ -64,15 +64,9 @@ def _cause(log: FailureLog, record: FailureRecord, manipulator: Manipulator) -> 
         manipulator,
     )
     return FailureCause(
-        failure.phase,
-        failure.cause,
-        failure.kind,
-        log.counts[key],
-        _summary(failure) if bodies else failure.cause,
-        log.excesses.get(key, 0.0),
-        bodies,
-        example,
-    )
+        failure.phase, failure.cause, failure.kind, log.counts[key], _summary(failure) if bodies else failure.cause,
+        log.excesses.get(key, 0.0), bodies, example,
+    )  # fmt: skip
 
 
 def _summary(failure: MotionFailure) -> str:

@@ -151,15 +151,9 @@ def replace_goal(problem: Problem, goal: Formula) -> Problem:
         goal: the new goal.
     """
     return Problem(
-        problem.name,
-        problem.domain,
-        objects=problem.objects,
-        init=problem.init,
-        goal=goal,
-        metric=problem.metric,
-        values=problem.values,
-        source=problem.source,
-    )
+        problem.name, problem.domain, objects=problem.objects, init=problem.init, goal=goal, metric=problem.metric,
+        values=problem.values, source=problem.source,
+    )  # fmt: skip
 
 
 def replace_problem(problem: Problem, objects: dict[str, tuple[str, ...]], init: State) -> Problem:

@@ -239,14 +239,9 @@ def extended_domain(
     if not found:
         return domain
     return GoalDomain(
-        domain.name,
-        _with_words(domain.domain, found),
-        domain.pddl,
-        domain.digest,
-        domain.semantics,
-        domain.semantics_name,
-        tuple(found),
-    )
+        domain.name, _with_words(domain.domain, found), domain.pddl, domain.digest, domain.semantics,
+        domain.semantics_name, tuple(found),
+    )  # fmt: skip
 
 
 def extended_goal(texts: Sequence[str], domain: PlanningDomain, scene: SceneGraph) -> tuple[Formula, str]:
