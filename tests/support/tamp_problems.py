@@ -27,6 +27,7 @@ __all__ = [
     "clutter",
     "handover",
     "lying",
+    "mobile",
     "regrasp",
     "shelf",
     "swaps",
@@ -254,6 +255,17 @@ def tetromino(*, seed: int = 0) -> TampProblem:
     return TampProblem(scene, "(and (on p0 tray) (on p1 tray) (on p2 tray))", 6)
 
 
+def mobile(*, seed: int = 0) -> TampProblem:
+    """Three blocks on three tables, wanted on a fourth: the base of the arm drives, no place is near to two tables."""
+    rng = np.random.default_rng(seed)
+    scene = tk.load_scene("mobile_panda", "three_tables")
+    for block in ("a", "b", "c"):
+        x, y = rng.uniform(-0.22, 0.22, 2)
+        scene = scene.set_pose(block, Pose([x, y, CUBE]))
+    goal = "(and (on a south) (on b south) (on c south))"
+    return TampProblem(scene, goal, 12, "mobile_manipulation", ("panda", "panda_base"))
+
+
 PROBLEMS: dict[str, Callable[[int], TampProblem]] = {
     "regrasp": lambda seed: regrasp(seed=seed),
     "blocked": lambda seed: blocked(seed=seed),
@@ -272,5 +284,6 @@ PROBLEMS: dict[str, Callable[[int], TampProblem]] = {
     "lying6": lambda seed: lying(6, seed=seed),
     "cubby": lambda seed: lying(1, seed=seed),
     "tetromino": lambda seed: tetromino(seed=seed),
+    "mobile": lambda seed: mobile(seed=seed),
 }
 """The problems by name; each takes a seed, which varies where things stand."""

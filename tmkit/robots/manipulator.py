@@ -30,7 +30,7 @@ from tmkit._support.source_location import did_you_mean
 from tmkit.errors import RobotError, UnknownNameError
 from tmkit.graph import SceneGraph
 
-_GRIPPER_KINDS = ("parallel", "suction")
+_GRIPPER_KINDS = ("parallel", "suction", "none")
 _LIMIT_TOLERANCE = 1e-9  # radians or metres: decimal numbers of a file against those of another
 
 
@@ -52,7 +52,7 @@ class Manipulator:
         velocity: largest joint speeds in rad/s or m/s; the scene's limits apply as well.
         acceleration: largest joint accelerations in rad/s^2 or m/s^2.
         effort: largest joint efforts in N m or N where they are not those of the scene, such as of an arm with springs.
-        gripper_kind: ``parallel`` or ``suction``.
+        gripper_kind: ``parallel``, ``suction``, or ``none`` for a mobile base.
         gripper_joints: joints that open and close the hand; empty for suction.
         gripper_open: their values when open.
         gripper_closed: their values when closed.

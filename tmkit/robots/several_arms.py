@@ -63,6 +63,20 @@ def check_different(manipulators: Sequence[Manipulator]) -> None:
             movers[joint] = arm.name
 
 
+def carrying_joints(scene: SceneGraph, manipulators: Sequence[Manipulator]) -> frozenset[str]:
+    """Return the frames on joints of one robot that carry another: those of a mobile base under an arm.
+
+    Args:
+        scene: the scene.
+        manipulators: the robots.
+    """
+    bases = {arm.name: (arm.base, *scene.ancestors(arm.base)) for arm in manipulators}
+    frames = ((arm.name, scene.joint_frame(joint)) for arm in manipulators for joint in arm.joints)
+    return frozenset(
+        frame for name, frame in frames if any(frame in above for other, above in bases.items() if other != name)
+    )
+
+
 def home_configuration(
     manipulators: Sequence[Manipulator], scene: SceneGraph, *, base: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:

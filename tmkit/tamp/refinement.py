@@ -272,7 +272,7 @@ class _Descent:
         records = self.records or level.failures
         known = [record.frames for record in records if record.frames is not None]
         frames = frozenset().union(*known) if len(known) == len(records) and known else None
-        proved = (FailureKind.OUT_OF_REACH,)
+        proved = () if self.tree.carriers else (FailureKind.OUT_OF_REACH,)  # from where a mobile base stands
         is_proved = (
             bool(records)
             and not level.expansion.children

@@ -35,6 +35,7 @@ from tmkit.manipulation.samplers import Samplers, Sampling
 from tmkit.pddl import GroundAction, Problem, State
 from tmkit.plans.failures import FailureKind, MotionFailure, no_room
 from tmkit.plans.values import Configuration, PlanStep
+from tmkit.robots.several_arms import carrying_joints
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
 
@@ -202,6 +203,7 @@ class Expansion:
         if candidate is None and self._asked:  # no room: for what stands there, however the object is held
             object, support = self._asked[-1]
             frames = frozenset([support, *(other for _, other in failure.pairs)])
+        frames = None if frames is None else frames | self._tree.carriers
         record = FailureRecord(self.action, failure, frames, self.node.scene, self.node.q, object, arm)
         self.failures.append(record)
         is_of_scene = type(candidate) in _OF_SCENE or failure.kind is FailureKind.NO_ROOM
@@ -223,6 +225,9 @@ class RefinementTree:
         log: where failures are counted.
         clock: where time is counted.
         sampling: samplers of grasps and placements; those of this package by default.
+
+    Attributes:
+        carriers: the frames on joints of a mobile base under an arm: what the arm reaches depends on where they are.
     """
 
     def __init__(
@@ -243,6 +248,7 @@ class RefinementTree:
         self.problem, self.domain, self.arms, self.log, self.clock = problem, domain, arms, log, clock
         key = hashlib.blake2b(f"seed {seed}".encode(), digest_size=16).digest()
         self.root = RefinementNode(scene, q, problem.init, None, frozenset(), key, key)
+        self.carriers = carrying_joints(scene, [arm.manipulator for arm in arms.values()])
         self._dead_ends: dict[tuple[bytes, GroundAction], Expansion] = {}
         self._deriver = StateDeriver(domain, {name: types[0] for name, types in problem.objects.items()})
 
@@ -370,14 +376,14 @@ class RefinementTree:
         return RefinementNode(refinement.scene, refinement.q, predicted, step, changed, key, scene_key, derived)
 
     def _operated(self, parent: RefinementNode, refinement: Refinement) -> frozenset[str]:
-        """Return the frames whose joint, of neither arm nor hand, has moved."""
+        """Return the frames whose joint, of neither arm nor hand, or of a base that carries an arm, has moved."""
         scene = refinement.scene
         moved = np.flatnonzero(parent.q != refinement.q)
         frames = {scene.joint_frames[i] for i in moved.tolist()}
         arms = {
             joint for arm in self.arms.values() for joint in (*arm.manipulator.joints, *arm.manipulator.gripper_joints)
         }
-        return frozenset(frame for frame in frames if scene.joint(frame).name not in arms)
+        return frozenset(frame for frame in frames if scene.joint(frame).name not in arms or frame in self.carriers)
 
     def _compare(
         self, parent: RefinementNode, action: GroundAction, predicted: State, refinement: Refinement

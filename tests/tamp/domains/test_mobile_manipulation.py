@@ -1,0 +1,102 @@
+"""The mobile manipulation domain: a base drives between tables, and an arm on it picks and places."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.tamp_problems import PROBLEMS
+
+import tmkit as tk
+from tmkit.errors import RobotError, SceneError
+from tmkit.graph import SceneGraph
+from tmkit.plans import SegmentKind
+from tmkit.tamp import PlanStatus
+
+ROBOTS = ("panda", "panda_base")
+FETCH = "(and (on a south) (on b south) (on c south))"
+
+
+@pytest.fixture(scope="module")
+def scene() -> SceneGraph:
+    """Return the Panda on its base between four tables."""
+    return tk.load_scene("mobile_panda", "three_tables")
+
+
+def solve(scene: SceneGraph, goal: str, *, domain: str | Path = "mobile_manipulation", seed: int = 0) -> tk.PlanResult:
+    """Plan within a count of iterations."""
+    return tk.plan(scene, domain=domain, goal=goal, robot=ROBOTS, seed=seed, max_iterations=8, suggest=False)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_objects_are_fetched_from_three_tables(seed: int) -> None:
+    """Wherever the blocks stand, all are brought; the plan is valid, from a file too, and only drives move the base."""
+    problem = PROBLEMS["mobile"](seed)
+    plan = solve(problem.scene, FETCH, seed=seed).plan
+    assert plan is not None
+    assert tk.validate_plan(plan).is_valid
+    for step in plan.steps:
+        movers = {part.arm for part in step.segments if len(part.path) > 1}
+        assert (movers == {"panda"}) == (step.action.name != "drive"), step
+
+
+def test_a_fetched_object_ends_in_simulation_where_the_plan_puts_it(scene: SceneGraph, tmp_path: Path) -> None:
+    """Physics agree within 2 mm, after the plan has been through a file."""
+    plan = solve(scene, "(on b south)").plan
+    assert plan is not None
+    tk.save_plan(plan, tmp_path / "plan.json")
+    report = tk.simulate(tk.load_plan(tmp_path / "plan.json"))
+    assert report.is_successful
+    assert report.worst_position < 0.002
+    assert report.notes == ()
+
+
+def test_the_base_drives_around_what_is_in_its_way(scene: SceneGraph) -> None:
+    """A wall between dock and table is passed; the checker refuses the same path where the wall stands in it."""
+    wall = [tk.AttachedShape(tk.Box([0.05, 1.2, 0.3]))]
+    walled = scene.add_frame("wall", "world", pose=tk.Pose([0.6, 0.0, 0.15]), shapes=wall)
+    plan = solve(scene, "(at east)").plan
+    assert plan is not None
+    assert plan.steps[0].segments[-1].kind is SegmentKind.TRANSIT
+    around = solve(walled, "(at east)").plan
+    assert around is not None
+    assert tk.validate_plan(around).is_valid
+    assert around.path_length > plan.path_length
+    problems = tk.validate_plan(replace(plan, scene=walled)).problems
+    assert any("'mobile_base' and 'wall' collide" in problem for problem in problems)
+
+
+def test_search_goes_back_to_another_pose_of_the_base(scene: SceneGraph, tmp_path: Path) -> None:
+    """Where most poses of the base are too far away, others are tried: a pick out of reach proves nothing."""
+    folder = tmp_path / "far"
+    shutil.copytree(tk.data_path("domains/mobile_manipulation"), folder)
+    text = (folder / "semantics.py").read_text()
+    far = text.replace("_STEP * context.rng.uniform()", "0.5 * context.rng.uniform()")
+    far = far.replace("sorted(found)", "sorted(found, reverse=True)")
+    assert far.count("0.5 * context") == far.count("reverse=True") == 1
+    (folder / "semantics.py").write_text(far)
+    result = solve(scene, "(on b south)", domain=folder)
+    assert result.status is PlanStatus.SOLVED
+    assert any("out of the arm's reach" in cause for _, cause, _ in result.statistics.failures)
+
+
+def test_a_base_is_at_its_station_or_the_nearest_table(scene: SceneGraph) -> None:
+    """A start far from everything is refused with the nearest table; one at a table needs no drive there."""
+    q = np.array(tk.load_manipulator("panda").ready_configuration(scene))
+    entry = scene.joint_names.index("base_y")
+    q[entry] = 0.8
+    plan = tk.plan(scene, q, domain="mobile_manipulation", goal="(at north)", robot=ROBOTS).plan
+    assert plan is not None
+    assert plan.steps == ()
+    q[entry], q[scene.joint_names.index("base_x")] = 2.9, 2.9
+    with pytest.raises(SceneError, match=r"'mobile_base' is at no station and within 1 m of no surface: 'north' is "):
+        tk.plan(scene, q, domain="mobile_manipulation", goal="(at north)", robot=ROBOTS)
+
+
+def test_an_arm_without_its_base_is_refused(scene: SceneGraph) -> None:
+    """The message says that two robots are wanted."""
+    with pytest.raises(RobotError, match="the domain takes 2 arms, received 1: panda"):
+        tk.plan(scene, domain="mobile_manipulation", goal="(at north)", robot="panda")
