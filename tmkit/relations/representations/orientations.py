@@ -54,20 +54,13 @@ class RotationMatrix(Multiplied):
         return (self.matrix,)
 
     @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Create the representation from ``(Q,)``, a rotation matrix that is not checked.
-
-        Args:
-            numbers: one rotation matrix (3, 3).
-            like: not used.
-        """
-        del like
+    def _of(cls, numbers: Numbers) -> Self:
         return trusted(cls, matrix=numbers[0])
 
 
 @dataclass(frozen=True, eq=False)
 class UnitQuaternion(Multiplied):
-    """A unit quaternion (4,), vector part first; its sign is kept."""
+    """A unit quaternion (4,), vector part first; its sign is kept. Of a matrix, its scalar part is not negative."""
 
     quat_xyzw: Vector
     relation = "Orientation"
@@ -82,14 +75,7 @@ class UnitQuaternion(Multiplied):
         return (frozen(rotations().from_quat(np.array(self.quat_xyzw)).as_matrix()),)
 
     @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Create the representation from ``(Q,)``; its scalar part is not negative.
-
-        Args:
-            numbers: one rotation matrix (3, 3).
-            like: not used.
-        """
-        del like
+    def _of(cls, numbers: Numbers) -> Self:
         return cls(rotations().from_matrix(np.array(numbers[0])).as_quat(canonical=True))
 
 
@@ -115,8 +101,7 @@ class EulerAngles(Multiplied):
         if not ok or letters[0] == letters[1] or letters[1] == letters[2]:
             rule = "a sequence is three axes, no two neighbours alike, all capital or all small, as ZYX or xyz"
             raise SemanticError.of("Euler angles", [Violation(rule, repr(sequence))])
-        object.__setattr__(self, "angles", array_of(angles, (3,), "Euler angles", unit="rad"))
-        object.__setattr__(self, "sequence", sequence)
+        self.__dict__.update(angles=array_of(angles, (3,), "Euler angles", unit="rad"), sequence=sequence)
 
     @property
     def numbers(self) -> Numbers:
@@ -147,7 +132,7 @@ class EulerAngles(Multiplied):
 
 @dataclass(frozen=True, eq=False, init=False)
 class RotationVector(Vector3):
-    """An axis times an angle in radians (3,). It may be expressed in any frame."""
+    """An axis times an angle in radians (3,), at most pi if made from a matrix. It may be expressed in any frame."""
 
     relation = "Orientation"
     unit = "rad"
@@ -159,14 +144,7 @@ class RotationVector(Vector3):
         return (frozen(rotations().from_rotvec(np.array(self.vector)).as_matrix()),)
 
     @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Create the representation from ``(Q,)``; its angle is at most pi.
-
-        Args:
-            numbers: one rotation matrix (3, 3).
-            like: not used.
-        """
-        del like
+    def _of(cls, numbers: Numbers) -> Self:
         return cls(rotations().from_matrix(np.array(numbers[0])).as_rotvec())
 
 
@@ -184,8 +162,7 @@ class AxisAngle(Plain):
     relation = "Orientation"
 
     def __init__(self, axis: ArrayLike, angle: float) -> None:
-        object.__setattr__(self, "axis", unit_vector(axis, 3, "axis"))
-        object.__setattr__(self, "angle", float(array_of(angle, (), "angle", unit="rad")))
+        self.__dict__.update(axis=unit_vector(axis, 3, "axis"), angle=float(array_of(angle, (), "angle", unit="rad")))
 
     @property
     def numbers(self) -> Numbers:

@@ -30,6 +30,21 @@ class Plain:
 
     relation: ClassVar[str]
 
+    @classmethod
+    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
+        """Create the representation from the numbers of its relation (:mod:`tmkit.relations.representation`).
+
+        Args:
+            numbers: the arrays; those that are kept as they are, vectors and rotation matrices, are not checked.
+            like: one that settles what the numbers leave open; not used by most classes.
+        """
+        del like
+        return cls._of(numbers)
+
+    @classmethod
+    def _of(cls, numbers: Numbers) -> Self:
+        raise NotImplementedError
+
     def broken_by(self, coord: Any) -> Sequence[Violation]:
         """Return nothing: any coordinates will do."""
         del coord
@@ -75,14 +90,7 @@ class Vector3(Plain):
         return (self.vector,)
 
     @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Create the representation from the vector.
-
-        Args:
-            numbers: one vector (3,), not checked.
-            like: not used.
-        """
-        del like
+    def _of(cls, numbers: Numbers) -> Self:
         return trusted(cls, vector=numbers[0])
 
 
@@ -119,14 +127,7 @@ class Vector6(Plain):
         return self.vector[:3], self.vector[3:]
 
     @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Create the representation from the two halves.
-
-        Args:
-            numbers: two vectors (3,), not checked: linear part or force, then angular part or moment.
-            like: not used.
-        """
-        del like
+    def _of(cls, numbers: Numbers) -> Self:
         vector = np.empty(6)
         vector[:3], vector[3:] = numbers
         return trusted(cls, vector=frozen(vector))
@@ -141,14 +142,7 @@ class SecondFirst(Vector6):
         return self.vector[3:], self.vector[:3]
 
     @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Create the representation from the two halves.
-
-        Args:
-            numbers: two vectors (3,), not checked: linear part or force, then angular part or moment.
-            like: not used.
-        """
-        del like
+    def _of(cls, numbers: Numbers) -> Self:
         vector = np.empty(6)
         vector[3:], vector[:3] = numbers
         return trusted(cls, vector=frozen(vector))

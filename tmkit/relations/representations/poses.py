@@ -63,14 +63,7 @@ class HomogeneousMatrix(FrameToFrame):
         return self.matrix[:3, 3], self.matrix[:3, :3]
 
     @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Create the representation from ``(p, Q)``, which are not checked.
-
-        Args:
-            numbers: position (3,) in metres and rotation matrix (3, 3).
-            like: not used.
-        """
-        del like
+    def _of(cls, numbers: Numbers) -> Self:
         matrix = np.empty((4, 4))
         matrix[:3, 3], matrix[:3, :3] = numbers
         matrix[3] = _LAST_ROW
@@ -101,20 +94,13 @@ class VectorAndMatrix(Multiplied):
         return self.vector, self.matrix
 
     @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Create the representation from ``(p, Q)``, which are not checked.
-
-        Args:
-            numbers: position (3,) in metres and rotation matrix (3, 3).
-            like: not used.
-        """
-        del like
+    def _of(cls, numbers: Numbers) -> Self:
         return trusted(cls, vector=numbers[0], matrix=numbers[1])
 
 
 @dataclass(frozen=True, eq=False)
 class VectorAndQuaternion(Multiplied):
-    """A position vector (3,) and a unit quaternion (4,), vector part first.
+    """A position vector (3,) and a unit quaternion (4,), vector part first; of a matrix, the last is not negative.
 
     Args:
         vector: (3,) metres.
@@ -146,14 +132,7 @@ class VectorAndQuaternion(Multiplied):
         return self.vector, frozen(rotations().from_quat(np.array(self.quat_xyzw)).as_matrix())
 
     @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Create the representation from ``(p, Q)``; the scalar part of its quaternion is not negative.
-
-        Args:
-            numbers: position (3,) in metres and rotation matrix (3, 3).
-            like: not used.
-        """
-        del like
+    def _of(cls, numbers: Numbers) -> Self:
         return cls(numbers[0], rotations().from_matrix(np.array(numbers[1])).as_quat(canonical=True))
 
 
@@ -163,7 +142,7 @@ class VectorAndRotationVector(Plain):
 
     Args:
         vector: (3,) metres.
-        rotation: (3,) axis times angle, radians.
+        rotation: (3,) axis times angle, radians; at most pi if made from a matrix.
     """
 
     vector: Vector
@@ -180,14 +159,7 @@ class VectorAndRotationVector(Plain):
         return self.vector, frozen(rotations().from_rotvec(np.array(self.rotation)).as_matrix())
 
     @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Create the representation from ``(p, Q)``; its angle is at most pi.
-
-        Args:
-            numbers: position (3,) in metres and rotation matrix (3, 3).
-            like: not used.
-        """
-        del like
+    def _of(cls, numbers: Numbers) -> Self:
         return cls(numbers[0], rotations().from_matrix(np.array(numbers[1])).as_rotvec())
 
 
@@ -220,14 +192,7 @@ class DualQuaternion(FrameToFrame):
         )
 
     @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Create the representation from ``(p, Q)``.
-
-        Args:
-            numbers: position (3,) in metres and rotation matrix (3, 3).
-            like: not used.
-        """
-        del like
+    def _of(cls, numbers: Numbers) -> Self:
         real = rotations().from_matrix(np.array(numbers[1])).as_quat(canonical=True)
         return cls(real, 0.5 * quaternion_product(np.array([*numbers[0], 0.0]), real))
 

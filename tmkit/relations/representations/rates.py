@@ -147,9 +147,7 @@ class EulerAngleRates(_Rate):
     what = "a set of Euler angle rates"
 
     def __init__(self, angles: EulerAngles, rates: ArrayLike, *, coord_of: OrientationCoord | None = None) -> None:
-        object.__setattr__(self, "angles", angles)
-        object.__setattr__(self, "rates", array_of(rates, (3,), self.what, unit="rad/s"))
-        object.__setattr__(self, "coord_of", coord_of)
+        self.__dict__.update(angles=angles, rates=array_of(rates, (3,), self.what, unit="rad/s"), coord_of=coord_of)
 
     @property
     def numbers(self) -> Numbers:
@@ -196,9 +194,7 @@ class PoseMatrixRate(_Rate):
 
     def __init__(self, matrix: ArrayLike, rate: ArrayLike, *, coord_of: PoseCoord | None = None) -> None:
         made = HomogeneousMatrix(matrix)
-        object.__setattr__(self, "matrix", made.matrix)
-        object.__setattr__(self, "rate", array_of(rate, (4, 4), self.what))
-        object.__setattr__(self, "coord_of", coord_of)
+        self.__dict__.update(matrix=made.matrix, rate=array_of(rate, (4, 4), self.what), coord_of=coord_of)
         if self.rate[3].any():
             raise SemanticError.of(self.what, [Violation("its last row is zero", np.array2string(self.rate[3]))])
         _require_skew(self.rate[:3, :3] @ self.matrix[:3, :3].T, self.what)
