@@ -179,15 +179,9 @@ class FileFormatError(TmkitError, ValueError):
 
     @classmethod
     def at(
-        cls,
-        path: object,
-        reason: str,
-        *,
-        line: int | None = None,
-        column: int | None = None,
-        source_line: str | None = None,
-        **data: Any,
-    ) -> Self:
+        cls, path: object, reason: str, *, line: int | None = None, column: int | None = None,
+        source_line: str | None = None, **data: Any,
+    ) -> Self:  # fmt: skip
         """Build the error ``path:line:column: reason``, with the line and a caret under the column when given.
 
         Of a long line only what is around the column is shown, and a long reason is cut in its middle. Characters that

@@ -51,14 +51,9 @@ _TAIL_LINES = 8
 
 
 def first_in_order(
-    work: Callable[[Job, Tell], Result],
-    jobs: Sequence[Job],
-    *,
-    decides: Callable[[Result], bool],
-    processes: int,
-    on_message: Callable[[int, Any], None],
-    name: Callable[[int], str],
-) -> tuple[Result, ...]:
+    work: Callable[[Job, Tell], Result], jobs: Sequence[Job], *, decides: Callable[[Result], bool], processes: int,
+    on_message: Callable[[int, Any], None], name: Callable[[int], str],
+) -> tuple[Result, ...]:  # fmt: skip
     """Do jobs until one decides, several at a time.
 
     Args:
@@ -166,14 +161,9 @@ class _Worker:
 
 class _Race(Generic[Job, Result]):
     def __init__(
-        self,
-        work: Callable[[Job, Tell], Result],
-        jobs: Sequence[Job],
-        folder: Path,
-        decides: Callable[[Result], bool],
-        on_message: Callable[[int, Any], None],
-        name: Callable[[int], str],
-    ) -> None:
+        self, work: Callable[[Job, Tell], Result], jobs: Sequence[Job], folder: Path, decides: Callable[[Result], bool],
+        on_message: Callable[[int, Any], None], name: Callable[[int], str],
+    ) -> None:  # fmt: skip
         self.work, self.jobs, self.folder = work, jobs, folder
         self.decides, self.on_message, self.name = decides, on_message, name
         self.running: dict[int, _Worker] = {}

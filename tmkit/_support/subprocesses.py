@@ -95,15 +95,9 @@ class Program:
     """
 
     def __init__(
-        self,
-        command: Sequence[str],
-        *,
-        folder: Path,
-        environment: Mapping[str, str],
-        time_limit: float,
-        standard_input: Path | None = None,
-        memory_limit: int | None = None,
-    ) -> None:
+        self, command: Sequence[str], *, folder: Path, environment: Mapping[str, str], time_limit: float,
+        standard_input: Path | None = None, memory_limit: int | None = None,
+    ) -> None:  # fmt: skip
         self._command, self._folder, self._environment = tuple(command), folder, dict(environment)
         self._time_limit, self._standard_input, self._memory_limit = time_limit, standard_input, memory_limit
         self._process: subprocess.Popen[bytes] | None = None
@@ -208,14 +202,9 @@ def _sleep_until_any_ends(identifiers: Sequence[int], seconds: float) -> None:
 
 
 def run(
-    command: Sequence[str],
-    *,
-    folder: Path,
-    environment: Mapping[str, str],
-    time_limit: float,
-    standard_input: Path | None = None,
-    memory_limit: int | None = None,
-) -> Finished:
+    command: Sequence[str], *, folder: Path, environment: Mapping[str, str], time_limit: float,
+    standard_input: Path | None = None, memory_limit: int | None = None,
+) -> Finished:  # fmt: skip
     """Run a program and wait for it; it is killed when the time is up or this function is left by an exception.
 
     Args:

@@ -97,14 +97,9 @@ def note(message: str) -> None:
 
 
 def load(
-    scenes: list[str],
-    *,
-    allow: Sequence[Path] | None = None,
-    packages: Sequence[str] | None = None,
-    meshes: str = "load",
-    on_note: Callable[[ImportNote], None] | None = None,
-    complete: bool = True,
-) -> SceneGraph:
+    scenes: list[str], *, allow: Sequence[Path] | None = None, packages: Sequence[str] | None = None,
+    meshes: str = "load", on_note: Callable[[ImportNote], None] | None = None, complete: bool = True,
+) -> SceneGraph:  # fmt: skip
     """Load scene files, merged in order; see :func:`tmkit.formats.load_scene`.
 
     Args:
@@ -125,13 +120,9 @@ def load(
 
 
 def load_goal(
-    scene: SceneGraph,
-    files: list[str],
-    *,
-    allow: Sequence[Path] | None = None,
-    packages: Sequence[str] | None = None,
+    scene: SceneGraph, files: list[str], *, allow: Sequence[Path] | None = None, packages: Sequence[str] | None = None,
     meshes: str = "load",
-) -> GoalScene:
+) -> GoalScene:  # fmt: skip
     """Load the scene files that describe the goal.
 
     Args:

@@ -45,19 +45,10 @@ TmpStart = Annotated[
 
 
 def load_plan_file(
-    path: Path,
-    *,
-    scenes: list[str] | None,
-    robot: list[str] | None,
-    domain: str | None,
-    semantics: str | None,
-    goal: str | None,
-    start: str | None,
-    allow: list[Path] | None,
-    packages: list[str] | None,
-    meshes: str,
+    path: Path, *, scenes: list[str] | None, robot: list[str] | None, domain: str | None, semantics: str | None,
+    goal: str | None, start: str | None, allow: list[Path] | None, packages: list[str] | None, meshes: str,
     compares: bool = False,
-) -> Plan:
+) -> Plan:  # fmt: skip
     """Load a JSON or ``.tmp`` plan, by the suffix of its file.
 
     Args:

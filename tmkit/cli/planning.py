@@ -203,18 +203,10 @@ def plan(
 
 
 def check(
-    path: PlanFile,
-    scenes: TmpScenes = None,
-    robot: TmpRobot = None,
-    domain: DomainOption = None,
-    semantics: SemanticsOption = None,
-    goal: TmpGoal = None,
-    start: TmpStart = None,
-    as_json: AsJson = False,
-    allow: AllowFolders = None,
-    package: Packages = None,
-    meshes: Meshes = "load",
-) -> None:
+    path: PlanFile, scenes: TmpScenes = None, robot: TmpRobot = None, domain: DomainOption = None,
+    semantics: SemanticsOption = None, goal: TmpGoal = None, start: TmpStart = None, as_json: AsJson = False,
+    allow: AllowFolders = None, package: Packages = None, meshes: Meshes = "load",
+) -> None:  # fmt: skip
     """Validate a plan at finer resolution than the planner's, and report whether it is valid.
 
     A JSON plan has all it needs, and is compared with your own scene and arm if you give --scene and --robot; a .tmp
@@ -342,13 +334,9 @@ def _draw(result: PlanResult | PortfolioResult, picture: Path, *, say: Callable[
 
 
 def _check(
-    plan: Plan,
-    domain: str | None = None,
-    semantics: str | None = None,
-    *,
-    scene: SceneGraph | None = None,
+    plan: Plan, domain: str | None = None, semantics: str | None = None, *, scene: SceneGraph | None = None,
     robot: list[str] | None = None,
-) -> ValidationReport:
+) -> ValidationReport:  # fmt: skip
     with progress("checking") as show:
         return tk.validate_plan(plan, domain=domain, semantics=semantics, scene=scene, robot=robot, on_progress=show)
 

@@ -168,15 +168,9 @@ def _draw_trial(tried: TrialPick, arm: Manipulator, path: Path) -> None:
 
 
 def _write(
-    scene: SceneGraph,
-    arm: Manipulator,
-    report: RobotReport,
-    *,
-    robot: Path | None,
-    srdf: Path | None,
-    picture: Path | None,
-    seed: int,
-) -> None:
+    scene: SceneGraph, arm: Manipulator, report: RobotReport, *, robot: Path | None, srdf: Path | None,
+    picture: Path | None, seed: int,
+) -> None:  # fmt: skip
     """Write what is wanted."""
     if robot is not None:
         from tmkit.robots import write_manipulator

@@ -137,13 +137,9 @@ class LinearCompliance:
     """
 
     def __init__(
-        self,
-        compliances: Mapping[str, ArrayLike],
-        *,
-        gravity: ArrayLike = STANDARD_GRAVITY,
-        fraction: float = 0.0,
+        self, compliances: Mapping[str, ArrayLike], *, gravity: ArrayLike = STANDARD_GRAVITY, fraction: float = 0.0,
         floor: ArrayLike | Mapping[str, ArrayLike] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if not (np.isfinite(fraction) and fraction >= 0.0):
             raise SceneError(f"fraction must be a finite number and not negative, not {fraction}")
         self.gravity = np.array(plain_numbers(gravity, "gravity"))
@@ -265,13 +261,9 @@ def joint_compliance(axis: ArrayLike, *, stiffness: float) -> Array:
 
 
 def beam_compliance(
-    length: float,
-    *,
-    bending: float | tuple[float, float],
-    axial: float | None = None,
-    torsion: float | None = None,
+    length: float, *, bending: float | tuple[float, float], axial: float | None = None, torsion: float | None = None,
     axis: str = "x",
-) -> Array:
+) -> Array:  # fmt: skip
     """Return the compliance (6, 6) of the end of a beam that is clamped at the other, in the axes of the frame there.
 
     Args:

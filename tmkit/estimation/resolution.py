@@ -118,15 +118,9 @@ class Resolution(Result):
 
 
 def resolve_observations(
-    scene: SceneGraph,
-    observations: Observations,
-    frame: str,
-    *,
-    policy: ResolutionPolicy,
-    base: str | None = None,
-    probability: float | None = 0.997,
-    q: ArrayLike | None = None,
-) -> Resolution:
+    scene: SceneGraph, observations: Observations, frame: str, *, policy: ResolutionPolicy, base: str | None = None,
+    probability: float | None = 0.997, q: ArrayLike | None = None,
+) -> Resolution:  # fmt: skip
     """Return a version of the scene in which a frame stands as a policy makes of what was seen of it.
 
     Args:

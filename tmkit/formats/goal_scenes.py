@@ -49,15 +49,11 @@ class GoalScene:
 
 
 def load_goal_scene(
-    start: SceneGraph,
-    *files: str | os.PathLike[str],
-    package_path: Sequence[str | os.PathLike[str]] = (),
-    packages: Mapping[str, str | os.PathLike[str]] | None = None,
-    meshes: str = "load",
-    allow_folders: Sequence[str | os.PathLike[str]] = (),
-    limits: ReadingLimits | None = None,
+    start: SceneGraph, *files: str | os.PathLike[str], package_path: Sequence[str | os.PathLike[str]] = (),
+    packages: Mapping[str, str | os.PathLike[str]] | None = None, meshes: str = "load",
+    allow_folders: Sequence[str | os.PathLike[str]] = (), limits: ReadingLimits | None = None,
     on_note: Callable[[ImportNote], None] | None = None,
-) -> GoalScene:
+) -> GoalScene:  # fmt: skip
     """Load files that show a goal, over the scene at the start.
 
     Args:

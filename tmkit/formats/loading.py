@@ -128,15 +128,11 @@ class FileContents:
 
 
 def read_specifications(
-    files: Sequence[str | os.PathLike[str]],
-    *,
-    package_path: Sequence[str | os.PathLike[str]] = (),
-    packages: Mapping[str, str | os.PathLike[str]] | None = None,
-    meshes: str = "load",
-    allow_folders: Sequence[str | os.PathLike[str]] = (),
-    limits: ReadingLimits | None = None,
+    files: Sequence[str | os.PathLike[str]], *, package_path: Sequence[str | os.PathLike[str]] = (),
+    packages: Mapping[str, str | os.PathLike[str]] | None = None, meshes: str = "load",
+    allow_folders: Sequence[str | os.PathLike[str]] = (), limits: ReadingLimits | None = None,
     on_note: Callable[[ImportNote], None] | None = None,
-) -> FileContents:
+) -> FileContents:  # fmt: skip
     """Read scene files separately, without building a scene; for the arguments see :func:`load_scene`.
 
     Args:

@@ -20,13 +20,9 @@ from tmkit.errors import SceneError
 
 
 def walk(
-    scene: SceneGraph,
-    start: str,
-    *,
-    depth: int | None = None,
-    until: Callable[[str], bool] | None = None,
+    scene: SceneGraph, start: str, *, depth: int | None = None, until: Callable[[str], bool] | None = None,
     order: Literal["depth", "breadth"] = "depth",
-) -> Iterator[str]:
+) -> Iterator[str]:  # fmt: skip
     """Yield a frame and its descendants, parents before children, siblings in insertion order.
 
     Args:

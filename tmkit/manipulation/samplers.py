@@ -154,13 +154,9 @@ class Samplers:
         return replace(self, _grasps=(_Rule(_callable(sampler), of_class, of_kind), *self._grasps))
 
     def with_placements(
-        self,
-        sampler: PlacementSampler,
-        *,
-        of_class: str | None = None,
-        of_kind: str | None = None,
+        self, sampler: PlacementSampler, *, of_class: str | None = None, of_kind: str | None = None,
         on_class: str | None = None,
-    ) -> Samplers:
+    ) -> Samplers:  # fmt: skip
         """Return a registry in which a sampler is asked for the placements of some objects.
 
         Args:
@@ -240,15 +236,9 @@ class Sampling:
         return self._known[key]
 
     def placements(
-        self,
-        scene: SceneGraph,
-        object: str,
-        support: str,
-        *,
-        q: Configuration,
-        rng: np.random.Generator,
+        self, scene: SceneGraph, object: str, support: str, *, q: Configuration, rng: np.random.Generator,
         manipulator: Manipulator | None = None,
-    ) -> Iterator[Placement]:
+    ) -> Iterator[Placement]:  # fmt: skip
         """Yield placements of an object on a support, best first.
 
         Args:

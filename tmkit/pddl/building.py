@@ -77,14 +77,9 @@ def make_predicate(name: str, parameters: str = "") -> Predicate:
 
 
 def make_action(
-    name: str,
-    parameters: str = "",
-    *,
-    needs: Iterable[Formula] = (),
-    adds: Iterable[Atom] = (),
-    deletes: Iterable[Atom] = (),
-    effects: Iterable[Effect] = (),
-) -> Action:
+    name: str, parameters: str = "", *, needs: Iterable[Formula] = (), adds: Iterable[Atom] = (),
+    deletes: Iterable[Atom] = (), effects: Iterable[Effect] = (),
+) -> Action:  # fmt: skip
     """Return an action schema.
 
     Args:
@@ -110,14 +105,9 @@ def make_axiom(predicate: Predicate, condition: Formula) -> Axiom:
 
 
 def make_domain(
-    name: str,
-    *,
-    types: str = "",
-    constants: str = "",
-    predicates: Iterable[Predicate],
-    actions: Iterable[Action],
+    name: str, *, types: str = "", constants: str = "", predicates: Iterable[Predicate], actions: Iterable[Action],
     axioms: Iterable[Axiom] = (),
-) -> Domain:
+) -> Domain:  # fmt: skip
     """Return a domain.
 
     Args:

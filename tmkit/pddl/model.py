@@ -221,17 +221,9 @@ class Problem:
     source: str = field(compare=False)
 
     def __init__(
-        self,
-        name: str,
-        domain: Domain,
-        *,
-        objects: Mapping[str, str | Types],
-        init: State,
-        goal: Formula,
-        metric: Metric = Metric.PLAN_LENGTH,
-        values: Mapping[Fact, float] | None = None,
-        source: str = "",
-    ) -> None:
+        self, name: str, domain: Domain, *, objects: Mapping[str, str | Types], init: State, goal: Formula,
+        metric: Metric = Metric.PLAN_LENGTH, values: Mapping[Fact, float] | None = None, source: str = "",
+    ) -> None:  # fmt: skip
         as_types = ((key, (types,) if isinstance(types, str) else tuple(types)) for key, types in objects.items())
         numbers: Mapping[Fact, float] = {} if values is None else values
         attributes: tuple[tuple[str, object], ...] = (

@@ -119,13 +119,9 @@ class Vocabulary:
     """
 
     def __init__(
-        self,
-        types: Iterable[Type],
-        *,
-        predicates: Iterable[Predicate],
-        functions: Iterable[Function],
+        self, types: Iterable[Type], *, predicates: Iterable[Predicate], functions: Iterable[Function],
         objects: Mapping[str, Types],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.parents: dict[str, Types] = {"object": ()} | {kind.name: kind.parents for kind in types}
         self.predicates = {predicate.name: predicate for predicate in predicates}
         self.functions = {function.name: function for function in functions}

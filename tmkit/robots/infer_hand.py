@@ -202,13 +202,9 @@ def _points(scene: SceneGraph, frames: Sequence[str], tip: str, q: Array) -> Arr
 
 
 def _tool(
-    scene: SceneGraph,
-    tip: str,
-    pair: Pair,
-    opened: Mapping[str, float],
-    closed: Mapping[str, float],
+    scene: SceneGraph, tip: str, pair: Pair, opened: Mapping[str, float], closed: Mapping[str, float],
     palm: Sequence[str],
-) -> tuple[Pose, float]:
+) -> tuple[Pose, float]:  # fmt: skip
     """Return the tool relative to the tip, and how far it is from there back to the palm."""
     q_open, q_closed = scene.configuration(opened), scene.configuration(closed)
     fingers = [_finger_of(scene, finger) for finger in pair]

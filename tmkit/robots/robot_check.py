@@ -88,13 +88,9 @@ class RobotReport(Report):
 
 
 def check_robot(
-    scene: SceneGraph,
-    manipulator: Manipulator | None = None,
-    *,
-    samples: int = 2000,
-    seed: int = 0,
+    scene: SceneGraph, manipulator: Manipulator | None = None, *, samples: int = 2000, seed: int = 0,
     import_notes: Iterable[object] = (),
-) -> RobotReport:
+) -> RobotReport:  # fmt: skip
     """Look at a robot before planning with it.
 
     Args:

@@ -45,19 +45,10 @@ _LIKENESS = 0.8  # from here on an unknown name is a slip for a joint next to th
 
 
 def manipulator_from_srdf(
-    srdf: str | os.PathLike[str] | RobotSemantics,
-    scene: SceneGraph,
-    *,
-    group: str | None = None,
-    end_effector: str | None = None,
-    hand: str | None = None,
-    tool: str | None = None,
-    ready: str | None = None,
-    gripper: str | None = None,
-    opened: str | None = None,
-    closed: str | None = None,
-    name: str | None = None,
-) -> Manipulator:
+    srdf: str | os.PathLike[str] | RobotSemantics, scene: SceneGraph, *, group: str | None = None,
+    end_effector: str | None = None, hand: str | None = None, tool: str | None = None, ready: str | None = None,
+    gripper: str | None = None, opened: str | None = None, closed: str | None = None, name: str | None = None,
+) -> Manipulator:  # fmt: skip
     """Make the description of an arm that an SRDF file speaks of.
 
     What is omitted is found in the file, as far as it says it; the beginning of this module tells how.

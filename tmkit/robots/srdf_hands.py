@@ -114,15 +114,9 @@ def no_hand(semantics: RobotSemantics, group: str, *, effector: EndEffector | No
 
 
 def hand_of(
-    semantics: RobotSemantics,
-    scene: SceneGraph,
-    *,
-    group: str,
-    arm: Sequence[str],
-    from_limits: bool,
-    opened: str | None,
-    closed: str | None,
-) -> Hand:
+    semantics: RobotSemantics, scene: SceneGraph, *, group: str, arm: Sequence[str], from_limits: bool,
+    opened: str | None, closed: str | None,
+) -> Hand:  # fmt: skip
     """Return the hand that a group is.
 
     Args:

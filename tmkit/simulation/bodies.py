@@ -58,15 +58,9 @@ class Body:
 
 
 def build_bodies(
-    bullet: Any,
-    client: int,
-    *,
-    scene: SceneGraph,
-    at: Kinematics,
-    pieces: Pieces,
-    settings: PhysicsSettings,
+    bullet: Any, client: int, *, scene: SceneGraph, at: Kinematics, pieces: Pieces, settings: PhysicsSettings,
     folder: Path,
-) -> list[Body]:
+) -> list[Body]:  # fmt: skip
     """Make all bodies of a scene.
 
     Args:
@@ -116,15 +110,9 @@ def _require_collision_shape(scene: SceneGraph, piece: Piece) -> None:
 
 
 def _rigid_body(
-    bullet: Any,
-    client: int,
-    kind: str,
-    piece: Piece,
-    scene: SceneGraph,
-    at: Kinematics,
-    shapes: ShapeBuilder,
+    bullet: Any, client: int, kind: str, piece: Piece, scene: SceneGraph, at: Kinematics, shapes: ShapeBuilder,
     inertia: Inertia | None,
-) -> Body:
+) -> Body:  # fmt: skip
     """Make a body without joints; ``inertia`` is ``None`` for one that never moves."""
     offsets = {frame: scene.pose(frame, relative_to=piece.base) for frame in piece.frames}
     placed = [
@@ -164,15 +152,9 @@ def _principal(inertia: Inertia | None) -> tuple[Pose, NDArray[np.float64]]:
 
 
 def _mechanism(
-    bullet: Any,
-    client: int,
-    kind: str,
-    piece: Piece,
-    scene: SceneGraph,
-    at: Kinematics,
-    settings: PhysicsSettings,
+    bullet: Any, client: int, kind: str, piece: Piece, scene: SceneGraph, at: Kinematics, settings: PhysicsSettings,
     folder: Path,
-) -> Body:
+) -> Body:  # fmt: skip
     from tmkit.formats import write_urdf
 
     prepared = with_masses(scene, piece, density=settings.density)
@@ -221,14 +203,9 @@ def frames_of_links(bodies: Sequence[Body]) -> dict[tuple[int, int], str]:
 
 
 def set_friction(
-    bullet: Any,
-    client: int,
-    *,
-    scene: SceneGraph,
-    bodies: Sequence[Body],
-    fingers: Collection[str],
+    bullet: Any, client: int, *, scene: SceneGraph, bodies: Sequence[Body], fingers: Collection[str],
     settings: PhysicsSettings,
-) -> None:
+) -> None:  # fmt: skip
     """Give every link the friction of its shapes, else of its kind; ``fingers`` theirs; and no other resistance.
 
     Fingers bear a moment about the normal of a contact, too: what is soft touches by a patch, and of the patch the

@@ -66,19 +66,12 @@ _AT_REST = 0.002  # metres a second below which an object lies still
 
 
 def simulate(
-    plan: Plan,
-    *,
-    gui: bool = False,
-    record: str | Path | None = None,
-    picture: str | Path | None = None,
-    camera: Camera | None = None,
-    grasp: Literal["contact", "constraint"] = "contact",
-    position_tolerance: float = 0.015,
-    rotation_tolerance: float = math.radians(5.0),
-    settings: PhysicsSettings | None = None,
-    world: SceneGraph | None = None,
+    plan: Plan, *, gui: bool = False, record: str | Path | None = None, picture: str | Path | None = None,
+    camera: Camera | None = None, grasp: Literal["contact", "constraint"] = "contact",
+    position_tolerance: float = 0.015, rotation_tolerance: float = math.radians(5.0),
+    settings: PhysicsSettings | None = None, world: SceneGraph | None = None,
     on_progress: Callable[[SimulationProgress], None] | None = None,
-) -> SimulationReport:
+) -> SimulationReport:  # fmt: skip
     """Execute a plan in a physics simulation and compare the outcome with the plan.
 
     Args:
@@ -171,17 +164,9 @@ class _Execution:
     """One plan being executed in one simulation: an executor for :func:`tmkit.plans.execute`."""
 
     def __init__(
-        self,
-        simulation: Simulation,
-        plan: Plan,
-        *,
-        watch: Watch,
-        by_constraint: bool,
-        film: Film | None,
-        studio: Studio | None,
-        real_time: bool,
-        progress: _Progress,
-    ) -> None:
+        self, simulation: Simulation, plan: Plan, *, watch: Watch, by_constraint: bool, film: Film | None,
+        studio: Studio | None, real_time: bool, progress: _Progress,
+    ) -> None:  # fmt: skip
         self._simulation = simulation
         self._plan = plan
         self._by_constraint = by_constraint

@@ -203,13 +203,9 @@ def _caption(action: ActionDiagnosis, cause: FailureCause, red: tuple[str, ...])
 
 
 def _composed(
-    pixels: NDArray[np.uint8],
-    outline: NDArray[np.bool_],
-    camera: Camera,
-    example: FailureExample,
-    cause: FailureCause,
+    pixels: NDArray[np.uint8], outline: NDArray[np.bool_], camera: Camera, example: FailureExample, cause: FailureCause,
     caption: str,
-) -> NDArray[np.uint8]:
+) -> NDArray[np.uint8]:  # fmt: skip
     """Put outline, line and caption to the picture."""
     from PIL import Image, ImageDraw, ImageFont
 

@@ -96,16 +96,9 @@ class Motors:
     """
 
     def __init__(
-        self,
-        bullet: Any,
-        client: int,
-        *,
-        scene: SceneGraph,
-        bodies: Sequence[Body],
-        robots: Sequence[Manipulator],
-        gain: float,
-        passive: Mapping[str, float],
-    ) -> None:
+        self, bullet: Any, client: int, *, scene: SceneGraph, bodies: Sequence[Body], robots: Sequence[Manipulator],
+        gain: float, passive: Mapping[str, float],
+    ) -> None:  # fmt: skip
         self._bullet = bullet
         self._client = client
         self._gain = gain

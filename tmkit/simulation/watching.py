@@ -53,14 +53,9 @@ class Watch:
     """
 
     def __init__(
-        self,
-        simulation: Simulation,
-        plan: Plan,
-        *,
-        position_tolerance: float,
-        rotation_tolerance: float,
+        self, simulation: Simulation, plan: Plan, *, position_tolerance: float, rotation_tolerance: float,
         world: SceneGraph | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._simulation = simulation
         self._plan = plan
         self._position_tolerance = position_tolerance

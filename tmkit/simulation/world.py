@@ -64,16 +64,9 @@ class Simulation:
     """
 
     def __init__(
-        self,
-        bullet: Any,
-        client: int,
-        *,
-        scene: SceneGraph,
-        q: NDArray[np.float64],
-        robots: tuple[Manipulator, ...],
-        passive: Sequence[str],
-        settings: PhysicsSettings,
-    ) -> None:
+        self, bullet: Any, client: int, *, scene: SceneGraph, q: NDArray[np.float64], robots: tuple[Manipulator, ...],
+        passive: Sequence[str], settings: PhysicsSettings,
+    ) -> None:  # fmt: skip
         self._bullet = bullet
         self._client: int | None = client
         self._scene = scene
@@ -109,15 +102,9 @@ class Simulation:
 
     @classmethod
     def from_scene(
-        cls,
-        scene: SceneGraph,
-        q: ArrayLike | None = None,
-        *,
-        robot: Manipulator | Sequence[Manipulator] | None = None,
-        passive: Sequence[str] = (),
-        gui: bool = False,
-        settings: PhysicsSettings | None = None,
-    ) -> Simulation:
+        cls, scene: SceneGraph, q: ArrayLike | None = None, *, robot: Manipulator | Sequence[Manipulator] | None = None,
+        passive: Sequence[str] = (), gui: bool = False, settings: PhysicsSettings | None = None,
+    ) -> Simulation:  # fmt: skip
         """Build a simulation in which a scene stands at rest.
 
         Args:

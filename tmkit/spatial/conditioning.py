@@ -127,15 +127,9 @@ def condition(
 
 
 def _chain_result(
-    prior: JointGaussianPose,
-    measurement: MeasurementModel,
-    xi: Array,
-    spread: Array,
-    *,
-    w: Array,
-    turns: int,
+    prior: JointGaussianPose, measurement: MeasurementModel, xi: Array, spread: Array, *, w: Array, turns: int,
     converged: bool,
-) -> ConditionedChain:
+) -> ConditionedChain:  # fmt: skip
     """Return the result: the spread is a root of the covariance at the former means."""
     local = np.vstack([right_jacobian(xi[i : i + 6]) @ spread[i : i + 6] for i in range(0, len(xi), 6)])
     means = _moved(prior.means, xi)

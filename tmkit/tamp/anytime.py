@@ -79,14 +79,9 @@ class Improvement:
     """
 
     def __init__(
-        self,
-        context: PlanningContext,
-        log: SearchLog,
-        problem: Problem,
-        domain: PlanningDomain,
-        task: PreparedTask,
+        self, context: PlanningContext, log: SearchLog, problem: Problem, domain: PlanningDomain, task: PreparedTask,
         steps: tuple[PlanStep, ...],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.context, self.log = context, log
         self.problem, self.domain, self.first_task, self.task = problem, domain, task, task
         self.best = steps
@@ -160,14 +155,9 @@ class Improvement:
         return replace(step, segments=tuple(segments))
 
     def _searched_again(
-        self,
-        arm: ArmMotion,
-        step: PlanStep,
-        number: int,
-        before: tuple[SceneGraph, Configuration],
-        end: tuple[SceneGraph, Configuration],
-        where: str,
-    ) -> Segment | None:
+        self, arm: ArmMotion, step: PlanStep, number: int, before: tuple[SceneGraph, Configuration],
+        end: tuple[SceneGraph, Configuration], where: str,
+    ) -> Segment | None:  # fmt: skip
         """Return a segment with another path, between the same configurations; None when none was found."""
         segment, pieces = step.segments[number], arm.pieces
         scene, q_end = end

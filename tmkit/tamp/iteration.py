@@ -72,15 +72,9 @@ class PlanningIteration:
     """
 
     def __init__(
-        self,
-        context: PlanningContext,
-        log: SearchLog,
-        tree: RefinementTree,
-        *,
-        task: PreparedTask,
-        number: int,
+        self, context: PlanningContext, log: SearchLog, tree: RefinementTree, *, task: PreparedTask, number: int,
         beside: Callable[[int], tuple[PlanStep, ...] | None],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.context, self.log, self.tree, self.number, self.beside = context, log, tree, number, beside
         self.kept = self.task = task  # without, and with what holds in this iteration only
         self.all_proved, self.is_blocked = True, False

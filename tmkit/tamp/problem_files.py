@@ -36,14 +36,9 @@ _KEYS = ("scene", "q", "domain", "semantics", "goal", "robots", "options")
 
 
 def load_planning_problem(
-    path: str | Path,
-    *,
-    domain: str | Path | None = None,
-    semantics: str | Path | None = None,
-    allow_folders: Sequence[str | Path] = (),
-    packages: Mapping[str, str | Path] | None = None,
-    meshes: str = "load",
-) -> tuple[PlanningProblem, PlanningOptions]:
+    path: str | Path, *, domain: str | Path | None = None, semantics: str | Path | None = None,
+    allow_folders: Sequence[str | Path] = (), packages: Mapping[str, str | Path] | None = None, meshes: str = "load",
+) -> tuple[PlanningProblem, PlanningOptions]:  # fmt: skip
     """Load a problem file.
 
     Args:

@@ -105,15 +105,10 @@ class _Level:
 
 
 def refine_skeleton(
-    skeleton: Sequence[GroundAction],
-    tree: RefinementTree,
-    *,
-    budget: RefinementBudget,
-    is_over: Callable[[], bool],
-    on_step: Callable[[int], None] = lambda _: None,
-    longest: float = math.inf,
+    skeleton: Sequence[GroundAction], tree: RefinementTree, *, budget: RefinementBudget, is_over: Callable[[], bool],
+    on_step: Callable[[int], None] = lambda _: None, longest: float = math.inf,
     finish: Callable[[RefinementNode], PlanStep | None] | None = None,
-) -> RefinementOutcome:
+) -> RefinementOutcome:  # fmt: skip
     """Find motions for all actions of a skeleton.
 
     Args:
@@ -133,15 +128,10 @@ def refine_skeleton(
 
 class _Descent:
     def __init__(
-        self,
-        skeleton: tuple[GroundAction, ...],
-        tree: RefinementTree,
-        budget: RefinementBudget,
-        is_over: Callable[[], bool],
-        on_step: Callable[[int], None],
-        longest: float,
+        self, skeleton: tuple[GroundAction, ...], tree: RefinementTree, budget: RefinementBudget,
+        is_over: Callable[[], bool], on_step: Callable[[int], None], longest: float,
         finish: Callable[[RefinementNode], PlanStep | None] | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.skeleton, self.tree, self.budget, self.is_over, self.on_step = skeleton, tree, budget, is_over, on_step
         self.longest, self.finish = longest, finish
         self.last_step: PlanStep | None = None

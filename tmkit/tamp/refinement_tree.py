@@ -231,18 +231,9 @@ class RefinementTree:
     """
 
     def __init__(
-        self,
-        scene: SceneGraph,
-        q: Configuration,
-        *,
-        problem: Problem,
-        domain: PlanningDomain,
-        arms: Mapping[str, ArmMotion],
-        seed: int,
-        log: FailureLog,
-        clock: PhaseClock,
-        sampling: Sampling | None = None,
-    ) -> None:
+        self, scene: SceneGraph, q: Configuration, *, problem: Problem, domain: PlanningDomain,
+        arms: Mapping[str, ArmMotion], seed: int, log: FailureLog, clock: PhaseClock, sampling: Sampling | None = None,
+    ) -> None:  # fmt: skip
         first = next(iter(arms.values())).manipulator
         self._sampling = sampling or Sampling(Samplers(), first, seed)
         self.problem, self.domain, self.arms, self.log, self.clock = problem, domain, arms, log, clock

@@ -73,13 +73,9 @@ class ReplanResult(NamedTuple):
 
 
 def find_suggestions(
-    context: PlanningContext,
-    log: SearchLog,
-    diagnosis: Diagnosis,
-    *,
-    replan: Callable[[PlanningContext], ReplanResult],
-    seconds: float,
-) -> tuple[tuple[Suggestion, ...], int]:
+    context: PlanningContext, log: SearchLog, diagnosis: Diagnosis, *,
+    replan: Callable[[PlanningContext], ReplanResult], seconds: float,
+) -> tuple[tuple[Suggestion, ...], int]:  # fmt: skip
     """Return the relaxations of a run's problem with which a plan was found, and the number of replans.
 
     Args:

@@ -193,15 +193,9 @@ class SearchTrack:
     """
 
     def __init__(
-        self,
-        context: PlanningContext,
-        log: SearchLog,
-        problem: Problem,
-        domain: PlanningDomain,
-        *,
-        turn: float = 0.0,
+        self, context: PlanningContext, log: SearchLog, problem: Problem, domain: PlanningDomain, *, turn: float = 0.0,
         is_whole: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.context, self.log = context, log
         self.problem, self.domain, self.turn, self.is_whole = problem, domain, turn, is_whole
         self.number = 0

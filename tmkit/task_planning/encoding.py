@@ -89,15 +89,10 @@ def _is_plain(name: str) -> bool:
 
 
 def _copy(
-    problem: Problem,
-    *,
-    name: str | None = None,
-    domain: Domain | None = None,
-    objects: Mapping[str, str | Types] | None = None,
-    init: State | None = None,
-    goal: Formula | None = None,
+    problem: Problem, *, name: str | None = None, domain: Domain | None = None,
+    objects: Mapping[str, str | Types] | None = None, init: State | None = None, goal: Formula | None = None,
     values: Mapping[Fact, float] | None = None,
-) -> Problem:
+) -> Problem:  # fmt: skip
     return Problem(
         problem.name if name is None else name,
         problem.domain if domain is None else domain,

@@ -82,17 +82,10 @@ class _Board:
 
 
 def relation_drawing(
-    scene: SceneGraph,
-    relations: Sequence[SemanticRelation | Coord],
-    *,
-    q: ArrayLike | None = None,
-    azimuth: float = math.radians(-65.0),
-    elevation: float = math.radians(22.0),
-    size: float | None = None,
-    frames: Sequence[str] = (),
-    title: str = "",
-    caption: Sequence[str] | None = None,
-) -> Drawing:
+    scene: SceneGraph, relations: Sequence[SemanticRelation | Coord], *, q: ArrayLike | None = None,
+    azimuth: float = math.radians(-65.0), elevation: float = math.radians(22.0), size: float | None = None,
+    frames: Sequence[str] = (), title: str = "", caption: Sequence[str] | None = None,
+) -> Drawing:  # fmt: skip
     """Draw relations between frames of a scene.
 
     Args:
@@ -155,14 +148,9 @@ def notation(coord: Coord) -> str:
 
 
 def _board(
-    scene: SceneGraph,
-    coords: Sequence[Coord],
-    *,
-    q: ArrayLike | None,
-    looking: tuple[float, float],
-    size: float | None,
-    others: Sequence[str],
-) -> _Board:
+    scene: SceneGraph, coords: Sequence[Coord], *, q: ArrayLike | None, looking: tuple[float, float],
+    size: float | None, others: Sequence[str],
+) -> _Board:  # fmt: skip
     names = list(dict.fromkeys([*_roles(coords), *others]))
     for body in _bodies(coords):
         if not any(scene.specification(name).body == body for name in names):

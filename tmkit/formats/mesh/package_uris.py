@@ -71,15 +71,10 @@ class PackageResolver:
 
     @classmethod
     def of(
-        cls,
-        package_path: Sequence[str | os.PathLike[str]],
-        *,
-        files: Sequence[Path] = (),
-        allow_folders: Sequence[str | os.PathLike[str]] = (),
-        limits: ReadingLimits | None = None,
-        packages: Mapping[str, str | os.PathLike[str]] | None = None,
-        meshes: str = "load",
-    ) -> PackageResolver:
+        cls, package_path: Sequence[str | os.PathLike[str]], *, files: Sequence[Path] = (),
+        allow_folders: Sequence[str | os.PathLike[str]] = (), limits: ReadingLimits | None = None,
+        packages: Mapping[str, str | os.PathLike[str]] | None = None, meshes: str = "load",
+    ) -> PackageResolver:  # fmt: skip
         """Return the resolver of a load.
 
         Args:

@@ -64,13 +64,9 @@ class _Box:
 
 
 def tree_svg(
-    scene: SceneGraph,
-    *,
-    frame: str | None = None,
-    depth: int | None = None,
-    max_frames: int = 200,
+    scene: SceneGraph, *, frame: str | None = None, depth: int | None = None, max_frames: int = 200,
     max_children: int = 40,
-) -> str:
+) -> str:  # fmt: skip
     """Return a drawing of the tree of a scene, as the text of an SVG file.
 
     Lines are coloured by the type of joint; movable frames and surfaces are marked; what is omitted is counted. O(n).

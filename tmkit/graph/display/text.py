@@ -16,14 +16,9 @@ from tmkit.graph.display.outline import Describer, Row, count_of, outline_of
 
 
 def tree_text(
-    scene: SceneGraph,
-    *,
-    frame: str | None = None,
-    depth: int | None = None,
-    q: ArrayLike | None = None,
-    max_frames: int = 200,
-    max_children: int = 40,
-) -> str:
+    scene: SceneGraph, *, frame: str | None = None, depth: int | None = None, q: ArrayLike | None = None,
+    max_frames: int = 200, max_children: int = 40,
+) -> str:  # fmt: skip
     """Return the tree of a scene as text: names, joints with limits, classes, bodies and shapes.
 
     A body is named where it is not of the frame's own name, and a joint where it is not. Lengths are metres. O(n).

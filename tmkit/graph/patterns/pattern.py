@@ -72,16 +72,11 @@ class Part:
     count: int = 1
 
     def __init__(
-        self,
-        name: str,
-        classes: Iterable[str] = (),
-        *,
-        shape: str | None = None,
+        self, name: str, classes: Iterable[str] = (), *, shape: str | None = None,
         dimensions: Iterable[Sequence[float]] = (),
         attributes: Mapping[str, object] | Iterable[tuple[str, object]] = (),
-        test: Callable[[SceneGraph, str], bool] | None = None,
-        count: int = 1,
-    ) -> None:
+        test: Callable[[SceneGraph, str], bool] | None = None, count: int = 1,
+    ) -> None:  # fmt: skip
         if isinstance(classes, str):
             raise SceneError(f"classes of part '{name}' are a list of names; write ['{classes}']")
         ranges = tuple(_range(f"a dimension of part '{name}'", entry) for entry in dimensions)

@@ -70,13 +70,9 @@ def relate(scene: _Scene, coord: TwistCoord, **options: Unpack[_Options]) -> Sem
 @overload
 def relate(scene: _Scene, coord: Coord, **options: Unpack[_Options]) -> SemanticRelation: ...
 def relate(
-    scene: SceneGraph | Kinematics,
-    coord: Coord,
-    *,
-    representation: type[Representation] | None = None,
-    q: ArrayLike | None = None,
-    qd: ArrayLike | None = None,
-) -> Any:
+    scene: SceneGraph | Kinematics, coord: Coord, *, representation: type[Representation] | None = None,
+    q: ArrayLike | None = None, qd: ArrayLike | None = None,
+) -> Any:  # fmt: skip
     """Return a relation that holds in a scene, with its numbers. O(depth log n), for twists and as much for each edge.
 
     Args:

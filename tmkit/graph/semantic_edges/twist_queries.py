@@ -142,15 +142,9 @@ def _way(scene: SceneGraph, point: str, ref_point: str, axes: str, q: ArrayLike 
 
 
 def brought(
-    scene: SceneGraph,
-    numbers: tuple[Vector, ...],
-    *,
-    point: str,
-    axes: str,
-    to_point: str,
-    to_axes: str,
+    scene: SceneGraph, numbers: tuple[Vector, ...], *, point: str, axes: str, to_point: str, to_axes: str,
     q: ArrayLike | None,
-) -> tuple[Vector, Vector]:
+) -> tuple[Vector, Vector]:  # fmt: skip
     """Return the twist of a body at another point, expressed in other axes.
 
     Args:

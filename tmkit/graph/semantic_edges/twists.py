@@ -27,15 +27,9 @@ from tmkit.spatial import checked_covariance
 
 
 def add_twist(
-    scene: SceneGraph,
-    twist: SemanticTwist,
-    *,
-    covariance: ArrayLike | None = None,
-    frame: str | None = None,
-    q: ArrayLike | None = None,
-    on_conflict: OnConflict = "refuse",
-    strict: bool = False,
-) -> SceneGraph:
+    scene: SceneGraph, twist: SemanticTwist, *, covariance: ArrayLike | None = None, frame: str | None = None,
+    q: ArrayLike | None = None, on_conflict: OnConflict = "refuse", strict: bool = False,
+) -> SceneGraph:  # fmt: skip
     """Return the scene with the twist of a frame's body relative to another body as an edge.
 
     The edge leads to a frame of the body. Where it is there already, its value is changed.
@@ -88,13 +82,9 @@ def add_twist(
 
 
 def update_twist(
-    scene: SceneGraph,
-    twist: SemanticTwist,
-    *,
-    covariance: ArrayLike | None = None,
-    frame: str | None = None,
+    scene: SceneGraph, twist: SemanticTwist, *, covariance: ArrayLike | None = None, frame: str | None = None,
     q: ArrayLike | None = None,
-) -> SceneGraph:
+) -> SceneGraph:  # fmt: skip
     """Return the scene in which a twist edge that is there has another value.
 
     Args:

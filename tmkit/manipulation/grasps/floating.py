@@ -90,14 +90,9 @@ class FloatingBody:
     """
 
     def __init__(
-        self,
-        bodies: SceneGraph,
-        body: SceneGraph,
-        *,
-        root: str,
-        fixed: Mapping[str, float] | None = None,
+        self, bodies: SceneGraph, body: SceneGraph, *, root: str, fixed: Mapping[str, float] | None = None,
         margin: float = PLANNING_MARGIN,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.scene = with_floating_joints(bodies, body, root=root)
         moving = {*self.scene.subtree(FLOATING_JOINTS[-1])}
         pairs = CollisionWorld(self.scene).pairs

@@ -93,16 +93,9 @@ class Posture:
 
 
 def postures_on(
-    scene: SceneGraph,
-    object: str,
-    surface: SupportSurface,
-    solids: tuple[AttachedShape, ...],
-    q: ArrayLike | None,
-    manipulator: Manipulator | None,
-    settings: PlacementSettings,
-    *,
-    may_overhang: bool,
-) -> Iterator[Posture]:
+    scene: SceneGraph, object: str, surface: SupportSurface, solids: tuple[AttachedShape, ...], q: ArrayLike | None,
+    manipulator: Manipulator | None, settings: PlacementSettings, *, may_overhang: bool,
+) -> Iterator[Posture]:  # fmt: skip
     """Yield the stable orientations of an object on a surface, by quarter turns, the smallest rotation first.
 
     Args:
@@ -196,14 +189,9 @@ def _rotation_now(scene: SceneGraph, object: str, surface: SupportSurface, q: Ar
 
 
 def _obstacles(
-    scene: SceneGraph,
-    object: str,
-    surface: SupportSurface,
-    height: float,
-    q: ArrayLike | None,
-    manipulator: Manipulator | None,
-    spacing: float,
-) -> Iterator[ConvexPolygon]:
+    scene: SceneGraph, object: str, surface: SupportSurface, height: float, q: ArrayLike | None,
+    manipulator: Manipulator | None, spacing: float,
+) -> Iterator[ConvexPolygon]:  # fmt: skip
     """Yield the outlines of what stands on or reaches over a surface, below ``height``, in the surface's x and y."""
     ignored = set(scene.subtree(object))
     if manipulator is not None:

@@ -52,15 +52,9 @@ class Placement:
 
 
 def placements_in_region(
-    scene: SceneGraph,
-    object: str,
-    region: str | SupportSurface,
-    *,
-    q: ArrayLike | None,
-    rng: np.random.Generator,
-    manipulator: Manipulator | None = None,
-    settings: PlacementSettings | None = None,
-) -> Iterator[Placement]:
+    scene: SceneGraph, object: str, region: str | SupportSurface, *, q: ArrayLike | None, rng: np.random.Generator,
+    manipulator: Manipulator | None = None, settings: PlacementSettings | None = None,
+) -> Iterator[Placement]:  # fmt: skip
     """Yield places for an object in a region, packing it beside what is there.
 
     Args:
@@ -81,15 +75,9 @@ def placements_in_region(
 
 
 def placements_on_surface(
-    scene: SceneGraph,
-    object: str,
-    support: str,
-    *,
-    q: ArrayLike | None,
-    rng: np.random.Generator,
-    manipulator: Manipulator | None = None,
-    settings: PlacementSettings | None = None,
-) -> Iterator[Placement]:
+    scene: SceneGraph, object: str, support: str, *, q: ArrayLike | None, rng: np.random.Generator,
+    manipulator: Manipulator | None = None, settings: PlacementSettings | None = None,
+) -> Iterator[Placement]:  # fmt: skip
     """Yield places for an object on the level tops of a frame, near to where it is first; see the function above.
 
     Args:
@@ -112,14 +100,9 @@ def placements_on_surface(
 
 
 def _placements(
-    scene: SceneGraph,
-    object: str,
-    surfaces: Sequence[SupportSurface],
-    q: ArrayLike | None,
-    rng: np.random.Generator,
-    manipulator: Manipulator | None,
-    settings: PlacementSettings,
-) -> Iterator[Placement]:
+    scene: SceneGraph, object: str, surfaces: Sequence[SupportSurface], q: ArrayLike | None, rng: np.random.Generator,
+    manipulator: Manipulator | None, settings: PlacementSettings,
+) -> Iterator[Placement]:  # fmt: skip
     solids = collision_solids(scene, object, q)
     for may_overhang in (False, True):
         rows = []
@@ -154,13 +137,9 @@ def _on_one(
 
 
 def _origin(
-    scene: SceneGraph,
-    object: str,
-    surface: SupportSurface,
-    q: ArrayLike | None,
-    manipulator: Manipulator | None,
+    scene: SceneGraph, object: str, surface: SupportSurface, q: ArrayLike | None, manipulator: Manipulator | None,
     settings: PlacementSettings,
-) -> NDArray[np.float64]:
+) -> NDArray[np.float64]:  # fmt: skip
     """Return the point (2,) that order is about: the arm's base for packing, else where the object is."""
     frame = object if not settings.is_packed else manipulator.base if manipulator is not None else surface.support
     if scene.root(frame) != scene.root(surface.support):

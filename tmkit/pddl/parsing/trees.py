@@ -73,13 +73,9 @@ class TreeBuilder:
     """
 
     def __init__(
-        self,
-        source: Source,
-        vocabulary: Vocabulary,
-        *,
-        keywords: frozenset[str] = LOGIC,
+        self, source: Source, vocabulary: Vocabulary, *, keywords: frozenset[str] = LOGIC,
         derived: frozenset[str] = frozenset(),
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._source = source
         self._vocabulary = vocabulary
         self._keywords = keywords

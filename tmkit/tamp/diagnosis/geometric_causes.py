@@ -45,16 +45,9 @@ _PREFIX = "alone"
 
 
 def find_causes(
-    scene: SceneGraph,
-    q: Configuration,
-    *,
-    log: FailureLog,
-    roots: Sequence[RefinementNode],
-    arms: Mapping[str, ArmMotion],
-    sampling: Sampling,
-    seed: int,
-    is_over: Callable[[], bool],
-) -> tuple[str, ...]:
+    scene: SceneGraph, q: Configuration, *, log: FailureLog, roots: Sequence[RefinementNode],
+    arms: Mapping[str, ArmMotion], sampling: Sampling, seed: int, is_over: Callable[[], bool],
+) -> tuple[str, ...]:  # fmt: skip
     """Return what explains many failures of a run at once.
 
     Args:
@@ -102,14 +95,9 @@ def _first_objects(log: FailureLog, scene: SceneGraph) -> list[tuple[str, str | 
 
 
 def no_room_for_hand(
-    scene: SceneGraph,
-    q: Configuration,
-    object: str,
-    *,
-    grasps: Sequence[Grasp],
-    manipulator: Manipulator,
+    scene: SceneGraph, q: Configuration, object: str, *, grasps: Sequence[Grasp], manipulator: Manipulator,
     approach: float,
-) -> str | None:
+) -> str | None:  # fmt: skip
     """Return why no grasp of an object at its current pose has room for the open hand; None if one has.
 
     It says "whatever the arm does" only where that holds of the meshes themselves, not of their convex hulls alone.
@@ -204,14 +192,9 @@ def _with_free_hand(scene: SceneGraph, first_link: str, manipulator: Manipulator
 
 
 def enclosed_arm(
-    scene: SceneGraph,
-    q: Configuration,
-    *,
-    rules: CollisionRules,
-    motion_planner: MotionPlanner,
-    max_iterations: int,
+    scene: SceneGraph, q: Configuration, *, rules: CollisionRules, motion_planner: MotionPlanner, max_iterations: int,
     seed: int,
-) -> str | None:
+) -> str | None:  # fmt: skip
     """Return that the start configuration of an arm is enclosed; None if it is not.
 
     Args:

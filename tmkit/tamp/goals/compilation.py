@@ -206,13 +206,9 @@ def _samples(pose: Pose, goal: ObjectAt, own: Sequence[Pose], rng: np.random.Gen
 
 
 def extended_domain(
-    domain: PlanningDomain,
-    goals: Sequence[ContinuousGoal],
-    scene: SceneGraph,
-    *,
-    q: Configuration,
+    domain: PlanningDomain, goals: Sequence[ContinuousGoal], scene: SceneGraph, *, q: Configuration,
     manipulators: Sequence[Manipulator],
-) -> PlanningDomain:
+) -> PlanningDomain:  # fmt: skip
     """Return a domain extended by goals about objects; the domain itself where there are none.
 
     Args:

@@ -31,14 +31,9 @@ from tmkit.tamp.uncertainty.probability import (
 
 
 def inside_ellipsoid(
-    mean: ArrayLike,
-    covariance: ArrayLike,
-    *,
-    centre: ArrayLike,
-    axes: ArrayLike,
-    seed: int = 0,
+    mean: ArrayLike, covariance: ArrayLike, *, centre: ArrayLike, axes: ArrayLike, seed: int = 0,
     count: int = DEFAULT_SAMPLES,
-) -> Probability:
+) -> Probability:  # fmt: skip
     """Return the probability that a Gaussian point lies in an ellipse or ellipsoid.
 
     Args:

@@ -123,15 +123,9 @@ def inside_half_spaces(
 
 
 def inside_slabs(
-    mean: ArrayLike,
-    covariance: ArrayLike,
-    *,
-    directions: ArrayLike,
-    lower: ArrayLike,
-    upper: ArrayLike,
-    seed: int = 0,
+    mean: ArrayLike, covariance: ArrayLike, *, directions: ArrayLike, lower: ArrayLike, upper: ArrayLike, seed: int = 0,
     count: int = DEFAULT_SAMPLES,
-) -> Probability:
+) -> Probability:  # fmt: skip
     """Return the probability that ``lower <= directions @ x <= upper`` in every row.
 
     Slabs whose numbers are independent of all others give factors, pairs that are correlated a quadrature; three and
@@ -315,13 +309,9 @@ def clearance_at_least(distance: float, variance: float, *, margin: float = 0.0)
 
 
 def sampled_probability(
-    mean: ArrayLike,
-    covariance: ArrayLike,
-    holds: Callable[[Vector], NDArray[np.bool_]],
-    *,
-    seed: int,
+    mean: ArrayLike, covariance: ArrayLike, holds: Callable[[Vector], NDArray[np.bool_]], *, seed: int,
     count: int = DEFAULT_SAMPLES,
-) -> Probability:
+) -> Probability:  # fmt: skip
     """Return the share of samples of a Gaussian for which something holds.
 
     Args:
