@@ -58,12 +58,8 @@ from tmkit.pddl.substitution import free_variables, substitute
 Binding = Mapping[str, str]
 
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    "=": operator.eq,
-    ">=": operator.ge,
-    ">": operator.gt,
-}
+    "<": operator.lt, "<=": operator.le, "=": operator.eq, ">=": operator.ge, ">": operator.gt,
+}  # fmt: skip
 
 
 @dataclass(slots=True)

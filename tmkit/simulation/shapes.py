@@ -108,13 +108,8 @@ class ShapeBuilder:
     def _arrays(self, shapes: Sequence[PlacedShape], *, visual: bool, still: bool) -> dict[str, list[Any]]:
         """Return the parallel arrays in which pybullet takes several shapes at once."""
         result: dict[str, list[Any]] = {
-            "shapeTypes": [],
-            "radii": [],
-            "halfExtents": [],
-            "lengths": [],
-            "fileNames": [],
-            "meshScales": [],
-        }
+            "shapeTypes": [], "radii": [], "halfExtents": [], "lengths": [], "fileNames": [], "meshScales": [],
+        }  # fmt: skip
         if not visual:
             result |= {"planeNormals": [], "flags": []}
         for placed in shapes:

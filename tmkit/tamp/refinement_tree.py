@@ -407,14 +407,10 @@ _OF_SCENE = (Pick, Place)  # candidates of which all but the way to them depends
 
 _DEPENDS_ON_OBJECT = frozenset(
     {
-        FailureKind.COLLISION,
-        FailureKind.OUT_OF_REACH,
-        FailureKind.NO_CONFIGURATION,
-        FailureKind.JOINT_LIMIT,
-        FailureKind.STRAIGHT_LINE,
-        FailureKind.GRIP,
+        FailureKind.COLLISION, FailureKind.OUT_OF_REACH, FailureKind.NO_CONFIGURATION, FailureKind.JOINT_LIMIT,
+        FailureKind.STRAIGHT_LINE, FailureKind.GRIP,
     }
-)
+)  # fmt: skip
 """Kinds of failures that depend on where the handled object and what was in the way stand, and on nothing else."""
 
 

@@ -47,13 +47,8 @@ PARTS = {
 _POINT = "point"
 _TURNING = ("AngularVelocity", "Torque")
 _SYMBOLS = {
-    "Position": "p",
-    "Orientation": "R",
-    "LinearVelocity": "v",
-    "AngularVelocity": "ω",
-    "Force": "f",
-    "Torque": "τ",
-}
+    "Position": "p", "Orientation": "R", "LinearVelocity": "v", "AngularVelocity": "ω", "Force": "f", "Torque": "τ",
+}  # fmt: skip
 
 
 @dataclass

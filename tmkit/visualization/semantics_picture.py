@@ -51,14 +51,9 @@ def semantics_drawing(coord: Coord, *, title: str | None = None) -> Drawing:
 
 
 _WORDS = {
-    "point": "point",
-    "ori": "orientation frame",
-    "body": "body",
-    "ref_point": "reference point",
-    "ref_ori": "reference orientation frame",
-    "ref_body": "reference body",
-    "coord": "expressed in",
-}
+    "point": "point", "ori": "orientation frame", "body": "body", "ref_point": "reference point",
+    "ref_ori": "reference orientation frame", "ref_body": "reference body", "coord": "expressed in",
+}  # fmt: skip
 
 
 def _two_bodies(coord: Coord) -> SceneGraph:

@@ -62,15 +62,10 @@ def frame_to_dict(frame: FrameSpecification, sources: SourceList) -> Json:
     if frame.stamps is not None:
         document["stamps"] = stamps_to_dict(frame.stamps)
     return document | {
-        "body": frame.body,
-        "classes": list(frame.classes),
-        "inertia": _inertia_to_dict(frame.inertia),
-        "joint": _joint_to_dict(frame.joint),
-        "name": frame.name,
-        "parent": frame.parent,
-        "pose": numbers_to_list(frame.pose.as_array()),
-        "shapes": [_attached_to_dict(part) for part in frame.shapes],
-    }
+        "body": frame.body, "classes": list(frame.classes), "inertia": _inertia_to_dict(frame.inertia),
+        "joint": _joint_to_dict(frame.joint), "name": frame.name, "parent": frame.parent,
+        "pose": numbers_to_list(frame.pose.as_array()), "shapes": [_attached_to_dict(part) for part in frame.shapes],
+    }  # fmt: skip
 
 
 def frame_from_dict(node: JsonNode, shapes: Mapping[str, Shape], sources: list[NoiseSource]) -> FrameSpecification:

@@ -66,31 +66,12 @@ WHITESPACE: /\s+/
 
 # What a terminal is called in a message.
 TERMINAL_NAMES = {
-    "ALLOW": "'allow_collision'",
-    "CARET": "an operator",
-    "CLASS": "'class'",
-    "COMMA": "','",
-    "DEF": "'def'",
-    "DIVIDE": "an operator",
-    "FRAME": "'frame'",
-    "GEOMETRY": "'geometry'",
-    "ID": "a name",
-    "INCLUDE": "'include'",
-    "LBRACE": "'{'",
-    "LPAR": "'('",
-    "LSQB": "'['",
-    "MINUS": "an operator",
-    "NUMBER": "a number",
-    "PLUS": "an operator",
-    "RBRACE": "'}'",
-    "RPAR": "')'",
-    "RSQB": "']'",
-    "SEMICOLON": "';'",
-    "STARS": "an operator",
-    "STRING": "a quoted text",
-    "TIMES": "an operator",
-    "$END": "the end of the file",
-}
+    "ALLOW": "'allow_collision'", "CARET": "an operator", "CLASS": "'class'", "COMMA": "','", "DEF": "'def'",
+    "DIVIDE": "an operator", "FRAME": "'frame'", "GEOMETRY": "'geometry'", "ID": "a name", "INCLUDE": "'include'",
+    "LBRACE": "'{'", "LPAR": "'('", "LSQB": "'['", "MINUS": "an operator", "NUMBER": "a number", "PLUS": "an operator",
+    "RBRACE": "'}'", "RPAR": "')'", "RSQB": "']'", "SEMICOLON": "';'", "STARS": "an operator",
+    "STRING": "a quoted text", "TIMES": "an operator", "$END": "the end of the file",
+}  # fmt: skip
 KEYWORDS = {"ALLOW": "allow_collision", "CLASS": "class", "DEF": "def", "FRAME": "frame", "INCLUDE": "include"}
 
 Position = tuple[int, int]

@@ -24,12 +24,8 @@ from tmkit.formats.robray.grammar import Array, Binary, Expression, Name, Negati
 CONSTANTS: Mapping[str, float] = {"pi": math.pi, "π": math.pi, "deg": math.pi / 180.0}
 
 _OPERATIONS: Mapping[str, Callable[[float, float], float | complex]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "^": power,
-}
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "^": power,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

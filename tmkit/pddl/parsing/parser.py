@@ -34,28 +34,12 @@ if TYPE_CHECKING:
 
 REQUIREMENTS = frozenset(
     {
-        ":action-costs",
-        ":adl",
-        ":conditional-effects",
-        ":constraints",
-        ":derived-predicates",
-        ":disjunctive-preconditions",
-        ":durative-actions",
-        ":equality",
-        ":existential-preconditions",
-        ":fluents",
-        ":negation",
-        ":negative-preconditions",
-        ":numeric-fluents",
-        ":object-fluents",
-        ":preferences",
-        ":quantified-preconditions",
-        ":strips",
-        ":timed-initial-literals",
-        ":typing",
-        ":universal-preconditions",
+        ":action-costs", ":adl", ":conditional-effects", ":constraints", ":derived-predicates",
+        ":disjunctive-preconditions", ":durative-actions", ":equality", ":existential-preconditions", ":fluents",
+        ":negation", ":negative-preconditions", ":numeric-fluents", ":object-fluents", ":preferences",
+        ":quantified-preconditions", ":strips", ":timed-initial-literals", ":typing", ":universal-preconditions",
     }
-)
+)  # fmt: skip
 _DOMAIN_SECTIONS = (":requirements", ":types", ":constants", ":predicates", ":functions", ":derived", ":action")
 _PROBLEM_SECTIONS = (":domain", ":requirements", ":objects", ":init", ":goal", ":metric")
 _UNSUPPORTED = {
