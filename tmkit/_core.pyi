@@ -4434,13 +4434,19 @@ class PathStatus(enum.Enum):
     GOAL_OUT_OF_LIMITS = 4
     """every goal is; see ``joint`` for the first"""
 
-    NO_PATH = 5
+    START_VIOLATES_CONSTRAINT = 5
+    """no path can keep the constraints"""
+
+    GOAL_VIOLATES_CONSTRAINT = 6
+    """every goal that can be used does"""
+
+    NO_PATH = 7
     """the iterations are used up; a path may exist"""
 
-    TIME_LIMIT = 6
+    TIME_LIMIT = 8
     """the clock stopped the search"""
 
-    RECHECK_FAILED = 7
+    RECHECK_FAILED = 9
     """paths were found but none passed the finer check; see ``pair``"""
 
 class PathResult:
@@ -4636,7 +4642,7 @@ class RecheckResult:
 
     def __repr__(self) -> str: ...
 
-def search_path(world: CollisionWorld, joints: Sequence[str], *, start: numpy.typing.ArrayLike, goals: numpy.typing.ArrayLike, seed: int = 0, max_iterations: int = 10000, step: float = 0.5, resolution: float = 0.01, shortcut_iterations: int = 100, time_limit: float | None = None, recheck_world: CollisionWorld | None = None, recheck_resolution: float = 0.003, tool_frame: str | None = None, tool_travel: float = 0.001) -> PathResult:
+def search_path(world: CollisionWorld, joints: Sequence[str], *, start: numpy.typing.ArrayLike, goals: numpy.typing.ArrayLike, seed: int = 0, max_iterations: int = 10000, step: float = 0.5, resolution: float = 0.01, shortcut_iterations: int = 100, time_limit: float | None = None, recheck_world: CollisionWorld | None = None, recheck_resolution: float = 0.003, tool_frame: str | None = None, tool_travel: float = 0.001, constraints: Sequence[object] = ()) -> PathResult:
     """
     Search a collision-free path from a start to one of several goals with RRT-Connect, and shorten it.
 
@@ -4659,10 +4665,13 @@ def search_path(world: CollisionWorld, joints: Sequence[str], *, start: numpy.ty
         recheck_resolution: resolution of that check.
         tool_frame: frame whose travel between two checks is bounded in the recheck too.
         tool_travel: metres.
+        constraints: up to 6 :class:`tmkit.motion.PathConstraint` that hold along the whole path. Its points are then as
+            dense as straight motions between them need to keep the constraints.
 
     Raises:
         UnknownNameError: a joint or frame that is not in the scene.
-        ConfigurationError: a configuration of the wrong length, a mimic joint, an option that makes no sense.
+        ConfigurationError: a configuration of the wrong length, a mimic joint, an option that makes no sense, too many
+            constraints.
     """
 
 def straight_line(scene: SceneGraph, frame: str, *, start: numpy.typing.ArrayLike, target_pose: Pose, joints: Sequence[str], world: CollisionWorld | None = None, relative_to: str | None = None, position_step: float = 0.005, rotation_step: float = 0.05, max_joint_jump: float = 0.3, deviation: float = 0.0005, resolution: float = 0.01, position_only: bool = False) -> StraightLineResult:

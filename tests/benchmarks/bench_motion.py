@@ -19,7 +19,7 @@ from support.motion_scenes import ARM, BOXES, TIP, Query, blocks_scene, cubby_qu
 from support.pinocchio_oracle import PinocchioOracle
 
 from tmkit.graph import SceneGraph
-from tmkit.motion import CollisionWorld, PathStatus, inverse_kinematics, recheck_path, search_path
+from tmkit.motion import CollisionWorld, PathConstraint, PathStatus, inverse_kinematics, recheck_path, search_path
 
 NEVER = {("panda_link0", name): -math.inf for name in BOXES}
 
@@ -137,3 +137,26 @@ def test_query(benchmark: BenchmarkFixture, make_query: Callable[[], Query], cut
     )  # fmt: skip
     assert all(result.status is PathStatus.SOLVED for result in results)
     assert all(recheck_path(plain, result.path, tool_frame=TIP).is_ok for result in results)
+
+
+@pytest.mark.benchmark(group="path search")
+@pytest.mark.parametrize("degrees", [20.0, 5.0, 1.0])
+def test_constrained_query(benchmark: BenchmarkFixture, degrees: float) -> None:
+    """The wall with the hand upright within an angle; the ratio is that to the same query without constraints."""
+    query = wall_query()
+    world, plain = query.world(0.001), query.world(0.0)
+    upright = PathConstraint("orientation", TIP, tolerance=math.radians(degrees), direction=(0.0, 0.0, -1.0))
+
+    def searches(*constraints: PathConstraint) -> list[PathStatus]:
+        return [
+            search_path(
+                world, ARM, start=query.start, goals=query.goal, seed=seed, recheck_world=plain, tool_frame=TIP,
+                constraints=constraints,
+            ).status
+            for seed in range(20)
+        ]  # fmt: skip
+
+    ratio = process_time_of(lambda: searches(upright)) / process_time_of(searches)
+    benchmark.extra_info["ratio_to_unconstrained"] = ratio
+    assert set(benchmark(searches, upright)) == {PathStatus.SOLVED}
+    print(f"\nupright within {degrees:g} degrees takes {ratio:.1f} of the time without constraints")

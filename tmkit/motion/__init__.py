@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         RrtConnect as RrtConnect,
         search_verified as search_verified,
     )
+    from tmkit.motion.path_constraints import PathConstraint as PathConstraint, path_fault as path_fault
     from tmkit.motion.reach_bound import (
         ReachHeights as ReachHeights,
         reach_excess as reach_excess,

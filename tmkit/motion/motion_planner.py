@@ -5,8 +5,9 @@ method, which takes a :class:`PathQuery` and returns a :class:`~tmkit.motion.Pat
 (:class:`RrtConnect`) is the default.
 
 The paths of a user's planner are verified: :func:`search_verified` checks that its path leads from the start to one of
-the goals, that only the joints asked for move, and that it passes the same fine check that the core's own paths have
-passed. Where it fails, the search is repeated at half the resolution, three times at most, as the core does.
+the goals, that only the joints asked for move, that it keeps the path constraints, and that it passes the same fine
+check that the core's own paths have passed. Where it fails, the search is repeated at half the resolution, three times
+at most, as the core does.
 
 Invariants that a planner must keep, because plans are repeatable by them: the same query, seed included, gives the same
 path, whatever was searched before or runs beside; iterations decide and clocks only stop.
@@ -23,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import CollisionWorld, PathResult, PathStatus, RecheckResult, recheck_path, search_path
 from tmkit.errors import ConfigurationError
+from tmkit.motion.path_constraints import PathConstraint, path_fault
 from tmkit.spatial.plain import plain_numbers
 
 _Array = NDArray[np.float64]
@@ -69,6 +71,7 @@ class PathQuery:
         max_iterations: how long to search, in units of the planner's own that grow with its work.
         resolution: radians or metres of any joint between two configurations that are checked while searching.
         check: the fine check that the path must pass.
+        constraints: what frames keep along the whole path. A planner that cannot raises a ConfigurationError.
     """
 
     world: CollisionWorld
@@ -79,6 +82,7 @@ class PathQuery:
     max_iterations: int = 2000
     resolution: float = 0.01
     check: PathCheck | None = None
+    constraints: tuple[PathConstraint, ...] = ()
 
     @cached_property
     def entries(self) -> tuple[int, ...]:
@@ -168,6 +172,7 @@ class RrtConnect:
             recheck_resolution=PathCheck.resolution if check is None else check.resolution,
             tool_frame=None if check is None else check.tool_frame,
             tool_travel=PathCheck.tool_travel if check is None else check.tool_travel,
+            constraints=query.constraints,
         )
 
 
@@ -179,7 +184,8 @@ def search_verified(planner: MotionPlanner, query: PathQuery) -> PathResult:
         query: what is wanted.
 
     Returns:
-        The planner's result; with the status ``RECHECK_FAILED`` instead, where its path does not pass the fine check.
+        The planner's result; with the status ``RECHECK_FAILED`` instead, where its path does not pass the fine check
+        or leaves a constraint.
 
     Raises:
         ConfigurationError: the planner's path does not lead from the start to a goal, or moves other joints: a mistake
@@ -191,12 +197,11 @@ def search_verified(planner: MotionPlanner, query: PathQuery) -> PathResult:
         if found.status is not PathStatus.SOLVED or type(planner) is RrtConnect:  # the core has checked its own
             return found
         _require_path(found.path, query, type(planner).__name__)
-        if query.check is None:
+        result = None if query.check is None else query.check.of(found.path)
+        if (result is None or result.is_ok) and path_fault(query.world.scene, found.path, query.constraints) is None:
             return found
-        result = query.check.of(found.path)
-        if result.is_ok:
-            return found
-    return PathResult(PathStatus.RECHECK_FAILED, query.unsolved().path, pair=result.pair, joint=result.joint)
+    pair, joint = (None, None) if result is None else (result.pair, result.joint)
+    return PathResult(PathStatus.RECHECK_FAILED, query.unsolved().path, pair=pair, joint=joint)
 
 
 def _require_path(path: _Array, query: PathQuery, planner: str) -> None:

@@ -70,8 +70,10 @@ class OmplPlanner:
 
         Raises:
             MissingExtraError: OMPL is not installed.
-            ConfigurationError: a joint without limits, in which OMPL cannot sample.
+            ConfigurationError: a joint without limits, in which OMPL cannot sample, or path constraints.
         """
+        if query.constraints:
+            raise ConfigurationError("OMPL's planners keep no path constraints; tmkit.motion.RrtConnect does")
         base, geometric, util = _modules()
         start, goals = query.to_arm(query.start), query.to_arm(query.goals)
         ends = _unusable_ends(query, start, goals)

@@ -69,11 +69,32 @@ void require_joint_count(const CollisionWorld& world, std::size_t count, const c
                                                   std::to_string(count));
 }
 
+// Values of tmkit.motion.PathConstraint, which has checked its numbers.
+using ConstraintValues = nb::typed<nb::sequence, nb::object>;
+
+std::vector<PathConstraint> read_constraints(const ConstraintValues& values, const SceneGraph& scene) {
+    using Kind = PathConstraint::Kind;
+    std::vector<PathConstraint> constraints;
+    for (const nb::handle value : values) {
+        if (!nb::hasattr(value, "tolerance"))
+            throw Error(ErrorKind::configuration,
+                        "constraints must be PathConstraint values, not " + nb::cast<std::string>(nb::repr(value)));
+        const auto text = [&](const char* name) { return nb::cast<std::string>(value.attr(name)); };
+        const auto vector = [&](const char* name) { return nb::cast<Vector3>(value.attr(name)); };
+        const bool turns = text("kind") == "orientation";
+        const Kind kind = turns ? Kind::orientation : text("kind") == "line" ? Kind::line : Kind::plane;
+        constraints.push_back({kind, frame_number(scene, text("frame")), vector(turns ? "axis" : "offset"),
+                               vector("direction"), vector("point"), nb::cast<double>(value.attr("tolerance"))});
+    }
+    return constraints;
+}
+
 NamedPath search(const CollisionWorld& world, const std::vector<std::string>& joints, const ArrayArgument& start,
                  const ArrayArgument& goals, std::uint64_t seed, std::int64_t max_iterations, double step,
                  double resolution, std::int64_t shortcut_iterations, std::optional<double> time_limit,
                  const CollisionWorld* recheck_world, double recheck_resolution,
-                 const std::optional<std::string>& tool_frame, double tool_travel) {
+                 const std::optional<std::string>& tool_frame, double tool_travel,
+                 const ConstraintValues& constraints) {
     require_positive(step, "step");
     require_positive(resolution, "resolution");
     if (max_iterations < 0 || shortcut_iterations < 0)
@@ -95,6 +116,7 @@ NamedPath search(const CollisionWorld& world, const std::vector<std::string>& jo
     }
     const std::vector<std::int32_t> entries = joint_entries(world.scene(), joints);
     if (entries.empty()) throw Error(ErrorKind::configuration, "joints must name at least one joint");
+    options.constraints = read_constraints(constraints, world.scene());
     const std::vector<double> q = read_vector(start, "start", n);
     const Configurations ends = read_goals(goals, n);
     PathResult result = without_gil([&](const auto& interrupted) {
@@ -152,6 +174,8 @@ void bind_path_result(nb::module_& m) {
         .value("GOAL_IN_COLLISION", PathStatus::goal_in_collision, "no goal can be used; see ``pair`` for the first")
         .value("START_OUT_OF_LIMITS", PathStatus::start_out_of_limits, "see ``joint``")
         .value("GOAL_OUT_OF_LIMITS", PathStatus::goal_out_of_limits, "every goal is; see ``joint`` for the first")
+        .value("START_VIOLATES_CONSTRAINT", PathStatus::start_violates_constraint, "no path can keep the constraints")
+        .value("GOAL_VIOLATES_CONSTRAINT", PathStatus::goal_violates_constraint, "every goal that can be used does")
         .value("NO_PATH", PathStatus::no_path, "the iterations are used up; a path may exist")
         .value("TIME_LIMIT", PathStatus::time_limit, "the clock stopped the search")
         .value("RECHECK_FAILED", PathStatus::recheck_failed,
@@ -243,7 +267,7 @@ void bind_search(nb::module_& m) {
           nb::arg("goals"), nb::arg("seed") = 0, nb::arg("max_iterations") = 10000, nb::arg("step") = 0.5,
           nb::arg("resolution") = 0.01, nb::arg("shortcut_iterations") = 100, nb::arg("time_limit") = nb::none(),
           nb::arg("recheck_world") = nb::none(), nb::arg("recheck_resolution") = 0.003,
-          nb::arg("tool_frame") = nb::none(), nb::arg("tool_travel") = 0.001,
+          nb::arg("tool_frame") = nb::none(), nb::arg("tool_travel") = 0.001, nb::arg("constraints") = nb::tuple(),
           R"(Search a collision-free path from a start to one of several goals with RRT-Connect, and shorten it.
 
 Start and goals are checked first; the straight motions are tried before any tree grows. The result depends on the
@@ -264,8 +288,11 @@ Args:
         failure the search is repeated at finer resolutions.
     recheck_resolution: resolution of that check.
     tool_frame: frame whose travel between two checks is bounded in the recheck too.
-    tool_travel: metres.)" NOT_IN_SCENE R"(
-    ConfigurationError: a configuration of the wrong length, a mimic joint, an option that makes no sense.)");
+    tool_travel: metres.
+    constraints: up to 6 :class:`tmkit.motion.PathConstraint` that hold along the whole path. Its points are then as
+        dense as straight motions between them need to keep the constraints.)" NOT_IN_SCENE R"(
+    ConfigurationError: a configuration of the wrong length, a mimic joint, an option that makes no sense, too many
+        constraints.)");
 }
 
 void bind_line_and_recheck(nb::module_& m) {

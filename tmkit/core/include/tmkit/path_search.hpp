@@ -11,6 +11,9 @@
 // moving joints can change. When a recheck is asked for, the path has passed it; if the shortened path fails the raw
 // one is tried, and after that the search is repeated at half the resolution, three times at most.
 //
+// Constraints. With path constraints, samples and the steps of the trees are projected, edges are as many straight
+// pieces as keep the constraints, and cuts count only where they are shorter; see search/path_constraints.hpp.
+//
 // Angles of continuous joints are numbers on a line: each goal is shifted by whole turns to where it is nearest to the
 // start.
 #pragma once
@@ -58,6 +61,17 @@ std::int32_t find_out_of_limits(const SceneGraph& scene, const std::vector<std::
 
 // --- the search ------------------------------------------------------------------------------------------------------
 
+// What a frame keeps along a path; everything but `of_frame` is in the root of its tree.
+struct PathConstraint {
+    enum class Kind : std::uint8_t { orientation, line, plane };
+    Kind kind;
+    std::int32_t frame;
+    Vector3 of_frame;   // orientation: the axis, a unit vector of the frame; else the point of the frame
+    Vector3 direction;  // unit: that the axis points in, of the line, or normal to the plane
+    Vector3 point;      // of the line or plane
+    double tolerance;   // radians or metres, positive
+};
+
 struct PathOptions {
     std::uint64_t seed = 0;
     std::int64_t max_iterations = 10000;
@@ -67,6 +81,7 @@ struct PathOptions {
     double time_limit = std::numeric_limits<double>::infinity();  // seconds
     const CollisionWorld* recheck_world = nullptr;
     RecheckOptions recheck;
+    std::vector<PathConstraint> constraints;
     std::function<bool()> interrupted;  // asked now and then; true ends the search
 };
 
@@ -76,7 +91,9 @@ enum class PathStatus : std::uint8_t {
     goal_in_collision,  // every goal is in collision or out of limits
     start_out_of_limits,
     goal_out_of_limits,  // every goal is out of limits
-    no_path,             // within the iterations
+    start_violates_constraint,
+    goal_violates_constraint,  // every goal does
+    no_path,                   // within the iterations
     time_limit,
     recheck_failed,
     interrupted,

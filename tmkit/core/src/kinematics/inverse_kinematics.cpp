@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "kinematics/damped_step.hpp"
 #include "tmkit/random.hpp"
 
 namespace tmkit {
@@ -29,63 +30,6 @@ Vector3 rotation_error(const Matrix3& target, const Matrix3& current) {
     Vector3 axis{m[k], m[3 + k], m[6 + k]};
     axis[k] += 1.0;
     return (pi / norm(axis)) * axis;
-}
-
-// Solves the symmetric positive definite a y = b by Cholesky's factors, in place.
-void solve_symmetric(double (&a)[6][6], Vector6& b) {
-    for (int j = 0; j < 6; ++j) {
-        for (int k = 0; k < j; ++k)
-            for (int i = j; i < 6; ++i) a[i][j] -= a[i][k] * a[j][k];
-        const double scale = 1.0 / std::sqrt(a[j][j]);
-        for (int i = j; i < 6; ++i) a[i][j] *= scale;
-    }
-    for (int i = 0; i < 6; ++i) {
-        for (int k = 0; k < i; ++k) b[i] -= a[i][k] * b[k];
-        b[i] /= a[i][i];
-    }
-    for (int i = 5; i >= 0; --i) {
-        for (int k = i + 1; k < 6; ++k) b[i] -= a[k][i] * b[k];
-        b[i] /= a[i][i];
-    }
-}
-
-// The damped step of the joints that are not held, and zero for those that are.
-void damped_step(const Vector6* columns, std::size_t n, const bool* held, const Vector6& error, double damping,
-                 double* step) {
-    double a[6][6] = {};
-    for (int i = 0; i < 6; ++i) a[i][i] = damping;
-    for (std::size_t c = 0; c < n; ++c)
-        if (!held[c])
-            for (int i = 0; i < 6; ++i)
-                for (int j = 0; j <= i; ++j) a[i][j] += columns[c][i] * columns[c][j];
-    Vector6 y = error;
-    solve_symmetric(a, y);
-    for (std::size_t c = 0; c < n; ++c) {
-        step[c] = 0.0;
-        if (!held[c])
-            for (int i = 0; i < 6; ++i) step[c] += columns[c][i] * y[i];
-    }
-}
-
-// Holds the joints at a limit that a step would push beyond it; whether any came to be held.
-bool hold_at_limits(const double* x, const double* step, const std::vector<std::array<double, 2>>& limits, bool* held) {
-    bool more = false;
-    for (std::size_t c = 0; c < limits.size(); ++c) {
-        const auto& [lower, upper] = limits[c];
-        if (!held[c] && ((x[c] <= lower && step[c] < 0.0) || (x[c] >= upper && step[c] > 0.0))) more = held[c] = true;
-    }
-    return more;
-}
-
-// Moves by a step, or by as much of it as moves no joint by more than 1, and no farther than to the limits.
-void take_step(double* x, const double* step, std::size_t n, const std::array<double, 2>* limits) {
-    double longest = 0.0;
-    for (std::size_t c = 0; c < n; ++c) longest = std::max(longest, std::abs(step[c]));
-    const double scale = longest > 1.0 ? 1.0 / longest : 1.0;
-    for (std::size_t c = 0; c < n; ++c) {
-        x[c] += scale * step[c];
-        if (limits) x[c] = std::clamp(x[c], limits[c][0], limits[c][1]);
-    }
 }
 
 // The entries that move a joint above the tip or the reference. Throws Error(disconnected).

@@ -4,15 +4,18 @@
 #include <chrono>
 #include <vector>
 
-#include "tmkit/path_search.hpp"
+#include "search/path_constraints.hpp"
 
 namespace tmkit {
+
+double path_length(const Points& path);
 
 class PathChecker {
 public:
     PathChecker(const CollisionWorld& world, const std::vector<std::int32_t>& entries, const std::vector<double>& start,
                 const PathOptions& options)
         : entries_(entries), q_(start), resolution_(options.resolution), interrupted_(options.interrupted),
+          constraints_(world.scene(), options.constraints, entries, start.data()),
           view_(world.view(entries, start.data())), scratch_(view_.scratch()), sample_(entries.size()) {
         if (options.time_limit < 1e9) {
             timed_ = true;
@@ -40,6 +43,24 @@ public:
             for (std::size_t i = 0; i < size(); ++i) sample_[i] = a[i] + fraction * (b[i] - a[i]);
             return is_free(sample_.data());
         });
+    }
+
+    const ConstraintSet& constraints() const { return constraints_; }
+
+    // Appends the points of a motion from a, known to be good, to b: b alone, or with constraints as many as keep them,
+    // if they are no longer than `longest`.
+    bool connect(const double* a, const double* b, Points& points, double longest = 1e300) {
+        if (constraints_.empty()) {
+            if (!edge_is_free(a, b)) return false;
+            points.emplace_back(b, b + size());
+            return true;
+        }
+        Points made{{a, a + size()}};
+        if (!constraints_.bridge(a, b, made) || path_length(made) > longest) return false;
+        for (std::size_t i = 0; i + 1 < made.size(); ++i)
+            if (!edge_is_free(made[i].data(), made[i + 1].data())) return false;
+        points.insert(points.end(), made.begin() + 1, made.end());
+        return true;
     }
 
     // Asked once in a while by the loops: the user or the clock wants an end. Once true, always true.
@@ -73,6 +94,7 @@ private:
     std::vector<double> q_;
     double resolution_;
     const std::function<bool()>& interrupted_;
+    ConstraintSet constraints_;
     CollisionView view_;
     CollisionView::Scratch scratch_;
     std::vector<double> sample_;
@@ -83,11 +105,7 @@ private:
     std::chrono::steady_clock::time_point deadline_;
 };
 
-using Points = std::vector<std::vector<double>>;  // of the moving joints only
-
 // Shortens a free path by dropping points and by seeded cuts between random points; both ends stay.
 void shorten_path(Points& path, PathChecker& checker, std::int64_t iterations, std::uint64_t seed);
-
-double path_length(const Points& path);
 
 }  // namespace tmkit

@@ -65,7 +65,7 @@ public:
     // A free path from start to one of the goals, or nothing.
     std::optional<Points> run(const std::vector<double>& start, const Points& goals, std::int64_t& iterations) {
         for (const std::vector<double>& goal : goals)
-            if (checker_.edge_is_free(start.data(), goal.data())) return Points{start, goal};
+            if (Points path{start}; checker_.connect(start.data(), goal.data(), path)) return path;
         starts_.add(start.data(), -1);
         for (const std::vector<double>& goal : goals) goals_.add(goal.data(), -1);
         Tree* grows = &starts_;
@@ -73,6 +73,7 @@ public:
         for (std::int64_t i = 0; i < options_.max_iterations && !checker_.stopped(); ++i) {
             ++iterations;
             for (std::size_t k = 0; k < size_; ++k) target_[k] = random_.uniform(ranges_[k][0], ranges_[k][1]);
+            if (!checker_.constraints().empty() && !checker_.constraints().project(target_.data())) continue;
             const std::int32_t node = extend(*grows, grows->nearest(target_.data()), target_.data());
             if (node >= 0) {
                 const std::vector<double> meeting(grows->at(node), grows->at(node) + size_);
@@ -86,16 +87,21 @@ public:
 
 private:
     // One step from a node towards x, or all the way when it is near; the new node, or -1 when something is in the way.
+    // With constraints the step is projected, and must come nearer by a good part of its length.
     std::int32_t extend(Tree& tree, std::int32_t from, const double* x) {
         const double* a = tree.at(from);
-        double sum = 0.0;
-        for (std::size_t i = 0; i < size_; ++i) sum += (x[i] - a[i]) * (x[i] - a[i]);
-        const double distance = std::sqrt(sum);
+        const double distance = tmkit::distance(a, x, size_);
         reached_ = distance <= options_.step;
         const double fraction = reached_ ? 1.0 : options_.step / distance;
         for (std::size_t i = 0; i < size_; ++i) step_[i] = reached_ ? x[i] : a[i] + fraction * (x[i] - a[i]);
-        if (!checker_.edge_is_free(a, step_.data())) return -1;
-        return tree.add(step_.data(), from);
+        if (!reached_ && !checker_.constraints().empty() &&
+            !(checker_.constraints().project(step_.data()) &&
+              tmkit::distance(step_.data(), x, size_) <= distance - 0.2 * options_.step))
+            return -1;
+        points_.clear();
+        if (!checker_.connect(a, step_.data(), points_)) return -1;
+        for (const std::vector<double>& point : points_) from = tree.add(point.data(), from);
+        return from;
     }
 
     // Steps towards a point until it is reached; the node there, or -1.
@@ -122,6 +128,7 @@ private:
     Random random_;
     Tree starts_, goals_;
     std::vector<double> target_, step_;
+    Points points_;
     bool reached_ = false;
 };
 
@@ -160,12 +167,14 @@ private:
         ++result_.checks;
         result_.pair = world_.find_collision(start_.data());
         if (result_.pair) return fails(PathStatus::start_in_collision);
+        const ConstraintSet& constraints = checker_.constraints();
+        if (!constraints.keeps(x_start_.data(), x_start_.data())) return fails(PathStatus::start_violates_constraint);
         FramePair in_way;
         std::int32_t outside = -1;
         for (std::size_t i = 0; i < x_goals_.size(); ++i) {
             const std::int32_t joint = find_out_of_limits(scene, entries_, checker_.full(x_goals_[i].data()).data());
             const FramePair pair = joint < 0 ? checker_.find_collision(x_goals_[i].data()) : FramePair{};
-            if (joint < 0 && !pair) {
+            if (joint < 0 && !pair && constraints.keeps(x_goals_[i].data(), x_goals_[i].data())) {
                 valid_.push_back(x_goals_[i]);
                 goal_index_.push_back(static_cast<std::int64_t>(i));
             }
@@ -176,7 +185,7 @@ private:
         result_.pair = in_way;
         if (in_way) return fails(PathStatus::goal_in_collision);
         result_.joint = outside;
-        return fails(PathStatus::goal_out_of_limits);
+        return fails(outside >= 0 ? PathStatus::goal_out_of_limits : PathStatus::goal_violates_constraint);
     }
 
     bool fails(PathStatus status) {
@@ -241,6 +250,8 @@ private:
     }
 
     bool accept(const Points& points) {
+        for (std::size_t i = 0; i + 1 < points.size(); ++i)
+            if (!checker_.constraints().keeps(points[i].data(), points[i + 1].data(), 1.0, 3.0)) return false;
         Configurations path;
         for (const std::vector<double>& x : points) path.push_back(checker_.full(x.data()));
         if (options_.recheck_world) {

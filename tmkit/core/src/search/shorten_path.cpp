@@ -9,9 +9,7 @@ namespace tmkit {
 namespace {
 
 double distance(const std::vector<double>& a, const std::vector<double>& b) {
-    double sum = 0.0;
-    for (std::size_t i = 0; i < a.size(); ++i) sum += (b[i] - a[i]) * (b[i] - a[i]);
-    return std::sqrt(sum);
+    return tmkit::distance(a.data(), b.data(), a.size());
 }
 
 std::vector<double> between(const std::vector<double>& a, const std::vector<double>& b, double fraction) {
@@ -20,14 +18,18 @@ std::vector<double> between(const std::vector<double>& a, const std::vector<doub
     return point;
 }
 
-// From each point, go straight to the farthest later point that can be reached.
+// From each point, go straight to the farthest later point that can be reached. Paths with constraints have many
+// points: of these, half of what is left is skipped after each failure.
 void drop_points(Points& path, PathChecker& checker) {
     Points kept{path.front()};
     for (std::size_t at = 0; at + 1 < path.size();) {
         std::size_t next = path.size() - 1;
-        while (next > at + 1 && (checker.stopped() || !checker.edge_is_free(path[at].data(), path[next].data())))
-            --next;
-        kept.push_back(path[next]);
+        const auto is_reached = [&] {
+            const Points old(path.begin() + at, path.begin() + next + 1);
+            return !checker.stopped() && checker.connect(old.front().data(), old.back().data(), kept, path_length(old));
+        };
+        while (next > at + 1 && !is_reached()) next -= checker.constraints().empty() ? 1 : (next - at) / 2;
+        if (next == at + 1) kept.push_back(path[next]);
         at = next;
     }
     path = std::move(kept);
@@ -53,10 +55,9 @@ void cut(Points& path, PathChecker& checker, Random& random) {
     std::vector<double> a = between(path[first], path[first + 1], first_fraction);
     std::vector<double> b = between(path[last], path[last + 1], last_fraction);
     if (distance(a, b) > 0.999 * (to - from)) return;
-    if (!checker.edge_is_free(a.data(), b.data())) return;
     Points next(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(first) + 1);
-    next.push_back(std::move(a));
-    next.push_back(std::move(b));
+    next.push_back(a);
+    if (!checker.connect(a.data(), b.data(), next, 0.999 * (to - from))) return;
     next.insert(next.end(), path.begin() + static_cast<std::ptrdiff_t>(last) + 1, path.end());
     path = std::move(next);
 }

@@ -1,0 +1,256 @@
+"""Path constraints: their values, the laws of paths that keep them, statuses and refusals."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
+from numpy.typing import NDArray
+from support.motion_scenes import ARM, TIP, wall_query
+from support.pinocchio_oracle import robot_scene
+
+from tmkit.errors import ConfigurationError, FileFormatError, UnknownNameError
+from tmkit.graph import SceneGraph
+from tmkit.motion import (
+    CollisionWorld,
+    InverseKinematicsStatus,
+    PathConstraint,
+    PathQuery,
+    PathResult,
+    PathStatus,
+    RrtConnect,
+    inverse_kinematics,
+    path_fault,
+    search_path,
+    search_verified,
+    time_path,
+)
+from tmkit.motion.ompl_planner import OmplPlanner
+from tmkit.spatial import Pose
+
+WALL = wall_query()
+UPRIGHT = PathConstraint("orientation", TIP, tolerance=math.radians(5.0), direction=(0.0, 0.0, -1.0))
+PLANE = PathConstraint("plane", TIP, tolerance=0.002, direction=(1.0, 0.0, 0.0), point=(0.5, 0.0, 0.0))
+ROBOTS = {
+    "panda": (robot_scene("panda"), ARM, TIP),
+    "iiwa": (robot_scene("iiwa"), [f"lbr_iiwa_joint_{i}" for i in range(1, 8)], "lbr_iiwa_link_7"),
+}
+
+
+def around_wall(*constraints: PathConstraint, seed: int = 0, **options: Any) -> PathResult:
+    """Search the way of the Panda around the wall."""
+    world = WALL.world(0.001)
+    given = {"start": WALL.start, "goals": WALL.goal, "seed": seed, "constraints": constraints}
+    return search_path(world, ARM, recheck_world=WALL.world(0.0), tool_frame=TIP, **(given | options))
+
+
+def by_matrices(scene: SceneGraph, constraint: PathConstraint, q: NDArray[np.float64]) -> float:
+    """Return the angle or distance by homogeneous matrices, one pose at a time."""
+    matrix = scene.pose(constraint.frame, q=q).as_matrix()
+    normal = np.array(constraint.direction)
+    if constraint.kind == "orientation":
+        return math.acos(float(np.clip(matrix[:3, :3] @ constraint.axis @ normal, -1.0, 1.0)))
+    away = (matrix @ [*constraint.offset, 1.0])[:3] - constraint.point
+    return abs(float(away @ normal)) if constraint.kind == "plane" else float(np.linalg.norm(np.cross(away, normal)))
+
+
+def fine_rows(path: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    """Return interpolated configurations along a path."""
+    parts = [np.linspace(a, b, math.ceil(np.max(np.abs(b - a)) / step) + 1) for a, b in pairwise(path)]
+    return np.concatenate(parts)
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[str, PathConstraint, NDArray[np.float64], NDArray[np.float64], int]:
+    """Draw a robot, a constraint that holds at two configurations, and these."""
+    robot = draw(st.sampled_from(sorted(ROBOTS)))
+    scene, joints, tip = ROBOTS[robot]
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    limits = scene.joint_limits
+    start = rng.uniform(limits[:, 0], limits[:, 1])
+    at = scene.pose(tip, q=start)
+    kind = draw(st.sampled_from(["orientation", "line", "plane"]))
+    axis, offset = rng.normal(size=3), rng.uniform(-0.1, 0.1, 3)
+    move = rng.uniform(-0.3, 0.3, 3)
+    if kind == "orientation":
+        direction = at.as_matrix()[:3, :3] @ axis
+        tolerance = draw(st.sampled_from([0.01, 0.1, 0.4]))
+        turn = Pose.exp([0, 0, 0, *(direction / np.linalg.norm(direction) * rng.uniform(-2.0, 2.0))])
+        target = Pose(at.translation + move, (turn @ Pose([0, 0, 0], at.quat_xyzw)).quat_xyzw)
+    else:
+        direction = rng.normal(size=3) if kind == "plane" else move
+        tolerance = draw(st.sampled_from([0.0005, 0.01]))
+        if kind == "plane":
+            move = move - direction * (move @ direction) / (direction @ direction)
+        moved = Pose(at.translation + move, at.quat_xyzw)
+        target = moved @ Pose(offset) @ Pose.exp([0, 0, 0, *rng.uniform(-1, 1, 3)]) @ Pose(-offset)
+    point = at.apply(offset)
+    constraint = PathConstraint(
+        kind, tip, tolerance=tolerance, axis=tuple(axis), offset=tuple(offset), direction=tuple(direction),
+        point=tuple(point),
+    )  # fmt: skip
+    found = inverse_kinematics(scene, tip, target_pose=target, joints=joints, q=start, seed=1)
+    assume(found.status is InverseKinematicsStatus.SOLVED)
+    return robot, constraint, start, found.q, draw(st.integers(0, 100))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@given(problems())
+def test_every_interpolated_configuration_keeps_the_constraint(
+    problem: tuple[str, PathConstraint, NDArray[np.float64], NDArray[np.float64], int],
+) -> None:
+    """Whatever the arm, the kind and the tolerance: sampled ten times as densely as the search, by another formula."""
+    robot, constraint, start, goal, seed = problem
+    scene, joints, _ = ROBOTS[robot]
+    found = search_path(
+        CollisionWorld(scene), joints, start=start, goals=goal, seed=seed, max_iterations=300, constraints=[constraint]
+    )
+    if found.status is not PathStatus.SOLVED:
+        assert found.status in (PathStatus.NO_PATH, PathStatus.START_IN_COLLISION, PathStatus.GOAL_IN_COLLISION)
+        return
+    np.testing.assert_array_equal(found.path[0], start)
+    np.testing.assert_array_equal(found.path[-1], goal)
+    rows = fine_rows(found.path, 0.001)
+    worst = max(by_matrices(scene, constraint, q) for q in rows)
+    assert worst <= constraint.tolerance
+    assert np.max(constraint.values(scene, rows)) == pytest.approx(worst, abs=1e-7)
+    assert path_fault(scene, found.path, [constraint]) is None
+
+
+@pytest.mark.parametrize("constraints", [(UPRIGHT,), (PLANE,), (PLANE, UPRIGHT)])
+def test_a_constrained_path_goes_around_the_wall(constraints: tuple[PathConstraint, ...]) -> None:
+    """Known answer: without constraints the hand tips over and swings out; with them it does not."""
+    free = around_wall()
+    fault = path_fault(WALL.scene, free.path, constraints)
+    assert fault is not None
+    assert ("tilts" if constraints[0] is UPRIGHT else "off its plane of 2 allowed") in fault
+    for seed in range(3):
+        found = around_wall(*constraints, seed=seed)
+        assert found.status is PathStatus.SOLVED
+        assert path_fault(WALL.scene, found.path, constraints, resolution=0.001) is None
+
+
+def test_the_same_query_gives_the_same_bytes() -> None:
+    """Constraints add nothing random, and no constraints change nothing."""
+    assert around_wall(PLANE, UPRIGHT).path.tobytes() == around_wall(PLANE, UPRIGHT).path.tobytes()
+    assert around_wall(constraints=()).path.tobytes() == around_wall().path.tobytes()
+
+
+def test_a_constrained_path_is_not_slow() -> None:
+    """A path of many points is run through: it takes no longer than its corners, of which there are few."""
+    arm = [WALL.scene.joint_names.index(joint) for joint in ARM]
+    for seed in range(3):
+        free, kept = around_wall(seed=seed), around_wall(PLANE, seed=seed)
+        durations = [
+            time_path(found.path[:, arm], np.full(7, 2.0), acceleration_limits=np.full(7, 8.0), rate=100.0).duration
+            / found.length
+            for found in (free, kept)
+        ]
+        assert len(kept.path) > 3 * len(free.path)
+        assert durations[1] < 2.0 * durations[0]
+
+
+def test_a_start_or_goal_that_leaves_the_constraint_is_reported() -> None:
+    """No path can begin or end there."""
+    tilted = replace(UPRIGHT, direction=(0.0, math.sin(0.5), -math.cos(0.5)))
+    assert around_wall(tilted).status is PathStatus.START_VIOLATES_CONSTRAINT
+    assert tilted.fault(WALL.scene, WALL.start) == f"'{TIP}' tilts by 28.6 degrees of 5 allowed"
+    turned = WALL.goal + np.eye(len(WALL.goal))[[WALL.scene.joint_names.index(ARM[5])]][0] * 0.3
+    found = around_wall(UPRIGHT, goals=turned)
+    assert found.status is PathStatus.GOAL_VIOLATES_CONSTRAINT
+    assert len(found.path) == 0
+    assert around_wall(UPRIGHT, goals=[turned, WALL.goal]).goal_index == 1
+
+
+def test_values_have_known_answers() -> None:
+    """A right angle, a distance from a line and from a plane, each with a point or axis of the frame."""
+    scene = SceneGraph().add_frame("cup", "world", pose=Pose([3.0, 4.0, 5.0]))
+    q = np.zeros((1, 0))
+    tilt = PathConstraint("orientation", "cup", tolerance=0.1, axis=(2.0, 0.0, 0.0))
+    assert tilt.values(scene, q) == pytest.approx([math.pi / 2])
+    assert tilt.axis == (1.0, 0.0, 0.0)
+    line = PathConstraint("line", "cup", tolerance=0.1, offset=(0.0, 0.0, -5.0))
+    assert line.values(scene, q) == pytest.approx([5.0])
+    assert line.fault(scene, q[0]) == "'cup' is 5000.0 mm off its line of 100 allowed"
+    plane = PathConstraint("plane", "cup", tolerance=1.0, direction=(0.0, 0.0, -2.0), point=(9.0, 9.0, 1.0))
+    assert plane.values(scene, q) == pytest.approx([4.0])
+    assert replace(plane, point=(0.0, 0.0, 4.5)).fault(scene, q[0]) is None
+
+
+@pytest.mark.parametrize("constraint", [UPRIGHT, PLANE, replace(PLANE, kind="line", axis=(0.0, 0.0, 1.0))])
+def test_a_constraint_survives_json(constraint: PathConstraint) -> None:
+    """Bit for bit, and equal constraints have equal hashes."""
+    read = PathConstraint.from_dict(json.loads(json.dumps(constraint.to_dict())))
+    assert read == constraint
+    assert hash(read) == hash(constraint)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "upright"}, "upright"),
+        ({"tolerance": 5.0}, r"tolerance must be an angle from 1e-4 to pi radians, not 5"),
+        ({"tolerance": 30}, r"not 30; joint values are in radians: 30 degrees are 0.5236"),
+        ({"kind": "line", "tolerance": 0.0}, "tolerance must be at least 1e-4 m, and finite, not 0"),
+        ({"kind": "line", "tolerance": math.nan}, "not nan"),
+        ({"direction": (0, 0, 0)}, r"direction must be three finite numbers, not all 0, not \(0, 0, 0\)"),
+        ({"axis": (0, 1)}, r"axis must be three finite numbers, not all 0, not \(0, 1\)"),
+        ({"offset": (0, math.inf, 1)}, r"offset must be three finite numbers, not \(0, inf, 1\)"),
+    ],
+)
+def test_arguments_are_checked(change: dict[str, Any], message: str) -> None:
+    """Each message has what was received and what is expected."""
+    with pytest.raises((ConfigurationError, UnknownNameError), match=message):
+        PathConstraint(**({"kind": "orientation", "frame": "cup", "tolerance": 0.1} | change))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "orientatin"}, "unknown word 'orientatin'; did you mean 'orientation'"),
+        ({"point": [0, 0, 0]}, "unknown key 'point'"),
+        ({"axis": [0, 0]}, "axis: expected 3 numbers, received 2"),
+        ({"tolerance": -1}, "tolerance must be an angle"),
+    ],
+)
+def test_broken_values_of_a_file_are_refused(change: dict[str, Any], message: str) -> None:
+    """A plan file may hold anything."""
+    with pytest.raises(FileFormatError, match=message):
+        PathConstraint.from_dict(UPRIGHT.to_dict() | change)
+
+
+def test_the_search_refuses_constraints_that_it_cannot_read() -> None:
+    """Too many, an unknown frame, or no constraints at all."""
+    with pytest.raises(ConfigurationError, match="at most 6 constraints and 64 moving joints, not 7 and 7"):
+        around_wall(*[UPRIGHT] * 7)
+    with pytest.raises(UnknownNameError, match="cup"):
+        around_wall(replace(UPRIGHT, frame="cup"))
+    with pytest.raises(ConfigurationError, match="constraints must be PathConstraint values, not 3"):
+        around_wall(3)  # type: ignore[arg-type]
+
+
+def asked(**changes: Any) -> PathQuery:
+    """Return the query around the wall for any planner."""
+    query = PathQuery(WALL.world(0.001), tuple(ARM), WALL.start, WALL.goal[None], constraints=(UPRIGHT,))
+    return replace(query, **changes)
+
+
+def test_planners_get_the_constraints() -> None:
+    """The core's planner keeps them, OMPL's refuse, and a planner that ignores them is found out."""
+
+    @dataclass(frozen=True)
+    class Careless:
+        def search(self, query: PathQuery) -> PathResult:
+            return RrtConnect().search(replace(query, constraints=()))
+
+    assert search_verified(RrtConnect(), asked()).path.tobytes() == RrtConnect().search(asked()).path.tobytes()
+    with pytest.raises(ConfigurationError, match="OMPL's planners keep no path constraints"):
+        OmplPlanner().search(asked())
+    assert search_verified(Careless(), asked()).status is PathStatus.RECHECK_FAILED
+    assert search_verified(Careless(), asked(constraints=())).status is PathStatus.SOLVED
