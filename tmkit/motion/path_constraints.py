@@ -132,7 +132,7 @@ class PathConstraint:
         return {"kind": self.kind, "frame": self.frame, "tolerance": self.tolerance, **vectors}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any] | JsonNode, *, source: str = "constraint") -> PathConstraint:
+    def from_dict(cls, values: Mapping[str, Any], *, source: str = "constraint") -> PathConstraint:
         """Create a constraint from the values of :meth:`to_dict`.
 
         Args:
@@ -142,14 +142,22 @@ class PathConstraint:
         Raises:
             FileFormatError: a value that is missing or does not fit.
         """
-        node = values if isinstance(values, JsonNode) else JsonNode(dict(values), source)
-        kind = node.get("kind").one_of(list(_KEYS))
-        node.only("kind", "frame", "tolerance", *_KEYS[kind])
-        vectors: dict[str, Any] = {key: node.get(key).numbers(3) for key in _KEYS[kind]}
-        try:
-            return cls(kind, node.get("frame").name(), tolerance=node.get("tolerance").number(), **vectors)
-        except ConfigurationError as error:
-            raise node.error(str(error)) from None
+        return constraint_of_node(JsonNode(dict(values), source))
+
+
+def constraint_of_node(node: JsonNode) -> PathConstraint:
+    """Return the constraint that a node of a JSON document describes.
+
+    Raises:
+        FileFormatError: a value that is missing or does not fit.
+    """
+    kind = node.get("kind").one_of(list(_KEYS))
+    node.only("kind", "frame", "tolerance", *_KEYS[kind])
+    vectors: dict[str, Any] = {key: node.get(key).numbers(3) for key in _KEYS[kind]}
+    try:
+        return PathConstraint(kind, node.get("frame").name(), tolerance=node.get("tolerance").number(), **vectors)
+    except ConfigurationError as error:
+        raise node.error(str(error)) from None
 
 
 def path_fault(
