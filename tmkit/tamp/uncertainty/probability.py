@@ -180,9 +180,8 @@ def _slabs(mean: Vector, covariance: Vector, low: Vector, high: Vector, *, seed:
             own = correlation[np.ix_(group, group)]
             lower, upper = first[group], last[group]
             part = sampled_probability(
-                np.zeros(len(group)), own, functools.partial(_all_between, lower, upper),
-                seed=seed, count=count,
-            )  # fmt: skip
+                np.zeros(len(group)), own, functools.partial(_all_between, lower, upper), seed=seed, count=count
+            )
         found = _both(found, part)
     return found
 
