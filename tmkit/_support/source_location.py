@@ -7,10 +7,12 @@ is built, report it with a wrong value. A :class:`SourceLocation` is that: path,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
-from tmkit.errors import FileFormatError, MeshError, nearest_name
+from tmkit.errors import FileFormatError, MeshError, TmkitError, nearest_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,25 @@ class SourceLocation:
         if self.line is None:
             return self.path
         return f"{self.path}:{self.line}" + (f":{self.column}" if self.column is not None else "")
+
+
+class _Place(Protocol):
+    def error(self, reason: str) -> FileFormatError: ...
+
+
+@contextmanager
+def reported(place: _Place) -> Iterator[None]:
+    """Report whatever the core refuses at a place of a file.
+
+    Raises:
+        FileFormatError: the core's reason, with the place.
+    """
+    try:
+        yield
+    except FileFormatError:
+        raise
+    except TmkitError as error:
+        raise place.error(str(error)) from error
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 
 from tmkit._support.import_notes import ImportNote
 from tmkit._support.limits import ReadingLimits
-from tmkit._support.source_location import did_you_mean
-from tmkit.errors import FileFormatError, TmkitError
+from tmkit._support.source_location import did_you_mean, reported
 from tmkit.formats.loading import read_specifications
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.spec.build import add_allowed, add_specified_frame, frames_by_name
@@ -136,9 +135,5 @@ def _put(edit: SceneEdit, goal: dict[str, FrameSpec], stated: tuple[str, ...], l
         waiting = [frame for frame in waiting if frame not in ready]
     for name in stated:
         frame = goal[name]
-        try:
+        with reported(frame.place):
             edit.reparent(name, frame.parent or edit.scene.root(name), pose=zero_pose_of(frame))
-        except FileFormatError:
-            raise
-        except TmkitError as error:
-            raise frame.place.error(str(error)) from error

@@ -15,24 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from tmkit._support.source_location import reported
 from tmkit.errors import TmkitError
 from tmkit.formats.json.noise import SourceList, noise_from_dict
 from tmkit.formats.json.poses import numbers_to_list, pose_from_dict, stamps_from_dict, stamps_to_dict
 from tmkit.formats.json.reading import JsonNode
-from tmkit.graph import (
-    AttachedShape,
-    Continuous,
-    Fixed,
-    FrameSpecification,
-    Free,
-    Inertia,
-    Joint,
-    Mimic,
-    NoiseSource,
-    Prismatic,
-    Revolute,
-    Shape,
-)
+from tmkit.formats.spec.model import JointSpec
+from tmkit.formats.spec.values import joint_of
+from tmkit.graph import AttachedShape, Fixed, FrameSpecification, Free, Inertia, Joint, Mimic, NoiseSource, Shape
 
 COLLISION_LEVELS = ("box", "hull", "exact")
 JOINT_TYPES = ("fixed", "revolute", "continuous", "prismatic", "free")
@@ -146,18 +136,9 @@ def _joint_from_dict(node: JsonNode) -> Joint:
     velocity, effort = node.get("velocity").limit(math.inf), node.get("effort").limit(math.inf)
     damping, friction = node.get("damping").number(), node.get("friction").number()
     lower, upper = node.get("lower").limit(-math.inf), node.get("upper").limit(math.inf)
-    try:
-        if kind == "continuous":
-            return Continuous(
-                axis, velocity=velocity, effort=effort, damping=damping, friction=friction, name=name, mimic=mimic
-            )
-        make = Revolute if kind == "revolute" else Prismatic
-        return make(
-            axis, lower=lower, upper=upper, velocity=velocity, effort=effort, damping=damping, friction=friction,
-            name=name, mimic=mimic,
-        )  # fmt: skip
-    except TmkitError as error:
-        raise node.error(str(error)) from error
+    spec = JointSpec(kind, name, (axis[0], axis[1], axis[2]), lower, upper, velocity, effort, damping, friction)
+    with reported(node):
+        return joint_of(spec, mimic=mimic)
 
 
 def _inertia_to_dict(inertia: Inertia | None) -> Json | None:
@@ -199,9 +180,7 @@ def _attached_from_dict(node: JsonNode, shapes: Mapping[str, Shape]) -> Attached
     friction = None if node.get("friction").value is None else node.get("friction").number()
     level = node.get("level").one_of(COLLISION_LEVELS) if "level" in node.table() else None
     pose = pose_from_dict(node.get("pose"))
-    try:
+    with reported(node):
         return AttachedShape(
             shapes[digest], pose, color=color, visual=visual, collision=collision, friction=friction, level=level
         )
-    except TmkitError as error:
-        raise node.error(str(error)) from error

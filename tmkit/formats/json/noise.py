@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tmkit.errors import TmkitError
+from tmkit._support.source_location import reported
+from tmkit.formats.json.poses import numbers_to_list
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import EdgeNoise, NoiseSource
 
@@ -28,13 +29,9 @@ class SourceList:
 
     def noise_to_dict(self, noise: EdgeNoise) -> dict[str, Any]:
         """Return the error of an edge as JSON values."""
-        return {
-            "covariance": _numbers(noise.covariance),
-            "terms": [
-                {"map": _numbers(noise.map(source)), "source": self._numbers.setdefault(source, len(self._numbers))}
-                for source in noise.sources
-            ],
-        }
+        numbers = {source: self._numbers.setdefault(source, len(self._numbers)) for source in noise.sources}
+        terms = [{"map": numbers_to_list(noise.map(source)), "source": number} for source, number in numbers.items()]
+        return {"covariance": numbers_to_list(noise.covariance), "terms": terms}
 
     def to_list(self) -> list[dict[str, Any]]:
         """Return the sources as JSON values."""
@@ -79,14 +76,8 @@ def noise_from_dict(node: JsonNode, sources: list[NoiseSource]) -> EdgeNoise:
         dimension = sources[number].dimension
         maps[sources[number]] = np.reshape(term.get("map").numbers(6 * dimension), (6, dimension))
     covariance = np.reshape(node.get("covariance").numbers(36), (6, 6))
-    try:
+    with reported(node):
         return EdgeNoise(maps, covariance=covariance)
-    except TmkitError as error:
-        raise node.error(str(error)) from None
 
 
 _LARGEST = 100_000  # dimensions of a source: tmkit writes no more
-
-
-def _numbers(values: Any) -> list[float]:
-    return [float(value) for value in np.asarray(values).ravel()]

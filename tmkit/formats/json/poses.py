@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tmkit._support.source_location import reported
 from tmkit.errors import TmkitError
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import StampedPoses
@@ -31,10 +32,8 @@ def pose_from_dict(node: JsonNode) -> Pose:
         FileFormatError: other than seven finite numbers, or a quaternion far from length 1.
     """
     numbers = node.numbers(7)
-    try:
+    with reported(node):
         pose = Pose.from_array(numbers)
-    except TmkitError as error:
-        raise node.error(str(error)) from error
     length = math.hypot(*numbers[3:])
     if abs(length - 1.0) > _UNIT_TOLERANCE:
         raise node.error(f"expected a unit quaternion as the last four numbers, received one of length {length:g}")

@@ -17,13 +17,14 @@ from typing import Any
 
 from tmkit._support.limits import read_bytes
 from tmkit._support.output import write_files
+from tmkit._support.source_location import reported
 from tmkit.errors import CycleError, DuplicateNameError, FileFormatError, TmkitError, UnknownNameError
 from tmkit.formats.json.frames import frame_from_dict, frame_to_dict
 from tmkit.formats.json.noise import SourceList, sources_from_dict
 from tmkit.formats.json.reading import JsonNode, with_line
 from tmkit.formats.json.shapes import arrays_as_files, shape_from_dict, shape_to_dict
 from tmkit.formats.mesh.meshes import MeshLoader
-from tmkit.graph import Group, SceneGraph
+from tmkit.graph import SceneGraph
 
 FORMAT = "tmkit-scene"
 VERSION = 1
@@ -60,7 +61,8 @@ def scene_to_dict(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
         "version": VERSION,
     }
     if scene.group_names:  # said only where there is something to say, as attributes are
-        document["groups"] = {name: _group_to_dict(scene.group(name)) for name in scene.group_names}
+        groups = {name: scene.group(name) for name in scene.group_names}
+        document["groups"] = {name: {"frames": [*g.frames], "groups": [*g.groups]} for name, g in groups.items()}
     if sources:
         document["noise_sources"] = sources.to_list()
     if scene.bodies_without_frames:
@@ -197,23 +199,15 @@ def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGra
         raise with_line(error, data.decode(json.detect_encoding(data), errors="replace")) from error.__cause__
 
 
-def _group_to_dict(group: Group) -> Json:
-    return {"frames": list(group.frames), "groups": list(group.groups)}
-
-
 def _with_groups(scene: SceneGraph, node: JsonNode) -> SceneGraph:
     """Return the scene with the groups of a document, which may hold each other in any order."""
     edit = scene.edit()
     for name in node.table():
         node.get(name).only("frames", "groups")
-        try:
+        with reported(node):
             edit.set_group(name)
-        except TmkitError as error:
-            raise node.error(str(error)) from error
     for name in node.table():
         members = {kind: [item.text() for item in node.get(name).get(kind).items()] for kind in ("frames", "groups")}
-        try:
+        with reported(node.get(name)):
             edit.set_group(name, frames=members["frames"], groups=members["groups"])
-        except TmkitError as error:
-            raise node.get(name).error(str(error)) from error
     return edit.finish()

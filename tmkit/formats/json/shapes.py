@@ -25,14 +25,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tmkit._support.source_location import SourceLocation
-from tmkit.errors import FileFormatError, TmkitError
+from tmkit._support.source_location import SourceLocation, reported
+from tmkit.errors import FileFormatError
 from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.mesh.array_files import npy_bytes, read_heights, read_points
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.mesh.package_uris import install_hint
 from tmkit.formats.spec.model import MeshSpec
-from tmkit.graph import Box, Capsule, Cone, Cylinder, HeightField, Mesh, Plane, PointCloud, Shape, Sphere
+from tmkit.formats.spec.values import primitive
+from tmkit.graph import HeightField, Mesh, Plane, PointCloud, Shape
 
 _KINDS = ("box", "capsule", "cone", "cylinder", "height_field", "mesh", "plane", "point_cloud", "sphere")
 _DIGEST = re.compile("[0-9a-f]{32}")
@@ -97,12 +98,8 @@ def shape_from_dict(digest: str, shapes: JsonNode, loader: MeshLoader, *, folder
     """
     node = shapes.get(digest)
     kind = node.get("kind").one_of(_KINDS)
-    try:
+    with reported(node):
         shape = _read(kind, node, loader, folder)
-    except FileFormatError:
-        raise
-    except TmkitError as error:
-        raise node.error(str(error)) from error
     if _DIGEST.fullmatch(digest) and shape.digest != digest:
         changed = f"the {kind.replace('_', ' ')} '{shape.source}' has changed since the scene was written"
         what = changed if shape.source else "it is broken"
@@ -120,7 +117,8 @@ def _read(kind: str, node: JsonNode, loader: MeshLoader, folder: Path | None) ->
     if kind == "plane":
         node.only("kind")
         return Plane()
-    return _primitive_from_dict(kind, node)
+    node.only("dimensions", "kind")
+    return primitive(kind, node.get("dimensions").numbers({"box": 3, "sphere": 1}.get(kind, 2)))
 
 
 def _mesh_to_dict(shape: Shape, loader: MeshLoader) -> Json:
@@ -168,15 +166,6 @@ def _from_source(source: str, loader: MeshLoader) -> Shape | None:
     except ValueError:
         return None
     return loader.load(MeshSpec(path, (x, y, z)))
-
-
-def _primitive_from_dict(kind: str, node: JsonNode) -> Shape:
-    node.only("dimensions", "kind")
-    sizes = node.get("dimensions").numbers({"box": 3, "sphere": 1}.get(kind, 2))
-    if kind == "box":
-        return Box(sizes)
-    makers: dict[str, Callable[..., Shape]] = {"sphere": Sphere, "cylinder": Cylinder, "cone": Cone, "capsule": Capsule}
-    return makers[kind](*sizes)
 
 
 def _mesh_from_dict(node: JsonNode, loader: MeshLoader) -> Shape:

@@ -20,11 +20,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from tmkit._support.source_location import SourceLocation, did_you_mean
+from tmkit._support.source_location import SourceLocation, did_you_mean, reported
 from tmkit.errors import DuplicateNameError, FileFormatError
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, GroupSpec, PoseSpec, SceneSpecification
-from tmkit.formats.spec.values import attached_of, inertia_of, joint_of, moved_by_offset, pose_of, reported
+from tmkit.formats.spec.values import attached_of, inertia_of, joint_of, moved_by_offset, pose_of
 from tmkit.graph import Mimic, SceneEdit, SceneGraph
 
 WORLD = "world"
@@ -55,9 +55,7 @@ def build_scene(specs: Sequence[SceneSpecification], *, loader: MeshLoader) -> S
             edit.add_body(body)
         for spec in _parents_first(frames):
             add_specified_frame(edit, spec, loader)
-        _add_noises(edit, frames.values())
-        _add_twists(edit, frames.values())  # when the bodies are there that they refer to
-        _add_stamps(edit, frames.values())
+        _add_edges(edit, frames.values())  # when the bodies are there that twists refer to
         _add_mimics(edit, frames)
         add_allowed(edit, specs)
         _add_groups(edit, specs)
@@ -191,30 +189,18 @@ def add_specified_frame(edit: SceneEdit, spec: FrameSpec, loader: MeshLoader) ->
             edit.set_inertia(spec.name, inertia_of(spec.inertia, spec.geometry, shapes))
 
 
-def _add_stamps(edit: SceneEdit, specs: Iterable[FrameSpec]) -> None:
-    """Say where frames were."""
+def _add_edges(edit: SceneEdit, specs: Iterable[FrameSpec]) -> None:
+    """Set the covariances of frames, their twists relative to bodies, and where they were."""
     for spec in specs:
-        if spec.stamps is not None:
-            with reported(spec.place):
-                edit.set_stamped_poses(spec.name, spec.stamps)
-
-
-def _add_noises(edit: SceneEdit, specs: Iterable[FrameSpec]) -> None:
-    """Set the covariances of the poses of frames."""
-    for spec in specs:
-        if spec.noise is not None:
-            with reported(spec.place):
+        with reported(spec.place):
+            if spec.noise is not None:
                 edit.set_noise(spec.name, spec.noise)
-
-
-def _add_twists(edit: SceneEdit, specs: Iterable[FrameSpec]) -> None:
-    """Say how frames move relative to bodies."""
-    for spec in specs:
-        if spec.twist is not None:
-            with reported(spec.place):
+            if spec.twist is not None:
                 body, vector = spec.twist
                 edit.set_twist(spec.name, vector, relative_to_body=body)
                 edit.set_twist_noise(spec.name, spec.twist_noise)
+            if spec.stamps is not None:
+                edit.set_stamped_poses(spec.name, spec.stamps)
 
 
 def _add_mimics(edit: SceneEdit, frames: dict[str, FrameSpec]) -> None:

@@ -11,14 +11,13 @@ Invariants: functions of their arguments, apart from meshes, which are loaded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from tmkit._support.elementary import product
-from tmkit._support.source_location import SourceLocation
-from tmkit.errors import FileFormatError, ShapeError, TmkitError
+from tmkit._support.source_location import reported
+from tmkit.errors import ShapeError
 from tmkit.formats.mesh.frustum import frustum
 from tmkit.formats.mesh.inertias import united_inertia
 from tmkit.formats.mesh.meshes import MeshLoader
@@ -41,21 +40,6 @@ from tmkit.graph import (
     Sphere,
 )
 from tmkit.spatial import Pose
-
-
-@contextmanager
-def reported(place: SourceLocation) -> Iterator[None]:
-    """Report whatever the core refuses at a place.
-
-    Raises:
-        FileFormatError: the core's reason, with the place.
-    """
-    try:
-        yield
-    except FileFormatError:
-        raise
-    except TmkitError as error:
-        raise place.error(str(error)) from error
 
 
 def pose_of(spec: PoseSpec) -> Pose:
@@ -136,12 +120,18 @@ def _shape(spec: GeometrySpec, loader: MeshLoader) -> Shape:
     if not isinstance(spec.shape, PrimitiveSpec):
         return spec.shape
     kind, sizes = spec.shape.kind, spec.shape.dimensions
-    if kind == "box":
-        return Box(sizes)
-    if kind == "frustum":
-        return frustum(*sizes)
+    return frustum(*sizes) if kind == "frustum" else primitive(kind, sizes)
+
+
+def primitive(kind: str, sizes: Sequence[float]) -> Shape:
+    """Return a box, sphere, cylinder, cone or capsule.
+
+    Args:
+        kind: which.
+        sizes: its dimensions, metres.
+    """
     makers: dict[str, Callable[..., Shape]] = {"sphere": Sphere, "cylinder": Cylinder, "cone": Cone, "capsule": Capsule}
-    return makers[kind](*sizes)
+    return Box(sizes) if kind == "box" else makers[kind](*sizes)
 
 
 def inertia_of(spec: InertiaSpec, geometry: Sequence[GeometrySpec], shapes: Sequence[AttachedShape]) -> Inertia:
