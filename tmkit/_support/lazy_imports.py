@@ -75,7 +75,7 @@ def _modules_of_names(package: ModuleType) -> dict[str, str]:
     """Return the modules that the ``if TYPE_CHECKING`` block of a package imports its names from."""
     assert package.__spec__ is not None
     loader = cast("InspectLoader", package.__spec__.loader)
-    source = re.sub("#.*", "", loader.get_source(package.__name__) or "").partition("\nif TYPE_CHECKING:\n")[2]
+    source = re.sub(" *#.*", "", loader.get_source(package.__name__) or "").partition("\nif TYPE_CHECKING:\n")[2]
     return {
         name: module
         for module, several, one in _IMPORT.findall(source)

@@ -14,13 +14,9 @@ from tmkit._support.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from tmkit._support.results import ConvergenceStatus as ConvergenceStatus, GateStatus as GateStatus
     from tmkit.estimation.compliance import (
-        ComplianceModel as ComplianceModel,
-        Deflection as Deflection,
-        LinearCompliance as LinearCompliance,
-        apply_compliance as apply_compliance,
-        beam_compliance as beam_compliance,
-        joint_compliance as joint_compliance,
-    )
+        ComplianceModel as ComplianceModel, Deflection as Deflection, LinearCompliance as LinearCompliance,
+        apply_compliance as apply_compliance, beam_compliance as beam_compliance, joint_compliance as joint_compliance,
+    )  # fmt: skip
     from tmkit.estimation.gtsam import (
         solution_from_gtsam as solution_from_gtsam,
         solve_with_gtsam as solve_with_gtsam,
@@ -28,13 +24,9 @@ if TYPE_CHECKING:
     )
     from tmkit.estimation.observations import Observation as Observation, Observations as Observations
     from tmkit.estimation.pose_graph import (
-        PoseFactor as PoseFactor,
-        PoseGraph as PoseGraph,
-        PoseGraphSolution as PoseGraphSolution,
-        pose_graph as pose_graph,
-        solve_pose_graph as solve_pose_graph,
-        write_back as write_back,
-    )
+        PoseFactor as PoseFactor, PoseGraph as PoseGraph, PoseGraphSolution as PoseGraphSolution,
+        pose_graph as pose_graph, solve_pose_graph as solve_pose_graph, write_back as write_back,
+    )  # fmt: skip
     from tmkit.estimation.resolution import (
         GateResult as GateResult,
         Resolution as Resolution,
@@ -42,12 +34,8 @@ if TYPE_CHECKING:
         resolve_observations as resolve_observations,
     )
     from tmkit.estimation.resolution_policies import (
-        ByTag as ByTag,
-        Estimate as Estimate,
-        Fused as Fused,
-        Latest as Latest,
-        MinCovariance as MinCovariance,
+        ByTag as ByTag, Estimate as Estimate, Fused as Fused, Latest as Latest, MinCovariance as MinCovariance,
         ResolutionPolicy as ResolutionPolicy,
-    )
+    )  # fmt: skip
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -16,69 +16,29 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit._core import (
-        AttachedShape as AttachedShape,
-        Box as Box,
-        Capsule as Capsule,
-        Cone as Cone,
-        Continuous as Continuous,
-        Cylinder as Cylinder,
-        EdgeNoise as EdgeNoise,
-        Fixed as Fixed,
-        FrameDifference as FrameDifference,
-        FrameSpecification as FrameSpecification,
-        Free as Free,
-        Group as Group,
-        HeightField as HeightField,
-        Inertia as Inertia,
-        Innovation as Innovation,
-        Joint as Joint,
-        Kinematics as Kinematics,
-        Measurement as Measurement,
-        Mesh as Mesh,
-        Mimic as Mimic,
-        NoiseSource as NoiseSource,
-        Plane as Plane,
-        PointCloud as PointCloud,
-        Prismatic as Prismatic,
-        Revolute as Revolute,
-        SceneArrays as SceneArrays,
-        SceneDifference as SceneDifference,
-        SceneEdit as SceneEdit,
-        SceneGraph as SceneGraph,
-        Shape as Shape,
-        Sphere as Sphere,
-        StampedPoses as StampedPoses,
-        common_ancestor as common_ancestor,
-        contributions as contributions,
-        diff as diff,
-        frames_with_attribute as frames_with_attribute,
-        innovation as innovation,
-        joint_gaussian as joint_gaussian,
-        joints_between as joints_between,
-        path_noise as path_noise,
-        sample_poses as sample_poses,
-        twist_covariance as twist_covariance,
-        twist_noise as twist_noise,
-        twist_path as twist_path,
-    )
+        AttachedShape as AttachedShape, Box as Box, Capsule as Capsule, Cone as Cone, Continuous as Continuous,
+        Cylinder as Cylinder, EdgeNoise as EdgeNoise, Fixed as Fixed, FrameDifference as FrameDifference,
+        FrameSpecification as FrameSpecification, Free as Free, Group as Group, HeightField as HeightField,
+        Inertia as Inertia, Innovation as Innovation, Joint as Joint, Kinematics as Kinematics,
+        Measurement as Measurement, Mesh as Mesh, Mimic as Mimic, NoiseSource as NoiseSource, Plane as Plane,
+        PointCloud as PointCloud, Prismatic as Prismatic, Revolute as Revolute, SceneArrays as SceneArrays,
+        SceneDifference as SceneDifference, SceneEdit as SceneEdit, SceneGraph as SceneGraph, Shape as Shape,
+        Sphere as Sphere, StampedPoses as StampedPoses, common_ancestor as common_ancestor,
+        contributions as contributions, diff as diff, frames_with_attribute as frames_with_attribute,
+        innovation as innovation, joint_gaussian as joint_gaussian, joints_between as joints_between,
+        path_noise as path_noise, sample_poses as sample_poses, twist_covariance as twist_covariance,
+        twist_noise as twist_noise, twist_path as twist_path,
+    )  # fmt: skip
     from tmkit.graph.display import tree_html as tree_html, tree_svg as tree_svg, tree_text as tree_text
     from tmkit.graph.folding import collapse_fixed_frames as collapse_fixed_frames
     from tmkit.graph.history import HistoryEntry as HistoryEntry, SceneHistory as SceneHistory
     from tmkit.graph.movement import moved_frames as moved_frames
     from tmkit.graph.patterns import find_structure as find_structure
     from tmkit.graph.semantic_edges import (
-        Node as Node,
-        add_edge as add_edge,
-        add_pose as add_pose,
-        add_twist as add_twist,
-        finite_difference as finite_difference,
-        gaussian_twist as gaussian_twist,
-        integrate as integrate,
-        relate as relate,
-        transport as transport,
-        update_pose as update_pose,
-        update_twist as update_twist,
-    )
+        Node as Node, add_edge as add_edge, add_pose as add_pose, add_twist as add_twist,
+        finite_difference as finite_difference, gaussian_twist as gaussian_twist, integrate as integrate,
+        relate as relate, transport as transport, update_pose as update_pose, update_twist as update_twist,
+    )  # fmt: skip
     from tmkit.graph.traversal import chain as chain, walk as walk
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -15,46 +15,22 @@ from tmkit._support.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from tmkit._support.results import ValidationStatus as ValidationStatus
     from tmkit.pddl.building import (
-        make_action as make_action,
-        make_axiom as make_axiom,
-        make_domain as make_domain,
-        make_parameters as make_parameters,
-        make_predicate as make_predicate,
-    )
+        make_action as make_action, make_axiom as make_axiom, make_domain as make_domain,
+        make_parameters as make_parameters, make_predicate as make_predicate,
+    )  # fmt: skip
     from tmkit.pddl.evaluation import Interpretation as Interpretation, in_words as in_words
     from tmkit.pddl.formulas import (
-        Add as Add,
-        And as And,
-        Arithmetic as Arithmetic,
-        Atom as Atom,
-        Comparison as Comparison,
-        Delete as Delete,
-        Effect as Effect,
-        EffectAnd as EffectAnd,
-        Equals as Equals,
-        Exists as Exists,
-        Expression as Expression,
-        Fact as Fact,
-        Forall as Forall,
-        ForEach as ForEach,
-        Formula as Formula,
-        FunctionTerm as FunctionTerm,
-        Imply as Imply,
-        IncreaseCost as IncreaseCost,
-        Not as Not,
-        Number as Number,
-        Or as Or,
-        Parameter as Parameter,
+        Add as Add, And as And, Arithmetic as Arithmetic, Atom as Atom, Comparison as Comparison, Delete as Delete,
+        Effect as Effect, EffectAnd as EffectAnd, Equals as Equals, Exists as Exists, Expression as Expression,
+        Fact as Fact, Forall as Forall, ForEach as ForEach, Formula as Formula, FunctionTerm as FunctionTerm,
+        Imply as Imply, IncreaseCost as IncreaseCost, Not as Not, Number as Number, Or as Or, Parameter as Parameter,
         When as When,
-    )
+    )  # fmt: skip
     from tmkit.pddl.model import Domain as Domain, Metric as Metric, Problem as Problem
     from tmkit.pddl.parsing.parser import (
-        load_domain as load_domain,
-        load_problem as load_problem,
-        parse_domain as parse_domain,
-        parse_goal as parse_goal,
-        parse_problem as parse_problem,
-    )
+        load_domain as load_domain, load_problem as load_problem, parse_domain as parse_domain,
+        parse_goal as parse_goal, parse_problem as parse_problem,
+    )  # fmt: skip
     from tmkit.pddl.schemas import Action as Action, Axiom as Axiom, GroundAction as GroundAction
     from tmkit.pddl.state import State as State, StateDifference as StateDifference
     from tmkit.pddl.substitution import free_variables as free_variables, substitute as substitute

@@ -17,12 +17,9 @@ from tmkit._support.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from tmkit.plans.class_changes import ClassChange as ClassChange, with_class_changes as with_class_changes
     from tmkit.plans.continuous_goals import (
-        ArmAt as ArmAt,
-        ContinuousGoal as ContinuousGoal,
-        ObjectAt as ObjectAt,
-        ObjectIn as ObjectIn,
+        ArmAt as ArmAt, ContinuousGoal as ContinuousGoal, ObjectAt as ObjectAt, ObjectIn as ObjectIn,
         goal_from_dict as goal_from_dict,
-    )
+    )  # fmt: skip
     from tmkit.plans.execution import Executor as Executor, TimedMotion as TimedMotion, execute as execute
     from tmkit.plans.failures import FailureKind as FailureKind, MotionFailure as MotionFailure
     from tmkit.plans.observations import (
@@ -31,17 +28,10 @@ if TYPE_CHECKING:
         covariance_rows as covariance_rows,
     )
     from tmkit.plans.plan_file import (
-        load_plan as load_plan,
-        plan_from_dict as plan_from_dict,
-        plan_to_dict as plan_to_dict,
-        save_plan as save_plan,
-    )
+        load_plan as load_plan, plan_from_dict as plan_from_dict, plan_to_dict as plan_to_dict, save_plan as save_plan,
+    )  # fmt: skip
     from tmkit.plans.values import (
-        Plan as Plan,
-        PlanStep as PlanStep,
-        Reparenting as Reparenting,
-        Segment as Segment,
-        SegmentKind as SegmentKind,
-    )
+        Plan as Plan, PlanStep as PlanStep, Reparenting as Reparenting, Segment as Segment, SegmentKind as SegmentKind,
+    )  # fmt: skip
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -18,13 +18,9 @@ if TYPE_CHECKING:
     from tmkit.simulation.progress import SimulationProgress as SimulationProgress
     from tmkit.simulation.recording import Film as Film, write_picture as write_picture
     from tmkit.simulation.report import (
-        JointError as JointError,
-        ObjectError as ObjectError,
-        SimulationNote as SimulationNote,
-        SimulationReport as SimulationReport,
-        SimulationStatus as SimulationStatus,
-        Slip as Slip,
-    )
+        JointError as JointError, ObjectError as ObjectError, SimulationNote as SimulationNote,
+        SimulationReport as SimulationReport, SimulationStatus as SimulationStatus, Slip as Slip,
+    )  # fmt: skip
     from tmkit.simulation.settings import PhysicsSettings as PhysicsSettings
     from tmkit.simulation.swept_picture import draw_swept_volume as draw_swept_volume
     from tmkit.simulation.world import Simulation as Simulation

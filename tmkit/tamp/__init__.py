@@ -18,18 +18,11 @@ from tmkit._support.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from tmkit._support.results import ValidationStatus as ValidationStatus
     from tmkit.tamp.diagnosis.diagnosis import (
-        ActionDiagnosis as ActionDiagnosis,
-        BlockingBody as BlockingBody,
-        Diagnosis as Diagnosis,
-        FailureCause as FailureCause,
-        FailureExample as FailureExample,
-        GoalConflict as GoalConflict,
-        LearnedConstraint as LearnedConstraint,
-        PlanStatus as PlanStatus,
-        SearchEnd as SearchEnd,
-        Suggestion as Suggestion,
-        SuggestionKind as SuggestionKind,
-    )
+        ActionDiagnosis as ActionDiagnosis, BlockingBody as BlockingBody, Diagnosis as Diagnosis,
+        FailureCause as FailureCause, FailureExample as FailureExample, GoalConflict as GoalConflict,
+        LearnedConstraint as LearnedConstraint, PlanStatus as PlanStatus, SearchEnd as SearchEnd,
+        Suggestion as Suggestion, SuggestionKind as SuggestionKind,
+    )  # fmt: skip
     from tmkit.tamp.domains.infeasibility import Infeasibility as Infeasibility
     from tmkit.tamp.domains.loading import (
         PlanningDomain as PlanningDomain,
@@ -54,26 +47,15 @@ if TYPE_CHECKING:
     from tmkit.tamp.result import PlanResult as PlanResult, PlanStatistics as PlanStatistics
     from tmkit.tamp.uncertainty.ellipsoids import inside_ellipsoid as inside_ellipsoid
     from tmkit.tamp.uncertainty.probability import (
-        Probability as Probability,
-        ProbabilityMethod as ProbabilityMethod,
-        angle_within as angle_within,
-        clearance_at_least as clearance_at_least,
-        inside_box as inside_box,
-        inside_half_spaces as inside_half_spaces,
-        inside_slabs as inside_slabs,
-        sampled_probability as sampled_probability,
-    )
+        Probability as Probability, ProbabilityMethod as ProbabilityMethod, angle_within as angle_within,
+        clearance_at_least as clearance_at_least, inside_box as inside_box, inside_half_spaces as inside_half_spaces,
+        inside_slabs as inside_slabs, sampled_probability as sampled_probability,
+    )  # fmt: skip
     from tmkit.tamp.uncertainty.scene_probability import (
-        clears_along as clears_along,
-        clears_at as clears_at,
-        footprint_inside as footprint_inside,
-        near_expected as near_expected,
-        point_distribution as point_distribution,
-        point_inside as point_inside,
-        sample_scene as sample_scene,
-        stands_on as stands_on,
-        turned_within as turned_within,
-    )
+        clears_along as clears_along, clears_at as clears_at, footprint_inside as footprint_inside,
+        near_expected as near_expected, point_distribution as point_distribution, point_inside as point_inside,
+        sample_scene as sample_scene, stands_on as stands_on, turned_within as turned_within,
+    )  # fmt: skip
     from tmkit.tamp.validation.check import ValidationReport as ValidationReport, validate_plan as validate_plan
     from tmkit.tamp.validation.tmp_plan import load_tmp_plan as load_tmp_plan
 else:

@@ -11,15 +11,9 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit.visualization.drawing import (
-        Area as Area,
-        Cross as Cross,
-        Dot as Dot,
-        Drawing as Drawing,
-        Label as Label,
-        Line as Line,
-        Mark as Mark,
+        Area as Area, Cross as Cross, Dot as Dot, Drawing as Drawing, Label as Label, Line as Line, Mark as Mark,
         save_drawings as save_drawings,
-    )
+    )  # fmt: skip
     from tmkit.visualization.graph_picture import (
         Refused as Refused,
         draw_semantics_graph as draw_semantics_graph,

@@ -27,17 +27,10 @@ if TYPE_CHECKING:
     from tmkit.graph.patterns.pattern import Part as Part, Pattern as Pattern, Relation as Relation
     from tmkit.graph.patterns.placed import PlacedScene as PlacedScene
     from tmkit.graph.patterns.relations import (
-        Above as Above,
-        AncestorOf as AncestorOf,
-        At as At,
-        ChildOf as ChildOf,
-        Distance as Distance,
-        EqualDimensions as EqualDimensions,
-        Parallel as Parallel,
-        Perpendicular as Perpendicular,
-        RestsOn as RestsOn,
+        Above as Above, AncestorOf as AncestorOf, At as At, ChildOf as ChildOf, Distance as Distance,
+        EqualDimensions as EqualDimensions, Parallel as Parallel, Perpendicular as Perpendicular, RestsOn as RestsOn,
         Touching as Touching,
-    )
+    )  # fmt: skip
     from tmkit.graph.patterns.search import find_structure as find_structure
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -11,28 +11,18 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit.relations.representations.forces import (
-        ForceVector as ForceVector,
-        MomentFirstWrench as MomentFirstWrench,
-        TorqueVector as TorqueVector,
-        WrenchAxis as WrenchAxis,
-        WrenchVector as WrenchVector,
-    )
+        ForceVector as ForceVector, MomentFirstWrench as MomentFirstWrench, TorqueVector as TorqueVector,
+        WrenchAxis as WrenchAxis, WrenchVector as WrenchVector,
+    )  # fmt: skip
     from tmkit.relations.representations.orientations import (
-        AxisAngle as AxisAngle,
-        EulerAngles as EulerAngles,
-        PositionVector as PositionVector,
-        RotationMatrix as RotationMatrix,
-        RotationVector as RotationVector,
-        UnitQuaternion as UnitQuaternion,
-    )
+        AxisAngle as AxisAngle, EulerAngles as EulerAngles, PositionVector as PositionVector,
+        RotationMatrix as RotationMatrix, RotationVector as RotationVector, UnitQuaternion as UnitQuaternion,
+    )  # fmt: skip
     from tmkit.relations.representations.poses import (
-        DualQuaternion as DualQuaternion,
-        FiniteScrew as FiniteScrew,
-        HomogeneousMatrix as HomogeneousMatrix,
-        VectorAndMatrix as VectorAndMatrix,
-        VectorAndQuaternion as VectorAndQuaternion,
+        DualQuaternion as DualQuaternion, FiniteScrew as FiniteScrew, HomogeneousMatrix as HomogeneousMatrix,
+        VectorAndMatrix as VectorAndMatrix, VectorAndQuaternion as VectorAndQuaternion,
         VectorAndRotationVector as VectorAndRotationVector,
-    )
+    )  # fmt: skip
     from tmkit.relations.representations.rates import (
         EulerAngleRates as EulerAngleRates,
         PoseMatrixRate as PoseMatrixRate,

@@ -16,11 +16,8 @@ from tmkit.relations.semantic.base import SemanticRelation
 from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose, SemanticPosition
 from tmkit.relations.semantic.forces import SemanticForce, SemanticTorque, SemanticWrench
 from tmkit.relations.semantic.velocities import (
-    SemanticAngularVelocity,
-    SemanticLinearVelocity,
-    SemanticTwist,
-    differentiate,
-)
+    SemanticAngularVelocity, SemanticLinearVelocity, SemanticTwist, differentiate,
+)  # fmt: skip
 
 __all__ = [
     "SemanticAngularVelocity", "SemanticForce", "SemanticLinearVelocity", "SemanticOrientation", "SemanticPose",
