@@ -27,7 +27,9 @@ if TYPE_CHECKING:
         MotionPlanner as MotionPlanner, PathCheck as PathCheck, PathQuery as PathQuery, RrtConnect as RrtConnect,
         search_verified as search_verified,
     )  # fmt: skip
-    from tmkit.motion.path_constraints import PathConstraint as PathConstraint, path_fault as path_fault
+    from tmkit.motion.path_constraints import (
+        PathConstraint as PathConstraint, carrying_constraints as carrying_constraints, path_fault as path_fault,
+    )  # fmt: skip
     from tmkit.motion.reach_bound import (
         ReachHeights as ReachHeights,
         reach_excess as reach_excess,

@@ -23,13 +23,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.argument_errors import check_argument, degrees_hint
 from tmkit._support.elementary import atan2, norms
-from tmkit.errors import ConfigurationError, UnknownNameError
+from tmkit.errors import ConfigurationError, SceneError, UnknownNameError
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import SceneGraph
 from tmkit.spatial.plain import plain_numbers
 
 _KEYS = {"orientation": ("axis", "direction"), "line": ("offset", "point", "direction")}
 _KEYS["plane"] = _KEYS["line"]
+_UPRIGHT_CLASS, _UPRIGHT_ATTRIBUTE, _UPRIGHT_TOLERANCE = "upright", "upright_tolerance", math.radians(10.0)
 _LEAST_TOLERANCE = 1e-4  # metres or radians; a finer path would need too many configurations
 
 
@@ -126,6 +127,11 @@ class PathConstraint:
             return f"'{self.frame}' tilts by {degrees}"
         return f"'{self.frame}' is {worst * 1000:.1f} mm off its {self.kind} of {self.tolerance * 1000:.4g} allowed"
 
+    def __str__(self) -> str:
+        is_angle = self.kind == "orientation"
+        most = f"{math.degrees(self.tolerance):.4g} degrees" if is_angle else f"{self.tolerance * 1000:.4g} mm"
+        return f"{self.kind} of '{self.frame}' within {most}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as plan files have them."""
         vectors = {key: list(getattr(self, key)) for key in _KEYS[self.kind]}
@@ -158,6 +164,28 @@ def constraint_of_node(node: JsonNode) -> PathConstraint:
         return PathConstraint(kind, node.get("frame").name(), tolerance=node.get("tolerance").number(), **vectors)
     except ConfigurationError as error:
         raise node.error(str(error)) from None
+
+
+def carrying_constraints(scene: SceneGraph, object: str | None) -> tuple[PathConstraint, ...]:
+    """Return what an object keeps while a hand carries it, in any plan.
+
+    An object of class ``upright`` keeps its z axis within 10 degrees of the root's; its attribute ``upright_tolerance``
+    is another angle, in radians.
+
+    Args:
+        scene: the scene.
+        object: frame of the object; None for an empty hand.
+
+    Raises:
+        SceneError: the attribute is no angle.
+    """
+    if object is None or _UPRIGHT_CLASS not in scene.classes(object):
+        return ()
+    tolerance = scene.attributes(object).get(_UPRIGHT_ATTRIBUTE, _UPRIGHT_TOLERANCE)
+    try:
+        return (PathConstraint("orientation", object, tolerance=tolerance),)
+    except (ConfigurationError, TypeError, ValueError) as error:
+        raise SceneError(f"attribute '{_UPRIGHT_ATTRIBUTE}' of '{object}': {error}", frame=object) from None
 
 
 def path_fault(

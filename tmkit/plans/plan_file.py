@@ -32,7 +32,8 @@ from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, 
 from tmkit.formats import scene_from_dict, scene_to_dict
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import SceneGraph
-from tmkit.motion import Exemption
+from tmkit.motion import Exemption, PathConstraint
+from tmkit.motion.path_constraints import constraint_of_node
 from tmkit.pddl import Fact, GroundAction, Metric
 from tmkit.plans.class_changes import ClassChange, with_class_changes
 from tmkit.plans.continuous_goals import goal_of_node
@@ -47,7 +48,7 @@ _FORMAT = "tmkit-plan"
 _VERSION = 3
 _ONE_ARM_VERSION = 2  # had one arm, which no segment named
 _KEYS = ("domain", "format", "goal", "goals", "metric", "q", "robots", "scene", "seed", "steps", "values", "version")
-_SEGMENT_KEYS = ("arm", "exemptions", "gripper", "held", "joints", "kind", "path", "reparent")
+_SEGMENT_KEYS = ("arm", "constraints", "exemptions", "gripper", "held", "joints", "kind", "path", "reparent")
 
 
 def save_plan(plan: Plan, path: str | Path) -> None:
@@ -121,7 +122,7 @@ def _step_to_dict(step: PlanStep) -> dict[str, Any]:
 
 def _segment_to_dict(segment: Segment) -> dict[str, Any]:
     change = segment.reparenting
-    return {
+    written: dict[str, Any] = {
         "kind": segment.kind.value,
         "arm": segment.arm,
         "joints": list(segment.joint_names),
@@ -134,6 +135,9 @@ def _segment_to_dict(segment: Segment) -> dict[str, Any]:
         ],
         "reparent": None if change is None else _reparenting_to_dict(change),
     }
+    if segment.constraints:  # most segments have none
+        written["constraints"] = [constraint.to_dict() for constraint in segment.constraints]
+    return written
 
 
 def _reparenting_to_dict(change: Reparenting) -> dict[str, Any]:
@@ -343,7 +347,17 @@ def _read_segment(node: JsonNode, scene: SceneGraph, names: Sequence[str]) -> Se
         held.value,
         tuple(_read_exemption(item) for item in node.get("exemptions").items()),
         None if change.value is None else _read_reparenting(change),
+        tuple(_read_constraint(item, scene) for item in node.get("constraints").items())
+        if "constraints" in node.table()
+        else (),
     )
+
+
+def _read_constraint(node: JsonNode, scene: SceneGraph) -> PathConstraint:
+    constraint = constraint_of_node(node)
+    if constraint.frame not in scene:
+        raise node.get("frame").error(f"'{constraint.frame}' is no frame of the scene")
+    return constraint
 
 
 def _read_exemption(node: JsonNode) -> Exemption:

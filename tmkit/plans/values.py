@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from tmkit._support.elementary import norms
 from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
-from tmkit.motion import Exemption
+from tmkit.motion import Exemption, PathConstraint
 from tmkit.pddl import Fact, GroundAction, Metric
 from tmkit.plans.class_changes import ClassChange
 from tmkit.plans.continuous_goals import ContinuousGoal
@@ -106,6 +106,7 @@ class Segment:
         exemptions: what may touch meanwhile.
         reparenting: the change of the scene at the end, for grasp and release of an object. The hand that gives an
             object to another hand releases it without a change: the other's grasp was one.
+        constraints: what frames keep along the path.
     """
 
     kind: SegmentKind
@@ -116,6 +117,7 @@ class Segment:
     held: str | None
     exemptions: tuple[Exemption, ...]
     reparenting: Reparenting | None = None
+    constraints: tuple[PathConstraint, ...] = ()
 
     def end(self, scene: SceneGraph, q: NDArray[np.float64]) -> tuple[SceneGraph, NDArray[np.float64]]:
         """Return the scene version and the configuration (n_joints,) that this segment leads to.

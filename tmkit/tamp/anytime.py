@@ -165,7 +165,7 @@ class Improvement:
         for other in step.segments:
             if other.kind is SegmentKind.RELEASE and other.reparenting is not None:
                 near = (*near, *pieces.near_at_rest(*before, other.reparenting))
-        phase = pieces.phase(scene, near, touched=segment.held)
+        phase = pieces.phase(scene, near, touched=segment.held, constraints=segment.constraints)
         start = np.array(q_end)
         entries = arm.manipulator.joint_indices(scene)
         start[entries] = segment.path[0]

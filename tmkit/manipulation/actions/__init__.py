@@ -5,8 +5,8 @@ modules of their own: ``handover`` from hand to hand, ``operate`` for a drawer o
 measurement by a camera, ``sequence`` for several candidates in a row.
 
 ``pick_place`` has the motions of one arm (approach, grasp, lift, carry, lower, release, retreat). ``primitives`` has
-what these are made of: contact configurations, straight lines, searched paths. ``timing_breakdown`` measures where
-planning time is spent.
+what these are made of: contact configurations, straight lines, searched paths, each in a phase of ``phases``.
+``timing_breakdown`` measures where planning time is spent.
 
 An action depends on geometry only. Its meaning in PDDL is defined by :mod:`tmkit.tamp.domains`.
 """

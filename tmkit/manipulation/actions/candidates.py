@@ -23,6 +23,7 @@ from tmkit.manipulation.actions.pick_place import ArmMotion, HandMotion, Refinem
 from tmkit.manipulation.grasps.sampling import Grasp
 from tmkit.manipulation.placements.sampling import Placement
 from tmkit.manipulation.samplers import Samplers, Sampling
+from tmkit.motion import PathConstraint
 from tmkit.plans.class_changes import ClassChange, with_class_changes
 from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.observations import CovarianceRows
@@ -206,11 +207,13 @@ class MoveTo:
         joints: where to go, radians or metres by joint of the arm; joints that are not named stay.
         name: what to call the place, for the plan and for failures.
         arm: name of the arm; the first by default.
+        constraints: what frames keep along the path.
     """
 
     joints: Mapping[str, float]
     name: str
     arm: str | None = None
+    constraints: tuple[PathConstraint, ...] = ()
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
         """Yield motions of the action, and failures in between.
@@ -221,7 +224,9 @@ class MoveTo:
             seed: seed of the motion planner.
         """
         arm = arm if self.arm is None else context.arm(self.arm)
-        return arm.move(context.scene, context.q, joints=self.joints, name=self.name, seed=seed)
+        return arm.move(
+            context.scene, context.q, joints=self.joints, name=self.name, seed=seed, constraints=self.constraints
+        )
 
 
 @dataclass(frozen=True)

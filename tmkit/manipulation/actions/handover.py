@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike
 
 from tmkit._support.elementary import cos, dot, norm, sin
 from tmkit.manipulation.actions.candidates import ActionContext
+from tmkit.manipulation.actions.phases import NearPairs, Phase
 from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
-from tmkit.manipulation.actions.primitives import NearPairs, Phase
 from tmkit.manipulation.grasps.sampling import Grasp, grip_faults
 from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
 from tmkit.plans.values import Configuration, Reparenting, SegmentKind

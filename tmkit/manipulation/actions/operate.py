@@ -22,8 +22,8 @@ import numpy as np
 
 from tmkit.errors import ConfigurationError
 from tmkit.manipulation.actions.candidates import ActionContext
+from tmkit.manipulation.actions.phases import CHECK_RESOLUTION, CHECK_TRAVEL, PLANNING_RESOLUTION, NearPairs, Phase
 from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
-from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL, PLANNING_RESOLUTION, NearPairs, Phase
 from tmkit.manipulation.grasps.sampling import Grasp, grip_faults
 from tmkit.motion import InverseKinematicsStatus, inverse_kinematics, recheck_path
 from tmkit.motion.collision_rules import PLANNING_MARGIN

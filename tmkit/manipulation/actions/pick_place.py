@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +22,11 @@ from numpy.typing import NDArray
 from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.motion_budget import MotionBudget
-from tmkit.manipulation.actions.primitives import MotionPieces, NearPairs, Phase
+from tmkit.manipulation.actions.phases import NearPairs, Phase
+from tmkit.manipulation.actions.primitives import MotionPieces
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase
 from tmkit.manipulation.grasps.sampling import Grasp, grip_faults, hold_fault
-from tmkit.motion import CollisionRules, MotionPlanner
+from tmkit.motion import CollisionRules, MotionPlanner, PathConstraint
 from tmkit.pddl import GroundAction
 from tmkit.plans.class_changes import ClassChange
 from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
@@ -45,8 +47,8 @@ class HandMotion:
         departure: straight way of the tool backwards along its z axis with the object in the hand, after the lift and,
             reversed, before the lowering: out of a shelf and into it; 0 by default.
         opening: distance of the open fingers before the grasp and after the release; by default fully open.
-        share: share of each of these straight ways that will do where something is in the way of the rest, from 0 to 1;
-            by default each must be free over its whole length.
+        share: share of each of these straight ways, from 0 to 1, that will do where the rest is not free; 1 by default.
+        constraints: what frames keep while the object is in the hand.
     """
 
     approach: float | None = None
@@ -54,6 +56,7 @@ class HandMotion:
     departure: float = 0.0
     opening: float | None = None
     share: float = 1.0
+    constraints: tuple[PathConstraint, ...] = ()
 
 
 _USUAL = HandMotion()
@@ -159,11 +162,8 @@ class ArmMotion:
         before = pieces.phase(scene, near, touched=object, support=scene.parent(object))
         root_from_tool = scene.pose(object, relative_to=scene.root(object), q=q) @ grasp.object_from_tool
         contacts = pieces.contacts(before, root_from_tool, q=q_open, seed=seed, what="reaching the grasp")
-        yield from self._along_ways(
-            contacts,
-            lambda q_grasp: self._pick_at(before, near, q, q_open, q_grasp, object, grasp, motion, slip),
-            seed=seed,
-        )
+        at = partial(self._pick_at, before, near, q, q_open, object=object, grasp=grasp, motion=motion, slip=slip)
+        yield from self._along_ways(contacts, at, seed=seed)
 
     def place(
         self,
@@ -195,16 +195,22 @@ class ArmMotion:
         arm, pieces = self.manipulator, self.pieces
         change = Reparenting(object, support, pose, slip)
         near = (*pieces.near_pairs(scene, q), *pieces.near_at_rest(scene, q, change))
-        held = pieces.phase(scene, near, touched=object, support=support)
+        held = pieces.phase(scene, near, touched=object, support=support, constraints=motion.constraints)
         root_from_object = scene.pose(support, relative_to=scene.root(support), q=q) @ pose
         root_from_tool = root_from_object @ scene.pose(arm.tool, relative_to=object, q=q)
         contacts = pieces.contacts(held, root_from_tool, q=q, seed=seed, what="reaching the place")
-        yield from self._along_ways(
-            contacts, lambda q_place: self._place_at(held, near, q, q_place, change, motion), seed=seed
-        )
+        at = partial(self._place_at, held, near, q, reparenting=change, motion=motion)
+        yield from self._along_ways(contacts, at, seed=seed)
 
     def move(
-        self, scene: SceneGraph, q: Configuration, *, joints: Mapping[str, float], name: str, seed: int
+        self,
+        scene: SceneGraph,
+        q: Configuration,
+        *,
+        joints: Mapping[str, float],
+        name: str,
+        seed: int,
+        constraints: tuple[PathConstraint, ...] = (),
     ) -> Iterator[Refinement | MotionFailure]:
         """Yield the motion to a configuration of the arm, with what the hand holds, or why there is none.
 
@@ -214,6 +220,7 @@ class ArmMotion:
             joints: where to go, radians or metres by joint of the arm; joints that are not named stay.
             name: what to call the place, for the plan and for failures.
             seed: seed of all searches.
+            constraints: what frames keep along the path.
 
         Yields:
             One refinement or failure.
@@ -226,7 +233,7 @@ class ArmMotion:
                 raise UnknownNameError.of("joint of the arm", joint, self.manipulator.joints)
         pieces = self.pieces
         held = pieces.rules.held(scene)
-        phase = pieces.phase(scene, pieces.near_pairs(scene, q), touched=held)
+        phase = pieces.phase(scene, pieces.near_pairs(scene, q), touched=held, constraints=constraints)
         try:
             path = pieces.search(
                 phase, q, scene.configuration(dict(joints), base=q)[None], seed=seed, what=f"to {name}"
@@ -256,7 +263,8 @@ class ArmMotion:
         q_held = pieces.with_gripper(scene, q_grasp, arm.gripper_values(grasp.width))
         change = Reparenting(object, arm.tip, scene.pose(object, relative_to=arm.tip, q=q_held), slip)
         held_scene = change.applied(scene, q_held)
-        held = pieces.phase(held_scene, near, touched=object, support=scene.parent(object))
+        support = scene.parent(object)
+        held = pieces.phase(held_scene, near, touched=object, support=support, constraints=motion.constraints)
         with pieces.clock.phase(PlanningPhase.COLLISION):
             faults = grip_faults(scene, q_held, arm, object=object)
         if faults:
@@ -276,11 +284,10 @@ class ArmMotion:
         if departing is not None:
             phase, lifted = departing
             segments.append(self.segment(SegmentKind.TRANSFER, lifted, q=q_held, held=object, phase=phase))
-        q_after, choice = lifted[-1], f"grasp {grasp.name}"
 
         def finished(transit: Configuration) -> Refinement:
             way = self.segment(SegmentKind.TRANSIT, transit, q=q, held=None, phase=free)
-            return Refinement((way, *segments), held_scene, q_after, choice)
+            return Refinement((way, *segments), held_scene, lifted[-1], f"grasp {grasp.name}")
 
         return _Way(free, q, away[-1], "transit", finished)
 
@@ -301,7 +308,7 @@ class ArmMotion:
         self.require_hold(held, raised, object=object, what="lowering")
         pieces.check_hand(held, q_place, q_open, what="release")
         away = pieces.back(released, q_open, what="retreat", length=motion.approach, share=motion.share)
-        carried = pieces.phase(held.scene, near, touched=object)
+        carried = pieces.phase(held.scene, near, touched=object, constraints=motion.constraints)
         entering = self._departure(held.scene, near, raised[-1], object, motion, what="entering")
         above = raised[-1] if entering is None else entering[1][-1]
         segments = []
@@ -367,7 +374,7 @@ class ArmMotion:
         """Return the straight path backwards with an object, with the phase in which it is free, or None."""
         if motion.departure <= 0.0:
             return None
-        phase = self.pieces.phase(scene, near, touched=object)
+        phase = self.pieces.phase(scene, near, touched=object, constraints=motion.constraints)
         path = self.pieces.back(phase, q, what=what, length=motion.departure, share=motion.share)
         self.require_hold(phase, path, object=object, what=what)
         return (phase, path) if len(path) > 1 else None
@@ -415,7 +422,7 @@ class ArmMotion:
         own_path = np.array(path[:, [names.index(joint) for joint in joints]])
         own_path.flags.writeable = False
         gripper = self.pieces.gripper_of(q, phase.scene)
-        return Segment(kind, arm.name, joints, own_path, gripper, held, phase.exemptions, change)
+        return Segment(kind, arm.name, joints, own_path, gripper, held, phase.exemptions, change, phase.constraints)
 
 
 def arm_motions(

@@ -1,8 +1,9 @@
 """The pieces that arm motions are made of: contact configurations, straight lines, searched paths.
 
-Each piece works in a :class:`Phase`: one version of the scene with what may touch meanwhile, and its collision worlds
-with and without the planning margin. A piece either gives a path or raises :class:`PieceFailedError`, which carries a
-:class:`MotionFailure`; the actions above turn it into a value again: it never leaves the planner.
+Each piece works in a :class:`~tmkit.manipulation.actions.phases.Phase`: one version of the scene with what may touch
+meanwhile, its collision worlds with and without the planning margin, and what frames keep along paths. A piece either
+gives a path or raises :class:`PieceFailedError`, which carries a :class:`MotionFailure`; the actions above turn it into
+a value again: it never leaves the planner.
 
 Invariants: a path that a piece gives has passed the recheck without margin, at the resolution that a plan's checker
 uses.
@@ -10,27 +11,27 @@ uses.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.motion_budget import MotionBudget
+from tmkit.manipulation.actions.phases import PLANNING_RESOLUTION, NearPairs, Phase
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase, timed
 from tmkit.manipulation.statics import effort_fault
 from tmkit.motion import (
     CollisionRules,
     CollisionWorld,
-    Exemption,
     InverseKinematicsStatus,
     MotionPlanner,
-    PathCheck,
+    PathConstraint,
     PathQuery,
     PathResult,
     PathStatus,
     RrtConnect,
     StraightLineStatus,
+    carrying_constraints,
     inverse_kinematics,
     inverse_kinematics_solutions,
     reach_excess,
@@ -45,43 +46,12 @@ from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
 
-NearPairs = tuple[tuple[str, str], ...]
-"""Pairs of frames that need not keep the planning margin during an action."""
-
-PLANNING_RESOLUTION = 0.01
-"""Radians or metres between checked configurations while planning."""
-
-CHECK_RESOLUTION = 0.003
-"""Radians or metres between checked configurations in the final check."""
-
-CHECK_TRAVEL = 0.001
-"""Metres of tool travel between checked configurations in the final check."""
-
 WIDE_MARGIN = 0.005
 """Metres that searched paths keep from everything, where one is soon found so."""
 
 _EFFORT_SHARE = 0.95  # of its effort limits that an arm may need against gravity, so that it can still move
 _WIDE_ITERATIONS = 300  # of the search for a path that keeps the wide margin
-_AT_START = frozenset({PathStatus.START_IN_COLLISION, PathStatus.START_OUT_OF_LIMITS})
-
-
-@dataclass(frozen=True, eq=False)
-class Phase:
-    """A version of the scene with what may touch meanwhile.
-
-    Attributes:
-        scene: the version.
-        exemptions: pairs that may be nearer than the margin.
-        world: collision world with the planning margin.
-        check_world: the same without margin.
-        near: pairs that need not keep the margin.
-    """
-
-    scene: SceneGraph
-    exemptions: tuple[Exemption, ...]
-    world: CollisionWorld
-    check_world: CollisionWorld
-    near: NearPairs = ()
+_AT_START = (PathStatus.START_IN_COLLISION, PathStatus.START_OUT_OF_LIMITS, PathStatus.START_VIOLATES_CONSTRAINT)
 
 
 class MotionPieces:
@@ -145,7 +115,13 @@ class MotionPieces:
 
     @timed(PlanningPhase.COLLISION)
     def phase(
-        self, scene: SceneGraph, near: NearPairs, *, touched: str | None = None, support: str | None = None
+        self,
+        scene: SceneGraph,
+        near: NearPairs,
+        *,
+        touched: str | None = None,
+        support: str | None = None,
+        constraints: Iterable[PathConstraint] = (),
     ) -> Phase:
         """Return the phase of an action in one version of the scene; see :class:`CollisionRules`.
 
@@ -154,12 +130,14 @@ class MotionPieces:
             near: pairs that are exempt from the planning margin.
             touched: object that the gripper may touch.
             support: frame that this object may touch.
+            constraints: what frames keep along paths, besides :func:`tmkit.motion.carrying_constraints`.
         """
         exemptions = self.rules.exemptions(scene, touched=touched, support=support)
         world = self.rules.world(scene, exemptions, margin=PLANNING_MARGIN, near=near, source=self._world)
         check_world = self.rules.check_world(scene, exemptions, source=self._check_world)
         self._world, self._check_world = world, check_world
-        return Phase(scene, exemptions, world, check_world, near)
+        kept = dict.fromkeys((*carrying_constraints(scene, self.rules.held(scene)), *constraints))
+        return Phase(scene, exemptions, world, check_world, near, tuple(kept))
 
     def contacts(
         self, phase: Phase, root_from_tool: Pose, *, q: Configuration, seed: int, what: str
@@ -283,6 +261,8 @@ class MotionPieces:
             PathStatus.GOAL_IN_COLLISION: "its end collides",
             PathStatus.START_OUT_OF_LIMITS: f"its start is outside the limits of joint '{found.joint}'",
             PathStatus.GOAL_OUT_OF_LIMITS: f"its end is outside the limits of joint '{found.joint}'",
+            PathStatus.START_VIOLATES_CONSTRAINT: f"its start violates a constraint: {phase.constraint_fault(start)}",
+            PathStatus.GOAL_VIOLATES_CONSTRAINT: f"its end violates a constraint: {phase.constraint_fault(goals[0])}",
             PathStatus.RECHECK_FAILED: "the path found did not pass the fine check",
         }
         cause = causes.get(found.status, "no path was found")
@@ -327,7 +307,8 @@ class MotionPieces:
             seed=seed,
             max_iterations=limit if max_iterations is None else min(max_iterations, limit),
             resolution=PLANNING_RESOLUTION,
-            check=PathCheck(phase.check_world, CHECK_RESOLUTION, self.manipulator.tool, CHECK_TRAVEL),
+            check=phase.check(self.manipulator.tool),
+            constraints=phase.constraints,
         )
         return search_verified(self.motion_planner, query)
 
@@ -412,17 +393,14 @@ class MotionPieces:
 
     def _rechecked(self, phase: Phase, path: Configuration, what: str) -> Configuration:
         """Return a straight path that passes the fine check."""
-        result = recheck_path(
-            phase.check_world,
-            path,
-            resolution=CHECK_RESOLUTION,
-            tool_frame=self.manipulator.tool,
-            tool_travel=CHECK_TRAVEL,
-        )
+        result = phase.check(self.manipulator.tool).of(path)
         if not result.is_ok:
             pairs = (result.pair,) if result.pair is not None else ()
             cause = "the straight line did not pass the fine check"
             raise PieceFailedError(what, cause, pairs, kind=FailureKind.COLLISION, q=result.q)
+        if (fault := phase.constraint_fault(path)) is not None:
+            cause = f"the straight line violates a constraint: {fault}"
+            raise PieceFailedError(what, cause, kind=FailureKind.STRAIGHT_LINE, q=path[0])
         return self._bearable(phase, path, what)
 
     def _bearable(self, phase: Phase, path: Configuration, what: str) -> Configuration:

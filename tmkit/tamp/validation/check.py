@@ -27,10 +27,10 @@ from tmkit._support.argument_errors import check_argument, plan_hint
 from tmkit._support.results import Report
 from tmkit.errors import ConfigurationError, TmkitError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
+from tmkit.manipulation.actions.phases import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.manipulation.grasps.sampling import grip_faults, hold_fault
 from tmkit.manipulation.statics import effort_fault
-from tmkit.motion import CollisionRules, RecheckStatus, recheck_path
+from tmkit.motion import CollisionRules, RecheckStatus, carrying_constraints, path_fault, recheck_path
 from tmkit.pddl import Metric, Problem, validate_task_plan
 from tmkit.plans.class_changes import with_class_changes
 from tmkit.plans.observations import CameraModel, with_observations
@@ -271,6 +271,7 @@ class _Check:
             self.problems.append(f"{where}: '{result.pair[0]}' and '{result.pair[1]}' collide")
         elif not result.is_ok:
             self.problems.append(f"{where}: joint '{result.joint}' is outside its limits")
+        self._check_constraints(segment, scene, path, rules, where)
         if (weak := effort_fault(scene, path, rules.manipulator)) is not None:
             self.problems.append(f"{where}: {weak}")
         if segment.kind in LOADED and segment.held is not None and segment.held == rules.held(scene):
@@ -281,6 +282,16 @@ class _Check:
                 self.problems.append(f"{where}: {fault} when the hand has closed")
         if segment.reparenting is not None:
             self._check_reparenting(segment, segment.reparenting, scene, path[-1], rules.manipulator, where)
+
+    def _check_constraints(
+        self, segment: Segment, scene: SceneGraph, path: Configuration, rules: CollisionRules, where: str
+    ) -> None:
+        for constraint in carrying_constraints(scene, rules.held(scene)):
+            if constraint not in segment.constraints:
+                self.problems.append(f"{where}: it leaves out the path constraint that it needs: {constraint}")
+        fault = path_fault(scene, path, segment.constraints, resolution=CHECK_RESOLUTION)
+        if fault is not None:
+            self.problems.append(f"{where}: joint path leaves the constraint: {fault}")
 
     def _full_path(self, segment: Segment, scene: SceneGraph, q: Configuration, where: str) -> Configuration:
         """Return the path as full configurations, the fingers moving while the arm stands still."""

@@ -39,7 +39,7 @@ from tmkit.formats import TmpAction, TmpComment, TmpEntry, TmpMotion, TmpReparen
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Change
 from tmkit.manipulation.samplers import Samplers, Sampling
-from tmkit.motion import CollisionRules
+from tmkit.motion import CollisionRules, carrying_constraints
 from tmkit.pddl import GroundAction, parse_goal
 from tmkit.plans.class_changes import ClassChange, with_class_changes
 from tmkit.plans.tmp_writer import TMP_HEADER, tmp_footer
@@ -394,8 +394,10 @@ class _PlanReader:
         supports = handling_supports(segments, scene, [arm.tip for arm in self.robots])
         made: list[Segment] = []
         for segment, support in zip(segments, supports, strict=True):
-            exemptions = segment_exemptions(segment, scene, rules=rules.acting(segment.arm), support=support)
-            made.append(replace(segment, exemptions=exemptions))
+            own = rules.acting(segment.arm)
+            exemptions = segment_exemptions(segment, scene, rules=own, support=support)
+            constraints = carrying_constraints(scene, own.held(scene))
+            made.append(replace(segment, exemptions=exemptions, constraints=constraints))
             change = segment.reparenting
             scene = scene if change is None else scene.reparent(change.frame, change.parent, pose=change.pose)
         return made
