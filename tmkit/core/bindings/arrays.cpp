@@ -30,8 +30,9 @@ nb::object plain(nb::handle values, const char* what, ErrorKind kind, int depth 
     if (!nb::hasattr(values, "magnitude") || !nb::hasattr(values, "dimensionless")) return nb::borrow(values);
     if (nb::cast<bool>(values.attr("dimensionless"))) return values.attr("to")("dimensionless").attr("magnitude");
     const nb::object units = values.attr("units");
-    throw Error(kind, std::string(what) + " must be plain numbers in SI units, not a quantity in " +
-                          nb::str(units).c_str() + "; convert it first, as in quantity.m_as('m')");
+    throw Error(
+        kind, "{} must be plain numbers in SI units, not a quantity in {}; convert it first, as in quantity.m_as('m')",
+        what, nb::str(units).c_str());
 }
 
 // How to make a configuration, for messages.
@@ -48,14 +49,14 @@ Array as_array(nb::handle given, const char* what, ErrorKind kind) {
     if (nb::try_cast<Array>(values, array)) return array;
     const std::string expected = std::string(what) + " must be an array of real numbers";
     try {
-        nb::object converted = nb::module_::import_("numpy").attr("asarray")(values, nb::arg("order") = "C");
+        nb::object converted = nb::module_::import_("numpy").attr("asarray")(values, "order"_a = "C");
         const nb::object dtype = converted.attr("dtype"), letter = dtype.attr("kind");
         if (std::string("fiubO").find(nb::cast<std::string>(letter)) == std::string::npos)
-            throw Error(kind, expected + ", not of type " + nb::str(dtype).c_str());
+            throw Error(kind, "{}, not of type {}", expected, nb::str(dtype).c_str());
         return nb::cast<Array>(converted.attr("astype")("float64"));
     } catch (nb::python_error& error) {
         if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError)) throw;
-        throw Error(kind, expected + ", not " + nb::cast<std::string>(nb::repr(values)) + configuration_hint(kind));
+        throw Error(kind, "{}, not {}{}", expected, nb::cast<std::string>(nb::repr(values)), configuration_hint(kind));
     }
 }
 
@@ -69,8 +70,8 @@ std::string shape_text(const AnyArray& array) {
 template <class AnyArray>
 void require_columns(const AnyArray& array, const char* what, std::size_t columns, ErrorKind kind) {
     if (array.ndim() != 2 || array.shape(1) != columns)
-        throw Error(kind, std::string(what) + " must have shape (m, " + std::to_string(columns) + "), not " +
-                              shape_text(array) + configuration_hint(kind));
+        throw Error(kind, "{} must have shape (m, {}), not {}{}", what, columns, shape_text(array),
+                    configuration_hint(kind));
 }
 
 // The fast way for integers; false for all other arrays.
@@ -84,7 +85,7 @@ bool read_integers(nb::handle values, const char* what, std::size_t columns, Err
     for (std::size_t i = 0; i < array.size(); ++i) {
         const Integer index = array.data()[i];
         if (index != static_cast<std::int32_t>(index))
-            throw Error(kind, std::string(what) + " must hold integers of 32 bits, not " + std::to_string(index));
+            throw Error(kind, "{} must hold integers of 32 bits, not {}", what, index);
         result.push_back(static_cast<std::int32_t>(index));
     }
     return true;
@@ -92,9 +93,7 @@ bool read_integers(nb::handle values, const char* what, std::size_t columns, Err
 
 void require_finite(std::span<const double> numbers, const char* what, ErrorKind kind) {
     for (const double value : numbers)
-        if (!std::isfinite(value))
-            throw Error(kind,
-                        std::string(what) + " holds " + std::to_string(value) + "; only finite numbers are accepted");
+        if (!std::isfinite(value)) throw Error(kind, "{} holds {}; only finite numbers are accepted", what, value);
 }
 
 std::vector<double> finite(const Array& array, const char* what, ErrorKind kind) {
@@ -124,11 +123,9 @@ HeldVector::HeldVector(nb::handle values, const char* what, std::size_t expected
     if (!hold_buffer(values, expected)) {
         const Array& array = array_.emplace(as_array(values, what, kind));
         if (array.ndim() != 1 || array.size() != expected)
-            throw Error(kind,
-                        std::string(what) + " must hold " + std::to_string(expected) + " numbers, but has shape " +
-                            shape_text(array) + configuration_hint(kind),
-                        {{"expected", static_cast<std::int64_t>(expected)},
-                         {"received", static_cast<std::int64_t>(array.size())}});
+            throw Error(kind, "{} must hold {} numbers, but has shape {}{}", what, expected, shape_text(array),
+                        configuration_hint(kind))
+                .with({{"expected", expected}, {"received", array.size()}});
         numbers_ = {array.data(), array.size()};
     }
     require_finite(numbers_, what, kind);
@@ -148,15 +145,13 @@ std::vector<double> read_shaped(nb::handle values, const char* what, std::size_t
                                 ErrorKind kind) {
     const Array array = as_array(values, what, kind);
     if (array.ndim() != 2 || array.shape(0) != rows || array.shape(1) != columns)
-        throw Error(kind, std::string(what) + " must have shape (" + std::to_string(rows) + ", " +
-                              std::to_string(columns) + "), not " + shape_text(array));
+        throw Error(kind, "{} must have shape ({}, {}), not {}", what, rows, columns, shape_text(array));
     return finite(array, what, kind);
 }
 
 std::vector<double> read_grid(nb::handle values, const char* what, std::size_t& columns, ErrorKind kind) {
     const Array array = as_array(values, what, kind);
-    if (array.ndim() != 2)
-        throw Error(kind, std::string(what) + " must have shape (rows, columns), not " + shape_text(array));
+    if (array.ndim() != 2) throw Error(kind, "{} must have shape (rows, columns), not {}", what, shape_text(array));
     columns = array.shape(1);
     return finite(array, what, kind);
 }
@@ -168,7 +163,7 @@ std::vector<std::int32_t> read_indices(nb::handle values, const char* what, std:
         return indices;
     for (const double index : read_matrix(values, what, columns, kind)) {
         if (index != std::trunc(index) || std::abs(index) > std::numeric_limits<std::int32_t>::max())
-            throw Error(kind, std::string(what) + " must hold integers of 32 bits, not " + number_text(index));
+            throw Error(kind, "{} must hold integers of 32 bits, not {}", what, number_text(index));
         indices.push_back(static_cast<std::int32_t>(index));
     }
     return indices;

@@ -10,10 +10,10 @@ std::string attribute_text(const std::string& key, nb::handle value) {
         return nb::cast<std::string>(registered_function(&Registered::attribute_text)(value));
     } catch (nb::python_error& error) {
         if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError)) throw;
-        throw Error(ErrorKind::scene,
-                    "attribute '" + key +
-                        "' must be text, a finite number, true, false, None, or lists and dicts of these, not " +
-                        nb::cast<std::string>(nb::repr(value)));
+        throw Error(
+            ErrorKind::scene,
+            "attribute '{}' must be text, a finite number, true, false, None, or lists and dicts of these, not {}", key,
+            nb::cast<std::string>(nb::repr(value)));
     }
 }
 
@@ -22,8 +22,8 @@ Attributes attributes_of(const AttributeMapping& values) {
     for (nb::handle item : values.items()) {
         std::string_view text;
         if (!nb::try_cast(item[0], text) || text.empty())
-            throw Error(ErrorKind::scene, "an attribute's key is text that is not empty, not " +
-                                              nb::cast<std::string>(nb::repr(item[0])));
+            throw Error(ErrorKind::scene, "an attribute's key is text that is not empty, not {}",
+                        nb::cast<std::string>(nb::repr(item[0])));
         const std::string key(text);
         attributes.emplace_back(key, attribute_text(key, item[1]));
     }

@@ -100,7 +100,7 @@ public:
     template <std::invocable Expected>
     HeldVector(nb::handle values, const char* what, Expected&& expected) : HeldVector(values, what, expected()) {
         if (numbers_.size() != expected())
-            throw Error(ErrorKind::configuration, std::string(what) + " was read while the number of joints changed");
+            throw Error(ErrorKind::configuration, "{} was read while the number of joints changed", what);
     }
     HeldVector(const HeldVector&) = delete;
     HeldVector& operator=(const HeldVector&) = delete;

@@ -73,8 +73,8 @@ struct Rows {
         : numbers(read_matrix(argument, "qs", world.joint_count())),
           count(world.joint_count() == 0 ? nb::len(argument.value) : numbers.size() / world.joint_count()) {
         if (threads < 1)
-            throw Error(ErrorKind::configuration, "threads must be at least 1, got " + std::to_string(threads),
-                        {{"value", static_cast<std::int64_t>(threads)}});
+            throw Error(ErrorKind::configuration, "threads must be at least 1, got {}", threads)
+                .with({{"value", threads}});
     }
     std::vector<double> numbers;
     std::size_t count;
@@ -218,10 +218,10 @@ Two meshes at the level 'exact' have no depth: the distance is at most 0 when th
 }
 
 void bind_world(nb::class_<CollisionWorld>& cls) {
-    cls.def("__init__", &make_world, nb::arg("scene"), nb::kw_only(), nb::arg("movable") = nb::tuple(),
-            nb::arg("margin") = 0.0, nb::arg("pair_margins") = nb::dict(), nb::arg("level") = "hull")
-        .def("moved_to", &moved_to, nb::arg("scene"), nb::kw_only(), nb::arg("movable") = nb::none(),
-             nb::arg("margin") = nb::none(), nb::arg("pair_margins") = nb::none(),
+    cls.def("__init__", &make_world, "scene"_a, nb::kw_only(), "movable"_a = nb::tuple(), "margin"_a = 0.0,
+            "pair_margins"_a = nb::dict(), "level"_a = "hull")
+        .def("moved_to", &moved_to, "scene"_a, nb::kw_only(), "movable"_a = nb::none(), "margin"_a = nb::none(),
+             "pair_margins"_a = nb::none(),
              R"(Return the world of another version of the scene, reusing the structures of this one.
 
 It gives the same results as a new world, and this one remains valid for its version. Where frames that carry no
@@ -242,7 +242,7 @@ Raises:
     ShapeError: a mesh without a convex hull.
 
 Cost: about one check for a reparented object; O(changes log n + objects).)");
-    cls.def("shares_with", &CollisionWorld::shares_with, nb::arg("other"),
+    cls.def("shares_with", &CollisionWorld::shares_with, "other"_a,
             R"(Return whether two worlds share structures, one having been moved from the other.
 
 Args:
@@ -272,30 +272,30 @@ void bind_collision_queries(nb::class_<CollisionWorld>& cls) {
             [](const CollisionWorld& w, const ArrayArgument& argument) {
         const std::vector<double> q = configuration(w, argument);
         return without_gil([&](const auto&) { return w.in_collision(q.data()); });
-    }, nb::arg("q"), R"(Return whether any checked pair is in contact at a configuration.
+    }, "q"_a, R"(Return whether any checked pair is in contact at a configuration.
 
 Args:
     q: (n_joints,) full configuration; limits are not checked.)" WRONG_LENGTH)
-        .def("in_collision_batch", &in_collision_batch, nb::arg("qs"), nb::kw_only(), nb::arg("threads") = 1,
+        .def("in_collision_batch", &in_collision_batch, "qs"_a, nb::kw_only(), "threads"_a = 1,
              Text{R"(Return for each row of ``qs`` whether it is in collision.)"} + batch_arguments +
                  R"(    (m,) bool, read-only.)" WRONG_BATCH)
-        .def("distance_batch", &distance_batch, nb::arg("qs"), nb::kw_only(), nb::arg("threads") = 1,
+        .def("distance_batch", &distance_batch, "qs"_a, nb::kw_only(), "threads"_a = 1,
              Text{R"(Return the smallest signed distance of all checked pairs for many configurations.)"} +
                  batch_arguments + R"(    (m,) metres, inf when no pair is checked; read-only.)" WRONG_BATCH)
-        .def("contacts_batch", &contacts_batch, nb::arg("qs"), nb::kw_only(), nb::arg("threads") = 1,
+        .def("contacts_batch", &contacts_batch, "qs"_a, nb::kw_only(), "threads"_a = 1,
              Text{R"(Return the ``contacts`` of many configurations.)"} + batch_arguments +
                  R"(    For each row its contacts, as ``contacts`` returns them.)" WRONG_BATCH);
 }
 
 void bind_contact_queries(nb::class_<CollisionWorld>& cls) {
-    cls.def("find_collision", &find_collision, nb::arg("q"),
+    cls.def("find_collision", &find_collision, "q"_a,
             R"(Return a checked pair in contact at a configuration (n_joints,), or None when it is free.)" WRONG_LENGTH)
-        .def("contacts", &contacts, nb::arg("q"),
+        .def("contacts", &contacts, "q"_a,
              R"(Return all checked pairs within their margin at a full configuration (n_joints,).
 
 Returns:
     The deepest contact of each pair, in frame order.)" WRONG_LENGTH)
-        .def("nearest", &nearest, nb::arg("q"),
+        .def("nearest", &nearest, "q"_a,
              R"(Return the checked pair of smallest signed distance at a full configuration (n_joints,).
 
 Returns:
@@ -304,11 +304,11 @@ Returns:
              [](const CollisionWorld& w, const ArrayArgument& argument) {
         const std::optional<NamedContact> found = nearest(w, argument);
         return found ? found->distance : std::numeric_limits<double>::infinity();
-    }, nb::arg("q"), R"(Return the smallest signed distance over all checked pairs, metres; inf when none is checked.
+    }, "q"_a, R"(Return the smallest signed distance over all checked pairs, metres; inf when none is checked.
 
 Args:
     q: (n_joints,) full configuration, radians or metres.)" WRONG_LENGTH)
-        .def("distance", &distance_between, nb::arg("frame_a"), nb::arg("frame_b"), nb::arg("q"),
+        .def("distance", &distance_between, "frame_a"_a, "frame_b"_a, "q"_a,
              R"(Return the distance of two frames: the nearest of their collision shapes.
 
 Whether the pair is checked or not.
@@ -335,15 +335,14 @@ Raises:
     ConfigurationError: a wrong length, non-finite numbers, or a resolution that is not positive.)";
 
 void bind_edge_queries(nb::class_<CollisionWorld>& cls) {
-    cls.def("is_edge_free", &edge_free, nb::arg("q0"), nb::arg("q1"), nb::kw_only(), nb::arg("resolution") = 0.01,
+    cls.def("is_edge_free", &edge_free, "q0"_a, "q1"_a, nb::kw_only(), "resolution"_a = 0.01,
             Text{R"(Return whether the straight joint motion from q0 to q1 is free, both ends included.
 
 Args:
     q0: (n_joints,) full configuration.
     q1: (n_joints,) full configuration.)"} +
                 resolution_argument)
-        .def("find_edge_collision", &find_edge_collision, nb::arg("q0"), nb::arg("q1"), nb::kw_only(),
-             nb::arg("resolution") = 0.01,
+        .def("find_edge_collision", &find_edge_collision, "q0"_a, "q1"_a, nb::kw_only(), "resolution"_a = 0.01,
              Text{R"(Return where a straight joint motion first meets a collision, or None when it is free.
 
 Args:

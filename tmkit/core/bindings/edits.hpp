@@ -61,6 +61,14 @@ void apply_edit(SceneArrays& self, Edit&& edit) {
     edit(self);
 }
 
+// An edit of these arguments, made by `call` in the scene or in the arrays; EDIT names a method that all have.
+template <class Self, class... Arguments>
+auto editing(auto call) {
+    return
+        [call](Self self, Arguments... arguments) { return apply_edit(self, [&](auto& s) { call(s, arguments...); }); };
+}
+#define EDIT(method, ...) editing<Self, __VA_ARGS__>([](auto& s, const auto&... given) { s.method(given...); })
+
 // What an edit finds, in the middle of it.
 inline const SceneGraph& scene_of(const SceneEdit& edit) { return edit.scene(); }
 inline const SceneArrays& scene_of(const SceneArrays& arrays) { return arrays; }

@@ -31,8 +31,8 @@ void bind_specification_construction(nb::class_<FrameSpecification>& cls) {
                const std::optional<NoiseHandle>& noise, const std::optional<NoiseHandle>& twist_noise) {
         if (twist_noise && !twist) throw refusals::without_twist(name);
         if ((parent && parent->empty()) || (body && body->empty()))
-            throw Error(ErrorKind::scene,
-                        "frame '" + name + "' needs a parent and a body whose names are not empty, or None");
+            throw Error(ErrorKind::scene, "frame '{}' needs a parent and a body whose names are not empty, or None",
+                        name);
         FrameSpecification made{name,    parent.value_or(""),     pose,   joint, body.value_or(""),
                                 classes, attached_shapes(shapes), inertia};
         if (attributes) made.attributes = attributes_of(*attributes);
@@ -43,11 +43,9 @@ void bind_specification_construction(nb::class_<FrameSpecification>& cls) {
         if (noise) made.noise = noise->noise;
         new (self) FrameSpecification(std::move(made));
     },
-            nb::arg("name"), nb::arg("parent").none(), nb::kw_only(), nb::arg("pose") = Pose{},
-            nb::arg("joint") = Joint{}, nb::arg("body") = nb::none(), nb::arg("classes") = nb::tuple(),
-            nb::arg("shapes") = nb::tuple(), nb::arg("inertia") = nb::none(), nb::arg("attributes") = nb::none(),
-            nb::arg("twist") = nb::none(), nb::arg("stamps") = nb::none(), nb::arg("noise") = nb::none(),
-            nb::arg("twist_noise") = nb::none());
+            "name"_a, "parent"_a.none(), nb::kw_only(), "pose"_a = Pose{}, "joint"_a = Joint{}, "body"_a = nb::none(),
+            "classes"_a = nb::tuple(), "shapes"_a = nb::tuple(), "inertia"_a = nb::none(), "attributes"_a = nb::none(),
+            "twist"_a = nb::none(), "stamps"_a = nb::none(), "noise"_a = nb::none(), "twist_noise"_a = nb::none());
 }
 
 void bind_specification_properties(nb::class_<FrameSpecification>& cls) {

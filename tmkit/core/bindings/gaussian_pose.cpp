@@ -37,7 +37,7 @@ void bind_gaussian_members(nb::class_<GaussianPose>& cls) {
     cls.def("__init__",
             [](GaussianPose* self, const Pose& mean, const OptionalArray& covariance) {
         new (self) GaussianPose{mean, covariance ? read_covariance(*covariance, "covariance") : Covariance{}};
-    }, nb::arg("mean") = Pose{}, nb::arg("covariance") = nb::none())
+    }, "mean"_a = Pose{}, "covariance"_a = nb::none())
         .def_prop_ro("mean", [](const GaussianPose& g) { return g.mean; }, "parent_from_child.")
         .def_prop_ro("covariance", [](const GaussianPose& g) { return covariance_array(g.covariance); },
                      "(6, 6) of xi = [rho, theta] in the child's axes, read-only.");
@@ -53,7 +53,7 @@ void bind_gaussian_members(nb::class_<GaussianPose>& cls) {
         .def_static("from_left",
                     [](const Pose& mean, const ArrayArgument& covariance) {
         return in_range(GaussianPose{mean, read_covariance(covariance, "covariance").carried_down(mean)});
-    }, nb::arg("mean"), nb::arg("covariance"),
+    }, "mean"_a, "covariance"_a,
                     R"(Make an uncertain pose from the covariance of its left error: ``T = Pose.exp(xi) @ mean``.
 
 Args:
@@ -70,9 +70,9 @@ Raises:
 xi is in the parent's axes, about its origin.)")
         .def("compose",
              [](const GaussianPose& a, const GaussianPose& b, int order) {
-        if (order != 1 && order != 4) throw Error(ErrorKind::scene, "order is 1 or 4, not " + std::to_string(order));
+        if (order != 1 && order != 4) throw Error(ErrorKind::scene, "order is 1 or 4, not {}", order);
         return in_range(order == 1 ? a * b : composed_to_fourth_order(a, b));
-    }, nb::arg("other"), nb::kw_only(), nb::arg("order") = 1,
+    }, "other"_a, nb::kw_only(), "order"_a = 1,
              R"(Compose independent poses: ``a_from_b.compose(b_from_c)`` is ``a_from_c``.
 
 Args:
@@ -81,7 +81,7 @@ Args:
 
 Raises:
     SceneError: another order.)")
-        .def("__eq__", &equals<GaussianPose>, nb::arg("other").none())
+        .def("__eq__", &equals<GaussianPose>, "other"_a.none())
         .def("__hash__", [](const GaussianPose& g) {
         return nb::hash(nb::make_tuple(g.mean, g.covariance.linear[0], g.covariance.angular[0]));
     }).def("__repr__", &text_of);
@@ -114,23 +114,22 @@ Raises:
     });
     m.def("compose",
           [](const nb::typed<nb::iterable, std::variant<GaussianPose, Pose>>& poses, int order) {
-        if (order != 1 && order != 4) throw Error(ErrorKind::scene, "order is 1 or 4, not " + std::to_string(order));
+        if (order != 1 && order != 4) throw Error(ErrorKind::scene, "order is 1 or 4, not {}", order);
         GaussianPose product;
         bool first = true;
         std::size_t place = 0;
         for (nb::handle item : poses) {
             const bool is_exact = nb::isinstance<Pose>(item);
             if (!is_exact && !nb::isinstance<GaussianPose>(item))
-                throw Error(ErrorKind::scene, "a chain is made of uncertain and exact poses; number " +
-                                                  std::to_string(place) + " is a " +
-                                                  nb::cast<std::string>(item.type().attr("__name__")));
+                throw Error(ErrorKind::scene, "a chain is made of uncertain and exact poses; number {} is a {}", place,
+                            nb::cast<std::string>(item.type().attr("__name__")));
             const GaussianPose pose = is_exact ? GaussianPose{nb::cast<Pose>(item), {}} : nb::cast<GaussianPose>(item);
             ++place;
             product = first ? pose : order == 1 ? product * pose : composed_to_fourth_order(product, pose);
             first = false;
         }
         return in_range(product);
-    }, nb::arg("poses"), nb::kw_only(), nb::arg("order") = 1,
+    }, "poses"_a, nb::kw_only(), "order"_a = 1,
           R"(Return the product of independent uncertain poses, from left to right.
 
 Args:

@@ -9,7 +9,7 @@ void bind_gaussian_queries(nb::class_<SceneGraph>& cls) {
             [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to, const OptionalArray& q) {
         return in_range(
             gaussian_pose(s, frame, reference_frame(s, frame, relative_to), ConfigurationArgument(q, s).get()));
-    }, nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
+    }, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
             R"(Return the pose of one frame relative to another with its covariance. O(depth log n).
 
 The covariance is of first order in the errors of the edges on the path, with all their correlations, in the axes of
@@ -31,7 +31,7 @@ void bind_error_queries(nb::module_& m) {
         for (const Pose& mean : joint.means) require_in_range(mean, "a mean");
         const std::size_t n = 6 * pairs.size();
         return std::pair{tuple_of(joint.means), make_array(std::move(joint.covariance), {n, n})};
-    }, nb::arg("scene"), nb::arg("pairs"), nb::kw_only(), nb::arg("q") = nb::none(),
+    }, "scene"_a, "pairs"_a, nb::kw_only(), "q"_a = nb::none(),
         R"(Return several relative poses with the covariance of all their errors together.
 
 Args:
@@ -50,8 +50,7 @@ Returns:
             shares.append(
                 nb::make_tuple(SourceHandle{term.source}, covariance_array(Covariance::of_columns(error.map(term)))));
         return nb::typed<nb::tuple, nb::typed<nb::tuple, SourceHandle, ReadOnlyArray>, nb::ellipsis>(nb::tuple(shares));
-    }, nb::arg("scene"), nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(),
-          nb::arg("q") = nb::none(),
+    }, "scene"_a, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
           R"(Return the share of each source in the covariance of a relative pose. O(depth log n).
 
 Args:
@@ -65,8 +64,7 @@ Returns:
         return noise_or_none(path_noise(s, s.record(reference_frame(s, frame, relative_to)), s.record(frame),
                                         ConfigurationArgument(q, s).get())
                                  .edge());
-    }, nb::arg("scene"), nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(),
-             nb::arg("q") = nb::none(),
+    }, "scene"_a, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
              R"(Return the error of a relative pose by source, or None when it is exact. O(depth log n).
 
 Args:
@@ -91,8 +89,7 @@ void bind_sampling_queries(nb::module_& m) {
         }
         return make_rows(std::move(rows), 7);
     },
-          nb::arg("scene"), nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("count"),
-          nb::arg("seed"), nb::arg("q") = nb::none(),
+          "scene"_a, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "count"_a, "seed"_a, "q"_a = nb::none(),
           R"(Return poses drawn from the errors of the edges. O(count * path).
 
 Each source is drawn once a sample and every edge of the path is perturbed by it: nothing is linearised.
@@ -108,7 +105,7 @@ Returns:
              [](const SceneGraph& s, const Measurement& measurement, const OptionalArray& q) {
         SceneEdit edit(s);
         return edit.condition(measurement, ConfigurationArgument(q, s).get(), {0, 0.0});
-    }, nb::arg("scene"), nb::arg("measurement"), nb::kw_only(), nb::arg("q") = nb::none(),
+    }, "scene"_a, "measurement"_a, nb::kw_only(), "q"_a = nb::none(),
              R"(Return how far a measurement lies from its expected value, for gating. The scene does not change.
 
 Args:
@@ -122,7 +119,7 @@ void bind_twist_functions(nb::module_& m, auto&& path, auto&& noise) {
     m.def("twist_path",
           [path](const Scene& s, std::string_view body, std::string_view relative_to_body) {
         return tuple_of(path(s, relative_to_body, body));
-    }, nb::arg("scene"), nb::arg("body"), nb::kw_only(), nb::arg("relative_to_body"),
+    }, "scene"_a, "body"_a, nb::kw_only(), "relative_to_body"_a,
           R"(Return the frames whose twist edges lead from one body to another. O(t) for t twist edges.
 
 Args:
@@ -133,7 +130,7 @@ Args:
 Returns:
     Names of the frames, nearest to ``body`` first; none when there is no path.)" NO_BODY);
     m.def("twist_noise", [noise](const Scene& s, std::string_view frame) { return noise_or_none(noise(s, frame)); },
-          nb::arg("scene"), nb::arg("frame"),
+          "scene"_a, "frame"_a,
           R"(Return the error of a frame's twist edge by source; None when exact or absent. O(log n).
 
 Args:
@@ -143,7 +140,7 @@ Args:
           [noise](const Scene& s, std::string_view frame) {
         const Ref<const EdgeNoise> known = noise(s, frame);
         return covariance_array(known ? known->covariance : Covariance{});
-    }, nb::arg("scene"), nb::arg("frame"),
+    }, "scene"_a, "frame"_a,
           R"(Return the covariance (6, 6) of a frame's twist edge, at its origin and in its axes. O(log n).
 
 Zeros when exact or absent.

@@ -29,14 +29,13 @@ Raises:
                    .def("__init__",
                         [](Inertia* self, double mass, const ArrayArgument& center, const OptionalArray& matrix) {
         new (self) Inertia(make_inertia(mass, center, matrix));
-    }, nb::arg("mass"), nb::arg("center") = nb::make_tuple(0.0, 0.0, 0.0), nb::kw_only(),
-                        nb::arg("matrix") = nb::none())
+    }, "mass"_a, "center"_a = nb::make_tuple(0.0, 0.0, 0.0), nb::kw_only(), "matrix"_a = nb::none())
                    .def_ro("mass", &Inertia::mass, "Kilograms.")
                    .def_prop_ro("center", [](const Inertia& i) { return make_array(i.center); },
                                 "(3,) centre of mass, metres.")
                    .def_prop_ro("matrix", [](const Inertia& i) { return make_square(i.matrix, 3); },
                                 "(3, 3) inertia about the centre of mass, kg m^2.")
-                   .def("__eq__", &equals<Inertia>, nb::arg("other").none())
+                   .def("__eq__", &equals<Inertia>, "other"_a.none())
                    .def("__hash__", [](const Inertia& a) {
         return nb::hash(nb::make_tuple(a.mass, a.center[0], a.center[1], a.center[2]));
     }).def("__repr__", [](const Inertia& i) {

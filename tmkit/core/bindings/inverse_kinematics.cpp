@@ -15,10 +15,8 @@ InverseKinematicsOptions make_options(std::uint64_t seed, int restarts, int iter
                                       double rotation_tolerance, bool position_only) {
     require_positive(position_tolerance, "position_tolerance");
     require_positive(rotation_tolerance, "rotation_tolerance");
-    if (restarts < 0)
-        throw Error(ErrorKind::configuration, "restarts must not be negative, got " + std::to_string(restarts));
-    if (iterations < 1)
-        throw Error(ErrorKind::configuration, "max_iterations must be at least 1, got " + std::to_string(iterations));
+    if (restarts < 0) throw Error(ErrorKind::configuration, "restarts must not be negative, got {}", restarts);
+    if (iterations < 1) throw Error(ErrorKind::configuration, "max_iterations must be at least 1, got {}", iterations);
     return {seed, restarts, iterations, position_tolerance, rotation_tolerance, position_only};
 }
 
@@ -42,11 +40,10 @@ NamedSolutions inverse_kinematics_solutions(const SceneGraph& scene, const std::
     const InverseKinematicsOptions options =
         make_options(seed, restarts, iterations, position_tolerance, rotation_tolerance, position_only);
     require_positive(separation, "separation");
-    if (count < 1) throw Error(ErrorKind::configuration, "count must be at least 1, got " + std::to_string(count));
+    if (count < 1) throw Error(ErrorKind::configuration, "count must be at least 1, got {}", count);
     if (world && world->joint_count() != scene.joint_count())
-        throw Error(ErrorKind::configuration, "the world is of another scene: it has " +
-                                                  std::to_string(world->joint_count()) + " joints, not " +
-                                                  std::to_string(scene.joint_count()));
+        throw Error(ErrorKind::configuration, "the world is of another scene: it has {} joints, not {}",
+                    world->joint_count(), scene.joint_count());
     const InverseKinematics problem = make_problem(scene, tip, joints, q, "q", reference);
     InverseKinematicsSolutions found = without_gil([&](const auto& interrupted) {
         return solve_all(problem, target, options, count, separation, world, interrupted);
@@ -114,10 +111,9 @@ Raises:
 
 void bind_inverse_kinematics(nb::module_& m) {
     bind_results(m);
-    m.def("inverse_kinematics", &inverse_kinematics, nb::arg("scene"), nb::arg("frame"), nb::kw_only(),
-          nb::arg("target_pose"), nb::arg("joints"), nb::arg("q"), nb::arg("relative_to") = nb::none(),
-          nb::arg("position_only") = false, nb::arg("seed") = 0, nb::arg("restarts") = 25,
-          nb::arg("max_iterations") = 100, nb::arg("position_tolerance") = 1e-5, nb::arg("rotation_tolerance") = 1e-5,
+    m.def("inverse_kinematics", &inverse_kinematics, "scene"_a, "frame"_a, nb::kw_only(), "target_pose"_a, "joints"_a,
+          "q"_a, "relative_to"_a = nb::none(), "position_only"_a = false, "seed"_a = 0, "restarts"_a = 25,
+          "max_iterations"_a = 100, "position_tolerance"_a = 1e-5, "rotation_tolerance"_a = 1e-5,
           Text{R"(Find joint values that put a frame at a pose.
 
 The first try starts at ``q``, the others at random configurations within the limits (unlimited angles: -pi to pi).
@@ -131,11 +127,10 @@ Args:
     joints: names of the joints that may move; those off the chain from ``relative_to`` to ``frame`` stay as they are.
     q: (n_joints,) values of all joints, and the first start.)"} +
               shared_options);
-    m.def("inverse_kinematics_solutions", &inverse_kinematics_solutions, nb::arg("scene"), nb::arg("frame"),
-          nb::kw_only(), nb::arg("target_pose"), nb::arg("joints"), nb::arg("q"), nb::arg("count"),
-          nb::arg("world") = nb::none(), nb::arg("separation") = 0.1, nb::arg("relative_to") = nb::none(),
-          nb::arg("position_only") = false, nb::arg("seed") = 0, nb::arg("restarts") = 100,
-          nb::arg("max_iterations") = 100, nb::arg("position_tolerance") = 1e-5, nb::arg("rotation_tolerance") = 1e-5,
+    m.def("inverse_kinematics_solutions", &inverse_kinematics_solutions, "scene"_a, "frame"_a, nb::kw_only(),
+          "target_pose"_a, "joints"_a, "q"_a, "count"_a, "world"_a = nb::none(), "separation"_a = 0.1,
+          "relative_to"_a = nb::none(), "position_only"_a = false, "seed"_a = 0, "restarts"_a = 100,
+          "max_iterations"_a = 100, "position_tolerance"_a = 1e-5, "rotation_tolerance"_a = 1e-5,
           Text{R"(Find several different joint values that put a frame at a pose.
 
 Tries ``q`` and then random configurations until ``count`` solutions are found or the restarts are used up. When the

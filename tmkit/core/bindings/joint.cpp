@@ -14,7 +14,7 @@ struct Mimic {
 Mimic make_mimic(const std::string& joint, double multiplier, double offset) {
     if (joint.empty()) throw Error(ErrorKind::scene, "a mimic rule needs the name of the leading joint");
     if (!std::isfinite(multiplier) || !std::isfinite(offset))
-        throw Error(ErrorKind::scene, "the mimic rule of joint '" + joint + "' is not finite");
+        throw Error(ErrorKind::scene, "the mimic rule of joint '{}' is not finite", joint);
     return {joint, multiplier, offset};
 }
 
@@ -71,9 +71,9 @@ void bind_limited(nb::module_& m, const char* name, JointType type, const std::s
         return make_joint(type, read_vector3(axis, "axis"), {lower, upper, velocity, effort, damping, friction},
                           joint_name, mimic);
     },
-          nb::arg("axis"), nb::kw_only(), nb::arg("lower") = -Joint::unlimited, nb::arg("upper") = Joint::unlimited,
-          nb::arg("velocity") = Joint::unlimited, nb::arg("effort") = Joint::unlimited, nb::arg("damping") = 0.0,
-          nb::arg("friction") = 0.0, nb::arg("name") = "", nb::arg("mimic") = nb::none(), text.c_str());
+          "axis"_a, nb::kw_only(), "lower"_a = -Joint::unlimited, "upper"_a = Joint::unlimited,
+          "velocity"_a = Joint::unlimited, "effort"_a = Joint::unlimited, "damping"_a = 0.0, "friction"_a = 0.0,
+          "name"_a = "", "mimic"_a = nb::none(), text.c_str());
 }
 
 }  // namespace
@@ -91,11 +91,11 @@ void bind_mimic_members(nb::class_<Mimic>& cls) {
     cls.def("__init__",
             [](Mimic* self, const std::string& joint, double multiplier, double offset) {
         new (self) Mimic(make_mimic(joint, multiplier, offset));
-    }, nb::arg("joint"), nb::arg("multiplier") = 1.0, nb::arg("offset") = 0.0)
+    }, "joint"_a, "multiplier"_a = 1.0, "offset"_a = 0.0)
         .def_ro("joint", &Mimic::joint, "Name of the leading joint.")
         .def_ro("multiplier", &Mimic::multiplier, "Factor.")
         .def_ro("offset", &Mimic::offset, "Radians or metres.")
-        .def("__eq__", &equals<Mimic>, nb::arg("other").none())
+        .def("__eq__", &equals<Mimic>, "other"_a.none())
         .def("__hash__", [](const Mimic& a) {
         return nb::hash(nb::make_tuple(a.joint, a.multiplier, a.offset));
     }).def("__repr__", [](const Mimic& a) {
@@ -125,7 +125,7 @@ void bind_joint_members(nb::class_<Joint>& cls) {
         .def("__eq__",
              [](const Joint& a, nb::handle b) {
         return nb::isinstance<Joint>(b) && a.same_content(nb::cast<const Joint&>(b));
-    }, nb::arg("other").none())
+    }, "other"_a.none())
         .def("__hash__", [](const Joint& j) {
         return nb::hash(
             nb::make_tuple(static_cast<int>(j.type), j.name, j.lower, j.upper, j.axis[0], j.axis[1], j.axis[2]));
@@ -147,8 +147,8 @@ void bind_joint_makers(nb::module_& m) {
         const JointNumbers numbers{-Joint::unlimited, Joint::unlimited, velocity, effort, damping, friction};
         return make_joint(JointType::continuous, read_vector3(axis, "axis"), numbers, name, mimic);
     },
-          nb::arg("axis"), nb::kw_only(), nb::arg("velocity") = Joint::unlimited, nb::arg("effort") = Joint::unlimited,
-          nb::arg("damping") = 0.0, nb::arg("friction") = 0.0, nb::arg("name") = "", nb::arg("mimic") = nb::none(),
+          "axis"_a, nb::kw_only(), "velocity"_a = Joint::unlimited, "effort"_a = Joint::unlimited, "damping"_a = 0.0,
+          "friction"_a = 0.0, "name"_a = "", "mimic"_a = nb::none(),
           R"(Make a joint that turns about an axis without limits.
 
 Args:
@@ -200,7 +200,7 @@ parent_from_frame = pose @ motion(v), a rotation about the axis or a translation
         const StateTuple s(state, "a joint", 10);
         const int type = s.get<int>(0);
         if (type < 0 || type > static_cast<int>(JointType::free))
-            throw damaged_state("there is no joint type " + std::to_string(type));
+            throw damaged_state("there is no joint type {}", type);
         const JointNumbers numbers{s.get<double>(2), s.get<double>(3), s.get<double>(4),
                                    s.get<double>(5), s.get<double>(6), s.get<double>(7)};
         return make_joint(static_cast<JointType>(type), read_vector3(s.at(1), "axis"), numbers, s.get<std::string>(8),

@@ -24,7 +24,7 @@ void bind_kinematics_poses(nb::class_<Kinematics>& cls) {
     cls.def("pose",
             [](const Kinematics& k, std::string_view frame, const OptionalName& relative_to) {
         return in_range(relative_to ? k.pose(frame, *relative_to) : k.pose(frame));
-    }, nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(),
+    }, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(),
             R"(Return the pose of one frame relative to another at this configuration: relative_to_from_frame.
 
 Args:)" POSE_ARGS NO_PATH)
@@ -32,7 +32,7 @@ Args:)" POSE_ARGS NO_PATH)
              [](const Kinematics& k, std::string_view frame, const OptionalArray& point, const OptionalName& axes) {
         return make_array(k.jacobian(frame, point ? read_vector3(*point, "point") : Vector3{}, axes),
                           {6, k.q().size()});
-    }, nb::arg("frame"), nb::kw_only(), nb::arg("point") = nb::none(), nb::arg("axes") = nb::none(),
+    }, "frame"_a, nb::kw_only(), "point"_a = nb::none(), "axes"_a = nb::none(),
              R"(Return the Jacobian (6, n_joints) of a point fixed to a frame. O(depth + n_joints).
 
 ``J @ qdot`` is the velocity of the point relative to the root: rows are linear (m/s), then angular (rad/s).
@@ -59,7 +59,7 @@ Made by ``scene.at(q)``. Immutable.)");
         const SceneGraph& scene = k.scene();
         const std::string_view from = reference_frame(scene, frame, relative_to);
         return make_array(k.twist(frame, from, axes ? *axes : from));
-    }, nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("axes") = nb::none(),
+    }, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "axes"_a = nb::none(),
             R"(Return the twist (6,) that the joint velocities give. O(depth).
 
 Linear part (m/s) of the frame's origin, then angular part (rad/s). In the notation of relations it is

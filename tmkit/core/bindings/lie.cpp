@@ -33,8 +33,8 @@ ReadOnlyArray compose_each(const ArrayArgument& left, const ArrayArgument& right
     const std::vector<double> a = read_matrix(left, "left", 7, ErrorKind::scene),
                               b = read_matrix(right, "right", 7, ErrorKind::scene);
     if (a.size() != b.size() && a.size() != 7 && b.size() != 7)
-        throw Error(ErrorKind::scene, "left and right must have as many rows, or one of them one row, not " +
-                                          std::to_string(a.size() / 7) + " and " + std::to_string(b.size() / 7));
+        throw Error(ErrorKind::scene, "left and right must have as many rows, or one of them one row, not {} and {}",
+                    a.size() / 7, b.size() / 7);
     const std::size_t count = a.empty() || b.empty() ? 0 : std::max(a.size(), b.size()) / 7;
     std::vector<double> rows(7 * count);
     for (std::size_t i = 0; i < count; ++i)
@@ -45,14 +45,14 @@ ReadOnlyArray compose_each(const ArrayArgument& left, const ArrayArgument& right
 }  // namespace
 
 void bind_lie(nb::module_& m) {
-    m.def("adjoint", [](const Pose& pose) { return make_square(adjoint(pose), 6); }, nb::arg("pose"),
+    m.def("adjoint", [](const Pose& pose) { return make_square(adjoint(pose), 6); }, "pose"_a,
           R"(Return the adjoint (6, 6) of a pose, read-only.
 
 ``pose @ exp(xi) == exp(adjoint(pose) @ xi) @ pose``: it maps errors and twists ``[rho, theta]`` of the child's
 tangent space to the parent's.)");
     const auto jacobian = [&m](const char* name, auto of, const char* text) {
-        m.def(name, [of](const ArrayArgument& xi) { return make_square(of(read_array<6>(xi, "xi")), 6); },
-              nb::arg("xi"), text);
+        m.def(name, [of](const ArrayArgument& xi) { return make_square(of(read_array<6>(xi, "xi")), 6); }, "xi"_a,
+              text);
     };
     jacobian("left_jacobian", &left_jacobian,
              R"(Return the left Jacobian of the exponential at xi = [rho, theta], (6, 6), read-only.
@@ -70,11 +70,11 @@ To first order in d, ``log(exp(d) @ exp(xi)) = xi + inverse_left_jacobian(xi) @ 
              R"(Return the inverse (6, 6) of the right Jacobian at xi = [rho, theta], read-only.
 
 To first order in d, ``log(exp(xi) @ exp(d)) = xi + inverse_right_jacobian(xi) @ d``, at angles < 2 pi.)" NO_SIX);
-    m.def("exp_each", &exp_each, nb::arg("xi"),
+    m.def("exp_each", &exp_each, "xi"_a,
           R"(Return the exponentials of many xi, (n, 6), as poses (n, 7): x, y, z and quaternion x, y, z, w.)" NO_ROWS);
-    m.def("log_each", &log_each, nb::arg("poses"),
+    m.def("log_each", &log_each, "poses"_a,
           R"(Return the logarithms (n, 6) of many poses (n, 7): x, y, z and quaternion x, y, z, w.)" NO_POSE_ROWS);
-    m.def("compose_each", &compose_each, nb::arg("left"), nb::arg("right"),
+    m.def("compose_each", &compose_each, "left"_a, "right"_a,
           R"(Return the products of many poses, row by row. O(n).
 
 Args:

@@ -22,8 +22,8 @@ PairCounts named_counts(const CollisionWorld* world, const std::vector<PairCount
 
 void require_positive(double value, const char* name) {
     if (!(value > 0.0) || std::isinf(value))
-        throw Error(ErrorKind::configuration,
-                    std::string(name) + " must be positive and finite, got " + number_text(value), {{"value", value}});
+        throw Error(ErrorKind::configuration, "{} must be positive and finite, got {}", name, number_text(value))
+            .with({{"value", value}});
 }
 
 ReadOnlyArray array_of(const std::vector<std::vector<double>>& rows, std::size_t columns) {

@@ -46,8 +46,8 @@ Ref<const EdgeNoise> with_covariance(const EdgeNoise& noise, const Covariance& c
         defect = std::max(defect, std::abs(made[i] - given[i]));
     }
     if (defect > 1e-9 * greatest)
-        throw Error(ErrorKind::scene,
-                    "the covariance is not the sum of the squares of the maps: they differ by " + number_text(defect));
+        throw Error(ErrorKind::scene, "the covariance is not the sum of the squares of the maps: they differ by {}",
+                    number_text(defect));
     const Ref<EdgeNoise> copy(new EdgeNoise(noise));
     copy->covariance = covariance;
     return Ref<const EdgeNoise>(copy);
@@ -65,7 +65,7 @@ ReadOnlyArray map_array(std::span<const Vector6> columns) {
 const NoiseTerm& term_of(const NoiseHandle& noise, const SourceHandle& source) {
     for (const NoiseTerm& term : noise.noise->terms)
         if (term.source == source.source) return term;
-    throw Error(ErrorKind::scene, "this edge has no error of noise source '" + source.source->label + "'");
+    throw Error(ErrorKind::scene, "this edge has no error of noise source '{}'", source.source->label);
 }
 
 std::vector<double> read_covariance_of(const ArrayArgument& matrix, std::size_t n) {
@@ -79,9 +79,8 @@ std::vector<double> read_covariance_of(const ArrayArgument& matrix, std::size_t 
 
 double read_deviation(double deviation, const char* what) {
     if (!std::isfinite(deviation) || deviation < 0.0)
-        throw Error(ErrorKind::scene, std::string("the standard deviation of a ") + what +
-                                          " must be a finite number and not negative, not " +
-                                          std::to_string(deviation));
+        throw Error(ErrorKind::scene, "the standard deviation of a {} must be a finite number and not negative, not {}",
+                    what, deviation);
     return deviation;
 }
 
@@ -108,8 +107,7 @@ Measurement of_bearing(const std::string& frame, const ArrayArgument& direction,
 Measurement of_range(const std::string& frame, double distance, const std::optional<std::string>& relative_to,
                      double deviation, const OptionalArray& point) {
     if (!std::isfinite(distance) || distance < 0.0)
-        throw Error(ErrorKind::scene,
-                    "distance must be a finite number and not negative, not " + std::to_string(distance));
+        throw Error(ErrorKind::scene, "distance must be a finite number and not negative, not {}", distance);
     Measurement made{Measurement::Kind::range, frame, relative_to};
     made.distance = distance;
     made.point = point_or_origin(point);
@@ -124,7 +122,7 @@ void bind_edge_noise(nb::class_<NoiseHandle>& cls) {
         if (!noise) throw Error(ErrorKind::scene, "without an error there is no EdgeNoise: an exact edge has None");
         new (self)
             NoiseHandle{covariance ? with_covariance(*noise, read_covariance(*covariance, "covariance")) : noise};
-    }, nb::arg("maps"), nb::kw_only(), nb::arg("covariance") = nb::none())
+    }, "maps"_a, nb::kw_only(), "covariance"_a = nb::none())
         .def_prop_ro("covariance", [](const NoiseHandle& n) { return covariance_array(n.noise->covariance); },
                      "(6, 6) of [rho, theta], read-only.")
         .def_prop_ro("sources",
@@ -136,11 +134,11 @@ void bind_edge_noise(nb::class_<NoiseHandle>& cls) {
         .def("map",
              [](const NoiseHandle& n, const SourceHandle& source) {
         return map_array(n.noise->map(term_of(n, source)));
-    }, nb::arg("source"), R"(Return the map (6, dimension) of one of the sources, read-only.
+    }, "source"_a, R"(Return the map (6, dimension) of one of the sources, read-only.
 
 Raises:
     SceneError: the edge has no error of this source.)")
-        .def("__eq__", &equals<NoiseHandle>, nb::arg("other").none())
+        .def("__eq__", &equals<NoiseHandle>, "other"_a.none())
         .def("__hash__", [](const NoiseHandle& n) {
         return nb::hash(
             nb::make_tuple(n.noise->terms.size(), n.noise->covariance.linear[0], n.noise->covariance.angular[0]));
@@ -156,8 +154,7 @@ void bind_pose_measurements(nb::class_<Measurement>& cls) {
         return Measurement{Measurement::Kind::pose,          frame, relative_to, pose, {}, 0.0, {},
                            read_covariance_of(covariance, 6)};
     },
-                   nb::arg("frame"), nb::arg("pose"), nb::kw_only(), nb::arg("covariance"),
-                   nb::arg("relative_to") = nb::none(),
+                   "frame"_a, "pose"_a, nb::kw_only(), "covariance"_a, "relative_to"_a = nb::none(),
                    R"(Make a measurement of a pose.
 
 Args:
@@ -174,8 +171,8 @@ Args:
         made.covariance = read_covariance_of(covariance, 3);
         return made;
     },
-                    nb::arg("frame"), nb::arg("position"), nb::kw_only(), nb::arg("covariance"),
-                    nb::arg("relative_to") = nb::none(), nb::arg("point") = nb::none(),
+                    "frame"_a, "position"_a, nb::kw_only(), "covariance"_a, "relative_to"_a = nb::none(),
+                    "point"_a = nb::none(),
                     R"(Make a measurement of the position of a point of a frame.
 
 Args:
@@ -187,8 +184,8 @@ Args:
 }
 
 void bind_distance_measurements(nb::class_<Measurement>& cls) {
-    cls.def_static("of_bearing", &of_bearing, nb::arg("frame"), nb::arg("direction"), nb::kw_only(),
-                   nb::arg("relative_to") = nb::none(), nb::arg("deviation"), nb::arg("point") = nb::none(),
+    cls.def_static("of_bearing", &of_bearing, "frame"_a, "direction"_a, nb::kw_only(), "relative_to"_a = nb::none(),
+                   "deviation"_a, "point"_a = nb::none(),
                    R"(Make a measurement of the direction to a point of a frame.
 
 Args:
@@ -200,8 +197,8 @@ Args:
 
 Raises:
     SceneError: non-finite numbers, a zero direction, or a negative deviation.)")
-        .def_static("of_range", &of_range, nb::arg("frame"), nb::arg("distance"), nb::kw_only(),
-                    nb::arg("relative_to") = nb::none(), nb::arg("deviation"), nb::arg("point") = nb::none(),
+        .def_static("of_range", &of_range, "frame"_a, "distance"_a, nb::kw_only(), "relative_to"_a = nb::none(),
+                    "deviation"_a, "point"_a = nb::none(),
                     R"(Make a measurement of the distance of a point of a frame from another frame's origin.
 
 Args:
@@ -248,11 +245,11 @@ Raises:
              [](SourceHandle* self, std::size_t dimension, const std::string& label) {
         if (dimension == 0) throw Error(ErrorKind::scene, "a noise source needs a dimension of at least 1");
         new (self) SourceHandle{Ref<const NoiseSource>(new NoiseSource(dimension, label))};
-    }, nb::arg("dimension"), nb::arg("label") = "")
+    }, "dimension"_a, "label"_a = "")
         .def_prop_ro("dimension", [](const SourceHandle& s) { return s.source->dimension; }, "Of the vector.")
         .def_prop_ro("label", [](const SourceHandle& s) { return s.source->label; },
                      "A name for messages and plots; no part of equality.")
-        .def("__eq__", &equals<SourceHandle>, nb::arg("other").none())
+        .def("__eq__", &equals<SourceHandle>, "other"_a.none())
         .def("__hash__", [](const SourceHandle& s) {
         return std::hash<const NoiseSource*>()(s.source.get());
     }).def("__repr__", [](const SourceHandle& s) {

@@ -64,9 +64,8 @@ RecheckOptions recheck_options(const SceneGraph& scene, double resolution, const
 
 void require_joint_count(const CollisionWorld& world, std::size_t count, const char* name) {
     if (world.joint_count() != count)
-        throw Error(ErrorKind::configuration, std::string(name) + " is of another scene: it has " +
-                                                  std::to_string(world.joint_count()) + " joints, not " +
-                                                  std::to_string(count));
+        throw Error(ErrorKind::configuration, "{} is of another scene: it has {} joints, not {}", name,
+                    world.joint_count(), count);
 }
 
 // Values of tmkit.motion.PathConstraint, which has checked its numbers.
@@ -77,8 +76,8 @@ std::vector<PathConstraint> read_constraints(const ConstraintValues& values, con
     std::vector<PathConstraint> constraints;
     for (const nb::handle value : values) {
         if (!nb::hasattr(value, "tolerance"))
-            throw Error(ErrorKind::configuration,
-                        "constraints must be PathConstraint values, not " + nb::cast<std::string>(nb::repr(value)));
+            throw Error(ErrorKind::configuration, "constraints must be PathConstraint values, not {}",
+                        nb::cast<std::string>(nb::repr(value)));
         const auto text = [&](const char* name) { return nb::cast<std::string>(value.attr(name)); };
         const auto vector = [&](const char* name) { return nb::cast<Vector3>(value.attr(name)); };
         const bool turns = text("kind") == "orientation";
@@ -100,7 +99,7 @@ NamedPath search(const CollisionWorld& world, const std::vector<std::string>& jo
     if (max_iterations < 0 || shortcut_iterations < 0)
         throw Error(ErrorKind::configuration, "max_iterations and shortcut_iterations must not be negative");
     if (time_limit && !(*time_limit >= 0.0))
-        throw Error(ErrorKind::configuration, "time_limit must not be negative, got " + number_text(*time_limit));
+        throw Error(ErrorKind::configuration, "time_limit must not be negative, got {}", number_text(*time_limit));
     const std::size_t n = world.joint_count();
     PathOptions options;
     options.seed = seed;
@@ -181,8 +180,8 @@ void bind_path_result(nb::module_& m) {
         .value("RECHECK_FAILED", PathStatus::recheck_failed,
                "paths were found but none passed the finer check; see ``pair``");
     result_class<NamedPath>(m, "PathResult", "The result of a path search, by ``search_path`` or by another planner.")
-        .def("__init__", &make_path, nb::arg("status"), nb::arg("path"), nb::kw_only(),
-             nb::arg("blocking_pairs") = nb::tuple(), nb::arg("pair") = nb::none(), nb::arg("joint") = nb::none(),
+        .def("__init__", &make_path, "status"_a, "path"_a, nb::kw_only(), "blocking_pairs"_a = nb::tuple(),
+             "pair"_a = nb::none(), "joint"_a = nb::none(),
              R"(Create the result of a motion planner.
 
 Args:
@@ -263,11 +262,10 @@ void bind_line_and_recheck_results(nb::module_& m) {
 }
 
 void bind_search(nb::module_& m) {
-    m.def("search_path", &search, nb::arg("world"), nb::arg("joints"), nb::kw_only(), nb::arg("start"),
-          nb::arg("goals"), nb::arg("seed") = 0, nb::arg("max_iterations") = 10000, nb::arg("step") = 0.5,
-          nb::arg("resolution") = 0.01, nb::arg("shortcut_iterations") = 100, nb::arg("time_limit") = nb::none(),
-          nb::arg("recheck_world") = nb::none(), nb::arg("recheck_resolution") = 0.003,
-          nb::arg("tool_frame") = nb::none(), nb::arg("tool_travel") = 0.001, nb::arg("constraints") = nb::tuple(),
+    m.def("search_path", &search, "world"_a, "joints"_a, nb::kw_only(), "start"_a, "goals"_a, "seed"_a = 0,
+          "max_iterations"_a = 10000, "step"_a = 0.5, "resolution"_a = 0.01, "shortcut_iterations"_a = 100,
+          "time_limit"_a = nb::none(), "recheck_world"_a = nb::none(), "recheck_resolution"_a = 0.003,
+          "tool_frame"_a = nb::none(), "tool_travel"_a = 0.001, "constraints"_a = nb::tuple(),
           R"(Search a collision-free path from a start to one of several goals with RRT-Connect, and shorten it.
 
 Start and goals are checked first; the straight motions are tried before any tree grows. The result depends on the
@@ -296,10 +294,9 @@ Args:
 }
 
 void bind_line_and_recheck(nb::module_& m) {
-    m.def("straight_line", &follow_line, nb::arg("scene"), nb::arg("frame"), nb::kw_only(), nb::arg("start"),
-          nb::arg("target_pose"), nb::arg("joints"), nb::arg("world") = nb::none(), nb::arg("relative_to") = nb::none(),
-          nb::arg("position_step") = 0.005, nb::arg("rotation_step") = 0.05, nb::arg("max_joint_jump") = 0.3,
-          nb::arg("deviation") = 0.0005, nb::arg("resolution") = 0.01, nb::arg("position_only") = false,
+    m.def("straight_line", &follow_line, "scene"_a, "frame"_a, nb::kw_only(), "start"_a, "target_pose"_a, "joints"_a,
+          "world"_a = nb::none(), "relative_to"_a = nb::none(), "position_step"_a = 0.005, "rotation_step"_a = 0.05,
+          "max_joint_jump"_a = 0.3, "deviation"_a = 0.0005, "resolution"_a = 0.01, "position_only"_a = false,
           R"(Move a frame straight to a target pose: translation linearly, rotation along the shorter arc.
 
 Inverse kinematics is solved at each step from the solution before, without restarts, so the arm does not change its
@@ -321,8 +318,8 @@ Args:
     position_only: keep the origin of the frame on the line and leave its orientation open.)" NOT_IN_SCENE R"(
     DisconnectedError: ``frame`` and ``relative_to`` are in different trees.
     ConfigurationError: a start of the wrong length or outside the limits, an option that makes no sense.)");
-    m.def("recheck_path", &recheck, nb::arg("world"), nb::arg("path"), nb::kw_only(), nb::arg("resolution") = 0.003,
-          nb::arg("tool_frame") = nb::none(), nb::arg("tool_travel") = 0.001,
+    m.def("recheck_path", &recheck, "world"_a, "path"_a, nb::kw_only(), "resolution"_a = 0.003,
+          "tool_frame"_a = nb::none(), "tool_travel"_a = 0.001,
           R"(Check a path of straight joint motions again, finely, and report the first failure.
 
 Args:

@@ -67,15 +67,14 @@ void bind_pose_construction(nb::class_<Pose>& cls) {
     cls.def("__init__",
             [](Pose* self, const ArrayArgument& translation, const ArrayArgument& quat_xyzw) {
         new (self) Pose(make_pose(translation, quat_xyzw));
-    }, nb::arg("translation") = nb::make_tuple(0.0, 0.0, 0.0),
-            nb::arg("quat_xyzw") = nb::make_tuple(0.0, 0.0, 0.0, 1.0))
+    }, "translation"_a = nb::make_tuple(0.0, 0.0, 0.0), "quat_xyzw"_a = nb::make_tuple(0.0, 0.0, 0.0, 1.0))
         .def_static("identity", [] { return Pose{}; }, "Return the transform that changes nothing.")
-        .def_static("from_matrix", &from_matrix, nb::arg("matrix"), R"(Make a pose from a homogeneous matrix (4, 4).
+        .def_static("from_matrix", &from_matrix, "matrix"_a, R"(Make a pose from a homogeneous matrix (4, 4).
 
 Raises:
     SceneError: a matrix that is not orthonormal within 1e-6, is left-handed, or whose last row is not [0, 0, 0, 1]
         within 1e-9.)")
-        .def_static("from_rotation_matrix", &from_rotation_matrix, nb::arg("translation"), nb::arg("rotation"),
+        .def_static("from_rotation_matrix", &from_rotation_matrix, "translation"_a, "rotation"_a,
                     R"(Make a pose from a translation and a rotation matrix.
 
 Args:
@@ -87,7 +86,7 @@ Raises:
         .def_static("from_rpy",
                     [](const ArrayArgument& translation, const ArrayArgument& rpy) {
         return Pose::from_rpy(read_vector3(translation, "translation"), read_vector3(rpy, "rpy"));
-    }, nb::arg("translation"), nb::arg("rpy"),
+    }, "translation"_a, "rpy"_a,
                     R"(Make a pose from a translation and roll, pitch and yaw about fixed axes.
 
 Args:
@@ -96,13 +95,13 @@ Args:
 
 Raises:
     SceneError: arguments of another shape or with non-finite numbers.)")
-        .def_static("from_array", &from_array, nb::arg("values"),
+        .def_static("from_array", &from_array, "values"_a,
                     R"(Make a pose from seven numbers: translation x, y, z (metres) and quaternion x, y, z, w.
 
 Raises:
     SceneError: not seven numbers, non-finite numbers, or a zero quaternion.)")
-        .def_static("exp", [](const ArrayArgument& xi) { return in_range(Pose::exp(read_array<6>(xi, "xi"))); },
-                    nb::arg("xi"), R"(Return the exponential of xi = [rho, theta], (6,): metres, then radians.
+        .def_static("exp", [](const ArrayArgument& xi) { return in_range(Pose::exp(read_array<6>(xi, "xi"))); }, "xi"_a,
+                    R"(Return the exponential of xi = [rho, theta], (6,): metres, then radians.
 
 Raises:
     SceneError: not six numbers, or non-finite numbers.)");
@@ -132,13 +131,13 @@ void bind_pose_operations(nb::class_<Pose>& cls) {
         .def("inverse", [](const Pose& p) { return in_range(p.inverse()); },
              "Return ``child_from_parent`` of ``parent_from_child``.")
         .def("apply", [](const Pose& p, const ArrayArgument& points) { return transform_points(p, points, true); },
-             nb::arg("points"), R"(Map points (3,) or (n, 3), metres in the child, to the parent. O(n).)" NO_ROWS)
+             "points"_a, R"(Map points (3,) or (n, 3), metres in the child, to the parent. O(n).)" NO_ROWS)
         .def("rotate", [](const Pose& p, const ArrayArgument& vectors) { return transform_points(p, vectors, false); },
-             nb::arg("vectors"),
+             "vectors"_a,
              R"(Express free vectors (3,) or (n, 3) of the child in the axes of the parent. O(n).)" NO_ROWS)
         .def("interpolate",
              [](const Pose& a, const Pose& b, double fraction) { return in_range(a.interpolate(b, fraction)); },
-             nb::arg("other"), nb::arg("fraction"),
+             "other"_a, "fraction"_a,
              R"(Return a pose between this one and another: linear in translation, along the shorter arc in rotation.
 
 Args:
@@ -155,7 +154,7 @@ void bind_pose_comparison(nb::class_<Pose>& cls) {
         const auto d = a.distance(b);
         require_in_range(d, "the distance");
         return std::make_pair(d[0], d[1]);
-    }, nb::arg("other"),
+    }, "other"_a,
             R"(Return the distance of the origins in metres and the angle between the orientations in radians.
 
 Raises:
@@ -164,14 +163,14 @@ Raises:
              [](const Pose& a, const Pose& b, double translation_tolerance, double rotation_tolerance) {
         const auto d = a.distance(b);
         return d[0] <= translation_tolerance && d[1] <= rotation_tolerance;
-    }, nb::arg("other"), nb::kw_only(), nb::arg("translation_tolerance") = 1e-9, nb::arg("rotation_tolerance") = 1e-9,
+    }, "other"_a, nb::kw_only(), "translation_tolerance"_a = 1e-9, "rotation_tolerance"_a = 1e-9,
              R"(Return whether two poses agree within tolerances; q and -q are the same rotation.
 
 Args:
     other: the pose to compare with, relative to the same parent.
     translation_tolerance: metres between the origins.
     rotation_tolerance: radians between the orientations.)")
-        .def("__eq__", &equals<Pose>, nb::arg("other").none())
+        .def("__eq__", &equals<Pose>, "other"_a.none())
         .def("__hash__", [](const Pose& p) {
         nb::list numbers;
         for (double v : p.translation) numbers.append(v);

@@ -48,7 +48,7 @@ void bind_registered(nb::module_& m) {
         present = nullptr;
         delete static_cast<Registered*>(owned);
     });
-    m.def("_register", &register_objects, nb::arg("objects"),
+    m.def("_register", &register_objects, "objects"_a,
           "Register Python objects with the core by name: exception classes and functions written above it.");
 }
 

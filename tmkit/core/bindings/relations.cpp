@@ -17,16 +17,16 @@ void bind_pose_numbers(nb::class_<SceneGraph>& cls) {
         if (!sits_on(s, point, body) || !sits_on(s, ref_point, ref_body) || !s.find(axes)) return std::nullopt;
         return make_array(related_position(s, point, ref_point, axes, ConfigurationArgument(q, s).get()));
     },
-            nb::arg("point"), nb::arg("body"), nb::arg("ref_point"), nb::arg("ref_body"), nb::arg("axes"),
-            nb::arg("q") = nb::none(), "The numbers (3,) of a position; None where a name is wrong.")
+            "point"_a, "body"_a, "ref_point"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(),
+            "The numbers (3,) of a position; None where a name is wrong.")
         .def("_related_orientation",
              [](const SceneGraph& s, Name ori, Name body, Name ref_ori, Name ref_body, Name axes,
                 const OptionalArray& q) -> MaybeArray {
         if (!sits_on(s, ori, body) || !sits_on(s, ref_ori, ref_body) || !s.find(axes)) return std::nullopt;
         return make_square(related_orientation(s, ori, ref_ori, axes, ConfigurationArgument(q, s).get()), 3);
     },
-             nb::arg("ori"), nb::arg("body"), nb::arg("ref_ori"), nb::arg("ref_body"), nb::arg("axes"),
-             nb::arg("q") = nb::none(), "The numbers (3, 3) of an orientation; None where a name is wrong.");
+             "ori"_a, "body"_a, "ref_ori"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(),
+             "The numbers (3, 3) of an orientation; None where a name is wrong.");
     cls.def("_related_pose",
             [](const SceneGraph& s, Name point, Name ori, Name body, Name ref_point, Name ref_ori, Name ref_body,
                Name axes, const OptionalArray& q) -> MaybeArray {
@@ -40,8 +40,7 @@ void bind_pose_numbers(nb::class_<SceneGraph>& cls) {
         return make_array({m[0], m[1], m[2], p[0], m[3], m[4], m[5], p[1], m[6], m[7], m[8], p[2], 0.0, 0.0, 0.0, 1.0},
                           {4, 4});
     },
-            nb::arg("point"), nb::arg("ori"), nb::arg("body"), nb::arg("ref_point"), nb::arg("ref_ori"),
-            nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(),
+            "point"_a, "ori"_a, "body"_a, "ref_point"_a, "ref_ori"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(),
             "The numbers of a pose in one matrix (4, 4); None where a name is wrong.");
 }
 
@@ -65,8 +64,8 @@ void bind_twist_numbers(nb::class_<SceneGraph>& cls) {
                                       : std::vector<double>(twist->begin() + 3, twist->end()),
                           {3});
     },
-            nb::arg("point").none(), nb::arg("body"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(),
-            nb::arg("part") = 't', R"(The numbers (6,) of a twist, or (3,) of its linear (v) or angular (w) part.
+            "point"_a.none(), "body"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(), "part"_a = 't',
+            R"(The numbers (6,) of a twist, or (3,) of its linear (v) or angular (w) part.
 
 None where a name is wrong or no path of twists leads there.)");
     cls.def("_uncertain_twist",
@@ -77,7 +76,7 @@ None where a name is wrong or no path of twists leads there.)");
         if (!twist) return std::nullopt;
         return std::pair{make_array(*twist), noise_or_none(error.edge())};
     },
-            nb::arg("point"), nb::arg("body"), nb::arg("ref_body"), nb::arg("axes"), nb::arg("q") = nb::none(),
+            "point"_a, "body"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(),
             R"(The numbers (6,) of a twist and its error, source by source (None: exact).
 
 None where a name is wrong or no path of twists leads there.)");

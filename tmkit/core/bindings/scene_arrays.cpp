@@ -51,7 +51,7 @@ nb::typed<nb::dict, nb::str, int> capacities(const SceneArrays& arrays) {
 }
 
 void bind_arrays_configuration(nb::class_<SceneArrays>& cls) {
-    cls.def("forward", &forward, nb::arg("q"),
+    cls.def("forward", &forward, "q"_a,
             R"(Go to a configuration (n_joints,): computes the poses of all frames in place. O(n).
 
 Raises:
@@ -66,7 +66,7 @@ The identity when nothing was edited; otherwise what the same edits would have m
                      R"((n, 7) x, y, z, qx, qy, qz, qw of each frame relative to its root, in frame_names order.
 
 At the present configuration; a copy, read-only.)")
-        .def("write_poses", &write_poses, nb::arg("out"),
+        .def("write_poses", &write_poses, "out"_a,
              nb::sig("def write_poses(self, out: numpy.typing.NDArray[numpy.float64]) -> int"),
              R"(Write ``poses`` into the first rows of an array (m, 7) of float64, and return the number of frames.
 
@@ -80,7 +80,7 @@ void bind_arrays_pose_queries(nb::class_<SceneArrays>& cls) {
                const OptionalArray& q) {
         return in_range(self.pose(frame, relative_to, GivenConfiguration(q, self).configuration));
     },
-            nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
+            "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
             R"(Return the pose of one frame relative to another: relative_to_from_frame.
 
 O(depth); O(1) without relative_to and q.
@@ -96,8 +96,8 @@ Args:)" POSE_ARGS R"(
         return in_range(
             self.pose(frame, relative_to, GivenConfiguration(q, self).configuration, {stamp, stamp_policy(policy)}));
     },
-             nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("stamp"),
-             nb::arg("q") = nb::none(), nb::arg("policy") = "interpolated",
+             "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "stamp"_a, "q"_a = nb::none(),
+             "policy"_a = "interpolated",
              R"(Return the pose of one frame relative to another at a time, by the stamped poses of edges on the path.
 
 O(depth + poses of the edges). The same bits as ``SceneGraph.pose`` for this configuration and stamp.
@@ -115,7 +115,7 @@ void bind_arrays_edge_queries(nb::class_<SceneArrays>& cls) {
         if (!q) return in_range(self.gaussian_pose(frame, relative_to));
         const HeldVector numbers(*q, "q", [&] { return self.joint_count(); });
         return in_range(self.gaussian_pose(frame, relative_to, numbers.numbers()));
-    }, nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
+    }, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
             R"(Return the pose of one frame relative to another with its covariance. O(depth).
 
 The same bits as ``SceneGraph.gaussian_pose``. For the writer: it works in the arrays' own scratch.
@@ -132,7 +132,7 @@ Returns:
         std::vector<double> rows(6 * columns);
         self.jacobian(frame, rows);
         return make_array(std::move(rows), {6, columns});
-    }, nb::arg("frame"), R"(Return the Jacobian (6, n_joints) of a frame's origin. O(depth + n_joints).
+    }, "frame"_a, R"(Return the Jacobian (6, n_joints) of a frame's origin. O(depth + n_joints).
 
 At the present configuration, as ``Kinematics.jacobian``.)" NO_FRAME)
         .def("twist_from_stamps",
@@ -141,8 +141,8 @@ At the present configuration, as ``Kinematics.jacobian``.)" NO_FRAME)
         return make_array(self.twist_from_stamps(frame, relative_to, first, second,
                                                  GivenConfiguration(q, self).configuration, stamp_policy(policy)));
     },
-             nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("first"), nb::arg("second"),
-             nb::arg("q") = nb::none(), nb::arg("policy") = "interpolated",
+             "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "first"_a, "second"_a, "q"_a = nb::none(),
+             "policy"_a = "interpolated",
              R"(Return (6,) the constant twist between the poses at two stamps, as ``SceneGraph.twist_from_stamps``.
 
 Args:
@@ -216,10 +216,10 @@ read and to write, and what either process writes later the other does not see.)
             SceneArrays(scene, {given(capacity), given(bodies), given(shapes), given(allowed_pairs), given(name_bytes),
                                 given(twists), given(stamps), given(groups), given(group_members), given(noise)});
     },
-               nb::arg("scene"), nb::arg("capacity") = nb::none(), nb::kw_only(), nb::arg("bodies") = nb::none(),
-               nb::arg("shapes") = nb::none(), nb::arg("allowed_pairs") = nb::none(),
-               nb::arg("name_bytes") = nb::none(), nb::arg("twists") = nb::none(), nb::arg("stamps") = nb::none(),
-               nb::arg("groups") = nb::none(), nb::arg("group_members") = nb::none(), nb::arg("noise") = nb::none());
+               "scene"_a, "capacity"_a = nb::none(), nb::kw_only(), "bodies"_a = nb::none(), "shapes"_a = nb::none(),
+               "allowed_pairs"_a = nb::none(), "name_bytes"_a = nb::none(), "twists"_a = nb::none(),
+               "stamps"_a = nb::none(), "groups"_a = nb::none(), "group_members"_a = nb::none(),
+               "noise"_a = nb::none());
     bind_arrays_edits(arrays);
     bind_arrays_configuration(arrays);
     bind_structure_queries(arrays);

@@ -16,8 +16,8 @@ void bind_arrays_edits(nb::class_<SceneArrays>& cls) {
         const std::vector<AttachedShape> attached = attached_shapes(shapes);
         self.add_frame({name, parent, pose, &joint, body.value_or(std::string_view()), attached, classes});
     },
-            nb::arg("name"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
-            nb::arg("body") = nb::none(), nb::arg("classes") = nb::tuple(), nb::arg("shapes") = nb::tuple(),
+            "name"_a, "parent"_a, nb::kw_only(), "pose"_a = Pose{}, "joint"_a = Joint{}, "body"_a = nb::none(),
+            "classes"_a = nb::tuple(), "shapes"_a = nb::tuple(),
             R"(Add a frame under a parent, as ``SceneGraph.add_frame``. O(depth), with a joint O(n).
 
 Args:
@@ -39,8 +39,8 @@ Raises:
         if (pose) return self.reparent(frame, parent, *pose);
         self.reparent_keeping_pose(frame, parent, GivenConfiguration(q, self).configuration);
     },
-            nb::arg("frame"), nb::arg("parent"), nb::kw_only(), nb::arg("pose").none() = nb::none(),
-            nb::arg("q") = nb::none(), R"(Move a frame with its subtree under another parent. O(depth + subtree).
+            "frame"_a, "parent"_a, nb::kw_only(), "pose"_a.none() = nb::none(), "q"_a = nb::none(),
+            R"(Move a frame with its subtree under another parent. O(depth + subtree).
 
 Args:
     frame: the frame that moves.

@@ -19,10 +19,8 @@ Attributes attributes_in(const SceneArrays& arrays, std::string_view frame) {
 
 template <class Self>
 void bind_class_and_shape_edits(auto& cls) {
-    cls.def("set_classes",
-            [](Self self, std::string_view frame, const std::vector<std::string>& classes) {
-        return apply_edit(self, [&](auto& s) { s.set_classes(frame, classes); });
-    }, nb::arg("frame"), nb::arg("classes"), text_for<Self>(R"(Set the classes of a frame. {O(log n)|O(classes)}.
+    cls.def("set_classes", EDIT(set_classes, std::string_view, const std::vector<std::string>&), "frame"_a, "classes"_a,
+            text_for<Self>(R"(Set the classes of a frame. {O(log n)|O(classes)}.
 
 Args:
     frame: the frame.
@@ -30,7 +28,7 @@ Args:
         .def("set_shapes",
              [](Self self, std::string_view frame, const std::vector<ShapeArgument>& shapes) {
         return apply_edit(self, [&](auto& s) { s.set_shapes(frame, attached_shapes(shapes)); });
-    }, nb::arg("frame"), nb::arg("shapes"), text_for<Self>(R"(Set all shapes of a frame. {O(log n)|O(shapes)}.
+    }, "frame"_a, "shapes"_a, text_for<Self>(R"(Set all shapes of a frame. {O(log n)|O(shapes)}.
 
 Args:
     frame: the frame.
@@ -38,7 +36,7 @@ Args:
     CapacityError: no room for so many.})"))
         .def("add_shape", [](Self self, std::string_view frame, const ShapeArgument& shape) {
         return apply_edit(self, [&](auto& s) { s.add_shape(frame, shape.attached()); });
-    }, nb::arg("frame"), nb::arg("shape"), text_for<Self>(R"(Attach one more shape to a frame. {O(log n)|O(shapes)}.
+    }, "frame"_a, "shape"_a, text_for<Self>(R"(Attach one more shape to a frame. {O(log n)|O(shapes)}.
 
 Args:
     frame: the frame.
@@ -48,20 +46,16 @@ Args:
 
 template <class Self>
 void bind_inertia_and_collision_edits(auto& cls) {
-    cls.def("set_inertia",
-            [](Self self, std::string_view frame, const std::optional<Inertia>& inertia) {
-        return apply_edit(self, [&](auto& s) { s.set_inertia(frame, inertia); });
-    }, nb::arg("frame"), nb::arg("inertia").none(),
+    cls.def("set_inertia", EDIT(set_inertia, std::string_view, const std::optional<Inertia>&), "frame"_a,
+            "inertia"_a.none(),
             text_for<Self>(R"(Set the mass properties of the body that a frame is on. {O(log n)|O(1)}.
 
 Args:
     frame: the frame in whose axes they are given.
     inertia: mass, centre and inertia matrix; None removes them.)" NO_FRAME R"(
     SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.)"))
-        .def("allow_collision",
-             [](Self self, std::string_view a, std::string_view b, const std::string& reason) {
-        return apply_edit(self, [&](auto& s) { s.allow_collision(a, b, reason); });
-    }, nb::arg("a"), nb::arg("b"), nb::kw_only(), nb::arg("reason") = "user",
+        .def("allow_collision", EDIT(allow_collision, std::string_view, std::string_view, const std::string&), "a"_a,
+             "b"_a, nb::kw_only(), "reason"_a = "user",
              text_for<Self>(R"(Let the shapes of two frames touch: the pair is not checked. {O(log n)|O(1)}.
 
 Args:
@@ -70,9 +64,8 @@ Args:
     reason: why they may touch, kept with the pair.)" NO_FRAME R"(
     SceneError: a frame with itself.{|
     CapacityError: no room for another pair, or a reason that is too long.})"))
-        .def("forbid_collision", [](Self self, std::string_view a, std::string_view b) {
-        return apply_edit(self, [&](auto& s) { s.forbid_collision(a, b); });
-    }, nb::arg("a"), nb::arg("b"), text_for<Self>(R"(Check a pair of frames for collision again. {O(log n)|O(1)}.
+        .def("forbid_collision", EDIT(forbid_collision, std::string_view, std::string_view), "a"_a, "b"_a,
+             text_for<Self>(R"(Check a pair of frames for collision again. {O(log n)|O(1)}.
 
 Args:
     a: a frame.
@@ -85,22 +78,19 @@ void bind_attribute_and_group_edits(auto& cls) {
             [](Self self, std::string_view frame, const AttributeMapping& attributes) {
         Attributes tags = attributes_of(attributes);
         return apply_edit(self, [&](auto& s) { s.set_attributes(frame, std::move(tags)); });
-    }, nb::arg("frame"), nb::arg("attributes"),
-            text_for<Self>(R"(Set all attributes of a frame. {O(log n)|O(attributes)}.
+    }, "frame"_a, "attributes"_a, text_for<Self>(R"(Set all attributes of a frame. {O(log n)|O(attributes)}.
 
 Args:
     frame: the frame.
     attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these. Replaces those it
         has.)" NO_FRAME R"(
     SceneError: a key that is no text or empty, or a value that is not JSON.)"))
-        .def("set_attribute",
-             [](Self self, std::string_view frame, const std::string& key, nb::handle value) {
+        .def("set_attribute", [](Self self, std::string_view frame, const std::string& key, nb::handle value) {
         const std::string text = attribute_text(key, value);
         return apply_edit(self, [&](auto& s) {
             s.set_attributes(frame, with_attribute(attributes_in(scene_of(s), frame), key, text));
         });
-    }, nb::arg("frame"), nb::arg("key"), nb::arg("value").none(),
-             text_for<Self>(R"(Set one attribute of a frame. {O(log n)|O(attributes)}.
+    }, "frame"_a, "key"_a, "value"_a.none(), text_for<Self>(R"(Set one attribute of a frame. {O(log n)|O(attributes)}.
 
 Args:
     frame: the frame.
@@ -112,7 +102,7 @@ Args:
                const std::vector<std::string>& groups) {
         return apply_edit(self, [&](auto& s) { put_group(s, {name, frames, groups}); });
     },
-            nb::arg("name"), nb::kw_only(), nb::arg("frames") = nb::tuple(), nb::arg("groups") = nb::tuple(),
+            "name"_a, nb::kw_only(), "frames"_a = nb::tuple(), "groups"_a = nb::tuple(),
             text_for<Self>(R"(Make a group, or replace what it holds. {O(members log n)|O(members squared)}.
 
 Groups organise frames by meaning: they nest, may share members, and have no poses. They follow their frames
@@ -127,20 +117,15 @@ Raises:
     UnknownNameError: no such frame or group.
     CycleError: the group would hold itself.{|
     CapacityError: no room for another group, or for so many members.})"))
-        .def("remove_group", [](Self self, std::string_view name) {
-        return apply_edit(self, [&](auto& s) { s.remove_group(name); });
-    }, nb::arg("name"), R"(Remove a group, also from the groups that hold it; its frames stay.)" NO_GROUP);
+        .def("remove_group", EDIT(remove_group, std::string_view), "name"_a,
+             R"(Remove a group, also from the groups that hold it; its frames stay.)" NO_GROUP);
 }
 
 template <class Self>
 void bind_whole_edits(auto& cls) {
-    cls.def("mount",
-            [](Self self, const SceneGraph& other, std::string_view under, const std::string& prefix, const Pose& pose,
-               const Joint& joint) {
-        return apply_edit(self, [&](SceneEdit& s) { s.mount(other, under, prefix, pose, joint); });
-    },
-            nb::arg("other"), nb::arg("under"), nb::kw_only(), nb::arg("prefix") = "", nb::arg("pose") = Pose{},
-            nb::arg("joint") = Joint{}, R"(Add a copy of another scene under a frame. O(m log n) for m frames.
+    cls.def("mount", EDIT(mount, const SceneGraph&, std::string_view, const std::string&, const Pose&, const Joint&),
+            "other"_a, "under"_a, nb::kw_only(), "prefix"_a = "", "pose"_a = Pose{}, "joint"_a = Joint{},
+            R"(Add a copy of another scene under a frame. O(m log n) for m frames.
 
 Shapes are shared, not copied. The same scene may be mounted many times, each with a prefix of its own: a template.
 
@@ -151,9 +136,8 @@ Args:
     pose: under_from_root, of each of its roots; the identity if omitted.
     joint: between ``under`` and its roots; fixed if omitted.)" NO_FRAME R"(
     DuplicateNameError: a name with the prefix is taken.)")
-        .def("merge", [](Self self, const SceneGraph& other) {
-        return apply_edit(self, [&](SceneEdit& s) { s.merge(other); });
-    }, nb::arg("other"), R"(Add the frames of another scene. O(m log n) for its m frames.
+        .def("merge", EDIT(merge, const SceneGraph&), "other"_a,
+             R"(Add the frames of another scene. O(m log n) for its m frames.
 
 A root of the other scene that has the name of a frame here is that frame: children of the other's ``world`` become
 children of the ``world`` here. Other roots become further roots.
@@ -161,16 +145,14 @@ children of the ``world`` here. Other roots become further roots.
 Raises:
     DuplicateNameError: a frame, joint or body of the other scene has the name of one here.
     SceneError: the same root carries different shapes, classes or attributes in both.)");
-    cls.def("extract",
-            [](Self self, std::string_view frame) { return apply_edit(self, [&](SceneEdit& s) { s.extract(frame); }); },
-            nb::arg("frame"), R"(Keep only a frame, which becomes the root, and its descendants.
+    cls.def("extract", EDIT(extract, std::string_view), "frame"_a,
+            R"(Keep only a frame, which becomes the root, and its descendants.
 
 O(m log n) for m frames that stay, O(members of all groups). Allowed pairs and groups are kept as far as their
 frames are. Inertia given on a frame that is removed, is removed.)" NO_FRAME R"(
     SceneError: a joint that stays mimics one that does not.)")
-        .def("apply", [](Self self, const SceneDifference& difference) {
-        return apply_edit(self, [&](SceneEdit& s) { s.apply(difference); });
-    }, nb::arg("difference"), R"(Make the changes that ``diff(a, b)`` found: applied to ``a`` it gives ``b``.
+        .def("apply", EDIT(apply, const SceneDifference&), "difference"_a,
+             R"(Make the changes that ``diff(a, b)`` found: applied to ``a`` it gives ``b``.
 
 On another scene it changes the same fields of the frames of the same names. O(changes log n), or O(n log n) when
 the changes depend on each other in a circle (two frames that swap names).

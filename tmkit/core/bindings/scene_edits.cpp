@@ -28,7 +28,7 @@ void bind_root_edits(auto& cls) {
             require_known_body(scene_of(s), name, body);
             s.add_root(name, body.value_or(""));
         });
-    }, nb::arg("name"), nb::kw_only(), nb::arg("body") = nb::none(),
+    }, "name"_a, nb::kw_only(), "body"_a = nb::none(),
             text_for<Self>(R"(Add a frame without a parent: the root of another tree. {O(log n)|O(1)}.
 
 Args:
@@ -37,21 +37,17 @@ Args:
         the frame's own name.)" NAME_TAKEN R"(
     UnknownNameError: no such body.{|
     CapacityError: no room.})"))
-        .def("add_body",
-             [](Self self, const std::string& name) { return apply_edit(self, [&](auto& s) { s.add_body(name); }); },
-             nb::arg("name"), text_for<Self>(R"(Add a body that has no frame yet. {O(log n)|O(1)}.
+        .def("add_body", EDIT(add_body, const std::string&), "name"_a,
+             text_for<Self>(R"(Add a body that has no frame yet. {O(log n)|O(1)}.
 
 Frames are put on it by ``body=``. It is removed with its last frame.)" NAME_TAKEN R"(
     SceneError: an empty name.{|
     CapacityError: no room.})"))
-        .def("remove_body", [](Self self, const std::string& name) {
-        return apply_edit(self, [&](auto& s) { s.remove_body(name); });
-    }, nb::arg("name"), text_for<Self>(R"(Remove a body without frames. {O(log n + twists)|O(twists)}.)" NO_BODY R"(
+        .def("remove_body", EDIT(remove_body, const std::string&), "name"_a,
+             text_for<Self>(R"(Remove a body without frames. {O(log n + twists)|O(twists)}.)" NO_BODY R"(
     SceneError: it has a frame, or a twist is relative to it.)"));
-    cls.def("attach",
-            [](Self self, std::string_view root, std::string_view parent, const Pose& pose, const Joint& joint) {
-        return apply_edit(self, [&](auto& s) { s.attach(root, parent, pose, joint); });
-    }, nb::arg("root"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = Pose{}, nb::arg("joint") = Joint{},
+    cls.def("attach", EDIT(attach, std::string_view, std::string_view, const Pose&, const Joint&), "root"_a, "parent"_a,
+            nb::kw_only(), "pose"_a = Pose{}, "joint"_a = Joint{},
             text_for<Self>(R"(Attach a root, with its tree, to a frame of another tree.
 
 {O(moved frames * log n)|O(depth + moved frames), with a joint O(n)}.
@@ -75,8 +71,7 @@ void bind_twist_edits(auto& cls) {
         edge.noise = own_twist_noise(covariance, frame, reference);
         return apply_edit(self, [&](auto& s) { put_twist(s, frame, edge); });
     },
-            nb::arg("frame"), nb::arg("vector"), nb::kw_only(), nb::arg("relative_to_body"),
-            nb::arg("covariance") = nb::none(),
+            "frame"_a, "vector"_a, nb::kw_only(), "relative_to_body"_a, "covariance"_a = nb::none(),
             text_for<Self>(R"(Set how a frame moves relative to another body: a twist edge.
 
 {O(log n + t log t) for t edges|O(1) for another value of an edge, O(t * (log t + depth)) for a new one among t}. Adds
@@ -96,9 +91,8 @@ Raises:
         given by a path of twists from that body to a frame joined to it by poses; a path of twists leads back; a
         number is not finite; or the covariance is not symmetric positive semi-definite, with its eigenvalues.{|
     CapacityError: no room for another.})"))
-        .def("remove_twist", [](Self self, std::string_view frame) {
-        return apply_edit(self, [&](auto& s) { s.remove_twist(frame); });
-    }, nb::arg("frame"), text_for<Self>("Remove the twist edge of a frame, if it has one. {O(log n)|O(1)}." NO_FRAME));
+        .def("remove_twist", EDIT(remove_twist, std::string_view), "frame"_a,
+             text_for<Self>("Remove the twist edge of a frame, if it has one. {O(log n)|O(1)}." NO_FRAME));
 }
 
 template <class Self>
@@ -108,8 +102,7 @@ void bind_stamped_pose_edits(auto& cls) {
                std::optional<double> window) {
         return apply_edit(self, [&](auto& s) { s.add_stamped_pose(frame, {stamp, pose}, capacity, window); });
     },
-            nb::arg("frame"), nb::arg("pose"), nb::kw_only(), nb::arg("stamp"), nb::arg("capacity") = nb::none(),
-            nb::arg("window") = nb::none(),
+            "frame"_a, "pose"_a, nb::kw_only(), "stamp"_a, "capacity"_a = nb::none(), "window"_a = nb::none(),
             text_for<Self>(R"(Add a pose at a time to the short history of a frame's edge.
 
 {O(depth log n + capacity)|O(depth + poses of the edge + subtree)}. Poses may come in any order. When the stamp is the
@@ -129,7 +122,7 @@ Args:
         .def("set_stamped_poses",
              [](Self self, std::string_view frame, const std::optional<StampedPoses>& stamps) {
         return apply_edit(self, [&](auto& s) { put_stamps(s, frame, stamps_ref(stamps)); });
-    }, nb::arg("frame"), nb::arg("stamps").none(),
+    }, "frame"_a, "stamps"_a.none(),
              text_for<Self>(
                  R"(Set the whole history of a frame's edge; its present pose stays. {O(log n + capacity)|O(poses)}.
 
@@ -156,9 +149,8 @@ void bind_add_frame(auto& cls) {
             s.add_frames({specification});
         });
     },
-            nb::arg("name"), nb::arg("parent") = nb::none(), nb::kw_only(), nb::arg("pose") = Pose{},
-            nb::arg("joint") = Joint{}, nb::arg("body") = nb::none(), nb::arg("classes") = nb::tuple(),
-            nb::arg("shapes") = nb::tuple(), nb::arg("covariance") = nb::none(),
+            "name"_a, "parent"_a = nb::none(), nb::kw_only(), "pose"_a = Pose{}, "joint"_a = Joint{},
+            "body"_a = nb::none(), "classes"_a = nb::tuple(), "shapes"_a = nb::tuple(), "covariance"_a = nb::none(),
             R"(Add a frame under a parent. O(log n).
 
 Args:
@@ -183,10 +175,8 @@ Raises:
 
 template <class Self>
 void bind_frame_edits(auto& cls) {
-    cls.def("remove_frame",
-            [](Self self, std::string_view frame, bool subtree) {
-        return apply_edit(self, [&](auto& s) { s.remove_frame(frame, subtree); });
-    }, nb::arg("frame"), nb::kw_only(), nb::arg("subtree") = false, text_for<Self>(R"(Remove a frame.
+    cls.def("remove_frame", EDIT(remove_frame, std::string_view, bool), "frame"_a, nb::kw_only(), "subtree"_a = false,
+            text_for<Self>(R"(Remove a frame.
 
 {O(log n) for each frame removed and each of its allowed pairs, after a query like ``children``; and O(members of all
 groups), O(twists), O(joints) when a joint is removed and another mimics.|O(n + allowed pairs + members of groups +
@@ -196,10 +186,7 @@ Args:
     frame: the frame.
     subtree: remove all its descendants too.)" NO_FRAME R"(
     SceneError: it has children and ``subtree`` is False, or a joint that stays mimics one that would be removed.)"))
-        .def("rename_frame",
-             [](Self self, std::string_view frame, const std::string& name) {
-        return apply_edit(self, [&](auto& s) { s.rename_frame(frame, name); });
-    }, nb::arg("frame"), nb::arg("name"),
+        .def("rename_frame", EDIT(rename_frame, std::string_view, const std::string&), "frame"_a, "name"_a,
              text_for<Self>(R"(Rename a frame; its joint and body keep their names. {O(log n)|O(1)}.
 
 Args:
@@ -222,8 +209,8 @@ void bind_reparent(auto& cls) {
             else s.reparent_keeping_pose(frame, parent, configuration.get(), noise);
         });
     },
-            nb::arg("frame"), nb::arg("parent"), nb::kw_only(), nb::arg("pose") = nb::none(), nb::arg("q") = nb::none(),
-            nb::arg("covariance") = nb::none(), R"(Move a frame with its subtree under another parent. O(depth log n).
+            "frame"_a, "parent"_a, nb::kw_only(), "pose"_a = nb::none(), "q"_a = nb::none(),
+            "covariance"_a = nb::none(), R"(Move a frame with its subtree under another parent. O(depth log n).
 
 With t twist edges O(t depth log n) more. What is known of motions along the old edge ends with it: its stamped
 poses, and all twist edges whose path of poses, from their frame to the body that they are relative to, leads over
@@ -248,10 +235,7 @@ Args:
 
 template <class Self>
 void bind_edge_edits(auto& cls) {
-    cls.def("set_pose",
-            [](Self self, std::string_view frame, const Pose& pose) {
-        return apply_edit(self, [&](auto& s) { s.set_pose(frame, pose); });
-    }, nb::arg("frame"), nb::arg("pose"),
+    cls.def("set_pose", EDIT(set_pose, std::string_view, const Pose&), "frame"_a, "pose"_a,
             text_for<Self>(R"(Set the pose of a frame relative to its parent. {O(depth log n)|O(depth + subtree)}.
 
 Stamped poses of the edge stay: a query with a stamp uses them alone, one without uses this pose, until a newer
@@ -261,10 +245,7 @@ Args:
     frame: a frame whose parent is on another body.
     pose: parent_from_frame at joint value 0.)" NO_FRAME R"(
     SceneError: a root, or an edge inside one body, whose pose is constant.)"))
-        .def("set_joint",
-             [](Self self, std::string_view frame, const Joint& joint) {
-        return apply_edit(self, [&](auto& s) { s.set_joint(frame, joint); });
-    }, nb::arg("frame"), nb::arg("joint"),
+        .def("set_joint", EDIT(set_joint, std::string_view, const Joint&), "frame"_a, "joint"_a,
              text_for<Self>(R"(Set how a frame moves relative to its parent. {O(log n)|O(n)}.{|
 
 A joint that was there keeps its value, a new one starts at 0.}

@@ -11,10 +11,10 @@ void bind_value_semantics(nb::class_<SceneGraph>& cls) {
     cls.def("__eq__",
             [](const SceneGraph& a, nb::handle b) {
         return nb::isinstance<SceneGraph>(b) && a.same_content(nb::cast<const SceneGraph&>(b));
-    }, nb::arg("other").none())
+    }, "other"_a.none())
         .def("__hash__", [](const SceneGraph& s) { return static_cast<Py_hash_t>(s.content_hash() >> 2); })
         .def("__copy__", [](nb::typed<nb::object, SceneGraph> self) { return self; })
-        .def("__deepcopy__", [](nb::typed<nb::object, SceneGraph> self, nb::handle) { return self; }, nb::arg("memo"))
+        .def("__deepcopy__", [](nb::typed<nb::object, SceneGraph> self, nb::handle) { return self; }, "memo"_a)
         .def("__repr__", [](const SceneGraph& s) {
         return "SceneGraph(" + std::to_string(s.size()) + " frames, " + std::to_string(s.joint_count()) + " joints)";
     });
@@ -39,7 +39,7 @@ Raises:
         .def("__exit__",
              [](SceneEditHandle& e, nb::handle type, nb::handle, nb::handle) {
         if (!type.is_none()) e.discarded = true;
-    }, nb::arg("exception_type").none(), nb::arg("exception").none(), nb::arg("traceback").none())
+    }, "exception_type"_a.none(), "exception"_a.none(), "traceback"_a.none())
         .def("__repr__", [](const SceneEditHandle& e) {
         return "SceneEdit(" + std::to_string(e.edit.scene().size()) + " frames" +
                (e.discarded || e.out_of_memory ? ", discarded)" : ")");
@@ -64,7 +64,7 @@ Args:
         SceneEdit edit{SceneGraph()};
         if (root) edit.add_root(*root);
         new (self) SceneGraph(std::move(edit).take());
-    }, nb::arg("root").none() = "world");
+    }, "root"_a.none() = "world");
     bind_scene_queries(scene);
     bind_relations(scene);
     scene.def("edit", [](const SceneGraph& s) { return SceneEditHandle{SceneEdit(s)}; },
@@ -82,7 +82,7 @@ stays as it was. Used with ``with``, an exception discards all edits; so does a 
     bind_noise_edits(scene, edit);
     bind_edit_end(edit);
 
-    m.def("diff", &difference, nb::arg("a"), nb::arg("b"), R"(Return the difference between two versions of a scene.
+    m.def("diff", &difference, "a"_a, "b"_a, R"(Return the difference between two versions of a scene.
 
 O(changes log n) when one was made from the other, or both from a third: what they share is skipped. Between scenes
 of different origin it is correct too, but not the smallest, and O(n).

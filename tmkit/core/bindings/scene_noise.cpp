@@ -12,8 +12,7 @@ namespace {
 ConditionOptions options_of(const std::optional<int>& iterations) {
     ConditionOptions options;
     if (!iterations) return options;
-    if (*iterations < 1)
-        throw Error(ErrorKind::scene, "max_iterations must be at least 1, not " + std::to_string(*iterations));
+    if (*iterations < 1) throw Error(ErrorKind::scene, "max_iterations must be at least 1, not {}", *iterations);
     options.most_iterations = *iterations;
     return options;
 }
@@ -23,11 +22,11 @@ void condition(SceneEdit& edit, const Measurement& measurement, const double* q,
     const ConditionReport report = attempt.condition(measurement, q, options_of(iterations));
     if (!report.converged && !iterations)
         throw Error(ErrorKind::scene,
-                    "conditioning on the measurement of '" + measurement.target + "' in " +
-                        (measurement.reference ? "'" + *measurement.reference + "'" : "its root") +
-                        " did not converge in " + std::to_string(report.iterations) +
-                        " iterations: it lies too far from the expected value for the known errors; see "
-                        "innovation(scene, measurement), or give max_iterations= to accept the last iterate");
+                    "conditioning on the measurement of '{}' in {} did not converge in {} iterations: it lies too "
+                    "far from the expected value for the known errors; see innovation(scene, measurement), or give "
+                    "max_iterations= to accept the last iterate",
+                    measurement.target, (measurement.reference ? "'" + *measurement.reference + "'" : "its root"),
+                    report.iterations);
     edit = std::move(attempt);
 }
 
@@ -50,7 +49,7 @@ void bind_pose_noise_edits(auto& cls) {
             [](Self self, std::string_view frame, const OptionalArray& covariance) {
         const Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent_name(scene_before(self), frame));
         return apply_edit(self, [&](auto& s) { put_noise(s, frame, noise); });
-    }, nb::arg("frame"), nb::arg("covariance").none(),
+    }, "frame"_a, "covariance"_a.none(),
             text_for<Self>(R"(Set the covariance of the pose of a frame relative to its parent.{ O(log n).|}
 
 The pose is ``T @ Pose.exp(xi)`` with T as ``local_pose`` and the joint give it and xi = [rho, theta] of mean zero,
@@ -68,7 +67,7 @@ Raises:
              [](Self self, std::string_view frame, const SourceMaps& maps) {
         const Ref<const EdgeNoise> noise = noise_of(maps);
         return apply_edit(self, [&](auto& s) { put_noise(s, frame, noise); });
-    }, nb::arg("frame"), nb::arg("maps"),
+    }, "frame"_a, "maps"_a,
              text_for<Self>(
                  R"(Set the sources of the error of an edge: ``xi = sum of map @ w`` over sources w.{ O(log n).|}
 
@@ -82,7 +81,7 @@ Args:
     CapacityError: no room for its sources.})"))
         .def("set_noise", [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
         return apply_edit(self, [&](auto& s) { put_noise(s, frame, noise ? noise->noise : nullptr); });
-    }, nb::arg("frame"), nb::arg("noise").none(), R"(Set the error of an edge to that of another edge.
+    }, "frame"_a, "noise"_a.none(), R"(Set the error of an edge to that of another edge.
 
 Args:
     frame: the frame whose edge it is.
@@ -95,7 +94,7 @@ void bind_twist_noise_edits(auto& cls) {
             [](Self self, std::string_view frame, const SourceMaps& maps) {
         const Ref<const EdgeNoise> noise = noise_of(maps);
         return apply_edit(self, [&](auto& s) { s.set_twist_noise(frame, noise); });
-    }, nb::arg("frame"), nb::arg("maps"),
+    }, "frame"_a, "maps"_a,
             R"(Set the sources of the error of a twist edge, as ``set_noise`` does for a pose.
 
 Args:
@@ -105,7 +104,7 @@ Args:
     SceneError: it has no twist, or a map of another shape.)")
         .def("set_twist_noise", [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
         return apply_edit(self, [&](auto& s) { s.set_twist_noise(frame, noise ? noise->noise : nullptr); });
-    }, nb::arg("frame"), nb::arg("noise").none(), R"(Set the error of a twist edge to that of another one.
+    }, "frame"_a, "noise"_a.none(), R"(Set the error of a twist edge to that of another one.
 
 Args:
     frame: a frame with a twist edge.
@@ -120,7 +119,7 @@ void bind_whole_noise_edits(auto& cls) {
         return apply_edit(self, [&](SceneEdit& s) {
             if (noise) s.add_noise(frame, *noise);
         });
-    }, nb::arg("frame"), nb::arg("maps"), R"(Add errors to those of an edge. O(log n).
+    }, "frame"_a, "maps"_a, R"(Add errors to those of an edge. O(log n).
 
 Maps of a source that the edge already has are summed.
 
@@ -128,10 +127,7 @@ Args:
     frame: the frame whose edge it is.
     maps: by source, (6, dimension) metres and radians for one standard deviation; see ``set_noise``.)" NO_FRAME R"(
     SceneError: a root, or a map of another shape.)")
-        .def("add_joint_noise",
-             [](Self self, std::string_view joint, double variance) {
-        return apply_edit(self, [&](SceneEdit& s) { s.add_joint_noise(joint, variance); });
-    }, nb::arg("joint"), nb::arg("variance"),
+        .def("add_joint_noise", EDIT(add_joint_noise, std::string_view, double), "joint"_a, "variance"_a,
              R"(Set the variance of the value of a joint: an uncertain encoder. O(joints log n).
 
 The joints that mimic it now move by the same error.
@@ -145,7 +141,7 @@ Args:
         [](Self self, const Measurement& measurement, const OptionalArray& q, const std::optional<int>& iterations) {
         const ConfigurationArgument configuration(q, scene_before(self));
         return apply_edit(self, [&](SceneEdit& s) { condition(s, measurement, configuration.get(), iterations); });
-    }, nb::arg("measurement"), nb::kw_only(), nb::arg("q") = nb::none(), nb::arg("max_iterations") = nb::none(),
+    }, "measurement"_a, nb::kw_only(), "q"_a = nb::none(), "max_iterations"_a = nb::none(),
         R"(Condition the scene on a measurement: update means, covariances and correlations.
 
 Every edge that shares a source of error with the path between the two frames is corrected, also off the path, and

@@ -14,8 +14,8 @@ constexpr std::size_t frames_worth_a_release = 500;
 Kinematics kinematics_at(const SceneGraph& scene, const OptionalArray& q, const OptionalArray& qd) {
     const ConfigurationArgument configuration(q, scene);
     if (!configuration.held && scene.joint_count() > 0)
-        throw Error(ErrorKind::configuration, "this scene has " + std::to_string(scene.joint_count()) +
-                                                  " joints, so at() needs a configuration q");
+        throw Error(ErrorKind::configuration, "this scene has {} joints, so at() needs a configuration q",
+                    scene.joint_count());
     std::vector<double> own = configuration.held ? configuration.held->copy() : std::vector<double>();
     std::vector<double> velocities = qd ? read_vector(*qd, "qd", scene.joint_count()) : std::vector<double>();
     if (scene.size() < frames_worth_a_release) return Kinematics(scene, std::move(own), std::move(velocities));
@@ -51,21 +51,20 @@ ReadOnlyArray configuration(const SceneGraph& scene, const nb::typed<Mapping, nb
         const nb::handle key = item[0], value = item[1];
         std::string_view text;
         if (!nb::try_cast(key, text))
-            throw Error(ErrorKind::configuration, "joint names are text, not " + nb::cast<std::string>(nb::repr(key)));
+            throw Error(ErrorKind::configuration, "joint names are text, not {}", nb::cast<std::string>(nb::repr(key)));
         const std::string name(text);
         const auto at = std::find(names.begin(), names.end(), name);
         if (at == names.end()) {
             const FrameRecord& record = scene.record(scene.joint_frame(name));  // an unknown name is refused here
-            throw Error(ErrorKind::configuration,
-                        "joint '" + name + "' mimics '" + record.joint->mimic +
-                            "', so it has no value of its own; set '" + record.joint->mimic + "'",
-                        {{"joint", name}});
+            throw Error(ErrorKind::configuration, "joint '{}' mimics '{}', so it has no value of its own; set '{}'",
+                        name, record.joint->mimic, record.joint->mimic)
+                .with({{"joint", name}});
         }
         double number = 0.0;
         if (!nb::try_cast(value, number) || !std::isfinite(number))
-            throw Error(ErrorKind::configuration,
-                        "joint '" + name + "' needs a finite number, not " + nb::cast<std::string>(nb::repr(value)),
-                        {{"joint", name}});
+            throw Error(ErrorKind::configuration, "joint '{}' needs a finite number, not {}", name,
+                        nb::cast<std::string>(nb::repr(value)))
+                .with({{"joint", name}});
         q[static_cast<std::size_t>(at - names.begin())] = number;
     }
     return make_array(std::move(q));
@@ -119,7 +118,7 @@ void bind_array_queries(nb::class_<SceneGraph>& cls) {
                const OptionalArray& q) {
         return transformed(points, s.pose(source, target, ConfigurationArgument(q, s).get()), true);
     },
-            nb::arg("points"), nb::kw_only(), nb::arg("source"), nb::arg("target"), nb::arg("q") = nb::none(),
+            "points"_a, nb::kw_only(), "source"_a, "target"_a, "q"_a = nb::none(),
             R"(Express points given in one frame in coordinates of another. O(n + depth log n).
 
 Args:
@@ -134,7 +133,7 @@ Returns:
                 const OptionalArray& q) {
         return transformed(vectors, s.pose(source, target, ConfigurationArgument(q, s).get()), false);
     },
-             nb::arg("vectors"), nb::kw_only(), nb::arg("source"), nb::arg("target"), nb::arg("q") = nb::none(),
+             "vectors"_a, nb::kw_only(), "source"_a, "target"_a, "q"_a = nb::none(),
              R"(Express free vectors given in the axes of one frame in the axes of another. O(n + depth log n).
 
 They are rotated, not translated.
@@ -146,8 +145,7 @@ Args:
 
 Returns:
     (n, 3) in the axes of the target; read-only.)" NO_POSE);
-    cls.def("pose_batch", &pose_batch, nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(),
-            nb::arg("q"),
+    cls.def("pose_batch", &pose_batch, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a,
             R"(Return the pose of one frame relative to another for many configurations. O(m depth).
 
 Other threads run meanwhile. Row i has the bits of ``pose(frame, relative_to=relative_to, q=q[i])``.
@@ -158,7 +156,7 @@ Args:)" POSE_ARGS R"(
 Returns:
     (m, 7) relative_to_from_frame: x, y, z, qx, qy, qz, qw; read-only.)" NO_PATH R"(
     ConfigurationError: q has the wrong shape or non-finite numbers.)")
-        .def("poses_batch", &poses_batch, nb::arg("q"),
+        .def("poses_batch", &poses_batch, "q"_a,
              R"(Return the poses of all frames for many configurations (m, n_joints). O(m n).
 
 Other threads run meanwhile. ``poses_batch(q)[i]`` has the bits of ``at(q[i]).poses``.
@@ -183,7 +181,7 @@ q and -q, one rotation, make two scenes.)");
     cls.def("pose",
             [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to, const OptionalArray& q) {
         return in_range(s.pose(frame, reference_frame(s, frame, relative_to), ConfigurationArgument(q, s).get()));
-    }, nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("q") = nb::none(),
+    }, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
             R"(Return the pose of one frame relative to another: relative_to_from_frame. O(depth log n).
 
 Args:
@@ -196,8 +194,8 @@ Args:
         return in_range(s.pose(frame, reference_frame(s, frame, relative_to), ConfigurationArgument(q, s).get(),
                                {stamp, stamp_policy(policy)}));
     },
-            nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("stamp"),
-            nb::arg("q") = nb::none(), nb::arg("policy") = "interpolated",
+            "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "stamp"_a, "q"_a = nb::none(),
+            "policy"_a = "interpolated",
             R"(Return the pose of one frame relative to another at a time, by stamped poses. O(depth log n).
 
 Edges without stamped poses keep their pose; joints are at q.
@@ -219,8 +217,8 @@ void bind_twist_and_configuration_queries(nb::class_<SceneGraph>& cls) {
         return make_array(s.twist_from_stamps(frame, reference_frame(s, frame, relative_to), first, second,
                                               ConfigurationArgument(q, s).get(), stamp_policy(policy)));
     },
-            nb::arg("frame"), nb::kw_only(), nb::arg("relative_to") = nb::none(), nb::arg("first"), nb::arg("second"),
-            nb::arg("q") = nb::none(), nb::arg("policy") = "interpolated",
+            "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "first"_a, "second"_a, "q"_a = nb::none(),
+            "policy"_a = "interpolated",
             R"(Return (6,) the constant twist of a frame relative to another between two stamps.
 
 It leads from the pose at the first stamp to that at the second. It is the twist of the frame's body, at the
@@ -237,7 +235,7 @@ Args:
 Raises:
     StampError: the second stamp is not later, or one lies outside a history on the path.
     UnknownNameError, DisconnectedError, ConfigurationError: as ``pose``.)");
-    cls.def("at", &kinematics_at, nb::arg("q") = nb::none(), nb::arg("qd") = nb::none(),
+    cls.def("at", &kinematics_at, "q"_a = nb::none(), "qd"_a = nb::none(),
             R"(Run forward kinematics at a configuration. O(n).
 
 Args:
@@ -249,7 +247,7 @@ Returns:
 
 Raises:
     ConfigurationError: q is missing though there are joints, or q or qd has the wrong length or non-finite numbers.)")
-        .def("configuration", &configuration, nb::arg("values"), nb::kw_only(), nb::arg("base") = nb::none(),
+        .def("configuration", &configuration, "values"_a, nb::kw_only(), "base"_a = nb::none(),
              R"(Return a configuration (n_joints,) from joint values by name.
 
 Args:
@@ -282,8 +280,7 @@ void bind_scene_queries(nb::class_<SceneGraph>& cls) {
         for (const auto& [a, b, reason] : allowed) edit.allow_collision(a, b, reason);
         return std::move(edit).take();
     },
-                   nb::arg("frames"), nb::kw_only(), nb::arg("allowed") = nb::tuple(),
-                   nb::arg("bodies_without_frames") = nb::tuple(),
+                   "frames"_a, nb::kw_only(), "allowed"_a = nb::tuple(), "bodies_without_frames"_a = nb::tuple(),
                    R"(Make a scene of all its frames at once. O(n log n).
 
 Args:

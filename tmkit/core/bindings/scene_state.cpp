@@ -65,8 +65,9 @@ int read_format(nb::handle state) {
     const int format = StateTuple(state, "a scene", 1, 7).get<int>(0);
     if (format < 2 || format > newest_format)  // 2 had no groups and attributes, 3 no levels of shapes, 4 no twists and
                                                // bare bodies, 5 no stamps, 6 no noise, 7 none of twists
-        throw Error(ErrorKind::scene, "this pickled scene is of format " + std::to_string(format) +
-                                          ", written by another version of tmkit; formats 2 to 8 are read");
+        throw Error(ErrorKind::scene,
+                    "this pickled scene is of format {}, written by another version of tmkit; formats 2 to 8 are read",
+                    format);
     return format;
 }
 
@@ -86,16 +87,14 @@ Ref<const EdgeNoise> SharedParts::noise(nb::handle state) const {
     made.maps = n.get<std::vector<Vector6>>(2);
     for (const Vector6& column : made.maps)
         for (const double number : column)
-            if (!std::isfinite(number)) throw damaged_state("a map of a noise source holds " + number_text(number));
+            if (!std::isfinite(number)) throw damaged_state("a map of a noise source holds {}", number_text(number));
     std::size_t columns = 0;
     for (const std::size_t number : n.get<std::vector<std::size_t>>(1)) {
-        if (number >= sources.size())
-            throw damaged_state("it names noise source " + std::to_string(number) + " of " +
-                                std::to_string(sources.size()));
+        if (number >= sources.size()) throw damaged_state("it names noise source {} of {}", number, sources.size());
         const Ref<const NoiseSource>& source = sources[number];
         if (std::any_of(made.terms.begin(), made.terms.end(),
                         [&](const NoiseTerm& term) { return term.source == source; }))
-            throw damaged_state("an edge has two maps of noise source '" + source->label + "'");
+            throw damaged_state("an edge has two maps of noise source '{}'", source->label);
         if (source->dimension > made.maps.size() - columns)
             throw damaged_state("an edge has fewer maps than its noise sources have dimensions");
         made.terms.push_back({source, columns});
@@ -110,8 +109,7 @@ Ref<const EdgeNoise> SharedParts::noise(nb::handle state) const {
 AttachedShape SharedParts::attached(nb::handle state) const {
     const StateTuple a(state, "an attached shape", 7, 8);
     const std::size_t number = a.get<std::size_t>(0);
-    if (number >= shapes.size())
-        throw damaged_state("it names shape " + std::to_string(number) + " of " + std::to_string(shapes.size()));
+    if (number >= shapes.size()) throw damaged_state("it names shape {} of {}", number, shapes.size());
     const OptionalArray color = a.get<bool>(3) ? std::optional(ArrayArgument{a.at(2)}) : std::nullopt;
     return make_attached(shapes[number], a.get<Pose>(1), color, a.get<bool>(4), a.get<bool>(5),
                          a.get<std::optional<double>>(6), a.get<std::optional<std::string>>(7, std::nullopt));
@@ -121,7 +119,7 @@ Attributes read_attributes(const StateTuple& frame, std::size_t i) {
     Attributes attributes = frame.get<Attributes>(i, {});
     for (const auto& [key, text] : attributes)
         if (key.empty() || attribute_text(key, nb::module_::import_("json").attr("loads")(text)) != text)
-            throw damaged_state("attribute '" + key + "' is not kept as JSON");
+            throw damaged_state("attribute '{}' is not kept as JSON", key);
     std::sort(attributes.begin(), attributes.end());
     const auto same_key = [](const auto& a, const auto& b) { return a.first == b.first; };
     if (std::adjacent_find(attributes.begin(), attributes.end(), same_key) != attributes.end())

@@ -56,23 +56,23 @@ void bind_shared_names_and_tree(nb::class_<Scene>& cls) {
         std::string_view text;
         return nb::try_cast(name, text) && by_name(s).contains(text);
     });
-    cls.def("parent", [](const Scene& s, std::string_view frame) { return by_name(s).parent(frame); }, nb::arg("frame"),
+    cls.def("parent", [](const Scene& s, std::string_view frame) { return by_name(s).parent(frame); }, "frame"_a,
             text_for<Scene>("Return the name of a frame's parent, None for a root. {O(log n)|O(1)}." NO_FRAME))
         .def("children", [](const Scene& s, std::string_view frame) { return tuple_of(by_name(s).children(frame)); },
-             nb::arg("frame"), text_for<Scene>(R"(Return the names of a frame's children in insertion order.
+             "frame"_a, text_for<Scene>(R"(Return the names of a frame's children in insertion order.
 
 {O(log n + children), and O(log n) for each frame that changed since the version of the previous such query: versions
 made from one another share an index. The first query of all of them builds it in O(n log n).|O(k log k) for k
 children.})" NO_FRAME))
         .def("ancestors", [](const Scene& s, std::string_view frame) { return tuple_of(by_name(s).ancestors(frame)); },
-             nb::arg("frame"),
+             "frame"_a,
              text_for<Scene>("Return the ancestors of a frame, nearest first. {O(depth log n)|O(depth)}." NO_FRAME))
-        .def("root", [](const Scene& s, std::string_view frame) { return by_name(s).root(frame); }, nb::arg("frame"),
+        .def("root", [](const Scene& s, std::string_view frame) { return by_name(s).root(frame); }, "frame"_a,
              text_for<Scene>("Return the root of the tree of a frame. {O(depth log n)|O(depth)}." NO_FRAME))
-        .def("body", [](const Scene& s, std::string_view frame) { return by_name(s).body(frame); }, nb::arg("frame"),
+        .def("body", [](const Scene& s, std::string_view frame) { return by_name(s).body(frame); }, "frame"_a,
              text_for<Scene>("Return the name of the body that a frame is on. {O(log n)|O(1)}." NO_FRAME))
         .def("is_allowed", [](const Scene& s, std::string_view a, std::string_view b) { return s.is_allowed(a, b); },
-             nb::arg("a"), nb::arg("b"), text_for<Scene>(R"(Return whether two frames may touch. {O(log n)|O(1)}.
+             "a"_a, "b"_a, text_for<Scene>(R"(Return whether two frames may touch. {O(log n)|O(1)}.
 
 Args:
     a: a frame.
@@ -82,15 +82,15 @@ Args:
 template <class Scene>
 void bind_shared_edges(nb::class_<Scene>& cls) {
     cls.def("local_pose", [](const Scene& s, std::string_view frame) { return by_name(s).local_pose(frame); },
-            nb::arg("frame"),
+            "frame"_a,
             text_for<Scene>(
                 "Return parent_from_frame at joint value 0; the identity for a root. {O(log n)|O(1)}." NO_FRAME))
         .def("stamped_poses", [](const Scene& s, std::string_view frame) { return by_name(s).stamped_poses(frame); },
-             nb::arg("frame"),
+             "frame"_a,
              text_for<Scene>("Return the stamped poses of a frame's edge, or None when none are kept. "
                              "{O(log n + capacity)|O(poses)}." NO_FRAME))
         .def("twist_edge", [](const Scene& s, std::string_view frame) { return twist_tuple(s.twist(frame)); },
-             nb::arg("frame"), text_for<Scene>(R"(Return the twist edge of a frame, or None. {O(log n)|O(1)}.
+             "frame"_a, text_for<Scene>(R"(Return the twist edge of a frame, or None. {O(log n)|O(1)}.
 
 Returns:
     Name of the reference body, and (6,) the twist at the frame's origin in its axes.)" NO_FRAME))
@@ -99,24 +99,23 @@ Returns:
         const EdgeNoise* noise = by_name(s).noise(frame);
         if constexpr (std::is_same_v<Scene, SceneGraph>) return noise_or_none(Ref<const EdgeNoise>(noise));
         else return noise_or_none(noise ? Ref<const EdgeNoise>(new EdgeNoise(*noise)) : nullptr);
-    }, nb::arg("frame"),
+    }, "frame"_a,
              text_for<Scene>("Return the error of a frame's pose relative to its parent by source, or None when exact. "
                              "{O(log n)|For the writer}." NO_FRAME))
         .def("edge_covariance",
              [](const Scene& s, std::string_view frame) {
         const EdgeNoise* noise = by_name(s).noise(frame);
         return covariance_array(noise ? noise->covariance : Covariance{});
-    }, nb::arg("frame"),
+    }, "frame"_a,
              text_for<Scene>("Return the covariance (6, 6) of a frame's pose relative to its parent; zeros when exact. "
                              "{O(log n)|For the writer}." NO_FRAME))
-        .def("specification", [](const Scene& s, std::string_view frame) { return s.specification(frame); },
-             nb::arg("frame"),
+        .def("specification", [](const Scene& s, std::string_view frame) { return s.specification(frame); }, "frame"_a,
              text_for<Scene>("Return the full specification of a frame; ``SceneGraph.from_frames`` makes a scene of "
                              "these.{| For the writer.}" NO_FRAME))
         .def("group", [](const Scene& s, std::string_view name) {
         GroupSpecification group = s.group(name);
         return Group{std::move(group.frames), std::move(group.groups)};
-    }, nb::arg("name"), text_for<Scene>(R"(Return the direct content of a group.{| For the writer.})" NO_GROUP));
+    }, "name"_a, text_for<Scene>(R"(Return the direct content of a group.{| For the writer.})" NO_GROUP));
 }
 
 template <class Scene>
@@ -140,36 +139,36 @@ void bind_frame_queries(nb::class_<SceneGraph>& cls) {
                      "Names of the frames whose pose relative to their parent is not exact, in insertion order.");
     cls.def("subtree",
             [](const SceneGraph& s, std::string_view frame) { return names_of(s, s.subtree(s.record(frame).id)); },
-            nb::arg("frame"), R"(Return a frame and all its descendants, parents before children, level by level.
+            "frame"_a, R"(Return a frame and all its descendants, parents before children, level by level.
 
 Costs as ``children``, and O(log n) for each of them.)" NO_FRAME)
-        .def("joint", [](const SceneGraph& s, std::string_view frame) { return joint_of(s.record(frame)); },
-             nb::arg("frame"), "Return how a frame moves relative to its parent. O(log n)." NO_FRAME)
+        .def("joint", [](const SceneGraph& s, std::string_view frame) { return joint_of(s.record(frame)); }, "frame"_a,
+             "Return how a frame moves relative to its parent. O(log n)." NO_FRAME)
         .def("joint_frame",
              [](const SceneGraph& s, std::string_view joint) { return s.record(s.joint_frame(joint)).name->text; },
-             nb::arg("joint"), R"(Return the frame that a joint moves. O(log n).)" NO_JOINT)
-        .def("inertia", &SceneGraph::inertia, nb::arg("frame"),
+             "joint"_a, R"(Return the frame that a joint moves. O(log n).)" NO_JOINT)
+        .def("inertia", &SceneGraph::inertia, "frame"_a,
              R"(Return the mass properties of a frame's body in the axes of that frame, or None.)" NO_FRAME R"(
     DisconnectedError: the inertia was given in another tree.)");
     cls.def("shapes",
             [](const SceneGraph& s, const std::string& frame) {
         const FrameRecord& record = s.record(frame);
         return tuple_of(record.details ? record.details->shapes : std::vector<AttachedShape>{});
-    }, nb::arg("frame"), "Return the shapes on a frame. O(log n + shapes)." NO_FRAME)
+    }, "frame"_a, "Return the shapes on a frame. O(log n + shapes)." NO_FRAME)
         .def("classes",
              [](const SceneGraph& s, const std::string& frame) {
         const FrameRecord& record = s.record(frame);
         return tuple_of(record.details ? record.details->classes : std::vector<std::string>{});
-    }, nb::arg("frame"), "Return the classes of a frame, e.g. ``('movable',)``. O(log n)." NO_FRAME)
+    }, "frame"_a, "Return the classes of a frame, e.g. ``('movable',)``. O(log n)." NO_FRAME)
         .def("frames_of_class", [](const SceneGraph& s, const std::string& name) {
         return tuple_of(names_of(s, s.frames_of_class(name)));
-    }, nb::arg("name"), "Return the frames of a class in insertion order. Costs as ``children``.");
+    }, "name"_a, "Return the frames of a class in insertion order. Costs as ``children``.");
 }
 
 void bind_group_and_path_queries(nb::class_<SceneGraph>& cls) {
     cls.def("attributes", [](const SceneGraph& s, std::string_view frame) {
         return attribute_map(attributes_on(s.record(frame)));
-    }, nb::arg("frame"), R"(Return the attributes of a frame, an immutable map (``pyrsistent.PMap``).
+    }, "frame"_a, R"(Return the attributes of a frame, an immutable map (``pyrsistent.PMap``).
 
 Lists in it are ``PVector``, dicts ``PMap``; ``pyrsistent.thaw`` returns plain ones. The order of keys is undefined.
 
@@ -178,27 +177,24 @@ Args:
 
 Cost: O(log n + length of the attributes as JSON), some microseconds; more on their first use.)" NO_FRAME);
     cls.def("frames_of_group",
-            [](const SceneGraph& s, std::string_view name) { return names_of(s, s.frames_of_group(name)); },
-            nb::arg("name"),
+            [](const SceneGraph& s, std::string_view name) { return names_of(s, s.frames_of_group(name)); }, "name"_a,
             R"(Return the frames of a group and of the groups in it, each once, in insertion order.)" NO_GROUP)
-        .def("groups_of", [](const SceneGraph& s, std::string_view frame) { return tuple_of(s.groups_of(frame)); },
-             nb::arg("frame"),
-             "Return the groups that contain a frame directly, sorted. O(groups and their members)." NO_FRAME);
-    cls.def("frame_id", [](const SceneGraph& s, std::string_view frame) { return s.record(frame).id; },
-            nb::arg("frame"), R"(Return the number of a frame, which survives rename and reparenting. O(log n).
+        .def("groups_of", [](const SceneGraph& s, std::string_view frame) {
+        return tuple_of(s.groups_of(frame));
+    }, "frame"_a, "Return the groups that contain a frame directly, sorted. O(groups and their members)." NO_FRAME);
+    cls.def("frame_id", [](const SceneGraph& s, std::string_view frame) { return s.record(frame).id; }, "frame"_a,
+            R"(Return the number of a frame, which survives rename and reparenting. O(log n).
 
 Ids grow with insertion, are not used again, and mean the same in all versions made from one another; they are no
 part of equality.)" NO_FRAME)
-        .def("frame_of_id",
-             [](const SceneGraph& s, FrameId id) {
+        .def("frame_of_id", [](const SceneGraph& s, FrameId id) {
         const FrameRecord* record = s.find(id);
         return record ? std::optional<std::string>(record->name->text) : std::nullopt;
-    }, nb::arg("frame_id"),
-             "Return the name of the frame with this id, None when it is not (or no longer) there. O(log n).");
+    }, "frame_id"_a, "Return the name of the frame with this id, None when it is not (or no longer) there. O(log n).");
     cls.def("path",
             [](const SceneGraph& s, std::string_view start, std::string_view end) {
         return names_of(s, s.path(s.record(start).id, s.record(end).id));
-    }, nb::arg("start"), nb::arg("end"),
+    }, "start"_a, "end"_a,
             R"(Return the frames from one to another, over their nearest common ancestor. O(depth log n).
 
 Args:
@@ -220,7 +216,7 @@ void bind_structure_functions(nb::module_& m) {
     m.def("common_ancestor",
           [](const SceneGraph& s, std::string_view a, std::string_view b) {
         return s.record(s.common_ancestor(s.record(a).id, s.record(b).id)).name->text;
-    }, nb::arg("scene"), nb::arg("a"), nb::arg("b"),
+    }, "scene"_a, "a"_a, "b"_a,
           R"(Return the nearest frame that is an ancestor of both frames, or one of them. O(depth log n).
 
 Args:
@@ -236,7 +232,7 @@ Args:
             if (const FrameRecord& record = s.record(path[i]); i != top && record.joint)
                 names.push_back(record.joint->name);
         return tuple_of(names);
-    }, nb::arg("scene"), nb::arg("start"), nb::arg("end"),
+    }, "scene"_a, "start"_a, "end"_a,
           R"(Return the joints on the path between two frames, mimic joints included. O(depth log n).
 
 Args:
@@ -256,7 +252,7 @@ Returns:
                 if (name == key && (any || said == text)) names.push_back(frame.name->text);
         });
         return tuple_of(names);
-    }, nb::arg("scene"), nb::arg("key"), nb::arg("value").none() = nb::ellipsis(),
+    }, "scene"_a, "key"_a, "value"_a.none() = nb::ellipsis(),
           R"(Return the frames that have an attribute, in insertion order. O(n).
 
 Args:
@@ -274,7 +270,7 @@ void bind_group(nb::module_& m) {
         .def_prop_ro("frames", [](const Group& g) { return tuple_of(g.frames); }, "Its frames, as they were given.")
         .def_prop_ro("groups", [](const Group& g) { return tuple_of(g.groups); },
                      "The groups in it, as they were given.")
-        .def("__eq__", &equals<Group>, nb::arg("other").none())
+        .def("__eq__", &equals<Group>, "other"_a.none())
         .def("__hash__", [](const Group& g) {
         return nb::hash(nb::make_tuple(tuple_of(g.frames), tuple_of(g.groups)));
     }).def("__repr__", [](const Group& g) {

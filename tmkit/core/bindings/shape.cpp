@@ -67,8 +67,8 @@ Ref<const Shape> shape_from_state(nb::handle state) {
     const std::vector<nb::object> arrays = s.size() == 5 ? std::vector{s.at(2), s.at(3)} : s.items(2);
     const auto require = [&](std::size_t dimension_count, std::size_t array_count) {
         if (dimensions.size() != dimension_count || arrays.size() != array_count)
-            throw damaged_state("a shape of kind '" + kind + "' cannot have " + std::to_string(dimensions.size()) +
-                                " dimensions and " + std::to_string(arrays.size()) + " arrays");
+            throw damaged_state("a shape of kind '{}' cannot have {} dimensions and {} arrays", kind, dimensions.size(),
+                                arrays.size());
     };
     if (kind == "mesh") return require(0, 2), make_mesh({arrays[0]}, {arrays[1]}, source);
     if (kind == "plane") return Shape::plane();
@@ -79,7 +79,7 @@ Ref<const Shape> shape_from_state(nb::handle state) {
     for (const ShapeKind candidate :
          {ShapeKind::box, ShapeKind::sphere, ShapeKind::cylinder, ShapeKind::cone, ShapeKind::capsule})
         if (kind == name_of(candidate)) return Shape::primitive(candidate, std::move(dimensions));
-    throw Error(ErrorKind::shape, "unknown shape kind '" + kind + "'");
+    throw Error(ErrorKind::shape, "unknown shape kind '{}'", kind);
 }
 
 nb::tuple shape_state(nb::handle self) {
@@ -131,7 +131,7 @@ void bind_large_shapes(nb::module_& m) {
     m.def("PointCloud",
           [](const ArrayArgument& points, double radius, const std::string& source) {
         return ShapeHandle{make_cloud(points, radius, source)};
-    }, nb::arg("points"), nb::kw_only(), nb::arg("radius"), nb::arg("source") = "",
+    }, "points"_a, nb::kw_only(), "radius"_a, "source"_a = "",
           R"(Make an obstacle of points, e.g. what a depth camera saw: a ball around each.
 
 Args:
@@ -144,7 +144,7 @@ Raises:
     m.def("HeightField",
           [](const ArrayArgument& heights, const ArrayArgument& size, const std::optional<double>& floor,
              const std::string& source) { return ShapeHandle{make_field(heights, size, floor, source)}; },
-          nb::arg("heights"), nb::kw_only(), nb::arg("size"), nb::arg("floor") = nb::none(), nb::arg("source") = "",
+          "heights"_a, nb::kw_only(), "size"_a, "floor"_a = nb::none(), "source"_a = "",
           R"(Make the ground under a surface that is given by heights on a grid, down to a flat underside.
 
 Column ``i`` of row ``j`` is at ``x = (i / (columns - 1) - 0.5) * size[0]`` and ``y = (j / (rows - 1) - 0.5) *
@@ -167,9 +167,8 @@ void bind_attached_members(nb::class_<AttachedShape>& cls) {
                bool collision, const std::optional<double>& friction, const std::optional<std::string>& level) {
         new (self) AttachedShape(make_attached(shape, pose, color, visual, collision, friction, level));
     },
-            nb::arg("shape"), nb::arg("pose") = Pose{}, nb::kw_only(), nb::arg("color") = nb::none(),
-            nb::arg("visual") = true, nb::arg("collision") = true, nb::arg("friction") = nb::none(),
-            nb::arg("level") = nb::none());
+            "shape"_a, "pose"_a = Pose{}, nb::kw_only(), "color"_a = nb::none(), "visual"_a = true,
+            "collision"_a = true, "friction"_a = nb::none(), "level"_a = nb::none());
     cls.def_prop_ro("shape", [](const AttachedShape& a) { return ShapeHandle{a.shape}; }, "The shape.")
         .def_prop_ro("pose", [](const AttachedShape& a) { return a.pose; }, "frame_from_shape.")
         .def_prop_ro("color",
@@ -181,13 +180,13 @@ void bind_attached_members(nb::class_<AttachedShape>& cls) {
              [](AttachedShape a, const Pose& pose) {
         a.pose = pose;
         return a;
-    }, nb::arg("pose"), "Return the same shape for the same purpose at another pose frame_from_shape.")
+    }, "pose"_a, "Return the same shape for the same purpose at another pose frame_from_shape.")
         .def_ro("visual", &AttachedShape::visual, "Whether it is drawn.")
         .def_ro("collision", &AttachedShape::collision, "Whether it collides.")
         .def_ro("friction", &AttachedShape::friction, "Coefficient of friction of its surface, or None.")
         .def_prop_ro("level", [](const AttachedShape& a) { return level_text(a.level); },
                      "How much of it counts in collisions: ``box``, ``hull``, ``exact``, or None.")
-        .def("__eq__", &equals<AttachedShape>, nb::arg("other").none())
+        .def("__eq__", &equals<AttachedShape>, "other"_a.none())
         .def("__hash__", [](const AttachedShape& a) {
         return static_cast<Py_hash_t>(a.shape->digest()[0] >> 3);
     }).def("__repr__", &attached_text);
@@ -229,7 +228,7 @@ AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const Op
                             bool collision, const std::optional<double>& friction,
                             const std::optional<std::string>& level) {
     if (friction && !(*friction >= 0.0 && std::isfinite(*friction)))
-        throw Error(ErrorKind::shape, "friction must be a finite number at least 0, not " + number_text(*friction));
+        throw Error(ErrorKind::shape, "friction must be a finite number at least 0, not {}", number_text(*friction));
     AttachedShape attached{shape.shape, pose,     {0.7, 0.7, 0.7, 1.0}, color.has_value(), visual,
                            collision,   friction, std::nullopt};
     if (level) attached.level = read_level(*level);
@@ -289,28 +288,28 @@ For a mesh the signed volume of its faces, correct if they are closed and face o
 
 Raises:
     ShapeError: a point cloud, whose balls may overlap.)")
-        .def("__eq__", &equals<ShapeHandle>, nb::arg("other").none())
+        .def("__eq__", &equals<ShapeHandle>, "other"_a.none())
         .def("__hash__", [](const ShapeHandle& s) { return static_cast<Py_hash_t>(s.shape->digest()[0] >> 2); })
         .def("__repr__", [](const ShapeHandle& s) { return shape_text(*s.shape); })
         .def("__copy__", [](const ShapeHandle& s) {
         return s;
-    }).def("__deepcopy__", [](const ShapeHandle& s, nb::handle) { return s; }, nb::arg("memo"));
+    }).def("__deepcopy__", [](const ShapeHandle& s, nb::handle) { return s; }, "memo"_a);
 }
 
 void bind_primitives(nb::module_& m) {
     const auto radius_and_length = [&m](const char* name, ShapeKind kind, const char* text) {
         m.def(name, [kind](double radius, double length) {
             return ShapeHandle{Shape::primitive(kind, {radius, length})};
-        }, nb::arg("radius"), nb::arg("length"), text);
+        }, "radius"_a, "length"_a, text);
     };
     m.def("Box", [](const ArrayArgument& size) {
         return ShapeHandle{Shape::primitive(ShapeKind::box, read_vector(size, "size", 3, ErrorKind::shape))};
-    }, nb::arg("size"), R"(Make a box of full side lengths (3,) in metres, centred at its origin.
+    }, "size"_a, R"(Make a box of full side lengths (3,) in metres, centred at its origin.
 
 Raises:
     ShapeError: a length that is not positive.)");
     m.def("Sphere", [](double radius) { return ShapeHandle{Shape::primitive(ShapeKind::sphere, {radius})}; },
-          nb::arg("radius"), R"(Make a sphere of a radius in metres.
+          "radius"_a, R"(Make a sphere of a radius in metres.
 
 Raises:
     ShapeError: a radius that is not positive.)");
@@ -334,7 +333,7 @@ Args:
     length: of the cylinder, without the caps, metres.)" NO_SIZE);
     m.def("Mesh", [](const ArrayArgument& vertices, const ArrayArgument& faces, const std::string& source) {
         return ShapeHandle{make_mesh(vertices, faces, source)};
-    }, nb::arg("vertices"), nb::arg("faces"), nb::kw_only(), nb::arg("source") = "", R"(Make a triangle mesh.
+    }, "vertices"_a, "faces"_a, nb::kw_only(), "source"_a = "", R"(Make a triangle mesh.
 
 Args:
     vertices: (n, 3) metres.

@@ -19,8 +19,7 @@ using PoseTuple = nb::typed<nb::tuple, Pose, nb::ellipsis>;
 StampedPoses made(const std::vector<double>& stamps, const std::vector<Pose>& poses, std::size_t capacity,
                   double window) {
     if (stamps.size() != poses.size())
-        throw Error(ErrorKind::stamp, std::to_string(stamps.size()) + " stamps were given for " +
-                                          std::to_string(poses.size()) + " poses");
+        throw Error(ErrorKind::stamp, "{} stamps were given for {} poses", stamps.size(), poses.size());
     StampedPoses result;
     result.capacity = capacity;
     result.window = window;
@@ -75,8 +74,8 @@ Raises:
                  [](StampedPoses* self, const std::vector<double>& stamps, const std::vector<Pose>& poses,
                     std::size_t capacity,
                     double window) { new (self) StampedPoses(made(stamps, poses, capacity, window)); },
-                 nb::arg("stamps") = nb::tuple(), nb::arg("poses") = nb::tuple(), nb::kw_only(),
-                 nb::arg("capacity") = StampedPoses::usual_capacity, nb::arg("window") = StampedPoses::without_end)
+                 "stamps"_a = nb::tuple(), "poses"_a = nb::tuple(), nb::kw_only(),
+                 "capacity"_a = StampedPoses::usual_capacity, "window"_a = StampedPoses::without_end)
             .def_prop_ro("stamps", [](const StampedPoses& s) { return make_array(stamps_of(s)); },
                          "(k,) seconds, ascending; read-only.")
             .def_prop_ro("poses", [](const StampedPoses& s) { return PoseTuple(nb::tuple(nb::cast(poses_of(s)))); },
@@ -87,7 +86,7 @@ Raises:
             .def("at",
                  [](const StampedPoses& s, double stamp, std::string_view policy) {
         return in_range(s.at({stamp, stamp_policy(policy)}, ""));
-    }, nb::arg("stamp"), nb::kw_only(), nb::arg("policy") = "interpolated",
+    }, "stamp"_a, nb::kw_only(), "policy"_a = "interpolated",
                  R"(Return parent_from_frame at a time. O(log k) for k poses.
 
 Args:
@@ -97,13 +96,13 @@ Args:
 Raises:
     StampError: the stamp lies outside the history.
     UnknownNameError: no such policy.)")
-            .def("moved", &StampedPoses::moved, nb::arg("parent_from_old_parent"),
+            .def("moved", &StampedPoses::moved, "parent_from_old_parent"_a,
                  R"(Return the same history relative to another parent, fixed relative to the old one. O(k).
 
 Args:
     parent_from_old_parent: pose of the old parent in the new one.)")
             .def("__len__", [](const StampedPoses& s) { return s.entries.size(); })
-            .def("__eq__", &equals<StampedPoses>, nb::arg("other").none())
+            .def("__eq__", &equals<StampedPoses>, "other"_a.none())
             .def("__hash__", [](const StampedPoses& s) {
         return nb::hash(
             nb::make_tuple(nb::tuple(nb::cast(stamps_of(s))), nb::tuple(nb::cast(poses_of(s))), s.capacity, s.window));

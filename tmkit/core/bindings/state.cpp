@@ -2,17 +2,13 @@
 
 namespace tmkit::bindings {
 
-Error damaged_state(const std::string& why) {
-    return Error(ErrorKind::pickled_state, "this pickled state is damaged: " + why);
-}
-
 StateTuple::StateTuple(nb::handle state, const char* what, std::size_t least, std::size_t most) : what_(what) {
     if (!nb::isinstance<nb::tuple>(state))
-        throw damaged_state(std::string(what) + " must be a tuple, not " + nb::type_name(state.type()).c_str());
+        throw damaged_state("{} must be a tuple, not {}", what, nb::type_name(state.type()).c_str());
     items_ = nb::borrow<nb::tuple>(state);
     if (size() < least || size() > most) {
         const std::string expected = std::to_string(least) + (least == most ? "" : " to " + std::to_string(most));
-        throw damaged_state(std::string(what) + " must have " + expected + " entries, not " + std::to_string(size()));
+        throw damaged_state("{} must have {} entries, not {}", what, expected, size());
     }
 }
 
@@ -25,8 +21,7 @@ std::vector<nb::object> StateTuple::items(std::size_t i) const {
 }
 
 Error StateTuple::wrong_entry(std::size_t i) const {
-    return damaged_state("entry " + std::to_string(i) + " of " + what_ + " cannot be a value of type " +
-                         nb::type_name(at(i).type()).c_str());
+    return damaged_state("entry {} of {} cannot be a value of type {}", i, what_, nb::type_name(at(i).type()).c_str());
 }
 
 }  // namespace tmkit::bindings

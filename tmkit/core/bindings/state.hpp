@@ -9,7 +9,10 @@
 
 namespace tmkit::bindings {
 
-Error damaged_state(const std::string& why);
+template <class... Parts>
+Error damaged_state(std::string_view pattern, const Parts&... parts) {
+    return {ErrorKind::pickled_state, "this pickled state is damaged: {}", formatted(pattern, parts...)};
+}
 
 // The entries of a tuple. It owns them, so that what runs while they are converted can take none away.
 class StateTuple {
@@ -58,7 +61,7 @@ template <class Value, class Get, class Read>
 void bind_state(nb::class_<Value>& cls, Get&& get, Read read) {
     cls.def("__getstate__", std::forward<Get>(get)).def("__setstate__", [read](Value& self, nb::handle state) {
         new (&self) Value(restored([&] { return read(state); }));
-    }, nb::arg("state").none());
+    }, "state"_a.none());
 }
 
 }  // namespace tmkit::bindings

@@ -7,13 +7,21 @@
 
 namespace tmkit {
 
+std::string filled(std::string_view pattern, std::initializer_list<std::string> parts) {
+    std::string text;
+    for (const std::string& part : parts) {
+        const std::size_t hole = pattern.find("{}");
+        text.append(pattern.substr(0, hole)).append(part);
+        pattern.remove_prefix(hole + 2);
+    }
+    return text.append(pattern);
+}
+
 void require_in_range(std::span<const double> numbers, const char* what) {
     constexpr std::uint64_t exponent = 0x7ff0'0000'0000'0000;
     bool out = false;
     for (const double number : numbers) out |= (std::bit_cast<std::uint64_t>(number) & exponent) == exponent;
-    if (out)
-        throw Error(ErrorKind::overflow,
-                    std::string(what) + " is beyond the range of floating-point numbers (1.8e308)");
+    if (out) throw Error(ErrorKind::overflow, "{} is beyond the range of floating-point numbers (1.8e308)", what);
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -49,12 +57,13 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
 
 Error unknown_name(const std::string& kind, std::string_view name, const std::vector<std::string>& candidates) {
     const std::string nearest = nearest_name(name, candidates);
-    std::string message = "unknown " + kind + " '" + std::string(name) + "'";
-    if (!nearest.empty()) message += "; did you mean '" + nearest + "'?";
-    if (candidates.empty()) message += "; there is no " + kind + " at all";
-    Error::Fact near{"nearest", std::monostate{}};
-    if (!nearest.empty()) near.second = nearest;
-    return Error(ErrorKind::unknown_name, message, {{"kind", kind}, {"name", std::string(name)}, near});
+    const std::string hint = !nearest.empty()     ? formatted("; did you mean '{}'?", nearest)
+                             : candidates.empty() ? formatted("; there is no {} at all", kind)
+                                                  : "";
+    const Error::Fact near =
+        nearest.empty() ? Error::Fact("nearest", std::monostate{}) : Error::Fact("nearest", nearest);
+    return Error(ErrorKind::unknown_name, "unknown {} '{}'{}", kind, name, hint)
+        .with({{"kind", kind}, {"name", name}, near});
 }
 
 }  // namespace tmkit

@@ -5,7 +5,9 @@
 // the bindings translate it in one place (bindings/errors.cpp).
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -31,13 +33,39 @@ enum class ErrorKind {
     overflow,
 };
 
+// The text of a pattern in which each {} is replaced by the next part: texts as they are, numbers by std::to_string.
+std::string filled(std::string_view pattern, std::initializer_list<std::string> parts);
+template <class... Parts>
+std::string formatted(std::string_view pattern, const Parts&... parts) {
+    const auto text = [](const auto& part) {
+        if constexpr (requires { std::to_string(part); }) return std::to_string(part);
+        else return std::string(part);
+    };
+    return filled(pattern, {text(parts)...});
+}
+
 class Error : public std::runtime_error {
 public:
     // No value (std::monostate) is None in Python.
-    using Fact = std::pair<std::string, std::variant<std::monostate, std::string, double, std::int64_t>>;
+    struct Fact {
+        std::string name;
+        std::variant<std::monostate, std::string, double, std::int64_t> value;
 
-    Error(ErrorKind kind, const std::string& message, std::vector<Fact> facts = {})
-        : std::runtime_error(message), kind_(kind), facts_(std::move(facts)) {}
+        Fact(std::string fact, std::string_view text) : name(std::move(fact)), value(std::string(text)) {}
+        Fact(std::string fact, double number) : name(std::move(fact)), value(number) {}
+        Fact(std::string fact, std::integral auto number)
+            : name(std::move(fact)), value(static_cast<std::int64_t>(number)) {}
+        Fact(std::string fact, std::monostate) : name(std::move(fact)) {}
+    };
+
+    // The message is a pattern with its parts.
+    template <class... Parts>
+    Error(ErrorKind kind, std::string_view pattern, const Parts&... parts)
+        : std::runtime_error(formatted(pattern, parts...)), kind_(kind) {}
+    Error with(std::vector<Fact> facts) && {
+        facts_ = std::move(facts);
+        return std::move(*this);
+    }
 
     ErrorKind kind() const noexcept { return kind_; }
     const std::vector<Fact>& facts() const noexcept { return facts_; }

@@ -18,27 +18,26 @@ std::int32_t number_of(const SceneGraph& scene, const Layout& layout, const std:
 
 void check_options(const CollisionOptions& options) {
     if (!std::isfinite(options.margin))
-        throw Error(ErrorKind::configuration,
-                    "margin must be a finite distance in metres, got " + std::to_string(options.margin),
-                    {{"value", options.margin}});
+        throw Error(ErrorKind::configuration, "margin must be a finite distance in metres, got {}", options.margin)
+            .with({{"value", options.margin}});
     if (options.margin < lowest_margin)
         throw Error(ErrorKind::configuration,
-                    "margin must be at least -1 metre, got " + std::to_string(options.margin) +
-                        ": all shapes could pass through each other; exempt single pairs with pair_margins",
-                    {{"value", options.margin}});
+                    "margin must be at least -1 metre, got {}: all shapes could pass through each other; "
+                    "exempt single pairs with pair_margins",
+                    options.margin)
+            .with({{"value", options.margin}});
     for (const PairMargin& pair : options.pair_margins)
         if (!(pair.margin < std::numeric_limits<double>::infinity()))
             throw Error(ErrorKind::configuration,
-                        "the margin of the pair '" + pair.frame_a + "', '" + pair.frame_b +
-                            "' must be finite, or -inf for never, got " + std::to_string(pair.margin),
-                        {{"value", pair.margin}});
+                        "the margin of the pair '{}', '{}' must be finite, or -inf for never, got {}", pair.frame_a,
+                        pair.frame_b, pair.margin)
+                .with({{"value", pair.margin}});
     std::map<std::pair<std::string, std::string>, double> seen;
     for (const PairMargin& pair : options.pair_margins) {
         const auto [known, is_new] = seen.insert({std::minmax(pair.frame_a, pair.frame_b), pair.margin});
         if (!is_new && known->second != pair.margin)
-            throw Error(ErrorKind::configuration, "two different margins are given for the pair '" + pair.frame_a +
-                                                      "', '" + pair.frame_b + "': " + std::to_string(known->second) +
-                                                      " and " + std::to_string(pair.margin));
+            throw Error(ErrorKind::configuration, "two different margins are given for the pair '{}', '{}': {} and {}",
+                        pair.frame_a, pair.frame_b, known->second, pair.margin);
     }
 }
 

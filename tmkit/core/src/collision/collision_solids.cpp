@@ -43,8 +43,8 @@ std::unique_ptr<coal::CollisionGeometry> build_hull(const Shape& shape) {
     const auto points = points_of(shape);
     const Hull hull = convex_hull(shape.vertices().data(), points->size(), most_neighbours);
     const auto refuse = [&](const std::string& why) {
-        return Error(ErrorKind::shape, described(shape) + why,
-                     {{"source", shape.source()}, {"vertices", static_cast<std::int64_t>(points->size())}});
+        return Error(ErrorKind::shape, described(shape) + why)
+            .with({{"source", shape.source()}, {"vertices", points->size()}});
     };
     if (hull.triangles.empty())
         throw refuse(" has no convex hull with a volume: its " + std::to_string(points->size()) +

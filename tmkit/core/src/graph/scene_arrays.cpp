@@ -18,8 +18,8 @@ void require_room(const std::string& kind, std::size_t capacity, std::size_t nee
     const std::string argument = kind == "frames" ? "capacity" : kind;
     const std::string problem = capacity > most ? "at most " + std::to_string(most) + " can be kept"
                                                 : "the scene alone needs " + std::to_string(needed);
-    throw Error(ErrorKind::capacity, argument + " is " + std::to_string(capacity) + ", but " + problem,
-                {{"kind", kind}, {"capacity", static_cast<std::int64_t>(capacity)}});
+    throw Error(ErrorKind::capacity, "{} is {}, but {}", argument, capacity, problem)
+        .with({{"kind", kind}, {"capacity", capacity}});
 }
 
 // What a scene fills of each capacity.

@@ -143,11 +143,9 @@ std::size_t SceneArrays::write_poses(std::span<double> out) const {
         return count;
     });
     if (out.size() < 7 * frames)
-        throw Error(
-            ErrorKind::configuration,
-            "there are " + std::to_string(frames) + " frames, but room for the poses of " +
-                std::to_string(out.size() / 7),
-            {{"expected", static_cast<std::int64_t>(frames)}, {"received", static_cast<std::int64_t>(out.size() / 7)}});
+        throw Error(ErrorKind::configuration, "there are {} frames, but room for the poses of {}", frames,
+                    out.size() / 7)
+            .with({{"expected", frames}, {"received", out.size() / 7}});
     return frames;
 }
 
@@ -180,8 +178,8 @@ void SceneArrays::jacobian(std::string_view frame, std::span<double> rows) const
     });
     if (trouble == Trouble::target) throw unknown_frame(frame);
     if (trouble == Trouble::length)
-        throw Error(ErrorKind::configuration, "a Jacobian has 6 rows of " + std::to_string(joint_count()) +
-                                                  " numbers, but there is room for " + std::to_string(rows.size()));
+        throw Error(ErrorKind::configuration, "a Jacobian has 6 rows of {} numbers, but there is room for {}",
+                    joint_count(), rows.size());
 }
 
 // --- names -----------------------------------------------------------------------------------------------------------

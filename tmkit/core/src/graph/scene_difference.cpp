@@ -253,11 +253,11 @@ void require_applicable(const SceneGraph& scene, const SceneDifference& differen
     };
     for (const FrameDifference& frame : difference.frames) {
         if (frame.before && !scene.find(frame.before->name))
-            throw Error(ErrorKind::scene, conflict(frame.before->name, "is not there"),
-                        {{"frame", frame.before->name}});
+            throw Error(ErrorKind::scene, conflict(frame.before->name, "is not there"))
+                .with({{"frame", frame.before->name}});
         if (!frame.before && scene.find(frame.after->name) && !frees(frame.after->name))
-            throw Error(ErrorKind::scene, conflict(frame.after->name, "is already there"),
-                        {{"frame", frame.after->name}});
+            throw Error(ErrorKind::scene, conflict(frame.after->name, "is already there"))
+                .with({{"frame", frame.after->name}});
     }
 }
 

@@ -126,8 +126,8 @@ void SceneEdit::add_parents_first(const NumberedFrames& frames) {
                 const auto parent = position.find(frame.parent);
                 if (done[path.back()] || parent == position.end() || done[parent->second]) break;
                 if (path.size() > frames.size())
-                    throw Error(ErrorKind::cycle, "frame " + quoted(frame.name) + " is its own ancestor",
-                                {{"frame", frame.name}, {"parent", frame.parent}});
+                    throw Error(ErrorKind::cycle, "frame '{}' is its own ancestor", frame.name)
+                        .with({{"frame", frame.name}, {"parent", frame.parent}});
                 path.push_back(parent->second);
             }
             const auto& [id, frame] = frames[path.back()];
@@ -142,8 +142,8 @@ void SceneEdit::add_parents_first(const NumberedFrames& frames) {
 void SceneEdit::give_inertia(const FrameSpecification& frame) {
     const BodyRecord& on = body(record(frame.name).body);
     if (on.inertia_frame != no_frame)
-        throw Error(ErrorKind::scene, "body " + quoted(on.name->text) + " has its inertia given twice, on frames " +
-                                          quoted(record(on.inertia_frame).name->text) + " and " + quoted(frame.name));
+        throw Error(ErrorKind::scene, "body '{}' has its inertia given twice, on frames '{}' and '{}'", on.name->text,
+                    record(on.inertia_frame).name->text, frame.name);
     set_inertia(frame.name, frame.inertia);
 }
 

@@ -90,9 +90,9 @@ void SceneEdit::merge(const SceneGraph& other) {
         }
         if (!agrees(frame, scene_.specification(frame.name)))
             throw Error(ErrorKind::scene,
-                        "frame " + quoted(frame.name) +
-                            " is a root of the scene to merge and a frame of this "
-                            "one, but they carry different things; rename one, or mount the scene with a prefix");
+                        "frame '{}' is a root of the scene to merge and a frame of this one, but they carry "
+                        "different things; rename one, or mount the scene with a prefix",
+                        frame.name);
     }
     all_or_nothing([&] {
         for (const std::string& body : other.bodies_without_frames())
@@ -124,9 +124,8 @@ void SceneEdit::extract(std::string_view frame) {
         frames.push_back(whole.specification(record(id).name->text));
         FrameSpecification& made = frames.back();
         if (!made.joint.mimic.empty() && !stays(whole.joint_frame(made.joint.mimic)))
-            throw Error(ErrorKind::scene, "joint " + quoted(made.joint.name) + " mimics joint " +
-                                              quoted(made.joint.mimic) + ", which does not stand below frame " +
-                                              quoted(frame));
+            throw Error(ErrorKind::scene, "joint '{}' mimics joint '{}', which does not stand below frame '{}'",
+                        made.joint.name, made.joint.mimic, frame);
         if (made.twist && !bodies.count(made.twist->reference)) made.twist.reset();  // relative to what stays behind
         if (made.name != frame) continue;
         made.parent.clear();

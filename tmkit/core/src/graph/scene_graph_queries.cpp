@@ -163,9 +163,9 @@ JointRule SceneGraph::joint_rule(const FrameRecord& frame) const {
 
 double SceneGraph::joint_value(const FrameRecord& frame, const double* q) const {
     if (!q)
-        throw Error(ErrorKind::configuration,
-                    "joint '" + frame.joint->name + "' is on the path, so a configuration q is needed",
-                    {{"joint", frame.joint->name}});
+        throw Error(ErrorKind::configuration, "joint '{}' is on the path, so a configuration q is needed",
+                    frame.joint->name)
+            .with({{"joint", frame.joint->name}});
     return joint_rule(frame).value(q);
 }
 

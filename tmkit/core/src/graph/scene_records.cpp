@@ -24,8 +24,8 @@ void require_positive_semidefinite(const Matrix3& m) {
 
 void Inertia::check() const {
     if (!(mass > 0.0) || !std::isfinite(mass))
-        throw Error(ErrorKind::scene, "mass must be positive and finite, not " + std::to_string(mass) +
-                                          "; leave the inertia out for a body without mass");
+        throw Error(ErrorKind::scene,
+                    "mass must be positive and finite, not {}; leave the inertia out for a body without mass", mass);
     for (double value : center)
         if (!std::isfinite(value)) throw Error(ErrorKind::scene, "centre of mass must be finite");
     for (double value : matrix)

@@ -75,27 +75,25 @@ const char* name_of(CollisionLevel level) {
 Ref<const Shape> Shape::primitive(ShapeKind kind, std::vector<double> dimensions) {
     const std::size_t expected = dimension_count(kind);
     if (kind >= ShapeKind::mesh || dimensions.size() != expected)
-        throw Error(ErrorKind::shape, std::string("a ") + name_of(kind) + " takes " + std::to_string(expected) +
-                                          " dimensions, not " + std::to_string(dimensions.size()));
+        throw Error(ErrorKind::shape, "a {} takes {} dimensions, not {}", name_of(kind), expected, dimensions.size());
     for (double value : dimensions)
         if (!(value > 0.0) || !std::isfinite(value))
-            throw Error(ErrorKind::shape, std::string("a ") + name_of(kind) +
-                                              " needs positive finite dimensions in metres, not " +
-                                              std::to_string(value));
+            throw Error(ErrorKind::shape, "a {} needs positive finite dimensions in metres, not {}", name_of(kind),
+                        value);
     return Ref<const Shape>(new Shape({.kind = kind, .dimensions = std::move(dimensions)}));
 }
 
 Ref<const Shape> Shape::mesh(std::vector<double> vertices, std::vector<std::int32_t> faces, std::string source) {
     const std::string place = note(source);
     if (vertices.empty() || faces.empty() || vertices.size() % 3 || faces.size() % 3)
-        throw Error(ErrorKind::shape, "a mesh needs vertices (n, 3) and faces (m, 3), both with rows" + place);
+        throw Error(ErrorKind::shape, "a mesh needs vertices (n, 3) and faces (m, 3), both with rows{}", place);
     for (double value : vertices)
-        if (!std::isfinite(value)) throw Error(ErrorKind::shape, "a mesh has a vertex that is not finite" + place);
+        if (!std::isfinite(value)) throw Error(ErrorKind::shape, "a mesh has a vertex that is not finite{}", place);
     const auto count = static_cast<std::int64_t>(vertices.size() / 3);
     for (std::int32_t index : faces)
         if (index < 0 || index >= count)
-            throw Error(ErrorKind::shape, "a mesh has a face that names vertex " + std::to_string(index) +
-                                              ", but there are " + std::to_string(count) + place);
+            throw Error(ErrorKind::shape, "a mesh has a face that names vertex {}, but there are {}{}", index, count,
+                        place);
     return Ref<const Shape>(new Shape({.kind = ShapeKind::mesh,
                                        .numbers = std::move(vertices),
                                        .faces = std::move(faces),
@@ -107,15 +105,15 @@ Ref<const Shape> Shape::plane() { return Ref<const Shape>(new Shape({.kind = Sha
 Ref<const Shape> Shape::point_cloud(std::vector<double> points, double radius, std::string source) {
     const std::string place = note(source);
     if (points.empty() || points.size() % 3)
-        throw Error(ErrorKind::shape, "a point cloud needs points (n, 3), at least one" + place);
+        throw Error(ErrorKind::shape, "a point cloud needs points (n, 3), at least one{}", place);
     if (points.size() / 3 > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
-        throw Error(ErrorKind::shape, "a point cloud holds at most 2147483647 points" + place);
+        throw Error(ErrorKind::shape, "a point cloud holds at most 2147483647 points{}", place);
     if (!(radius > 0.0) || !std::isfinite(radius))
-        throw Error(ErrorKind::shape,
-                    "a point cloud needs a positive finite radius in metres, not " + std::to_string(radius) + place);
+        throw Error(ErrorKind::shape, "a point cloud needs a positive finite radius in metres, not {}{}", radius,
+                    place);
     for (double value : points)
         if (!std::isfinite(value))
-            throw Error(ErrorKind::shape, "a point cloud has a point that is not finite" + place);
+            throw Error(ErrorKind::shape, "a point cloud has a point that is not finite{}", place);
     return Ref<const Shape>(new Shape({.kind = ShapeKind::point_cloud,
                                        .dimensions = {radius},
                                        .numbers = std::move(points),
@@ -127,22 +125,23 @@ Ref<const Shape> Shape::height_field(std::vector<double> heights, std::size_t co
     const std::string place = note(source);
     const std::size_t rows = columns == 0 ? 0 : heights.size() / columns;
     if (rows < 2 || columns < 2 || rows * columns != heights.size())
-        throw Error(ErrorKind::shape, "a height field needs heights (rows, columns), at least 2 of each, not (" +
-                                          std::to_string(rows) + ", " + std::to_string(columns) + ")" + place);
+        throw Error(ErrorKind::shape,
+                    "a height field needs heights (rows, columns), at least 2 of each, not ({}, {}){}", rows, columns,
+                    place);
     if (heights.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max() / 2))
-        throw Error(ErrorKind::shape, "a height field holds at most 1073741823 heights" + place);
+        throw Error(ErrorKind::shape, "a height field holds at most 1073741823 heights{}", place);
     for (double side : size)
         if (!(side > 0.0) || !std::isfinite(side))
-            throw Error(ErrorKind::shape,
-                        "a height field needs a positive finite size in metres, not " + std::to_string(side) + place);
+            throw Error(ErrorKind::shape, "a height field needs a positive finite size in metres, not {}{}", side,
+                        place);
     for (double height : heights)
         if (!std::isfinite(height))
-            throw Error(ErrorKind::shape, "a height field has a height that is not finite" + place);
+            throw Error(ErrorKind::shape, "a height field has a height that is not finite{}", place);
     const double lowest = *std::min_element(heights.begin(), heights.end());
     const double bottom = floor.value_or(lowest - 0.1 * std::max(size[0], size[1]));
     if (!(bottom < lowest) || !std::isfinite(bottom))
-        throw Error(ErrorKind::shape, "a height field needs a floor below its lowest height " + std::to_string(lowest) +
-                                          ", not " + std::to_string(bottom) + place);
+        throw Error(ErrorKind::shape, "a height field needs a floor below its lowest height {}, not {}{}", lowest,
+                    bottom, place);
     return Ref<const Shape>(new Shape({.kind = ShapeKind::height_field,
                                        .dimensions = {size[0], size[1], bottom},
                                        .numbers = std::move(heights),
@@ -180,7 +179,7 @@ Vector3 Shape::surface_point(std::size_t row, std::size_t column) const {
 
 double Shape::volume() const {
     if (kind_ == ShapeKind::point_cloud)
-        throw Error(ErrorKind::shape, "a point cloud has no volume: its balls may overlap" + note(source_));
+        throw Error(ErrorKind::shape, "a point cloud has no volume: its balls may overlap{}", note(source_));
     return volume_;
 }
 

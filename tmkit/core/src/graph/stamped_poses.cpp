@@ -22,7 +22,7 @@ std::string named(std::string_view frame) {
 }
 
 Error refused(const std::string& message, std::string_view frame, double stamp) {
-    return Error(ErrorKind::stamp, message, {{"frame", std::string(frame)}, {"stamp", stamp}});
+    return Error(ErrorKind::stamp, message).with({{"frame", frame}, {"stamp", stamp}});
 }
 
 auto first_not_before(const std::vector<StampedPose>& entries, double stamp) {
@@ -45,58 +45,58 @@ StampPolicy stamp_policy(std::string_view name) {
 
 void require_limits(std::size_t capacity, double window, std::string_view frame) {
     if (capacity == 0)
-        throw refused("the stamped poses of " + named(frame) + " need room for one at least", frame, 0.0);
+        throw refused(formatted("the stamped poses of {} need room for one at least", named(frame)), frame, 0.0);
     if (!(window > 0.0))
-        throw refused("the stamped poses of " + named(frame) + " need a window longer than 0 s, not " + seconds(window),
-                      frame, 0.0);
+        throw refused(
+            formatted("the stamped poses of {} need a window longer than 0 s, not {}", named(frame), seconds(window)),
+            frame, 0.0);
 }
 
 void require_admission(double stamp, const StampBounds& bounds, std::string_view frame) {
-    if (!std::isfinite(stamp)) throw refused("a pose of " + named(frame) + " needs a finite stamp", frame, stamp);
+    if (!std::isfinite(stamp))
+        throw refused(formatted("a pose of {} needs a finite stamp", named(frame)), frame, stamp);
     if (bounds.count == 0) return;
     if (stamp < bounds.newest - bounds.window)
-        throw refused("a pose of " + named(frame) + " at " + seconds(stamp) + " is too old: the newest is of " +
-                          seconds(bounds.newest) + ", and those of the last " + seconds(bounds.window) + " are kept",
+        throw refused(formatted("a pose of {} at {} is too old: the newest is of {}, and those of the last {} are kept",
+                                named(frame), seconds(stamp), seconds(bounds.newest), seconds(bounds.window)),
                       frame, stamp);
     if (bounds.count == bounds.capacity && stamp < bounds.oldest)
-        throw refused("a pose of " + named(frame) + " at " + seconds(stamp) +
-                          " is too old: " + std::to_string(bounds.capacity) +
-                          " are kept, and the oldest of them is of " + seconds(bounds.oldest),
+        throw refused(formatted("a pose of {} at {} is too old: {} are kept, and the oldest of them is of {}",
+                                named(frame), seconds(stamp), bounds.capacity, seconds(bounds.oldest)),
                       frame, stamp);
 }
 
 Error duplicate_stamp(double stamp, std::string_view frame) {
-    return refused(named(frame) + " has a pose at " + seconds(stamp) + " already", frame, stamp);
+    return refused(formatted("{} has a pose at {} already", named(frame), seconds(stamp)), frame, stamp);
 }
 
 Error outside_stamps(double stamp, const StampBounds& bounds, std::string_view frame) {
     if (bounds.count == 0)
-        return refused(named(frame) + " has no stamped pose yet, so none at " + seconds(stamp) + " is known", frame,
-                       stamp);
-    return Error(
-        ErrorKind::stamp,
-        named(frame) + " has poses from " + seconds(bounds.oldest) + " to " + seconds(bounds.newest) + ", so none at " +
-            seconds(stamp) + " is known",
-        {{"frame", std::string(frame)}, {"stamp", stamp}, {"oldest", bounds.oldest}, {"newest", bounds.newest}});
+        return refused(formatted("{} has no stamped pose yet, so none at {} is known", named(frame), seconds(stamp)),
+                       frame, stamp);
+    return Error(ErrorKind::stamp, "{} has poses from {} to {}, so none at {} is known", named(frame),
+                 seconds(bounds.oldest), seconds(bounds.newest), seconds(stamp))
+        .with({{"frame", frame}, {"stamp", stamp}, {"oldest", bounds.oldest}, {"newest", bounds.newest}});
 }
 
 void StampedPoses::check(std::string_view frame) const {
     require_limits(capacity, window, frame);
     if (entries.size() > capacity)
-        throw refused(named(frame) + " was given " + std::to_string(entries.size()) + " stamped poses, but " +
-                          std::to_string(capacity) + " are kept",
-                      frame, 0.0);
+        throw refused(
+            formatted("{} was given {} stamped poses, but {} are kept", named(frame), entries.size(), capacity), frame,
+            0.0);
     for (std::size_t i = 0; i < entries.size(); ++i) {
         if (!std::isfinite(entries[i].stamp))
-            throw refused("a pose of " + named(frame) + " needs a finite stamp", frame, entries[i].stamp);
+            throw refused(formatted("a pose of {} needs a finite stamp", named(frame)), frame, entries[i].stamp);
         if (i > 0 && entries[i].stamp <= entries[i - 1].stamp)
-            throw refused("the stamps of " + named(frame) + " must ascend, but " + seconds(entries[i].stamp) +
-                              " follows " + seconds(entries[i - 1].stamp),
+            throw refused(formatted("the stamps of {} must ascend, but {} follows {}", named(frame),
+                                    seconds(entries[i].stamp), seconds(entries[i - 1].stamp)),
                           frame, entries[i].stamp);
     }
     if (!entries.empty() && oldest() < newest() - window)
-        throw refused("the stamps of " + named(frame) + " lie further apart than the window of " + seconds(window),
-                      frame, oldest());
+        throw refused(
+            formatted("the stamps of {} lie further apart than the window of {}", named(frame), seconds(window)), frame,
+            oldest());
 }
 
 void StampedPoses::add(const StampedPose& entry, std::string_view frame) {
@@ -158,8 +158,8 @@ Pose pose_between(const StampedPose& before, const StampedPose& after, const Mom
 
 void require_later(double first, double second, std::string_view frame) {
     if (second > first) return;
-    throw refused("a twist of " + named(frame) + " needs two stamps, the second later: not " + seconds(first) +
-                      " and " + seconds(second),
+    throw refused(formatted("a twist of {} needs two stamps, the second later: not {} and {}", named(frame),
+                            seconds(first), seconds(second)),
                   frame, second);
 }
 

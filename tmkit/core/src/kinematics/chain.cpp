@@ -86,9 +86,8 @@ Chain::Chain(const Layout& layout, std::int32_t tip, std::int32_t reference, con
         if (moves(*frame)) add_segment(*frame, 1.0);
     }
     if (segments_.size() > max_chain_joints)
-        throw Error(ErrorKind::configuration, "the chain has " + std::to_string(segments_.size()) +
-                                                  " moving joints; at most " + std::to_string(max_chain_joints) +
-                                                  " are supported");
+        throw Error(ErrorKind::configuration, "the chain has {} moving joints; at most {} are supported",
+                    segments_.size(), max_chain_joints);
     last_rotation_ = constant.rotation();
     last_translation_ = constant.translation;
 }

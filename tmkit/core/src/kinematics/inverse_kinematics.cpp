@@ -61,10 +61,9 @@ InverseKinematics::InverseKinematics(const SceneGraph& scene, std::int32_t tip, 
         const double lower = limited ? joint.lower : -Joint::unlimited,
                      upper = limited ? joint.upper : Joint::unlimited;
         if (!(q[entry] >= lower - limit_tolerance && q[entry] <= upper + limit_tolerance))
-            throw Error(ErrorKind::configuration,
-                        "joint '" + joint.name + "' is at " + std::to_string(q[entry]) + ", outside its limits " +
-                            std::to_string(lower) + " to " + std::to_string(upper),
-                        {{"joint", joint.name}, {"value", q[entry]}, {"lower", lower}, {"upper", upper}});
+            throw Error(ErrorKind::configuration, "joint '{}' is at {}, outside its limits {} to {}", joint.name,
+                        q[entry], lower, upper)
+                .with({{"joint", joint.name}, {"value", q[entry]}, {"lower", lower}, {"upper", upper}});
         limits_.push_back({lower, upper});
         const bool prismatic = joint.type == JointType::prismatic;
         ranges_.push_back({std::isinf(lower) ? (prismatic ? q[entry] - 1.0 : -pi) : lower,
@@ -206,10 +205,10 @@ std::vector<std::int32_t> joint_entries(const SceneGraph& scene, const std::vect
         const std::int32_t entry = layout.q_index[frame];
         if (entry < 0 || layout.joint_frame[entry] != frame)
             throw Error(ErrorKind::configuration,
-                        "joint '" + name + "' has no entry in the configuration: it follows another joint",
-                        {{"joint", name}});
+                        "joint '{}' has no entry in the configuration: it follows another joint", name)
+                .with({{"joint", name}});
         if (std::find(entries.begin(), entries.end(), entry) != entries.end())
-            throw Error(ErrorKind::configuration, "joint '" + name + "' is named twice", {{"joint", name}});
+            throw Error(ErrorKind::configuration, "joint '{}' is named twice", name).with({{"joint", name}});
         entries.push_back(entry);
     }
     return entries;

@@ -40,7 +40,7 @@ void Joint::check() {
     if (defect.empty()) defect = defect_of_limits(*this);
     if (defect.empty()) defect = defect_of_rules(*this);
     if (!defect.empty())
-        throw Error(ErrorKind::scene, (name.empty() ? std::string("joint ") : "joint '" + name + "' ") + defect);
+        throw Error(ErrorKind::scene, "{}{}", (name.empty() ? std::string("joint ") : "joint '" + name + "' "), defect);
     if (std::abs(length - 1.0) > 4e-15)
         for (double& component : axis) component /= length;
 }

@@ -22,7 +22,7 @@ std::string text(const double* values, std::size_t count) {
 
 void require_finite(const double* values, std::size_t count, const char* what) {
     if (!std::all_of(values, values + count, [](double v) { return std::isfinite(v); }))
-        throw Error(ErrorKind::scene, std::string(what) + " must be finite numbers, not " + text(values, count));
+        throw Error(ErrorKind::scene, "{} must be finite numbers, not {}", what, text(values, count));
 }
 
 // (1 - cos a) / a^2 and (a - sin a) / a^3, the coefficients of the left Jacobian of rotations.
@@ -87,8 +87,9 @@ Pose Pose::from_rotation_matrix(const Vector3& translation, const Matrix3& m) {
             defect = std::max(defect, std::abs(product - (i == j)));
         }
     if (defect > 1e-6)
-        throw Error(ErrorKind::scene, "rotation is not orthonormal: R R^T differs from the identity by " +
-                                          std::to_string(defect) + ", at most 1e-6 is accepted");
+        throw Error(ErrorKind::scene,
+                    "rotation is not orthonormal: R R^T differs from the identity by {}, at most 1e-6 is accepted",
+                    defect);
     const Vector3 x{m[0], m[3], m[6]}, y{m[1], m[4], m[7]}, z{m[2], m[5], m[8]};
     if (dot(cross(x, y), z) < 0.0)
         throw Error(ErrorKind::scene, "rotation is left-handed: its determinant is -1, a rotation has +1");

@@ -89,20 +89,20 @@ Covariance Covariance::checked(const Matrix6& m, std::string_view what) {
     const std::string name(what);
     double greatest = 0.0, defect = 0.0;
     for (double value : m) {
-        if (!std::isfinite(value)) throw Error(ErrorKind::scene, name + " must be finite numbers");
+        if (!std::isfinite(value)) throw Error(ErrorKind::scene, "{} must be finite numbers", name);
         greatest = std::max(greatest, std::abs(value));
     }
     for (std::size_t i = 0; i < 6; ++i)
         for (std::size_t j = 0; j < i; ++j) defect = std::max(defect, std::abs(m[6 * i + j] - m[6 * j + i]));
     if (defect > tolerance * greatest)
-        throw Error(ErrorKind::scene,
-                    name + " is not symmetric: two entries that should be equal differ by " + short_text(defect));
+        throw Error(ErrorKind::scene, "{} is not symmetric: two entries that should be equal differ by {}", name,
+                    short_text(defect));
     std::vector<double> even(36), values, vectors;
     for (std::size_t i = 0; i < 6; ++i)
         for (std::size_t j = 0; j < 6; ++j) even[6 * i + j] = i == j ? m[7 * i] : 0.5 * (m[6 * i + j] + m[6 * j + i]);
     symmetric_eigen(even, 6, values, vectors);
     if (values.front() < -tolerance * std::max(std::abs(values.front()), values.back()))
-        throw Error(ErrorKind::scene, name + " is not positive semi-definite: its eigenvalues are " + listed(values));
+        throw Error(ErrorKind::scene, "{} is not positive semi-definite: its eigenvalues are {}", name, listed(values));
     Covariance result;
     for (std::size_t i = 0; i < 3; ++i)
         for (std::size_t j = 0; j < 3; ++j) {

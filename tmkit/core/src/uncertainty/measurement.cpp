@@ -91,9 +91,9 @@ void Measurement::linearise(const Pose& x, std::vector<double>& residual, std::v
     const double length = norm(p);
     if (length < no_distance)
         throw Error(ErrorKind::scene,
-                    "frame " + quoted(target) + " stands where " +
-                        (reference ? "frame " + quoted(*reference) : "its root") +
-                        " does: there is no direction and no change of range to compare with a measurement");
+                    "frame '{}' stands where {} does: there is no direction and no change "
+                    "of range to compare with a measurement",
+                    target, (reference ? "frame " + quoted(*reference) : "its root"));
     const Vector3 direction = (1.0 / length) * p;
     if (kind == Kind::range) {
         residual[0] = length - distance;

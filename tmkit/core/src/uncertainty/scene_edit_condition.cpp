@@ -138,9 +138,7 @@ void compress(std::vector<std::vector<Vector6>>& maps) {
 void check_measurement(const Measurement& measurement) {
     const std::size_t m = measurement.size();
     if (measurement.covariance.size() != m * m)
-        throw Error(ErrorKind::scene, "a measurement of " + std::to_string(m) +
-                                          " numbers needs a covariance of shape (" + std::to_string(m) + ", " +
-                                          std::to_string(m) + ")");
+        throw Error(ErrorKind::scene, "a measurement of {} numbers needs a covariance of shape ({}, {})", m, m, m);
 }
 
 // Where the iteration rests: the values of the sources, and their covariance P = I - G^T C G.
@@ -154,10 +152,10 @@ void require_no_contradiction(const Whitening& whitening, const std::vector<doub
     for (std::size_t i = 0; i < whitening.exact.rows; ++i)
         if (std::abs(product(whitening.exact.row(i), innovation.data(), innovation.size())) > contradiction)
             throw Error(ErrorKind::scene,
-                        "the measurement of frame " + quoted(measurement.target) + " in " +
-                            (measurement.reference ? "frame " + quoted(*measurement.reference) : "its root") +
-                            " contradicts what is known exactly: neither the path between them nor the measurement has "
-                            "an error in the direction in which they differ");
+                        "the measurement of frame '{}' in {} contradicts what is known exactly: neither the path "
+                        "between them nor the measurement has an error in the direction in which they differ",
+                        measurement.target,
+                        (measurement.reference ? "frame " + quoted(*measurement.reference) : "its root"));
 }
 
 // The steps of Gauss and Newton, shortened where they circle.

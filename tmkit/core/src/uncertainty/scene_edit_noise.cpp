@@ -32,11 +32,11 @@ void SceneEdit::add_noise(std::string_view frame, const EdgeNoise& noise) {
 void SceneEdit::add_joint_noise(std::string_view joint, double variance) {
     const FrameRecord& leader = record(scene_.joint_frame(joint));
     if (!leader.joint->mimic.empty())
-        throw Error(ErrorKind::scene, "joint " + quoted(joint) + " mimics joint " + quoted(leader.joint->mimic) +
-                                          ": set the variance of that joint");
+        throw Error(ErrorKind::scene, "joint '{}' mimics joint '{}': set the variance of that joint", joint,
+                    leader.joint->mimic);
     if (!std::isfinite(variance) || variance < 0.0)
-        throw Error(ErrorKind::scene, "the variance of joint " + quoted(joint) +
-                                          " must be a finite number and not negative, not " + std::to_string(variance));
+        throw Error(ErrorKind::scene, "the variance of joint '{}' must be a finite number and not negative, not {}",
+                    joint, variance);
     if (variance == 0.0) return;
     // A motion along or about an axis leaves the axis, so the map is the same at every value of the joint.
     const Ref<const NoiseSource> source(new NoiseSource(1, "value of joint " + std::string(joint)));

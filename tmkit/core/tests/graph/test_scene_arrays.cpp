@@ -166,7 +166,7 @@ TEST_CASE("what does not fit changes nothing and says what is full") {
             edit();
         } catch (const Error& error) {
             CHECK(error.kind() == ErrorKind::capacity);
-            CHECK(std::get<std::string>(error.facts()[0].second) == kind);
+            CHECK(std::get<std::string>(error.facts()[0].value) == kind);
             CHECK(same(arrays, before));
             return true;
         }
