@@ -42,6 +42,8 @@ namespace nb = nanobind;
 
 namespace tmkit::bindings {
 
+using namespace nb::literals;  // "name"_a: an argument of that name
+
 // An argument that is any sequence or array of numbers; shown to type checkers as numpy.typing.ArrayLike.
 struct ArrayArgument {
     nb::object value;

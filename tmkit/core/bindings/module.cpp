@@ -4,7 +4,7 @@ NB_MODULE(_core, m) {
     m.doc() = "The compiled core of tmkit. Import its names from tmkit or from the room that owns them.";
     // A library does not print, not even when other modules hold its objects to the end; tests turn this on.
     nb::set_leak_warnings(false);
-    m.def("_set_leak_warnings", &nb::set_leak_warnings, "on"_a,
+    m.def("_set_leak_warnings", &nb::set_leak_warnings, nb::arg("on"),
           "Report objects that outlive the interpreter, for tests.");
     using namespace tmkit::bindings;
     bind_registered(m);

@@ -116,8 +116,6 @@ public:
     bool carries(std::int32_t frame) const;
     Vector3 origin(std::int32_t frame, const Scratch& scratch) const;
 
-    // Frame pairs of these within their margin, the deepest contact of each, in frame order.
-
     // The pair of smallest signed distance among these and `best`.
     void nearest(const double* q, Scratch& scratch, std::optional<Contact>& best) const;
 

@@ -35,13 +35,14 @@ enum class ErrorKind {
 
 // The text of a pattern in which each {} is replaced by the next part: texts as they are, numbers by std::to_string.
 std::string filled(std::string_view pattern, std::initializer_list<std::string> parts);
+template <class Part>
+std::string part_text(const Part& part) {
+    if constexpr (requires { std::to_string(part); }) return std::to_string(part);
+    else return std::string(part);
+}
 template <class... Parts>
 std::string formatted(std::string_view pattern, const Parts&... parts) {
-    const auto text = [](const auto& part) {
-        if constexpr (requires { std::to_string(part); }) return std::to_string(part);
-        else return std::string(part);
-    };
-    return filled(pattern, {text(parts)...});
+    return filled(pattern, {part_text(parts)...});
 }
 
 class Error : public std::runtime_error {

@@ -123,6 +123,13 @@ public:
         return smaller;
     }
 
+    std::vector<Key> keys() const {
+        std::vector<Key> found;
+        found.reserve(size());
+        for_each([&](const Key& key, const Value&) { found.push_back(key); });
+        return found;
+    }
+
     // The key with so many smaller keys; there must be one. O(log n).
     const Node& at_rank(std::size_t rank) const {
         const Node* node = root_.get();

@@ -31,20 +31,16 @@
 // and the order stay dense; a new twist edge O(t * (log t + depth)) for t of them, and so a move to another parent
 // where there are any; another value of one O(1); a stamped pose O(poses of that edge); moves on uncertain ways O(edges
 // * dimensions of sources); forward O(n), and only frames below a joint take time. After construction nothing is
-// allocated by edits, forward kinematics, poses and Jacobians. The exceptions: an error that is thrown, names that are
+// allocated by edits, forward kinematics, poses and Jacobians, but for an error that is thrown, names that are
 // returned, `freeze`, the classes and attributes that an edit is given, and errors on a way with more than 32 sources.
-// Dropping the last owner of a shape frees it.
 //
 // Threads. One writer, any number of readers, no waiting for the writer: a sequence lock (sequence_lock.hpp). Readers
-// are `pose`, `write_poses`, `jacobian`, `parent`, `children`, `contains`, the names, the counts, `write_q`,
-// `is_allowed`, and what is asked about bodies, twists and stamps; a reader sees the scene before or after an edit,
-// never in between, and begins again when it was overtaken. All else belongs to the writer, `freeze` and groups
-// included; a second writer at the same time is misuse, and is refused where it is seen. Why not two buffers, one that
-// is read while the other is written? Before the writer could turn to the older buffer it would have to wait until its
-// last reader has gone, or to take a third; and each edit would have to copy all n frames, or be done twice. Here an
-// edit of one frame writes one frame, readers leave no trace, and who reads seldom pays little: a section takes less
-// than a microsecond for most edits. The price is that a reader may have to read again. `forward` works all poses out
-// first, where only the writer sees them, so that readers wait no longer than it takes to copy them.
+// are the queries below that say so; a reader sees the scene before or after an edit, never in between, and begins
+// again when it was overtaken. All else belongs to the writer; a second writer at the same time is misuse, and is
+// refused where it is seen. With two buffers instead, each edit would copy all n frames and wait for the last reader of
+// the older one; here an edit of one frame writes one frame, in less than a microsecond for most, and readers leave no
+// trace. `forward` computes all poses first, where only the writer sees them, so that readers wait no longer than it
+// takes to copy them.
 #pragma once
 
 #include <optional>
@@ -56,6 +52,7 @@
 #include "tmkit/name_table.hpp"
 #include "tmkit/scene_graph.hpp"
 #include "tmkit/sequence_lock.hpp"
+#include "tmkit/slot_lists.hpp"
 #include "tmkit/twist_rules.hpp"
 
 namespace tmkit {
@@ -200,14 +197,6 @@ private:
     using Section = SequenceLock::Section;
     enum : std::int32_t { frame_count, entry_count, twist_count, count_of_counts };
 
-    struct Member {
-        Slot what = none;  // a frame or a group
-        Slot next = none;
-    };
-    struct PooledShape {
-        AttachedShape attached;
-        Slot next = none;
-    };
     // How many edges lie between two frames and their nearest common ancestor.
     struct Ways {
         std::int32_t target = 0, reference = 0;
@@ -305,24 +294,16 @@ private:
     void drop_marked_twists();
     void drop_stamps(Slot slot, std::int32_t kept);  // but for the newest so many
     void insert_stamp(Slot slot, const StampedPose& entry);
-    void append_member(Slot& first, Slot what);
     void leave_groups();  // the frames that are marked
-    bool is_new_group(Slot group);
-    void forget_group_marks();
     std::size_t check_nested(std::string_view name, std::span<const std::string> groups);
     std::vector<std::string> sorted_groups() const;
     StampBounds bounds_of(Slot slot, std::size_t capacity, double window) const;
-    template <class Goes>
-    void drop_members_if(Slot& first, Goes&& goes);
     void add_top(Slot slot);
     void remove_top(Slot slot);
     void leave_body(Slot slot);
     template <class Change>
     void change_details(std::string_view frame, Change&& change);
-    void append_shape(Slot slot, const AttachedShape& shape);
-    void drop_shapes(Slot slot);
     void drop_pair(Slot pair);
-    void forget_marks() const;
     std::int32_t mark_subtree(Slot top) const;  // and gathers it in `gathered_`, parents first; returns how many
     Slot next_in_subtree(Slot at, Slot top) const;
 
@@ -358,7 +339,8 @@ private:
     std::string defects_of_twists() const;
     std::string defects_of_pools() const;
     Error outside_stamps(Slot slot, double stamp) const;
-    std::vector<TwistRow> twist_rows() const;  // by id
+    std::vector<TwistRow> twist_rows() const;                     // by id
+    void add_bare_bodies(std::vector<std::string>& names) const;  // sorted
     Pose pose_between(Slot target, Slot reference,
                       const Configuration& q) const;  // the writer; throws when disconnected
     Error disconnected(std::string_view target, std::string_view reference) const;
@@ -441,24 +423,22 @@ private:
     NameTable group_names_;
     std::vector<char> is_group_;
     std::vector<Slot> group_frames_, group_groups_;  // by group: the first member of each kind
-    std::vector<Member> members_;
-    std::vector<PooledShape> shapes_;
+    SlotLists<Slot> members_;                        // frames or groups
+    SlotLists<AttachedShape> shapes_;
     NameArena reasons_;
     std::vector<std::array<FrameId, 2>> pair_ids_;
     std::vector<std::array<Slot, 2>> pair_frames_;
     std::int32_t pair_count_ = 0;
     FrameId next_id_ = 1;
     std::vector<Slot> free_frames_, free_bodies_, free_groups_;  // stacks
-    Slot free_shape_ = none, free_stamp_ = none, free_member_ = none;
-    std::size_t free_shapes_ = 0, free_stamps_ = 0, free_members_ = 0;
+    Slot free_stamp_ = none;
+    std::size_t free_stamps_ = 0;
 
     // Scratch.
-    mutable std::vector<std::uint32_t> mark_;
-    mutable std::uint32_t epoch_ = 0;
+    mutable SlotMarks marks_;               // of frames
     mutable std::vector<char> twist_goes_;  // by twist edge
     mutable TwistRules twist_rules_;
-    std::vector<std::uint32_t> group_mark_;
-    std::uint32_t group_epoch_ = 0;
+    SlotMarks group_marks_;
     std::vector<Slot> group_queue_;
     mutable std::vector<Slot> gathered_;
     std::vector<double> values_;  // by entry

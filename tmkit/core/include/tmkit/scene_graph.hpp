@@ -123,7 +123,7 @@ public:
     bool is_allowed(FrameId a, FrameId b) const;
     std::vector<std::string> frame_names() const;
     std::vector<std::string> joint_names() const;
-    std::vector<FrameId> joint_frames() const;    // by entry of the configuration
+    std::vector<FrameId> joint_frames() const { return joints_.keys(); }  // by entry of the configuration
     std::vector<std::string> body_names() const;  // in the order of their first frames; then those without, by name
     std::vector<std::string> bodies_without_frames() const;                                  // without a frame, by name
     const BodyId* find_body(std::string_view name) const { return body_names_.find(name); }  // null: no such body
@@ -131,7 +131,7 @@ public:
     bool is_bare(std::string_view name) const { return body(*body_names_.find(name)).tops.empty(); }
     BodyId body_id(std::string_view name) const;  // throws unknown_name
     std::optional<TwistEdge> twist(std::string_view frame) const;
-    std::vector<FrameId> frames_with_twists() const;
+    std::vector<FrameId> frames_with_twists() const { return twists_.keys(); }
     // Twist edges whose path of poses, from the frame to the body that it moves relative to, leads over the edge above
     // a frame, which is the topmost of its body in its tree. Where poses lead to no such body, the path is that to the
     // root.
@@ -147,7 +147,7 @@ public:
     void for_each_twist(Visit&& visit) const {
         twists_.for_each(visit);
     }
-    std::vector<FrameId> frames_with_noise() const;
+    std::vector<FrameId> frames_with_noise() const { return noises_.keys(); }
     bool has_noise() const { return !noises_.empty(); }
     // The twist edges on the way down from a body to the body of a frame, nearest to the frame first: frames by id;
     // none when there is no path.
@@ -220,11 +220,7 @@ public:
 
 private:
     friend class SceneEdit;
-    std::string defects_of_frames() const;
-    std::string defects_of_joints() const;
-    std::string defects_of_bodies() const;
-    std::string defects_of_noise_and_twists() const;
-    std::string defects_of_pairs_and_groups() const;
+    std::string defects_of_maps() const;
     using Pair = std::pair<FrameId, FrameId>;
 
     Ref<Layout> fresh_layout() const;

@@ -122,14 +122,8 @@ void CollisionView::Model::place(const double* q, Scratch::Data& scratch) const 
         const Link& link = links[i];
         const double value = link.multiplier * q[link.q_index] + link.offset;
         coal::Transform3s& pose = scratch.link_pose[i];
-        if (link.parent < 0) {
-            pose = link.parent_from_joint;
-        } else {
-            const coal::Transform3s& parent = scratch.link_pose[link.parent];
-            pose.rotation().noalias() = parent.getRotation() * link.parent_from_joint.getRotation();
-            pose.translation().noalias() = parent.getRotation() * link.parent_from_joint.getTranslation();
-            pose.translation() += parent.getTranslation();
-        }
+        if (link.parent < 0) pose = link.parent_from_joint;
+        else carry(scratch.link_pose[link.parent], link.parent_from_joint, pose);
         if (link.prismatic) {
             pose.translation() += value * pose.getRotation().col(2);
         } else {

@@ -184,9 +184,6 @@ struct CollisionView::Model {
                     double limit = std::numeric_limits<double>::infinity()) const {
         return tmkit::measure(shape(c.a, scratch), shape(c.b, scratch), c.margin, limit);
     }
-    void gather(const Candidate& c, Scratch::Data& scratch, std::vector<Contact>& contacts) const {
-        tmkit::gather(shape(c.a, scratch), shape(c.b, scratch), c.margin, scratch, contacts);
-    }
     // Replaces `best` by the contact of a candidate that is nearer.
     void keep_nearest(const Candidate& candidate, const Scratch::Data& scratch, std::optional<Contact>& best) const;
 

@@ -112,13 +112,10 @@ SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& c, std::null
       is_group_(c.groups, 0), group_frames_(c.groups, none), group_groups_(c.groups, none), members_(c.group_members),
       shapes_(c.shapes), reasons_(c.allowed_pairs, c.name_bytes), pair_ids_(c.allowed_pairs),
       pair_frames_(c.allowed_pairs), next_id_(scene.next_frame_id()), free_frames_(all_free(c.frames)),
-      free_bodies_(all_free(c.bodies)), free_groups_(all_free(c.groups)), free_shape_(c.shapes ? 0 : none),
-      free_stamp_(c.stamps ? 0 : none), free_member_(c.group_members ? 0 : none), free_shapes_(c.shapes),
-      free_stamps_(c.stamps), free_members_(c.group_members), mark_(c.frames, 0), twist_goes_(c.twists, 0),
-      group_mark_(c.groups, 0), group_queue_(c.groups), gathered_(c.frames), values_(c.frames) {
-    for (std::size_t i = 1; i < shapes_.size(); ++i) shapes_[i - 1].next = static_cast<Slot>(i);
+      free_bodies_(all_free(c.bodies)), free_groups_(all_free(c.groups)), free_stamp_(c.stamps ? 0 : none),
+      free_stamps_(c.stamps), marks_(c.frames), twist_goes_(c.twists, 0), group_marks_(c.groups),
+      group_queue_(c.groups), gathered_(c.frames), values_(c.frames) {
     for (std::size_t i = 1; i < c.stamps; ++i) older_.store(static_cast<Slot>(i - 1), static_cast<Slot>(i));
-    for (std::size_t i = 1; i < members_.size(); ++i) members_[i - 1].next = static_cast<Slot>(i);
     for (Ref<EdgeNoise>& noise : noise_) {
         noise = make_ref<EdgeNoise>();
         noise->terms.reserve(c.noise);
@@ -185,7 +182,7 @@ void SceneArrays::load_frame(const SceneGraph& scene, const FrameRecord& record,
     }
     if (!record.details) return;
     details_[slot] = record.details;
-    for (const AttachedShape& attached : record.details->shapes) append_shape(slot, attached);
+    for (const AttachedShape& attached : record.details->shapes) shapes_.append(first_shape_[slot], attached);
     if (!record.details->stamps) return;
     stamp_count_.store(slot, 0);
     stamp_capacity_.store(slot, record.details->stamps->capacity);
@@ -235,8 +232,7 @@ FrameSpecification SceneArrays::specification(Slot slot) const {
     if (!noise_.empty() && !noise_[slot]->terms.empty())
         made.noise = Ref<const EdgeNoise>(new EdgeNoise(*noise_[slot]));
     if (stamp_count_[slot] != none) made.stamps = Ref<const StampedPoses>(new StampedPoses(*history(slot)));
-    for (Slot shape = first_shape_[slot]; shape != none; shape = shapes_[shape].next)
-        made.shapes.push_back(shapes_[shape].attached);
+    shapes_.for_each(first_shape_[slot], [&](const AttachedShape& shape) { made.shapes.push_back(shape); });
     const Slot body = body_[slot];
     if (inertia_frame_[body] == slot) made.inertia = inertia_[body];
     return made;

@@ -63,7 +63,7 @@ void SceneArrays::require_room_for(const NewFrame& frame, bool with_body) const 
     if (next_id_ == std::numeric_limits<FrameId>::max()) throw refusals::no_ids_left();
     if (free_frames_.empty()) throw refusals::full("frame", capacities_.frames, "capacity");
     if (with_body && free_bodies_.empty()) throw refusals::full("body", capacities_.bodies, "bodies");
-    if (frame.shapes.size() > free_shapes_) throw refusals::full("attached shape", capacities_.shapes, "shapes");
+    if (frame.shapes.size() > shapes_.room()) throw refusals::full("attached shape", capacities_.shapes, "shapes");
 }
 
 void SceneArrays::add(const NewFrame& frame, Slot parent) {
@@ -87,7 +87,7 @@ void SceneArrays::add(const NewFrame& frame, Slot parent) {
     pose_.store(slot, frame.pose);
     entry_.store(slot, none);
     details_[slot] = std::move(details);
-    for (const AttachedShape& shape : frame.shapes) append_shape(slot, shape);
+    for (const AttachedShape& shape : frame.shapes) shapes_.append(first_shape_[slot], shape);
     parent_.store(slot, parent);
     if (parent != none) link(slot, parent);
     if (body == none) body = take_body(frame.body.empty() ? frame.name : frame.body);
@@ -110,7 +110,7 @@ void SceneArrays::require_no_followers() const {
     Slot leader = none;
     for (std::int32_t i = 0; i < counts_[frame_count]; ++i) {
         const Slot slot = order_[i];
-        if (leader_[slot] == none || mark_[slot] == epoch_ || mark_[leader_[slot]] != epoch_) continue;
+        if (leader_[slot] == none || marks_.has(slot) || !marks_.has(leader_[slot])) continue;
         const std::string_view follower = joint_names_.view(slot);
         if (leader != none && first < follower) continue;
         first = follower;
@@ -138,7 +138,7 @@ void SceneArrays::remove_frame(std::string_view name, bool with_subtree) {
     }
     for (std::int32_t i = 0; i < leaving; ++i) {  // what this frees, readers need not wait for
         const Slot slot = gathered_[i];
-        drop_shapes(slot);
+        shapes_.clear(first_shape_[slot]);
         details_[slot] = nullptr;
         write_noise(slot, nullptr);
     }
@@ -319,18 +319,17 @@ void SceneArrays::set_attributes(std::string_view frame, Attributes attributes) 
 void SceneArrays::set_shapes(std::string_view frame, std::span<const AttachedShape> shapes) {
     const Writer writer(lock_);
     const Slot slot = require_frame(frame);
-    std::size_t there = 0;
-    for (Slot at = first_shape_[slot]; at != none; at = shapes_[at].next) ++there;
-    if (shapes.size() > free_shapes_ + there) throw refusals::full("attached shape", capacities_.shapes, "shapes");
-    drop_shapes(slot);
-    for (const AttachedShape& shape : shapes) append_shape(slot, shape);
+    if (shapes.size() > shapes_.room() + shapes_.size(first_shape_[slot]))
+        throw refusals::full("attached shape", capacities_.shapes, "shapes");
+    shapes_.clear(first_shape_[slot]);
+    for (const AttachedShape& shape : shapes) shapes_.append(first_shape_[slot], shape);
 }
 
 void SceneArrays::add_shape(std::string_view frame, const AttachedShape& shape) {
     const Writer writer(lock_);
     const Slot slot = require_frame(frame);
-    if (free_shapes_ == 0) throw refusals::full("attached shape", capacities_.shapes, "shapes");
-    append_shape(slot, shape);
+    if (shapes_.room() == 0) throw refusals::full("attached shape", capacities_.shapes, "shapes");
+    shapes_.append(first_shape_[slot], shape);
 }
 
 void SceneArrays::set_inertia(std::string_view frame, const std::optional<Inertia>& inertia) {

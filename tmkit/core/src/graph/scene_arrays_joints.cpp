@@ -65,8 +65,8 @@ void SceneArrays::set_joint(std::string_view frame, const Joint& joint) {
     if (same_joint(slot, checked_numbers(joint, name), name, joint.mimic)) return;
     const bool leaves = had_joint && (!is_actuated(joint.type) || name != old_name);
     if (leaves) {
-        forget_marks();
-        mark_[slot] = epoch_;
+        marks_.forget();
+        marks_.mark(slot);
         require_no_followers();
     }
     const JointPlan plan = plan_joint(joint, name, slot);

@@ -359,13 +359,12 @@ std::string SceneArrays::defects_of_pools() const {
     }
     for (std::size_t group = 0; group < is_group_.size(); ++group) {
         groups += is_group_[group] != 0;
-        for (const Slot first : {group_frames_[group], group_groups_[group]})
-            for (Slot at = first; at != none; at = members_[at].next) ++members;
+        members += members_.size(group_frames_[group]) + members_.size(group_groups_[group]);
     }
     for (std::size_t body = 0; body < capacities_.bodies; ++body)
         bodies += bare_[static_cast<Slot>(body)] || first_top_[body] != none;
     if (stamps + free_stamps_ != capacities_.stamps) return "a stamped pose is lost";
-    if (members + free_members_ != capacities_.group_members) return "a member of a group is lost";
+    if (members + members_.room() != capacities_.group_members) return "a member of a group is lost";
     if (groups + free_groups_.size() != capacities_.groups) return "a group is lost";
     if (bodies + free_bodies_.size() != capacities_.bodies) return "a body is lost";
     return {};

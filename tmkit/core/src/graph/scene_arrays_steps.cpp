@@ -31,17 +31,11 @@ SceneArrays::Slot SceneArrays::next_in_subtree(Slot at, Slot top) const {
     return none;
 }
 
-void SceneArrays::forget_marks() const {
-    if (++epoch_ != 0) return;
-    std::fill(mark_.begin(), mark_.end(), 0);
-    epoch_ = 1;
-}
-
 std::int32_t SceneArrays::mark_subtree(Slot top) const {
-    forget_marks();
+    marks_.forget();
     std::int32_t count = 0;
     for (Slot at = top; at != none; at = next_in_subtree(at, top)) {
-        mark_[at] = epoch_;
+        marks_.mark(at);
         gathered_[count++] = at;
     }
     return count;
@@ -54,8 +48,8 @@ std::int32_t SceneArrays::mark_subtree(Slot top) const {
 void SceneArrays::restore_order(Slot moving, Slot parent) {
     const std::int32_t begin = position_[moving], end = position_[parent] + 1;
     if (begin >= end) return;
-    forget_marks();
-    mark_[moving] = epoch_;
+    marks_.forget();
+    marks_.mark(moving);
     gathered_[0] = moving;
     std::int32_t moved = 1, at = begin;
     const auto put = [this, &at](Slot slot) {
@@ -65,8 +59,8 @@ void SceneArrays::restore_order(Slot moving, Slot parent) {
     for (std::int32_t i = begin + 1; i < end; ++i) {
         const Slot slot = order_[i];
         const Slot above = parent_[slot];
-        if (above != none && mark_[above] == epoch_) {
-            mark_[slot] = epoch_;
+        if (above != none && marks_.has(above)) {
+            marks_.mark(slot);
             gathered_[moved++] = slot;
         } else {
             put(slot);
@@ -143,7 +137,7 @@ void SceneArrays::remove_marked(std::int32_t leaving) {
         frame_names_.erase(slot);
     }
     const std::int32_t count = counts_[frame_count];
-    const auto goes = [this](Slot slot) { return mark_[slot] == epoch_; };
+    const auto goes = [this](Slot slot) { return marks_.has(slot); };
     std::int32_t ordered = 0, in_sequence = 0;
     for (std::int32_t i = 0; i < count; ++i) {
         if (const Slot slot = order_[i]; !goes(slot)) {
@@ -168,30 +162,6 @@ void SceneArrays::remove_marked(std::int32_t leaving) {
         free_frames_.push_back(slot);
     }
     if (had_joints) renew_entries();
-}
-
-void SceneArrays::append_shape(Slot slot, const AttachedShape& attached) {
-    Slot* last = &first_shape_[slot];
-    while (*last != none) last = &shapes_[*last].next;
-    const Slot taken = free_shape_;
-    PooledShape& entry = shapes_[taken];
-    free_shape_ = entry.next;
-    --free_shapes_;
-    entry.attached = attached;
-    entry.next = none;
-    *last = taken;
-}
-
-void SceneArrays::drop_shapes(Slot slot) {
-    Slot at = std::exchange(first_shape_[slot], none);
-    while (at != none) {
-        PooledShape& entry = shapes_[at];
-        entry.attached = AttachedShape{};
-        const Slot next = std::exchange(entry.next, free_shape_);
-        free_shape_ = at;
-        ++free_shapes_;
-        at = next;
-    }
 }
 
 // The last pair takes the place of the one that goes.

@@ -162,9 +162,9 @@ void SceneArrays::require_no_twists_from() const {
     for (Slot twist = 0; twist < counts_[twist_count]; ++twist) {
         const Slot frame = twist_frame_[twist], body = twist_reference_[twist];
         const Slot first = first_top_[body];
-        if (mark_[frame] == epoch_ || first == none || (refers != none && id_[refers] < id_[frame])) continue;
+        if (marks_.has(frame) || first == none || (refers != none && id_[refers] < id_[frame])) continue;
         bool goes = true;
-        for (Slot top = first; top != none; top = next_top_[top]) goes &= mark_[top] == epoch_;
+        for (Slot top = first; top != none; top = next_top_[top]) goes &= marks_.has(top);
         if (!goes) continue;
         refers = frame;
         referred = body;
@@ -256,20 +256,23 @@ std::string SceneArrays::body(std::string_view frame) const {
     });
 }
 
+void SceneArrays::add_bare_bodies(std::vector<std::string>& names) const {
+    const auto first = static_cast<std::ptrdiff_t>(names.size());
+    for (std::size_t body = 0; body < capacities_.bodies; ++body)
+        if (const auto slot = static_cast<Slot>(body); bare_.load(slot)) names.push_back(body_names_.text(slot));
+    std::sort(names.begin() + first, names.end());
+}
+
 std::vector<std::string> SceneArrays::bodies_without_frames() const {
-    std::vector<std::string> names = lock_.read([&] {
+    return lock_.read([&] {
         std::vector<std::string> found;
-        for (std::size_t body = 0; body < capacities_.bodies; ++body)
-            if (const auto slot = static_cast<Slot>(body); bare_.load(slot)) found.push_back(body_names_.text(slot));
+        add_bare_bodies(found);
         return found;
     });
-    std::sort(names.begin(), names.end());
-    return names;
 }
 
 std::vector<std::string> SceneArrays::body_names() const {
-    std::size_t with_frames = 0;
-    std::vector<std::string> names = lock_.read([&] {
+    return lock_.read([&] {
         std::vector<std::string> found;
         std::vector<char> seen(capacities_.bodies, 0);
         for (std::size_t i = 0; i < size(); ++i) {
@@ -277,13 +280,9 @@ std::vector<std::string> SceneArrays::body_names() const {
             if (body == none || std::exchange(seen[body], 1)) continue;
             found.push_back(body_names_.text(body));
         }
-        with_frames = found.size();
-        for (std::size_t body = 0; body < capacities_.bodies; ++body)
-            if (const auto slot = static_cast<Slot>(body); bare_.load(slot)) found.push_back(body_names_.text(slot));
+        add_bare_bodies(found);
         return found;
     });
-    std::sort(names.begin() + static_cast<std::ptrdiff_t>(with_frames), names.end());
-    return names;
 }
 
 std::optional<TwistEdge> SceneArrays::twist(std::string_view frame) const {

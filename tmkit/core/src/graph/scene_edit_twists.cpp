@@ -160,13 +160,6 @@ std::optional<TwistEdge> SceneGraph::twist(std::string_view frame) const {
     return on.details ? on.details->twist : std::nullopt;
 }
 
-std::vector<FrameId> SceneGraph::frames_with_twists() const {
-    std::vector<FrameId> frames;
-    frames.reserve(twists_.size());
-    twists_.for_each([&](FrameId id, BodyId) { frames.push_back(id); });
-    return frames;
-}
-
 std::vector<FrameId> SceneGraph::twists_across(FrameId edge) const {
     std::vector<FrameId> across;
     if (twists_.empty()) return across;

@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <array>
-#include <unordered_map>
+#include <iterator>
+#include <set>
 #include <unordered_set>
 
 #include "graph/ascent.hpp"
@@ -119,13 +119,6 @@ std::vector<std::string> SceneGraph::joint_names() const {
     names.reserve(joints_.size());
     joints_.for_each([&](FrameId, const Ref<const Joint>& joint) { names.push_back(joint->name); });
     return names;
-}
-
-std::vector<FrameId> SceneGraph::joint_frames() const {
-    std::vector<FrameId> frames;
-    frames.reserve(joints_.size());
-    joints_.for_each([&](FrameId id, const Ref<const Joint>&) { frames.push_back(id); });
-    return frames;
 }
 
 std::vector<std::string> SceneGraph::body_names() const {
@@ -272,105 +265,56 @@ std::vector<std::string> SceneGraph::groups_of(std::string_view frame) const {
 
 // --- for tests -------------------------------------------------------------------------------------------------------
 
-// Each of these returns what is out of order, or nothing.
-
-std::string SceneGraph::defects_of_frames() const {
-    std::string defect;
+// What frames and bodies say of themselves is compared with what the maps beside them have; returned is the first entry
+// that only one side has.
+std::string SceneGraph::defects_of_maps() const {
+    std::set<std::string> said, mapped;
+    const auto note = [](std::set<std::string>& side, const char* pattern, const auto&... parts) {
+        side.insert(formatted(pattern, parts...));
+    };
+    const auto address = [](const auto& ref) { return reinterpret_cast<std::uintptr_t>(ref.get()); };
     frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
-        const std::string& name = frame->name->text;
-        const FrameId* named = names_.find(std::string_view(name));
-        if (frame->id != id || id >= next_frame_) defect = "id of " + name + " is wrong";
-        if (!named || *named != id) defect = "name index misses " + name;
-        if (frame->parent != no_frame && !frames_.find(frame->parent)) defect = "parent of " + name + " is gone";
-        if (!bodies_.find(frame->body)) defect = "body of " + name + " is gone";
-    });
-    return defect;
-}
-
-std::string SceneGraph::defects_of_joints() const {
-    std::string defect;
-    std::size_t entries = 0;
-    frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
+        const bool is_root = frame->parent == no_frame;
+        const FrameRecord* parent = is_root ? nullptr : find(frame->parent);
+        if (frame->id != id || id >= next_frame_ || (!is_root && !parent)) note(said, "frame {} is wrong", id);
+        if (frame->parent == no_frame && frame->noise) note(said, "root {} has noise", id);
+        note(said, "frame {} {}", frame->name->text, id);
+        if (!parent || parent->body != frame->body) note(said, "top {} {}", frame->body, id);
+        if (frame->noise) note(said, "noise {} {}", id, address(frame->noise));
+        if (frame->details && frame->details->twist) note(said, "twist {} {}", id, frame->details->twist->reference);
         const Ref<const Joint>& joint = frame->joint;
-        if (is_actuated(frame->joint_type) != static_cast<bool>(joint))
-            defect = "joint of " + frame->name->text + " is wrong";
+        if (is_actuated(frame->joint_type) != static_cast<bool>(joint)) note(said, "joint of {} is wrong", id);
         if (!joint) return;
-        const bool leads = joint->mimic.empty();
-        const Ref<const Joint>* entry = joints_.find(id);
-        if (!joint_names_.find(std::string_view(joint->name)))
-            defect = "joint index misses that of " + frame->name->text;
-        if (leads ? !entry || *entry != joint : entry != nullptr)
-            defect = "entry of joint " + joint->name + " is wrong";
-        if (!leads && !joint_names_.find(std::string_view(joint->mimic)))
-            defect = "leader of joint " + joint->name + " is gone";
-        entries += leads;
+        note(said, "joint {} {}", joint->name, id);
+        if (joint->mimic.empty()) note(said, "entry {} {}", id, address(joint));
+        else if (!joint_names_.find(std::string_view(joint->mimic))) note(said, "leader of {} is gone", joint->name);
     });
-    if (!defect.empty()) return defect;
-    if (entries != joints_.size()) return "entries and joints differ in number";
-    joint_names_.for_each([&](const Ref<const Name>& name, FrameId id) {
-        const Ref<const FrameRecord>* frame = frames_.find(id);
-        if (!frame || !(*frame)->joint || (*frame)->joint->name != name->text)
-            defect = "joint index misses " + name->text;
-    });
-    return defect;
-}
-
-std::string SceneGraph::defects_of_bodies() const {
-    std::string defect;
-    std::unordered_map<BodyId, std::vector<FrameId>> tops;
-    frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
-        if (frame->parent == no_frame || record(frame->parent).body != frame->body) tops[frame->body].push_back(id);
-    });
+    names_.for_each([&](const Ref<const Name>& name, FrameId id) { note(mapped, "frame {} {}", name->text, id); });
+    noises_.for_each([&](FrameId id, const Ref<const EdgeNoise>& n) { note(mapped, "noise {} {}", id, address(n)); });
+    twists_.for_each([&](FrameId id, BodyId other) { note(mapped, "twist {} {}", id, body(other).name->text); });
+    joint_names_.for_each(
+        [&](const Ref<const Name>& name, FrameId id) { note(mapped, "joint {} {}", name->text, id); });
+    joints_.for_each([&](FrameId id, const Ref<const Joint>& j) { note(mapped, "entry {} {}", id, address(j)); });
+    body_names_.for_each([&](const Ref<const Name>& name, BodyId id) { note(mapped, "body {} {}", name->text, id); });
     bodies_.for_each([&](BodyId id, const Ref<const BodyRecord>& body) {
-        std::vector<FrameId> remembered = body->tops;
-        std::sort(remembered.begin(), remembered.end());
-        if (remembered != tops[id]) defect = "body " + body->name->text + " misses a topmost frame";
-        if (body->inertia_frame != no_frame &&
-            (!frames_.find(body->inertia_frame) || record(body->inertia_frame).body != id))
-            defect = "inertia of body " + body->name->text + " is on a frame of another";
-        const BodyId* named = body_names_.find(std::string_view(body->name->text));
-        if (!named || *named != id) defect = "name index misses body " + body->name->text;
+        note(said, "body {} {}", body->name->text, id);
+        for (const FrameId top : body->tops) note(mapped, "top {} {}", id, top);
+        const FrameRecord* carrier = body->inertia_frame == no_frame ? nullptr : find(body->inertia_frame);
+        if (body->inertia_frame != no_frame && (!carrier || carrier->body != id)) note(said, "inertia of {}", id);
     });
-    return defect;
-}
-
-std::string SceneGraph::defects_of_noise_and_twists() const {
-    std::string defect;
-    std::size_t noises = 0, twists = 0;
-    frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
-        if (!frame->noise) return;
-        ++noises;
-        const Ref<const EdgeNoise>* indexed = noises_.find(id);
-        if (!indexed || !(*indexed == frame->noise)) defect = "noise index misses that of " + frame->name->text;
-        if (frame->parent == no_frame) defect = "root " + frame->name->text + " has noise";
-    });
-    if (noises != noises_.size()) defect = "noises and their index differ in number";
-    frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
-        if (!frame->details || !frame->details->twist) return;
-        ++twists;
-        const BodyId* reference = twists_.find(id);
-        const BodyId* named = body_names_.find(std::string_view(frame->details->twist->reference));
-        if (!reference || !named || *reference != *named) defect = "twist index misses that of " + frame->name->text;
-    });
-    if (twists != twists_.size()) defect = "twists and their index differ in number";
-    return defect;
-}
-
-std::string SceneGraph::defects_of_pairs_and_groups() const {
-    std::string defect;
     allowed_.for_each([&](const Pair& pair, const Ref<const Name>&) {
-        if (pair.first == pair.second || !frames_.find(pair.first) || !frames_.find(pair.second))
-            defect = "an allowed pair names a frame that is gone";
-        if (!is_allowed(pair.second, pair.first)) defect = "an allowed pair is there one way only";
+        note(mapped, "pair {} {}", pair.first, pair.second);
+        if (pair.first != pair.second && find(pair.first)) note(said, "pair {} {}", pair.second, pair.first);
     });
     groups_.for_each([&](const Ref<const Name>& name, const Ref<const GroupRecord>& group) {
-        for (FrameId id : group->frames)
-            if (!frames_.find(id)) defect = "group " + name->text + " holds a frame that is gone";
-        for (const Ref<const Name>& nested : group->groups)
-            if (!groups_.find(nested))
-                defect = "group " + name->text + " holds group " + nested->text + ", which is gone";
+        const auto has_group = [this](const Ref<const Name>& nested) { return groups_.find(nested) != nullptr; };
+        const auto has_frame = [this](FrameId id) { return find(id) != nullptr; };
+        if (!std::ranges::all_of(group->frames, has_frame) || !std::ranges::all_of(group->groups, has_group))
+            note(said, "a member of group {} is gone", name->text);
     });
-    return defect;
+    std::vector<std::string> wrong;
+    std::ranges::set_symmetric_difference(said, mapped, std::back_inserter(wrong));
+    return wrong.empty() ? "" : "out of step: " + wrong.front();
 }
 
 std::string SceneGraph::defects() const {
@@ -379,10 +323,7 @@ std::string SceneGraph::defects() const {
         return "a map is out of order or balance";
     if (frames_.size() != names_.size() || bodies_.size() != body_names_.size())
         return "names and records differ in number";
-    for (const auto part :
-         {&SceneGraph::defects_of_frames, &SceneGraph::defects_of_joints, &SceneGraph::defects_of_bodies,
-          &SceneGraph::defects_of_noise_and_twists, &SceneGraph::defects_of_pairs_and_groups})
-        if (std::string defect = (this->*part)(); !defect.empty()) return defect;
+    if (const std::string defect = defects_of_maps(); !defect.empty()) return defect;
     const bool has_layout = layout_before_ || layout_.load();
     return has_layout && !fresh_layout()->same_content(layout()) ? "the layout differs from one made afresh" : "";
 }

@@ -19,9 +19,8 @@ ConstraintSet::ConstraintSet(const SceneGraph& scene, const std::vector<PathCons
     : size_(entries.size()) {
     if (constraints.empty()) return;
     if (constraints.size() > 6 || size_ > max_chain_joints)
-        throw Error(ErrorKind::configuration, "a path takes at most 6 constraints and " +
-                                                  std::to_string(max_chain_joints) + " moving joints, not " +
-                                                  std::to_string(constraints.size()) + " and " + std::to_string(size_));
+        throw Error(ErrorKind::configuration, "a path takes at most 6 constraints and {} moving joints, not {} and {}",
+                    max_chain_joints, constraints.size(), size_);
     const Layout& layout = scene.layout();
     for (const PathConstraint& constraint : constraints) {
         parts_.push_back({constraint, Chain(layout, constraint.frame, layout.root[constraint.frame], entries, q)});

@@ -159,7 +159,7 @@ private:
         return value - 2.0 * std::numbers::pi * std::round((value - start_[entry]) / (2.0 * std::numbers::pi));
     }
 
-    // Checks start and goals; the goals that can be used are left in valid_.
+    // Checks start and goals; the numbers of the goals that can be used are left in goal_index_.
     bool ends_are_valid() {
         const SceneGraph& scene = world_.scene();
         result_.joint = find_out_of_limits(scene, entries_, start_.data());
@@ -174,14 +174,12 @@ private:
         for (std::size_t i = 0; i < x_goals_.size(); ++i) {
             const std::int32_t joint = find_out_of_limits(scene, entries_, checker_.full(x_goals_[i].data()).data());
             const FramePair pair = joint < 0 ? checker_.find_collision(x_goals_[i].data()) : FramePair{};
-            if (joint < 0 && !pair && constraints.keeps(x_goals_[i].data(), x_goals_[i].data())) {
-                valid_.push_back(x_goals_[i]);
+            if (joint < 0 && !pair && constraints.keeps(x_goals_[i].data(), x_goals_[i].data()))
                 goal_index_.push_back(static_cast<std::int64_t>(i));
-            }
             if (pair && !in_way) in_way = pair;
             if (joint >= 0 && outside < 0) outside = joint;
         }
-        if (!valid_.empty()) return true;
+        if (!goal_index_.empty()) return true;
         result_.pair = in_way;
         if (in_way) return fails(PathStatus::goal_in_collision);
         result_.joint = outside;
@@ -211,7 +209,6 @@ private:
     }
 
     void search() {
-        // Nearest goal first for the straight tries; the order of equals is theirs.
         sort_goals();
         const std::vector<std::array<double, 2>> ranges = sampling_ranges();
         for (std::uint64_t attempt = 0; attempt < 3; ++attempt) {
@@ -233,20 +230,12 @@ private:
         result_.status = PathStatus::recheck_failed;
     }
 
+    // Nearest goal first for the straight tries; the order of equals is theirs.
     void sort_goals() {
-        const auto distance = [&](const std::vector<double>& goal) { return path_length({x_start_, goal}); };
-        std::vector<std::size_t> order(valid_.size());
-        for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-        std::stable_sort(order.begin(), order.end(),
-                         [&](std::size_t a, std::size_t b) { return distance(valid_[a]) < distance(valid_[b]); });
-        Points goals;
-        std::vector<std::int64_t> index;
-        for (const std::size_t i : order) {
-            goals.push_back(valid_[i]);
-            index.push_back(goal_index_[i]);
-        }
-        valid_ = std::move(goals);
-        goal_index_ = std::move(index);
+        const auto distance = [&](std::int64_t goal) { return path_length({x_start_, x_goals_[goal]}); };
+        std::stable_sort(goal_index_.begin(), goal_index_.end(),
+                         [&](std::int64_t a, std::int64_t b) { return distance(a) < distance(b); });
+        for (const std::int64_t goal : goal_index_) valid_.push_back(x_goals_[goal]);
     }
 
     bool accept(const Points& points) {

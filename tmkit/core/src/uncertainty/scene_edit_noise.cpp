@@ -59,11 +59,4 @@ void SceneEdit::add_joint_noise(std::string_view joint, double variance) {
     for (const auto& [id, noise] : errors) add_noise(record(id).name->text, noise);
 }
 
-std::vector<FrameId> SceneGraph::frames_with_noise() const {
-    std::vector<FrameId> frames;
-    frames.reserve(noises_.size());
-    noises_.for_each([&](FrameId id, const Ref<const EdgeNoise>&) { frames.push_back(id); });
-    return frames;
-}
-
 }  // namespace tmkit

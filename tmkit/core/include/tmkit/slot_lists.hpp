@@ -1,0 +1,85 @@
+// What arrays keep of slots for their writer: marks that are forgotten at once, and lists in one pool.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace tmkit {
+
+// A set of slots that is emptied in O(1): a slot is marked when it has the number of the present epoch.
+class SlotMarks {
+public:
+    explicit SlotMarks(std::size_t slots) : marks_(slots, 0) {}
+
+    void forget() {
+        if (++epoch_ != 0) return;
+        std::fill(marks_.begin(), marks_.end(), 0);
+        epoch_ = 1;
+    }
+    bool has(std::int32_t slot) const { return marks_[slot] == epoch_; }
+    bool mark(std::int32_t slot) { return std::exchange(marks_[slot], epoch_) != epoch_; }  // whether it was not marked
+
+private:
+    std::vector<std::uint32_t> marks_;
+    std::uint32_t epoch_ = 0;
+};
+
+// Room for so many values in lists, each of which is known by its first entry (-1: empty).
+template <class Value>
+class SlotLists {
+public:
+    explicit SlotLists(std::size_t room) : entries_(room), free_(room ? 0 : -1), room_(room) {
+        for (std::size_t i = 1; i < room; ++i) entries_[i - 1].next = static_cast<std::int32_t>(i);
+    }
+
+    std::size_t room() const { return room_; }  // that is left
+    template <class Visit>
+    void for_each(std::int32_t first, Visit&& visit) const {
+        for (; first >= 0; first = entries_[first].next) visit(entries_[first].value);
+    }
+    std::size_t size(std::int32_t first) const {
+        std::size_t count = 0;
+        for_each(first, [&](const Value&) { ++count; });
+        return count;
+    }
+    void append(std::int32_t& first, const Value& value) {
+        std::int32_t* last = &first;
+        while (*last >= 0) last = &entries_[*last].next;
+        *last = free_;
+        free_ = std::exchange(entries_[*last].next, -1);
+        entries_[*last].value = value;
+        --room_;
+    }
+    template <class Goes>
+    void drop_if(std::int32_t& first, Goes&& goes) {
+        for (std::int32_t* at = &first; *at >= 0;) {
+            const std::int32_t here = *at;
+            Entry& entry = entries_[here];
+            if (!goes(entry.value)) {
+                at = &entry.next;
+                continue;
+            }
+            *at = std::exchange(entry.next, free_);
+            entry.value = Value{};
+            free_ = here;
+            ++room_;
+        }
+    }
+    void clear(std::int32_t& first) {
+        drop_if(first, [](const Value&) { return true; });
+    }
+
+private:
+    struct Entry {
+        Value value{};
+        std::int32_t next = -1;
+    };
+    std::vector<Entry> entries_;
+    std::int32_t free_;
+    std::size_t room_;
+};
+
+}  // namespace tmkit
