@@ -1304,6 +1304,46 @@ class SceneGraph:
 
     def __init__(self, root: str | None = 'world') -> None: ...
 
+    @overload
+    def pose(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> Pose:
+        """
+        Return the pose of one frame relative to another: relative_to_from_frame. O(depth log n).
+
+        Args:
+            frame: the frame of which the pose is returned.
+            relative_to: the frame it is relative to, and in whose axes the coordinates are; the root of its tree if omitted.
+            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+
+        Raises:
+            UnknownNameError: no such frame.
+            DisconnectedError: the frames are in different trees.
+            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
+        """
+
+    @overload
+    def pose(self, frame: str, *, relative_to: str | None = None, stamp: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> Pose:
+        """
+        Return the pose of one frame relative to another at a time, by stamped poses.
+
+        O(depth log n).
+        Edges without stamped poses keep their pose; joints are at q.
+
+        Args:
+            frame: the frame of which the pose is returned.
+            relative_to: the frame it is relative to, and in whose axes the coordinates are; the root of its tree if omitted.
+            stamp: seconds.
+            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+            policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer), of the ``preceding``,
+                or one ``interpolated``: the origin along a straight line, the orientation along the shorter arc; with
+                ``screw`` the motion between both is one of constant twist.
+
+        Raises:
+            UnknownNameError: no such frame, or policy.
+            DisconnectedError: the frames are in different trees.
+            StampError: the stamp lies outside the history of an edge on the path.
+            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
+        """
+
     def gaussian_pose(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> GaussianPose:
         """
         Return the pose of one frame relative to another with its covariance. O(depth log n).
@@ -1323,6 +1363,27 @@ class SceneGraph:
             UnknownNameError: no such frame.
             DisconnectedError: the frames are in different trees.
             ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
+        """
+
+    def twist_from_stamps(self, frame: str, *, relative_to: str | None = None, first: float, second: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> numpy.typing.NDArray[numpy.float64]:
+        """
+        Return (6,) the constant twist of a frame relative to another between two stamps.
+
+        It leads from the pose at the first stamp to that at the second. It is the twist of the frame's body, at the
+        frame's origin and in its axes, linear part first (m/s, rad/s): what ``set_twist`` takes, relative to the body of
+        ``relative_to``.
+
+        Args:
+            frame: the frame that moves.
+            relative_to: the frame relative to which it moves; the root of its tree if omitted.
+            first: stamp of the first pose, seconds.
+            second: a later stamp, seconds.
+            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
+            policy: for stamps between those of the histories; see ``pose``.
+
+        Raises:
+            StampError: the second stamp is not later, or one lies outside a history on the path.
+            UnknownNameError, DisconnectedError, ConfigurationError: as ``pose``.
         """
 
     @property
@@ -1695,66 +1756,6 @@ class SceneGraph:
         The same in every process. Content is what ``==`` compares: insertion order, names, parents, bodies, joints, poses,
         classes, attributes, shapes, inertia, allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers:
         q and -q, one rotation, make two scenes.
-        """
-
-    @overload
-    def pose(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> Pose:
-        """
-        Return the pose of one frame relative to another: relative_to_from_frame. O(depth log n).
-
-        Args:
-            frame: the frame of which the pose is returned.
-            relative_to: the frame it is relative to, and in whose axes the coordinates are; the root of its tree if omitted.
-            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
-
-        Raises:
-            UnknownNameError: no such frame.
-            DisconnectedError: the frames are in different trees.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
-        """
-
-    @overload
-    def pose(self, frame: str, *, relative_to: str | None = None, stamp: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> Pose:
-        """
-        Return the pose of one frame relative to another at a time, by stamped poses. O(depth log n).
-
-        Edges without stamped poses keep their pose; joints are at q.
-
-        Args:
-            frame: the frame of which the pose is returned.
-            relative_to: the frame it is relative to, and in whose axes the coordinates are; the root of its tree if omitted.
-            stamp: seconds.
-            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
-            policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer), of the ``preceding``,
-                or one ``interpolated``: the origin along a straight line, the orientation along the shorter arc; with
-                ``screw`` the motion between both is one of constant twist.
-
-        Raises:
-            UnknownNameError: no such frame, or policy.
-            DisconnectedError: the frames are in different trees.
-            StampError: the stamp lies outside the history of an edge on the path.
-            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
-        """
-
-    def twist_from_stamps(self, frame: str, *, relative_to: str | None = None, first: float, second: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> numpy.typing.NDArray[numpy.float64]:
-        """
-        Return (6,) the constant twist of a frame relative to another between two stamps.
-
-        It leads from the pose at the first stamp to that at the second. It is the twist of the frame's body, at the
-        frame's origin and in its axes, linear part first (m/s, rad/s): what ``set_twist`` takes, relative to the body of
-        ``relative_to``.
-
-        Args:
-            frame: the frame that moves.
-            relative_to: the frame relative to which it moves; the root of its tree if omitted.
-            first: stamp of the first pose, seconds.
-            second: a later stamp, seconds.
-            q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
-            policy: for stamps between those of the histories; see ``pose``.
-
-        Raises:
-            StampError: the second stamp is not later, or one lies outside a history on the path.
-            UnknownNameError, DisconnectedError, ConfigurationError: as ``pose``.
         """
 
     def at(self, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> Kinematics:
@@ -3658,14 +3659,12 @@ class SceneArrays:
         """
         Return the pose of one frame relative to another: relative_to_from_frame.
 
-        O(depth); O(1) without relative_to and q.
-
-        The same bits as ``SceneGraph.pose`` gives at this configuration.
+        O(depth); O(1) without relative_to and q. The same bits as ``SceneGraph.pose`` gives at this configuration.
 
         Args:
             frame: the frame of which the pose is returned.
-            relative_to: the frame it is relative to; the root of its tree if omitted.
-            q: configuration (n_joints,); the present one if omitted.
+            relative_to: the frame it is relative to, and in whose axes the coordinates are; the root of its tree if omitted.
+            q: (n_joints,) configuration, radians or metres; the present one if omitted.
 
         Raises:
             UnknownNameError: no such frame.
@@ -3676,16 +3675,19 @@ class SceneArrays:
     @overload
     def pose(self, frame: str, *, relative_to: str | None = None, stamp: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> Pose:
         """
-        Return the pose of one frame relative to another at a time, by the stamped poses of edges on the path.
+        Return the pose of one frame relative to another at a time, by stamped poses.
 
         O(depth + poses of the edges). The same bits as ``SceneGraph.pose`` for this configuration and stamp.
+        Edges without stamped poses keep their pose; joints are at q.
 
         Args:
             frame: the frame of which the pose is returned.
-            relative_to: the frame it is relative to; the root of its tree if omitted.
+            relative_to: the frame it is relative to, and in whose axes the coordinates are; the root of its tree if omitted.
             stamp: seconds.
             q: (n_joints,) configuration, radians or metres; the present one if omitted.
-            policy: between two stamps: ``closest``, ``preceding``, ``interpolated`` or ``screw``.
+            policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer), of the ``preceding``,
+                or one ``interpolated``: the origin along a straight line, the orientation along the shorter arc; with
+                ``screw`` the motion between both is one of constant twist.
 
         Raises:
             UnknownNameError: no such frame, or policy.
@@ -3696,9 +3698,12 @@ class SceneArrays:
 
     def gaussian_pose(self, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> GaussianPose:
         """
-        Return the pose of one frame relative to another with its covariance. O(depth).
+        Return the pose of one frame relative to another with its covariance.
 
-        The same bits as ``SceneGraph.gaussian_pose``. For the writer: it works in the arrays' own scratch.
+        O(depth). The same bits as ``SceneGraph.gaussian_pose``. For the writer: it works in the arrays' own scratch.
+
+        The covariance is of first order in the errors of the edges on the path, with all their correlations, in the axes of
+        the frame. See ``sample_poses`` for errors so large that first order is not enough.
 
         Args:
             frame: the frame of which the pose is returned.
@@ -3711,22 +3716,17 @@ class SceneArrays:
         Raises:
             UnknownNameError: no such frame.
             DisconnectedError: the frames are in different trees.
+            ConfigurationError: q has the wrong length or non-finite numbers.
             ConcurrentWriteError: another thread is writing.
-        """
-
-    def jacobian(self, frame: str) -> numpy.typing.NDArray[numpy.float64]:
-        """
-        Return the Jacobian (6, n_joints) of a frame's origin. O(depth + n_joints).
-
-        At the present configuration, as ``Kinematics.jacobian``.
-
-        Raises:
-            UnknownNameError: no such frame.
         """
 
     def twist_from_stamps(self, frame: str, *, relative_to: str | None = None, first: float, second: float, q: numpy.typing.ArrayLike | None = None, policy: str = 'interpolated') -> numpy.typing.NDArray[numpy.float64]:
         """
-        Return (6,) the constant twist between the poses at two stamps, as ``SceneGraph.twist_from_stamps``.
+        Return (6,) the constant twist of a frame relative to another between two stamps.
+
+        It leads from the pose at the first stamp to that at the second. It is the twist of the frame's body, at the
+        frame's origin and in its axes, linear part first (m/s, rad/s): what ``set_twist`` takes, relative to the body of
+        ``relative_to``.
 
         Args:
             frame: the frame that moves.
@@ -3737,7 +3737,18 @@ class SceneArrays:
             policy: for stamps between those of the histories; see ``pose``.
 
         Raises:
-            StampError, UnknownNameError, DisconnectedError, ConfigurationError: as ``SceneGraph.twist_from_stamps``.
+            StampError: the second stamp is not later, or one lies outside a history on the path.
+            UnknownNameError, DisconnectedError, ConfigurationError: as ``pose``.
+        """
+
+    def jacobian(self, frame: str) -> numpy.typing.NDArray[numpy.float64]:
+        """
+        Return the Jacobian (6, n_joints) of a frame's origin. O(depth + n_joints).
+
+        At the present configuration, as ``Kinematics.jacobian``.
+
+        Raises:
+            UnknownNameError: no such frame.
         """
 
     @property

@@ -35,10 +35,6 @@ namespace nb = nanobind;
     NO_PATH                                                                                        \
     "\n    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length" \
     " or non-finite numbers."
-#define NO_STAMPED_POSE                                            \
-    "\n\nRaises:\n    UnknownNameError: no such frame, or policy." \
-    "\n    DisconnectedError: the frames are in different trees."  \
-    "\n    StampError: the stamp lies outside the history of an edge on the path."
 
 namespace tmkit::bindings {
 
@@ -284,7 +280,8 @@ void bind_elementary(nb::module_& m);
 void bind_lie(nb::module_& m);
 void bind_noise(nb::module_& m);
 void bind_measurement(nb::module_& m);
-void bind_gaussian_queries(nb::class_<SceneGraph>& cls);
+void bind_pose_queries(nb::class_<SceneGraph>& cls);
+void bind_pose_queries(nb::class_<SceneArrays>& cls);
 void bind_scene_functions(nb::module_& m);
 void bind_structure_functions(nb::module_& m);
 void bind_shape(nb::module_& m);

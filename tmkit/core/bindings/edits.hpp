@@ -94,6 +94,7 @@ struct GivenConfiguration {
         held.emplace(*q, "q", [&] { return arrays.joint_count(); });
         configuration = held->numbers();
     }
+    const SceneArrays::Configuration& get() const { return configuration; }
     std::optional<HeldVector> held;
     SceneArrays::Configuration configuration;
 };

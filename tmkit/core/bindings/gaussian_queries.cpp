@@ -4,23 +4,6 @@
 
 namespace tmkit::bindings {
 
-void bind_gaussian_queries(nb::class_<SceneGraph>& cls) {
-    cls.def("gaussian_pose",
-            [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to, const OptionalArray& q) {
-        return in_range(
-            gaussian_pose(s, frame, reference_frame(s, frame, relative_to), ConfigurationArgument(q, s).get()));
-    }, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
-            R"(Return the pose of one frame relative to another with its covariance. O(depth log n).
-
-The covariance is of first order in the errors of the edges on the path, with all their correlations, in the axes of
-the frame. See ``sample_poses`` for errors so large that first order is not enough.
-
-Args:)" POSE_ARGS Q_ON_PATH R"(
-
-Returns:
-    relative_to_from_frame.)" NO_POSE);
-}
-
 namespace {
 
 void bind_error_queries(nb::module_& m) {

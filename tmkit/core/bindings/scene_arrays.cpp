@@ -74,87 +74,15 @@ Raises:
     ConfigurationError: fewer rows than frames, or an array that is read-only, of another type or not contiguous.)");
 }
 
-void bind_arrays_pose_queries(nb::class_<SceneArrays>& cls) {
-    cls.def("pose",
-            [](const SceneArrays& self, std::string_view frame, const OptionalName& relative_to,
-               const OptionalArray& q) {
-        return in_range(self.pose(frame, relative_to, GivenConfiguration(q, self).configuration));
-    },
-            "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
-            R"(Return the pose of one frame relative to another: relative_to_from_frame.
-
-O(depth); O(1) without relative_to and q.
-
-The same bits as ``SceneGraph.pose`` gives at this configuration.
-
-Args:)" POSE_ARGS R"(
-    q: configuration (n_joints,); the present one if omitted.)" NO_PATH R"(
-    ConfigurationError: q has the wrong length or non-finite numbers.)")
-        .def("pose",
-             [](const SceneArrays& self, std::string_view frame, const OptionalName& relative_to, double stamp,
-                const OptionalArray& q, std::string_view policy) {
-        return in_range(
-            self.pose(frame, relative_to, GivenConfiguration(q, self).configuration, {stamp, stamp_policy(policy)}));
-    },
-             "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "stamp"_a, "q"_a = nb::none(),
-             "policy"_a = "interpolated",
-             R"(Return the pose of one frame relative to another at a time, by the stamped poses of edges on the path.
-
-O(depth + poses of the edges). The same bits as ``SceneGraph.pose`` for this configuration and stamp.
-
-Args:)" POSE_ARGS R"(
-    stamp: seconds.
-    q: (n_joints,) configuration, radians or metres; the present one if omitted.
-    policy: between two stamps: ``closest``, ``preceding``, ``interpolated`` or ``screw``.)" NO_STAMPED_POSE R"(
-    ConfigurationError: q has the wrong length or non-finite numbers.)");
-}
-
 void bind_arrays_edge_queries(nb::class_<SceneArrays>& cls) {
-    cls.def("gaussian_pose",
-            [](SceneArrays& self, std::string_view frame, const OptionalName& relative_to, const OptionalArray& q) {
-        if (!q) return in_range(self.gaussian_pose(frame, relative_to));
-        const HeldVector numbers(*q, "q", [&] { return self.joint_count(); });
-        return in_range(self.gaussian_pose(frame, relative_to, numbers.numbers()));
-    }, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
-            R"(Return the pose of one frame relative to another with its covariance. O(depth).
-
-The same bits as ``SceneGraph.gaussian_pose``. For the writer: it works in the arrays' own scratch.
-
-Args:)" POSE_ARGS R"(
-    q: (n_joints,) configuration, radians or metres; the present one if omitted.
-
-Returns:
-    relative_to_from_frame.)" NO_PATH R"(
-    ConcurrentWriteError: another thread is writing.)");
-    cls.def("jacobian",
-            [](const SceneArrays& self, std::string_view frame) {
+    cls.def("jacobian", [](const SceneArrays& self, std::string_view frame) {
         const std::size_t columns = self.joint_count();
         std::vector<double> rows(6 * columns);
         self.jacobian(frame, rows);
         return make_array(std::move(rows), {6, columns});
     }, "frame"_a, R"(Return the Jacobian (6, n_joints) of a frame's origin. O(depth + n_joints).
 
-At the present configuration, as ``Kinematics.jacobian``.)" NO_FRAME)
-        .def("twist_from_stamps",
-             [](const SceneArrays& self, std::string_view frame, const OptionalName& relative_to, double first,
-                double second, const OptionalArray& q, std::string_view policy) {
-        return make_array(self.twist_from_stamps(frame, relative_to, first, second,
-                                                 GivenConfiguration(q, self).configuration, stamp_policy(policy)));
-    },
-             "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "first"_a, "second"_a, "q"_a = nb::none(),
-             "policy"_a = "interpolated",
-             R"(Return (6,) the constant twist between the poses at two stamps, as ``SceneGraph.twist_from_stamps``.
-
-Args:
-    frame: the frame that moves.
-    relative_to: the frame relative to which it moves; the root of its tree if omitted.
-    first: stamp of the first pose, seconds.
-    second: a later stamp, seconds.
-    q: (n_joints,) configuration, radians or metres; the present one if omitted.
-    policy: for stamps between those of the histories; see ``pose``.
-
-Raises:
-    StampError, UnknownNameError, DisconnectedError, ConfigurationError: as ``SceneGraph.twist_from_stamps``.)");
+At the present configuration, as ``Kinematics.jacobian``.)" NO_FRAME);
 }
 
 void bind_arrays_size_queries(nb::class_<SceneArrays>& cls) {
@@ -223,7 +151,7 @@ read and to write, and what either process writes later the other does not see.)
     bind_arrays_edits(arrays);
     bind_arrays_configuration(arrays);
     bind_structure_queries(arrays);
-    bind_arrays_pose_queries(arrays);
+    bind_pose_queries(arrays);
     bind_arrays_edge_queries(arrays);
     bind_arrays_size_queries(arrays);
 }

@@ -168,7 +168,7 @@ Raises:
     ConfigurationError: q has the wrong shape or non-finite numbers.)");
 }
 
-void bind_digest_and_poses(nb::class_<SceneGraph>& cls) {
+void bind_digest(nb::class_<SceneGraph>& cls) {
     cls.def_prop_ro("digest", [](const SceneGraph& s) {
         const std::string bytes = s.content_bytes();
         return nb::cast<std::string>(
@@ -178,63 +178,9 @@ void bind_digest_and_poses(nb::class_<SceneGraph>& cls) {
 The same in every process. Content is what ``==`` compares: insertion order, names, parents, bodies, joints, poses,
 classes, attributes, shapes, inertia, allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers:
 q and -q, one rotation, make two scenes.)");
-    cls.def("pose",
-            [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to, const OptionalArray& q) {
-        return in_range(s.pose(frame, reference_frame(s, frame, relative_to), ConfigurationArgument(q, s).get()));
-    }, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
-            R"(Return the pose of one frame relative to another: relative_to_from_frame. O(depth log n).
-
-Args:
-    frame: the frame of which the pose is returned.
-    relative_to: the frame it is relative to, and in whose axes the coordinates are; the root of its tree if omitted.
-    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.)" NO_POSE);
-    cls.def("pose",
-            [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to, double stamp,
-               const OptionalArray& q, std::string_view policy) {
-        return in_range(s.pose(frame, reference_frame(s, frame, relative_to), ConfigurationArgument(q, s).get(),
-                               {stamp, stamp_policy(policy)}));
-    },
-            "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "stamp"_a, "q"_a = nb::none(),
-            "policy"_a = "interpolated",
-            R"(Return the pose of one frame relative to another at a time, by stamped poses. O(depth log n).
-
-Edges without stamped poses keep their pose; joints are at q.
-
-Args:
-    frame: the frame of which the pose is returned.
-    relative_to: the frame it is relative to, and in whose axes the coordinates are; the root of its tree if omitted.
-    stamp: seconds.)" Q_ON_PATH R"(
-    policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer), of the ``preceding``,
-        or one ``interpolated``: the origin along a straight line, the orientation along the shorter arc; with
-        ``screw`` the motion between both is one of constant twist.)" NO_STAMPED_POSE R"(
-    ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.)");
 }
 
-void bind_twist_and_configuration_queries(nb::class_<SceneGraph>& cls) {
-    cls.def("twist_from_stamps",
-            [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to, double first,
-               double second, const OptionalArray& q, std::string_view policy) {
-        return make_array(s.twist_from_stamps(frame, reference_frame(s, frame, relative_to), first, second,
-                                              ConfigurationArgument(q, s).get(), stamp_policy(policy)));
-    },
-            "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "first"_a, "second"_a, "q"_a = nb::none(),
-            "policy"_a = "interpolated",
-            R"(Return (6,) the constant twist of a frame relative to another between two stamps.
-
-It leads from the pose at the first stamp to that at the second. It is the twist of the frame's body, at the
-frame's origin and in its axes, linear part first (m/s, rad/s): what ``set_twist`` takes, relative to the body of
-``relative_to``.
-
-Args:
-    frame: the frame that moves.
-    relative_to: the frame relative to which it moves; the root of its tree if omitted.
-    first: stamp of the first pose, seconds.
-    second: a later stamp, seconds.)" Q_ON_PATH R"(
-    policy: for stamps between those of the histories; see ``pose``.
-
-Raises:
-    StampError: the second stamp is not later, or one lies outside a history on the path.
-    UnknownNameError, DisconnectedError, ConfigurationError: as ``pose``.)");
+void bind_configuration_queries(nb::class_<SceneGraph>& cls) {
     cls.def("at", &kinematics_at, "q"_a = nb::none(), "qd"_a = nb::none(),
             R"(Run forward kinematics at a configuration. O(n).
 
@@ -265,11 +211,11 @@ Args:
 }  // namespace
 
 void bind_scene_queries(nb::class_<SceneGraph>& cls) {
-    bind_gaussian_queries(cls);
+    bind_pose_queries(cls);
     bind_structure_queries(cls);
     bind_array_queries(cls);
-    bind_digest_and_poses(cls);
-    bind_twist_and_configuration_queries(cls);
+    bind_digest(cls);
+    bind_configuration_queries(cls);
     cls.def_static("from_frames",
                    [](const std::vector<FrameSpecification>& frames,
                       const std::vector<std::tuple<std::string, std::string, std::string>>& allowed,

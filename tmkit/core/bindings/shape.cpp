@@ -29,9 +29,8 @@ std::string shape_text(const Shape& shape) {
             return "PointCloud(" + std::to_string(shape.points().size() / 3) + " points, radius=" + number_text(d[0]) +
                    source_text(shape) + ")";
         case ShapeKind::height_field:
-            return "HeightField(" + std::to_string(shape.rows()) + " x " + std::to_string(shape.columns()) +
-                   " heights, size=(" + number_text(d[0]) + ", " + number_text(d[1]) + "), floor=" + number_text(d[2]) +
-                   source_text(shape) + ")";
+            return formatted("HeightField({} x {} heights, size=({}, {}), floor={}{})", shape.rows(), shape.columns(),
+                             number_text(d[0]), number_text(d[1]), number_text(d[2]), source_text(shape));
         case ShapeKind::box:
             return "Box([" + number_text(d[0]) + ", " + number_text(d[1]) + ", " + number_text(d[2]) + "])";
         default: break;

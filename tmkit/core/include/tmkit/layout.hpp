@@ -116,9 +116,6 @@ struct Layout : Shared {
         }
     }
 
-    // The frame and all its descendants, parents first.
-    std::vector<std::int32_t> subtree(std::int32_t frame) const;
-
     // Fill in what follows from `parent`, `pose` and the joints. `stale_frames` marks those whose own edge changed;
     // below the others `still` holds what is right. O(n).
     void settle(std::vector<char> stale_frames);

@@ -264,7 +264,6 @@ private:
     // Steps of edits
     void add(const NewFrame& frame, Slot parent);
     void move(Slot moving, Slot parent, const Pose& pose);
-    void place(Slot slot, Slot parent);
     void link(Slot slot, Slot parent);
     void unlink(Slot slot);
     void restore_order(Slot moving, Slot parent);
