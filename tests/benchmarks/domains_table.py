@@ -86,6 +86,9 @@ def entries() -> list[Entry]:
     ]  # fmt: skip
     found += [Entry("drawer", problem, ("panda_drawer",), ("panda",)) for problem in ("empty", "swap")]
     found.append(Entry("handover", "across", ("baxter_trays",), ("baxter", "baxter_left")))
+    found.append(Entry("push", "rack", ("panda_push",), ("panda",)))
+    mobile = ("mobile_panda", "three_tables")
+    found.append(Entry("mobile_manipulation", "fetch3", mobile, ("panda", "panda_base")))
     kitchen = ("iiwa_kitchen", "kitchen_blocks4")
     found += [Entry("kitchen", problem, kitchen, ("iiwa_flange",)) for problem in ("cook2", "stove4")]
     return found

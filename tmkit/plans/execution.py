@@ -25,6 +25,7 @@ from tmkit.plans.values import Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator
 
 _SLIDE_SPEED, _HINGE_SPEED = 0.15, 0.6  # m/s and rad/s at which drawers and doors are moved
+_PUSH_SPEED = 0.2  # of the arm's speed: what is pushed stops with the hand
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,10 +129,11 @@ def _timed(segment: Segment, arm: Manipulator, scene: SceneGraph, rate: float) -
     others = [name for name in segment.joint_names if name not in arm.joints]
     names = (*arm.joints, *others)
     columns = [segment.joint_names.index(name) for name in names]
+    share = _PUSH_SPEED if segment.kind is SegmentKind.PUSH else 1.0
     speeds = np.array([_mechanism_speed(scene, name) for name in others])
     timed = time_path(
         np.asarray(segment.path, dtype=float)[:, columns],
-        np.concatenate([arm.velocity_limits(scene), speeds]),
+        share * np.concatenate([arm.velocity_limits(scene), speeds]),
         acceleration_limits=np.concatenate([arm.acceleration_limits(scene), 2.0 * speeds]),
         rate=rate,
     )

@@ -41,8 +41,8 @@ def save_tmp_plan(plan: Plan, path: str | Path) -> None:
         path: the file.
 
     Raises:
-        PlanFileError: a step observes something or moves a joint of the scene by its handle, which the format cannot
-            express.
+        PlanFileError: a step observes something, pushes an object or moves a joint of the scene by its handle, which
+            the format cannot express.
         FileFormatError: a name that the format cannot hold, since it has a blank or a ``#`` in it.
         OutputError: the file cannot be written.
     """
@@ -58,6 +58,8 @@ def _inexpressible(plan: Plan, step: PlanStep) -> str | None:
     if step.observations:
         return "observes frames"
     for segment in step.segments:
+        if segment.kind == "push":
+            return f"pushes '{segment.held}'"
         operated = set(segment.joint_names) - set(plan.arm(segment.arm).joints)
         if operated:
             return f"moves joint '{min(operated)}' by its handle"

@@ -6,8 +6,8 @@ All values are immutable.
 
 A step's motion is a sequence of :class:`Segment`: the arm moves along a polyline of configurations while the hand stays
 as it is, or the arm stays while the hand closes or opens. The scene changes only between segments, by one
-:class:`Reparenting` at the end of a grasp or release, and after the last segment of a step, by the classes that the
-action gives to frames or takes from them (:class:`tmkit.plans.ClassChange`), and by what it looks at
+:class:`Reparenting` at the end of a grasp, release or push, and after the last segment of a step, by the classes that
+the action gives to frames or takes from them (:class:`tmkit.plans.ClassChange`), and by what it looks at
 (:class:`tmkit.plans.PlannedObservation`). A step may have no segments at all.
 """
 
@@ -50,6 +50,8 @@ class SegmentKind(StrEnum):
     """The arm carries the object."""
     OPERATE = "operate"
     """The closed hand moves a handle, and with it a drawer or door."""
+    PUSH = "push"
+    """The closed hand slides an object along its support; then the object is at its new pose."""
     LOWER = "lower"
     """The object comes straight down on its support."""
     RELEASE = "release"
@@ -104,8 +106,8 @@ class Segment:
         gripper: values of the finger joints at the end; during grasp and release they move there, else they are held.
         held: the object that moves with the hand, or is being grasped or released; or the handle, likewise.
         exemptions: what may touch meanwhile.
-        reparenting: the change of the scene at the end, for grasp and release of an object. The hand that gives an
-            object to another hand releases it without a change: the other's grasp was one.
+        reparenting: the change of the scene at the end, for grasp, release and push of an object. The hand that gives
+            an object to another hand releases it without a change: the other's grasp was one.
         constraints: what frames keep along the path.
     """
 

@@ -210,6 +210,9 @@ class _Execution:
         self._watch.enter(segment)
         positions = motion.timed.positions[:, : len(arm.entries)]
         self._approach_start(arm, positions[0])
+        if arm.holding is None and any(arm.finger_goal[name] != value for name, value in segment.gripper.items()):
+            arm.finger_goal.update(segment.gripper)  # the plan has them there all along the path
+            self._wait_for_fingers(arm)
         for following in positions[1:]:
             self._tick(arm, following)
         if segment.kind not in ("grasp", "release"):

@@ -348,7 +348,7 @@ def test_a_change_where_there_is_none(plan: Plan, kind: str) -> None:
     """Only grasps and releases change the scene."""
     change = {"frame": "b", "parent": "world", "pose": [0.3, 0.3, 0.3, 0.0, 0.0, 0.0, 1.0]}
     report = check_edited(plan, lambda d: segment(d, kind).update(reparent=change))
-    assert says(report, "it reparents 'b', which only a grasp or release does")
+    assert says(report, "it reparents 'b', which only a grasp, release or push does")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.motion_budget import MotionBudget
@@ -221,9 +222,24 @@ class MotionPieces:
             height: metres; those of the budget's lift by default.
             share: share of the height that will do where the rest is not free.
         """
+        return self.shift(
+            phase, start, [0.0, 0.0, self.budget.lift if height is None else height], what=what, share=share
+        )
+
+    def shift(
+        self, phase: Phase, start: Configuration, by: ArrayLike, *, what: str, share: float = 1.0
+    ) -> Configuration:
+        """Return the straight path (k, n_joints) by which the tool moves without turning.
+
+        Args:
+            phase: where it happens.
+            start: (n_joints,) configuration.
+            by: (3,) metres in the axes of the root.
+            what: what is being tried, for failures.
+            share: share of the way that will do where the rest is not free.
+        """
         root_from_tool = self._tool(phase, start)
-        rise = np.array([0.0, 0.0, self.budget.lift if height is None else height])
-        target = Pose(root_from_tool.translation + rise, root_from_tool.quat_xyzw)
+        target = Pose(root_from_tool.translation + np.asarray(by, dtype=float), root_from_tool.quat_xyzw)
         return self._line(phase, start, target, what, share)
 
     def search(

@@ -28,6 +28,7 @@ from tmkit._support.results import Report
 from tmkit.errors import ConfigurationError, TmkitError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.phases import CHECK_RESOLUTION, CHECK_TRAVEL
+from tmkit.manipulation.actions.push import push_faults, pushed_scene
 from tmkit.manipulation.grasps.sampling import grip_faults, hold_fault
 from tmkit.manipulation.statics import effort_fault
 from tmkit.motion import CollisionRules, RecheckStatus, carrying_constraints, path_fault, recheck_path
@@ -35,7 +36,7 @@ from tmkit.pddl import Metric, Problem, validate_task_plan
 from tmkit.plans.class_changes import with_class_changes
 from tmkit.plans.observations import CameraModel, with_observations
 from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
-from tmkit.robots import Manipulator, Robots, pair_distance
+from tmkit.robots import Manipulator, Robots, movable_frames, pair_distance
 from tmkit.robots.mechanisms import held_by
 from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain
 from tmkit.tamp.domains.problems import derive_problem
@@ -251,6 +252,10 @@ class _Check:
     ) -> None:
         self.segments += 1
         path = self._full_path(segment, scene, q, where)
+        if segment.kind is SegmentKind.PUSH and segment.held in movable_frames(scene):
+            faults = push_faults(scene, path, rules.manipulator, object=segment.held)
+            self.problems += [f"{where}: {fault}" for fault in faults]
+            scene = pushed_scene(scene, path[0], rules.manipulator, object=segment.held)
         exemptions = segment_exemptions(segment, scene, rules=rules, support=support)
         for exemption in sorted(set(segment.exemptions) ^ set(exemptions)):
             said = "it lets touch what the rules do not" if exemption in segment.exemptions else "it leaves unsaid"
@@ -306,7 +311,7 @@ class _Check:
         rows = [start]
         if not moves_fingers:
             rows.append(np.array(scene.configuration(dict(segment.gripper), base=start)))
-            holds = segment.kind in LOADED or segment.kind is SegmentKind.OPERATE
+            holds = segment.kind in LOADED or segment.kind in (SegmentKind.OPERATE, SegmentKind.PUSH)
             if np.max(np.abs(rows[1] - start), initial=0.0) > _JOIN_TOLERANCE and holds:
                 self.problems.append(f"{where}: the fingers move while the hand holds '{segment.held}'")
         for waypoint in segment.path[1:]:

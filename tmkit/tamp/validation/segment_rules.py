@@ -27,8 +27,8 @@ from tmkit.tamp.validation.handle_rules import handle_faults
 LOADED = frozenset({SegmentKind.LIFT, SegmentKind.TRANSFER, SegmentKind.LOWER, SegmentKind.RELEASE})
 """Kinds of segments during which the object is a child of the hand."""
 
-_NEXT = {SegmentKind.APPROACH: SegmentKind.GRASP, SegmentKind.LOWER: SegmentKind.RELEASE}
-_PREVIOUS = {SegmentKind.LIFT: SegmentKind.GRASP, SegmentKind.RETREAT: SegmentKind.RELEASE}
+_NEXT = {SegmentKind.APPROACH: (SegmentKind.GRASP, SegmentKind.PUSH), SegmentKind.LOWER: (SegmentKind.RELEASE,)}
+_PREVIOUS = {SegmentKind.LIFT: (SegmentKind.GRASP,), SegmentKind.RETREAT: (SegmentKind.RELEASE, SegmentKind.PUSH)}
 _LINE_TOLERANCE = 0.001  # metres that the tool may stray from a straight segment
 _TURN_TOLERANCE = 0.02  # radians that the tool may turn along one
 
@@ -72,12 +72,12 @@ def segment_faults(
     if not gives_way:
         yield from _change_faults(segment, scene, rules, after)
     for neighbour, rule, side in ((after, _NEXT, "followed"), (before, _PREVIOUS, "preceded")):
-        wanted = rule.get(kind)
+        wanted = rule.get(kind, ())
         if wanted and not (
-            neighbour is not None and neighbour.kind is wanted and _is_same_handling(neighbour, segment)
+            neighbour is not None and neighbour.kind in wanted and _is_same_handling(neighbour, segment)
         ):
-            yield f"it is not {side} by the {wanted.value} of '{segment.held}'"
-    if kind in _NEXT or kind in _PREVIOUS:
+            yield f"it is not {side} by the {' or '.join(wanted)} of '{segment.held}'"
+    if kind in _NEXT or kind in _PREVIOUS or kind is SegmentKind.PUSH:
         yield from _line_faults(segment.path, scene, q, rules.manipulator)
 
 
@@ -151,17 +151,21 @@ def _is_same_handling(one: Segment, other: Segment) -> bool:
 
 
 def _change_faults(segment: Segment, scene: SceneGraph, rules: CollisionRules, after: Segment | None) -> Iterator[str]:
-    """A grasp and a release change the parent of what they handle; nothing else changes anything."""
+    """A grasp and a release change the parent of what they handle, a push its pose; nothing else changes anything."""
     change, tip = segment.reparenting, rules.manipulator.tip
-    if segment.kind not in (SegmentKind.GRASP, SegmentKind.RELEASE):
+    if segment.kind not in (SegmentKind.GRASP, SegmentKind.RELEASE, SegmentKind.PUSH):
         if change is not None:
-            yield f"it reparents '{change.frame}', which only a grasp or release does"
+            yield f"it reparents '{change.frame}', which only a grasp, release or push does"
         return
     if change is None:
         yield f"'{segment.held}' does not change its parent"
         return
     if change.frame != segment.held:
         yield f"it handles '{segment.held}' but reparents '{change.frame}'"
+    if segment.kind is SegmentKind.PUSH:
+        if change.parent != scene.parent(change.frame):
+            yield f"it pushes '{change.frame}' from '{scene.parent(change.frame)}' to '{change.parent}'"
+        return
     if (change.parent == tip) != (segment.kind is SegmentKind.GRASP) or change.parent in _tips(rules.others):
         yield f"it gives '{change.frame}' to '{change.parent}'"
     if segment.kind is SegmentKind.GRASP:
