@@ -79,13 +79,10 @@ def demo(
     if as_json:
         print_json(
             {
-                "ok": ok,
-                "goal": _DEMO_GOAL,
-                "plan": result.to_dict(),
-                "check": checked.to_dict(),
+                "ok": ok, "goal": _DEMO_GOAL, "plan": result.to_dict(), "check": checked.to_dict(),
                 "simulation": report.to_dict(),
             }
-        )
+        )  # fmt: skip
         if not ok:
             raise typer.Exit(ExitCode.NO)
     elif not ok:

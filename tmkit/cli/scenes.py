@@ -34,12 +34,9 @@ app = typer.Typer(help="Print, check and convert scene files.", no_args_is_help=
 
 @app.command()
 def dump(
-    scenes: Scenes,
-    as_json: AsJson = False,
-    allow: AllowFolders = None,
-    package: Packages = None,
+    scenes: Scenes, as_json: AsJson = False, allow: AllowFolders = None, package: Packages = None,
     meshes: Meshes = "load",
-) -> None:
+) -> None:  # fmt: skip
     """Print the frames of a scene, merged from all files; missing parents are shown as roots."""
     from tmkit.formats import scene_dump
 
@@ -58,12 +55,9 @@ def dump(
 
 @app.command()
 def check(
-    scenes: Scenes,
-    as_json: AsJson = False,
-    allow: AllowFolders = None,
-    package: Packages = None,
+    scenes: Scenes, as_json: AsJson = False, allow: AllowFolders = None, package: Packages = None,
     meshes: Meshes = "load",
-) -> None:
+) -> None:  # fmt: skip
     """Check a scene for overlapping objects, joints without limits, and frames without effect."""
     from tmkit.formats import check_scene
 

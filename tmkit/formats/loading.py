@@ -158,13 +158,10 @@ def read_specifications(
 
 
 def _located(
-    files: Sequence[str | os.PathLike[str]],
-    package_path: Sequence[str | os.PathLike[str]],
-    packages: Mapping[str, str | os.PathLike[str]] | None,
-    meshes: str,
-    allow_folders: Sequence[str | os.PathLike[str]],
+    files: Sequence[str | os.PathLike[str]], package_path: Sequence[str | os.PathLike[str]],
+    packages: Mapping[str, str | os.PathLike[str]] | None, meshes: str, allow_folders: Sequence[str | os.PathLike[str]],
     limits: ReadingLimits | None,
-) -> tuple[list[Path], MeshLoader]:
+) -> tuple[list[Path], MeshLoader]:  # fmt: skip
     """Return the files that the user named, and a loader of meshes that may read what lies around them."""
     trusted = PackageResolver.of(package_path, allow_folders=allow_folders, packages=packages, meshes=meshes)
     paths = [trusted.find_scene(file) or resolve_name(file, "scenes", suffixes=SCENE_SUFFIXES) for file in files]

@@ -123,10 +123,7 @@ def make_domain(
             changed by an action or depends on its own negation.
     """
     return Domain(
-        name,
-        types=tuple(Type(kind.name, kind.types) for kind in make_parameters(types)),
-        constants=make_parameters(constants),
-        predicates=tuple(predicates),
-        actions=tuple(actions),
+        name, types=tuple(Type(kind.name, kind.types) for kind in make_parameters(types)),
+        constants=make_parameters(constants), predicates=tuple(predicates), actions=tuple(actions),
         axioms=tuple(axioms),
-    )
+    )  # fmt: skip

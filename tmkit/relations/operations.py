@@ -32,16 +32,12 @@ _RULES: dict[str, Callable[..., Any]] = {
     "position": rules.position_of, "orientation": rules.orientation_of,
 }  # fmt: skip
 _ALIASES = {
-    "change_ref_point": "change_reference_point",
-    "change_ref_point_body": "change_reference_point_body",
-    "change_orient_frame": "change_orientation_frame",
-    "change_ori_frame": "change_orientation_frame",
+    "change_ref_point": "change_reference_point", "change_ref_point_body": "change_reference_point_body",
+    "change_orient_frame": "change_orientation_frame", "change_ori_frame": "change_orientation_frame",
     "change_ref_orientation_frame": "change_reference_orientation_frame",
-    "change_ref_orient_frame": "change_reference_orientation_frame",
-    "change_coord_frame": "change_coordinate_frame",
-    "change_ref_body": "change_reference_body",
-    "power": "dot",
-}
+    "change_ref_orient_frame": "change_reference_orientation_frame", "change_coord_frame": "change_coordinate_frame",
+    "change_ref_body": "change_reference_body", "power": "dot",
+}  # fmt: skip
 
 OPERATIONS = tuple(_RULES)
 """Names of all operations; camel case and short forms (``changeRefPoint``) are understood as well."""

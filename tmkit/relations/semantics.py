@@ -409,16 +409,9 @@ class WrenchCoord(_AtPointCoord):
 
 
 Coord = (
-    PositionCoord
-    | OrientationCoord
-    | PoseCoord
-    | LinearVelocityCoord
-    | AngularVelocityCoord
-    | TwistCoord
-    | ForceCoord
-    | TorqueCoord
-    | WrenchCoord
-)
+    PositionCoord | OrientationCoord | PoseCoord | LinearVelocityCoord | AngularVelocityCoord | TwistCoord
+    | ForceCoord | TorqueCoord | WrenchCoord
+)  # fmt: skip
 """What is related to what, and the frame in which the numbers are expressed."""
 
 

@@ -166,15 +166,10 @@ def _gripper_lines(arm: Manipulator) -> list[str]:
             f"open = {_inline(arm.gripper_open)}",
             f"closed = {_inline(arm.gripper_closed)}",
         ]
-    return (
-        [
-            *lines,
-            f"width_open = {arm.width_open!r}  # metres between the fingers",
-            f"width_closed = {arm.width_closed!r}",
-        ]
-        if arm.gripper_kind == "parallel" or arm.width_open or arm.width_closed
-        else lines
-    )
+    if arm.gripper_kind == "parallel" or arm.width_open or arm.width_closed:
+        opened = f"width_open = {arm.width_open!r}  # metres between the fingers"
+        lines = [*lines, opened, f"width_closed = {arm.width_closed!r}"]
+    return lines
 
 
 def _table(name: str, values: Mapping[str, float], comment: str) -> list[str]:

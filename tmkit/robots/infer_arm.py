@@ -249,8 +249,5 @@ def _direction(scene: SceneGraph, tip: str, tool: str) -> str:
 
 
 def _new_name(scene: SceneGraph, wanted: str) -> str:
-    return (
-        wanted
-        if wanted not in scene
-        else next(name for number in range(2, len(scene) + 3) if (name := f"{wanted}{number}") not in scene)
-    )
+    names = (wanted, *(f"{wanted}{number}" for number in range(2, len(scene) + 3)))
+    return next(name for name in names if name not in scene)

@@ -192,11 +192,8 @@ def _points(scene: SceneGraph, frames: Sequence[str], tip: str, q: Array) -> Arr
         for part in scene.shapes(frame):
             if part.collision:
                 mesh = part.shape.kind == "mesh"
-                corners = (
-                    np.asarray(part.shape.vertices)
-                    if mesh
-                    else np.array(list(itertools.product(*zip(*part.shape.bounds, strict=True))))
-                )
+                bounds = zip(*part.shape.bounds, strict=True)
+                corners = np.asarray(part.shape.vertices if mesh else list(itertools.product(*bounds)))
                 found.append((pose @ part.pose).apply(corners))
     return np.concatenate(found)
 

@@ -167,12 +167,9 @@ def check_robot(
 
 
 def _reach(
-    scene: SceneGraph,
-    manipulator: Manipulator | None,
-    chains: tuple[JointChain, ...],
-    free: list[NDArray[np.float64]],
+    scene: SceneGraph, manipulator: Manipulator | None, chains: tuple[JointChain, ...], free: list[NDArray[np.float64]],
     seed: int,
-) -> Reach | None:
+) -> Reach | None:  # fmt: skip
     """Return how many poses of free configurations inverse kinematics finds from another of them."""
     if not free or (manipulator is None and not chains):
         return None

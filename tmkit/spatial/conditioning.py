@@ -73,12 +73,9 @@ class ConditionedChain(IteratedEstimate):
 
 
 def condition(
-    links: JointGaussianPose | Sequence[GaussianPose],
-    measurement: MeasurementModel,
-    *,
-    max_iterations: int = 50,
+    links: JointGaussianPose | Sequence[GaussianPose], measurement: MeasurementModel, *, max_iterations: int = 50,
     tolerance: float = 1e-12,
-) -> ConditionedChain:
+) -> ConditionedChain:  # fmt: skip
     """Return a chain as it is known after a measurement of its whole pose.
 
     Args:

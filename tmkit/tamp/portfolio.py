@@ -106,12 +106,9 @@ def _decides(result: PlanResult) -> bool:
 
 
 def plan_portfolio(
-    problem: PlanningProblem,
-    options: Sequence[PlanningOptions | int],
-    *,
-    workers: int = 2,
+    problem: PlanningProblem, options: Sequence[PlanningOptions | int], *, workers: int = 2,
     on_progress: Callable[[PortfolioProgress], None] | None = None,
-) -> PortfolioResult:
+) -> PortfolioResult:  # fmt: skip
     """Plan with several seeds and options at a time.
 
     Args:

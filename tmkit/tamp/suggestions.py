@@ -115,12 +115,9 @@ class _Search:
     """Tries changes one after the other, each pair of them once."""
 
     def __init__(
-        self,
-        context: PlanningContext,
-        log: SearchLog,
-        replan: Callable[[PlanningContext], ReplanResult],
+        self, context: PlanningContext, log: SearchLog, replan: Callable[[PlanningContext], ReplanResult],
         deadline: float,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.context, self.log, self.replan, self.deadline = context, log, replan, deadline
         self.found: list[Suggestion] = []
         self.replans = 0
@@ -158,12 +155,9 @@ class _Search:
         try:
             problem = derive_problem(relaxed.scene, context.domain, q=context.q, goal=relaxed.goal)
             options = replace(
-                context.options,
-                time_limit=seconds,
-                max_iterations=1,
-                skeletons_per_iteration=_SKELETONS,
+                context.options, time_limit=seconds, max_iterations=1, skeletons_per_iteration=_SKELETONS,
                 attempts_per_skeleton=_ATTEMPTS,
-            )
+            )  # fmt: skip
             return self.replan(context.with_problem(relaxed.scene, problem, options=options))
         except TmkitError:  # a scene without that body means nothing to the domain
             return None

@@ -94,14 +94,11 @@ def _copy(
     values: Mapping[Fact, float] | None = None,
 ) -> Problem:  # fmt: skip
     return Problem(
-        problem.name if name is None else name,
-        problem.domain if domain is None else domain,
-        objects=problem.objects if objects is None else objects,
-        init=problem.init if init is None else init,
-        goal=problem.goal if goal is None else goal,
-        metric=problem.metric,
+        problem.name if name is None else name, problem.domain if domain is None else domain,
+        objects=problem.objects if objects is None else objects, init=problem.init if init is None else init,
+        goal=problem.goal if goal is None else goal, metric=problem.metric,
         values=problem.values if values is None else values,
-    )
+    )  # fmt: skip
 
 
 def _renamed(problem: Problem, names: Mapping[str, str]) -> Problem:
@@ -168,14 +165,10 @@ def _whole_factor(values: list[float]) -> int:
 def _scaled(effect: Effect, factor: int | None) -> Effect:
     """Return the effect with its constant costs multiplied, or without any cost when ``factor`` is ``None``."""
     match effect:
-        case IncreaseCost(amount):
-            if factor is None:
-                return EffectAnd()
-            return (
-                IncreaseCost(Number(float(Fraction(str(amount.value)) * factor)))
-                if isinstance(amount, Number)
-                else effect
-            )
+        case IncreaseCost() if factor is None:
+            return EffectAnd()
+        case IncreaseCost(Number(value)) if factor is not None:
+            return IncreaseCost(Number(float(Fraction(str(value)) * factor)))
         case EffectAnd(parts):
             return EffectAnd(tuple(_scaled(part, factor) for part in parts))
         case When(condition, inner):
@@ -254,12 +247,9 @@ def _without_types(problem: Problem) -> Problem:
         for kind in words.above(direct) - {"object"}
     }
     return _copy(
-        problem,
-        domain=untyped,
-        objects=dict.fromkeys(problem.objects, "object"),
-        init=problem.init.change(add=memberships),
-        goal=_unguarded(problem.goal),
-    )
+        problem, domain=untyped, objects=dict.fromkeys(problem.objects, "object"),
+        init=problem.init.change(add=memberships), goal=_unguarded(problem.goal),
+    )  # fmt: skip
 
 
 def _unguarded(formula: Formula) -> Formula:

@@ -125,12 +125,9 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             there is.
         """
         return cls(
-            landmark_search="",
-            first_search=OPTIMAL_SEARCH,
-            follow_up_searches=(),
-            general_search=_PROVING_SEARCH,
+            landmark_search="", first_search=OPTIMAL_SEARCH, follow_up_searches=(), general_search=_PROVING_SEARCH,
             encoding="split",
-        )
+        )  # fmt: skip
 
     # -------------------------------------------------------------------------------------------------- translating
 

@@ -24,12 +24,9 @@ _NONE: frozenset[int] = frozenset()
 
 
 def split(
-    operator: SasOperator,
-    context: Iterable[Pair],
-    *,
-    variables: Sequence[SasVariable],
+    operator: SasOperator, context: Iterable[Pair], *, variables: Sequence[SasVariable],
     excluding: Mapping[Pair, frozenset[int]],
-) -> tuple[SasOperator, ...]:
+) -> tuple[SasOperator, ...]:  # fmt: skip
     """Return the copies of an operator that do what it does where not all of a context holds.
 
     Args:
@@ -54,12 +51,9 @@ def split(
 
 
 def _cases(
-    operator: SasOperator,
-    context: list[Pair],
-    needs: dict[int, int],
-    variables: Sequence[SasVariable],
+    operator: SasOperator, context: list[Pair], needs: dict[int, int], variables: Sequence[SasVariable],
     excluding: Mapping[Pair, frozenset[int]],
-) -> Iterator[SasOperator]:
+) -> Iterator[SasOperator]:  # fmt: skip
     for variable, value in context:
         check_time()
         for other in range(len(variables[variable].values)):

@@ -128,12 +128,9 @@ class TranslatedTask(SasTask):
         variable = SasVariable(f"var{number}", 0, (f"Atom {label}", f"NegatedAtom {label}"))
         axiom = SasAxiom(tuple(sorted(literals)), number, 1, 0)
         task = replace(
-            self,
-            variables=(*self.variables, variable),
-            init=(*self.init, 1),
-            axioms=(*self.axioms, axiom),
+            self, variables=(*self.variables, variable), init=(*self.init, 1), axioms=(*self.axioms, axiom),
             blocked=FrozenMapping({**self.blocked, literals: number}),
-        )
+        )  # fmt: skip
         return task, number
 
     def _operator_name(self, action: GroundAction) -> str:

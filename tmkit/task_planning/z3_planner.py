@@ -211,12 +211,9 @@ class _Search:
 
     def _result(self, status: TaskPlanStatus, message: str) -> TaskPlanResult:
         statistics = TaskPlanStatistics(
-            expanded=self._decisions,
-            evaluated=self._conflicts,
-            operators=len(self._task.translation.operators),
-            facts=self._task.translation.fact_count,
-            search_seconds=time.monotonic() - self._began,
-        )
+            expanded=self._decisions, evaluated=self._conflicts, operators=len(self._task.translation.operators),
+            facts=self._task.translation.fact_count, search_seconds=time.monotonic() - self._began,
+        )  # fmt: skip
         return TaskPlanResult(status, message=message, statistics=statistics)
 
 

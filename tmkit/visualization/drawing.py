@@ -266,13 +266,10 @@ def _draw(axes: Axes, mark: Mark) -> None:
                 xy=tuple(end),
                 xytext=tuple(before),
                 arrowprops={
-                    "arrowstyle": "-|>,head_width=0.22,head_length=0.45",
-                    "color": mark.color,
-                    "linewidth": mark.width,
-                    "shrinkA": 0.0,
-                    "shrinkB": 0.0,
+                    "arrowstyle": "-|>,head_width=0.22,head_length=0.45", "color": mark.color, "linewidth": mark.width,
+                    "shrinkA": 0.0, "shrinkB": 0.0,
                 },
-            )
+            )  # fmt: skip
     elif isinstance(mark, Dot):
         axes.plot([mark.at[0]], [mark.at[1]], "o", color=mark.color, markersize=mark.size)
     elif isinstance(mark, Cross):

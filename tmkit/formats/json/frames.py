@@ -161,13 +161,10 @@ def _inertia_from_dict(node: JsonNode) -> Inertia | None:
 def _attached_to_dict(part: AttachedShape) -> Json:
     level = {} if part.level is None else {"level": part.level}
     return level | {
-        "collision": part.collision,
-        "color": None if part.color is None else numbers_to_list(part.color),
-        "friction": part.friction,
-        "pose": numbers_to_list(part.pose.as_array()),
-        "shape": part.shape.digest,
+        "collision": part.collision, "color": None if part.color is None else numbers_to_list(part.color),
+        "friction": part.friction, "pose": numbers_to_list(part.pose.as_array()), "shape": part.shape.digest,
         "visual": part.visual,
-    }
+    }  # fmt: skip
 
 
 def _attached_from_dict(node: JsonNode, shapes: Mapping[str, Shape]) -> AttachedShape:

@@ -54,12 +54,9 @@ def scene_to_dict(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
                 shapes[part.shape.digest] = shape_to_dict(part.shape, loader)
         frames.append(frame_to_dict(frame, sources))
     document: Json = {
-        "allowed": [list(pair) for pair in scene.allowed_pairs],
-        "format": FORMAT,
-        "frames": frames,
-        "shapes": dict(sorted(shapes.items())),
-        "version": VERSION,
-    }
+        "allowed": [list(pair) for pair in scene.allowed_pairs], "format": FORMAT, "frames": frames,
+        "shapes": dict(sorted(shapes.items())), "version": VERSION,
+    }  # fmt: skip
     if scene.group_names:  # said only where there is something to say, as attributes are
         groups = {name: scene.group(name) for name in scene.group_names}
         document["groups"] = {name: {"frames": [*g.frames], "groups": [*g.groups]} for name, g in groups.items()}

@@ -131,11 +131,8 @@ def _mesh_to_dict(shape: Shape, loader: MeshLoader) -> Json:
         if found is not None and found.digest == shape.digest:
             return {"kind": "mesh", "source": source}
     return {
-        "faces": _text(shape.faces, "<i4"),
-        "kind": "mesh",
-        "source": source,
-        "vertices": _text(shape.vertices, "<f8"),
-    }
+        "faces": _text(shape.faces, "<i4"), "kind": "mesh", "source": source, "vertices": _text(shape.vertices, "<f8"),
+    }  # fmt: skip
 
 
 def _text(values: npt.ArrayLike, dtype: str) -> str:

@@ -85,14 +85,11 @@ def joint_in(values: Mapping[str, Value], *, frame: str, place: SourceLocation) 
         reason = f"the upper limit {limits['upper']:g} is below the lower limit {limits['lower']:g}"
         raise values["upper"].place.error(reason)
     return JointSpec(
-        type=kind,
-        name=values["variable"].text if "variable" in values else frame,
-        axis=axis,
-        lower=limits.get("lower", -math.inf),
-        upper=limits.get("upper", math.inf),
+        type=kind, name=values["variable"].text if "variable" in values else frame, axis=axis,
+        lower=limits.get("lower", -math.inf), upper=limits.get("upper", math.inf),
         offset=limits.get("offset", 0.0) * math.hypot(*axis),
         place=values["variable"].place if "variable" in values else place,
-    )
+    )  # fmt: skip
 
 
 def inertia_in(

@@ -89,19 +89,12 @@ class Value:
 
 
 FRAME_RULES: Mapping[str, Rule] = {
-    "parent": Rule("name", may_be_empty=True),
-    "translation": Rule("array", (3,)),
-    "quaternion": Rule("array", (4,), direction=True),
-    "rpy": Rule("array", (3,)),
-    "type": Rule("choice", choices=("fixed", "revolute", "prismatic")),
-    "axis": Rule("array", (3,), direction=True),
-    "offset": Rule("number"),
-    "variable": Rule("name"),
-    "lower": Rule("number"),
-    "upper": Rule("number"),
-    "mass": Rule("number", positive=True),
-    "friction": Rule("number", lowest=0.0),
-}
+    "parent": Rule("name", may_be_empty=True), "translation": Rule("array", (3,)),
+    "quaternion": Rule("array", (4,), direction=True), "rpy": Rule("array", (3,)),
+    "type": Rule("choice", choices=("fixed", "revolute", "prismatic")), "axis": Rule("array", (3,), direction=True),
+    "offset": Rule("number"), "variable": Rule("name"), "lower": Rule("number"), "upper": Rule("number"),
+    "mass": Rule("number", positive=True), "friction": Rule("number", lowest=0.0),
+}  # fmt: skip
 
 POSE_WORDS = ("translation", "quaternion", "rpy")
 

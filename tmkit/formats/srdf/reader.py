@@ -112,12 +112,9 @@ def _state(element: XmlElement) -> GroupState:
 def _end_effector(element: XmlElement) -> EndEffector:
     """Return a hand."""
     return EndEffector(
-        element.text("name"),
-        element.text("parent_link"),
-        element.text("group"),
-        element.get("parent_group") or "",
+        element.text("name"), element.text("parent_link"), element.text("group"), element.get("parent_group") or "",
         element.place,
-    )
+    )  # fmt: skip
 
 
 def _virtual_joint(element: XmlElement) -> VirtualJoint:

@@ -122,12 +122,9 @@ def _placements(
 
 
 def _on_one(
-    surface: SupportSurface,
-    postures: Sequence[Posture],
-    origin: NDArray[np.float64],
-    rng: np.random.Generator,
+    surface: SupportSurface, postures: Sequence[Posture], origin: NDArray[np.float64], rng: np.random.Generator,
     settings: PlacementSettings,
-) -> Iterator[Placement]:
+) -> Iterator[Placement]:  # fmt: skip
     """Yield the placements on one surface."""
     for where, found in ranked_places(postures, origin, rng, settings):
         for posture, point in found:

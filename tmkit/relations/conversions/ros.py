@@ -34,12 +34,9 @@ _LEAVES = {
     "Orientation": (_QUATERNION,),
 }
 _INNER = {
-    "Pose": ("pose", "transform"),
-    "Twist": ("twist", "velocity"),
-    "Wrench": ("wrench",),
-    "Orientation": ("quaternion",),
-    "Position": ("point", "vector"),
-}
+    "Pose": ("pose", "transform"), "Twist": ("twist", "velocity"), "Wrench": ("wrench",),
+    "Orientation": ("quaternion",), "Position": ("point", "vector"),
+}  # fmt: skip
 _VELOCITY_STAMPED = "body_frame_id"
 
 
@@ -145,12 +142,9 @@ def _disagreements(message: Any, coord: Coord) -> list[Violation]:
 
 
 _FIELDS = {
-    "coord": "coordinate frame",
-    "point": "point",
-    "ori": "orientation frame",
-    "ref_point": "reference point",
+    "coord": "coordinate frame", "point": "point", "ori": "orientation frame", "ref_point": "reference point",
     "ref_ori": "reference orientation frame",
-}
+}  # fmt: skip
 
 
 def _not_what_it_stands_for(message: Any, coord: Coord) -> list[Violation]:

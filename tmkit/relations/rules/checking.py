@@ -108,9 +108,6 @@ def require_own_reference(check: Check, x: Any, which: str) -> None:
     """
     if x.coord != x.ref_ori:
         check.same(
-            x.coord,
-            x.ref_ori,
-            f"{which} is expressed in its reference orientation frame",
-            ("coordinate frame", "reference orientation frame"),
-            "express it there with change_coordinate_frame",
-        )
+            x.coord, x.ref_ori, f"{which} is expressed in its reference orientation frame",
+            ("coordinate frame", "reference orientation frame"), "express it there with change_coordinate_frame",
+        )  # fmt: skip

@@ -56,13 +56,9 @@ def _cause(log: FailureLog, record: FailureRecord, manipulator: Manipulator) -> 
             counts[frame] += count
     bodies = added_up(BlockingBody(frame, count) for frame, count in counts.items())
     example = FailureExample(
-        scene,
-        record.q if failure.q is None else failure.q,
-        record.object,
-        failure.pairs,
-        bodies_in_the_way(failure.pairs, scene, moved=moved, object=record.object),
-        manipulator,
-    )
+        scene, record.q if failure.q is None else failure.q, record.object, failure.pairs,
+        bodies_in_the_way(failure.pairs, scene, moved=moved, object=record.object), manipulator,
+    )  # fmt: skip
     return FailureCause(
         failure.phase, failure.cause, failure.kind, log.counts[key], _summary(failure) if bodies else failure.cause,
         log.excesses.get(key, 0.0), bodies, example,

@@ -176,12 +176,9 @@ class PythonDomain:
 
 
 def load_planning_domain(
-    domain: str | Path | PythonDomain,
-    *,
-    manipulator: Manipulator | Sequence[Manipulator],
-    semantics: str | Path | None = None,
-    pddl: str | None = None,
-) -> PlanningDomain:
+    domain: str | Path | PythonDomain, *, manipulator: Manipulator | Sequence[Manipulator],
+    semantics: str | Path | None = None, pddl: str | None = None,
+) -> PlanningDomain:  # fmt: skip
     """Load a domain.
 
     Args:
