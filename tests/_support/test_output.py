@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tmkit._support import output
-from tmkit._support.output import check_writable, write_bytes, write_files, write_text
+from tmkit._support.output import check_writable, write_files, write_text
 from tmkit.errors import OutputError
 
 WRITER = """
@@ -45,7 +45,7 @@ def test_a_file_takes_the_place_of_another(tmp_path: Path) -> None:
     """What is written is there, and nothing else."""
     path = tmp_path / "x.json"
     write_text(path, "one")
-    write_bytes(path, b"two")
+    write_files({path: b"two"})
     assert path.read_text(encoding="utf-8") == "two"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -125,7 +125,7 @@ def test_a_pipe_hands_the_output_on(tmp_path: Path) -> None:
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
     reader.start()
     check_writable(pipe)
-    write_bytes(pipe, b"x" * 300_000)
+    write_files({pipe: b"x" * 300_000})
     reader.join()
     assert read == [b"x" * 300_000]
     assert stat.S_ISFIFO(os.stat(pipe).st_mode)

@@ -49,16 +49,6 @@ def write_text(path: Path, text: str) -> None:
     write_files({path: text})
 
 
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write one file; see :func:`write_files`.
-
-    Args:
-        path: the file; replaced if it exists.
-        data: its content.
-    """
-    write_files({path: data})
-
-
 def write_files(files: Mapping[Path, str | bytes]) -> None:
     """Write files, each completely or not at all; the last one takes its place last.
 

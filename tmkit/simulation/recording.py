@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.output import check_writable, write_bytes
+from tmkit._support.output import check_writable, write_files
 from tmkit._support.signals import temporary_folder
 from tmkit.errors import MissingExtraError, OutputError
 
@@ -80,7 +80,7 @@ def write_picture(path: str | Path, pixels: NDArray[np.uint8]) -> Path:
     target = check_output(path, film=False)
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, format="PNG" if target.suffix.lower() == ".png" else "JPEG")
-    write_bytes(target, file.getvalue())
+    write_files({target: file.getvalue()})
     return target
 
 
@@ -112,7 +112,7 @@ class Film:
         """
         if not self._frames:
             raise _failure(self._target, "there are no frames")
-        write_bytes(self._target, self._mp4() if self._target.suffix.lower() == ".mp4" else self._gif())
+        write_files({self._target: self._mp4() if self._target.suffix.lower() == ".mp4" else self._gif()})
         return self._target
 
     def _gif(self) -> bytes:

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import GaussianPose, Pose
 from tmkit._support.results import GateStatus, Result
 from tmkit.errors import SceneError
-from tmkit.spatial.covariances import checked_covariance
+from tmkit.spatial.covariances import checked_covariance, even
 from tmkit.spatial.measurement import MeasurementModel
 from tmkit.spatial.plain import plain_numbers
 
@@ -130,7 +130,7 @@ def gate(pose: GaussianPose, measurement: MeasurementModel, *, probability: floa
     """
     error, derivative = measurement.compared(pose.mean)
     spread = derivative @ pose.covariance @ derivative.T + measurement.noise
-    squared, degrees = mahalanobis_distance(error, 0.5 * (spread + spread.T))
+    squared, degrees = mahalanobis_distance(error, even(spread))
     threshold = chi_square_quantile(probability, degrees) if degrees else 0.0
     return Gate(squared <= threshold, squared, threshold, degrees)
 
@@ -164,7 +164,7 @@ class ConfidenceEllipsoid:
 
 
 def _ellipsoid(center: Array, covariance: Array, probability: float) -> ConfidenceEllipsoid:
-    values, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
+    values, vectors = np.linalg.eigh(even(covariance))
     values, axes = np.maximum(values[::-1], 0.0), vectors[:, ::-1].copy()  # below zero is rounding: it was checked
     rank = int(np.sum(values > _EXACT * values[0])) if values[0] > 0.0 else 0
     values[rank:] = 0.0
@@ -184,7 +184,7 @@ def position_covariance(pose: GaussianPose, *, point: ArrayLike = (0.0, 0.0, 0.0
     x, y, z = plain_numbers(point, "point")
     moved = pose.mean.rotation @ np.hstack([np.eye(3), [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]])
     covariance: Array = moved @ pose.covariance @ moved.T
-    return 0.5 * (covariance + covariance.T)
+    return even(covariance)
 
 
 def position_ellipsoid(

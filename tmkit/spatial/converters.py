@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import GaussianPose, Pose
 from tmkit.errors import SceneError
-from tmkit.spatial.covariances import checked_covariance, swap_linear_angular
+from tmkit.spatial.covariances import checked_covariance, even, swap_linear_angular
 from tmkit.spatial.twists import GaussianTwist
 
 Array = NDArray[np.float64]
@@ -54,7 +54,7 @@ def from_ros_pose(message: object) -> GaussianPose:
     position = _numbers(_field(inner, "position", at), "xyz", at)
     mean = Pose(position, _numbers(_field(inner, "orientation", at), "xyzw", at))
     turn = _both(mean.rotation)
-    return GaussianPose(mean, _even(turn.T @ _covariance(message, at) @ turn))
+    return GaussianPose(mean, even(turn.T @ _covariance(message, at) @ turn))
 
 
 def to_ros_pose(pose: GaussianPose) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def to_ros_pose(pose: GaussianPose) -> dict[str, Any]:
     turn = _both(pose.mean.rotation)
     return {
         "pose": {"position": _named(pose.mean.translation, "xyz"), "orientation": _named(pose.mean.quat_xyzw, "xyzw")},
-        "covariance": _even(turn @ pose.covariance @ turn.T).ravel().tolist(),
+        "covariance": even(turn @ pose.covariance @ turn.T).ravel().tolist(),
     }
 
 
@@ -181,11 +181,6 @@ def _both(rotation: Array) -> Array:
     turn = np.zeros((6, 6))
     turn[:3, :3] = turn[3:, 3:] = rotation
     return turn
-
-
-def _even(matrix: Array) -> Array:
-    even: Array = 0.5 * (matrix + matrix.T)
-    return even
 
 
 def _field(message: object, name: str, at: str) -> Any:

@@ -53,7 +53,7 @@ def checked_covariance(covariance: ArrayLike, size: int | None = None, *, what: 
         if defect > _TOLERANCE * float(np.abs(matrix).max()):
             message = f"{what} is not symmetric: two entries that should be equal differ by {defect:.4g}"
             raise SceneError(message)
-        matrix = 0.5 * (matrix + matrix.T)
+        matrix = even(matrix)
         values = np.linalg.eigvalsh(matrix)
         if values[0] < -_TOLERANCE * max(abs(values[0]), values[-1]):
             listed = ", ".join(f"{value:.4g}" for value in values)
@@ -110,8 +110,7 @@ def inverse_covariance(matrix: Array) -> Array:
     """Return the inverse of a positive definite matrix (n, n), symmetric."""
     scale = 1.0 / np.sqrt(np.diag(matrix))  # keeps the digits, whatever the units
     inverse = np.linalg.inv(matrix * np.outer(scale, scale)) * np.outer(scale, scale)
-    even: Array = 0.5 * (inverse + inverse.T)
-    return even
+    return even(inverse)
 
 
 def whitened_rounding(spread: Array, reach: float) -> float:
@@ -128,3 +127,9 @@ def whitened_rounding(spread: Array, reach: float) -> float:
     white = (vectors[:, free] / np.sqrt(values[free])).T / scale
     rounding = 16.0 * float(np.finfo(float).eps) * reach
     return rounding * float(np.linalg.norm(np.abs(white).sum(axis=1)))
+
+
+def even(matrix: Array) -> Array:
+    """Return the symmetric part of a matrix (n, n)."""
+    half: Array = 0.5 * (matrix + matrix.T)
+    return half

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import GaussianPose, Pose, adjoint
 from tmkit.errors import SceneError
-from tmkit.spatial.covariances import checked_covariance
+from tmkit.spatial.covariances import checked_covariance, even
 
 Array = NDArray[np.float64]
 
@@ -77,7 +77,7 @@ class JointGaussianPose:
         whole = maps @ common.covariance @ maps.T
         for i, branch in enumerate(branches):
             whole[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] += branch.covariance
-        return cls._trusted([common.mean @ branch.mean for branch in branches], _even(whole))
+        return cls._trusted([common.mean @ branch.mean for branch in branches], even(whole))
 
     def __len__(self) -> int:
         return len(self.means)
@@ -148,17 +148,17 @@ def joint_of_root(means: Sequence[Pose], root: Array) -> JointGaussianPose:
         means: n poses.
         root: (6 n, k) factor of the covariance, in [rho, theta] of each frame's own axes.
     """
-    return JointGaussianPose._trusted(means, _even(root @ root.T))
+    return JointGaussianPose._trusted(means, even(root @ root.T))
 
 
 def _mapped(mean: Pose, maps: Array, errors: Array) -> GaussianPose:
     """Return the pose whose error is a linear map of errors with that covariance."""
     # The sum may cancel; what rounding leaves is measured by what was summed, not by what remains.
-    covariance = _even(maps @ errors @ maps.T)
+    covariance = even(maps @ errors @ maps.T)
     rounding = 1e-14 * float(np.abs(maps).max(initial=0.0)) ** 2 * float(np.abs(errors).max(initial=0.0))
     values, vectors = np.linalg.eigh(covariance)
     if values[0] < 0.0 and values[0] > -rounding * 10:
-        covariance = _even((vectors * np.maximum(values, 0.0)) @ vectors.T)
+        covariance = even((vectors * np.maximum(values, 0.0)) @ vectors.T)
     return GaussianPose(mean, covariance)
 
 
@@ -169,9 +169,3 @@ def chain_maps(means: Sequence[Pose]) -> tuple[Pose, Array]:
         maps[:, 6 * i : 6 * i + 6] = adjoint(rest.inverse())
         rest = means[i] @ rest
     return rest, maps
-
-
-def _even(matrix: Array) -> Array:
-    """Return the symmetric part."""
-    even: Array = 0.5 * (matrix + matrix.T)
-    return even

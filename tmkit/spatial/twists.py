@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import GaussianPose, Pose, adjoint, right_jacobian
 from tmkit.errors import SceneError
-from tmkit.spatial.covariances import checked_covariance
+from tmkit.spatial.covariances import checked_covariance, even
 from tmkit.spatial.plain import plain_numbers
 
 Array = NDArray[np.float64]
@@ -93,7 +93,7 @@ class GaussianTwist:
         there = self._mapped(adjoint(parent_from_child.mean))
         # Ad(X exp(xi)) V = Ad(X) (V + [xi, V]) and [xi, V] = -[V, xi]
         bend = adjoint(parent_from_child.mean) @ _bracket(self.mean)
-        return GaussianTwist(there.mean, _even(there.covariance + bend @ parent_from_child.covariance @ bend.T))
+        return GaussianTwist(there.mean, even(there.covariance + bend @ parent_from_child.covariance @ bend.T))
 
     def moved_to(self, point: ArrayLike) -> GaussianTwist:
         """Return the twist at another point of the body, in the same axes.
@@ -132,7 +132,7 @@ class GaussianTwist:
         mean = Pose.exp(self.mean * duration)
         if noise == "bias":
             maps = duration * right_jacobian(self.mean * duration)
-            return GaussianPose(mean, _even(maps @ self.covariance @ maps.T))
+            return GaussianPose(mean, even(maps @ self.covariance @ maps.T))
         return GaussianPose(mean, self._diffused(duration))
 
     def _diffused(self, duration: float) -> Array:
@@ -142,10 +142,10 @@ class GaussianTwist:
         bracket = _bracket(self.mean)  # Ad(exp(-V s)) = exp(-bracket s)
         blocks = np.block([[bracket, self.covariance], [np.zeros((6, 6)), -bracket.T]])
         whole = expm(blocks * duration)
-        return _even(whole[6:, 6:].T @ whole[:6, 6:]) if duration else np.zeros((6, 6))
+        return even(whole[6:, 6:].T @ whole[:6, 6:]) if duration else np.zeros((6, 6))
 
     def _mapped(self, maps: Array) -> GaussianTwist:
-        return GaussianTwist(maps @ self.mean, _even(maps @ self.covariance @ maps.T))
+        return GaussianTwist(maps @ self.mean, even(maps @ self.covariance @ maps.T))
 
 
 def _bracket(twist: Array) -> Array:
@@ -154,8 +154,3 @@ def _bracket(twist: Array) -> Array:
     linear = np.array([[0.0, -vz, vy], [vz, 0.0, -vx], [-vy, vx, 0.0]])
     angular = np.array([[0.0, -wz, wy], [wz, 0.0, -wx], [-wy, wx, 0.0]])
     return np.block([[angular, linear], [np.zeros((3, 3)), angular]])
-
-
-def _even(matrix: Array) -> Array:
-    even: Array = 0.5 * (matrix + matrix.T)
-    return even

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.output import write_bytes
+from tmkit._support.output import write_files
 from tmkit.visualization.region_picture import require_plots
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def save_drawings(
             _render(figure.add_axes((number / across, top, 1 / across, share)), drawing, width, height)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", metadata={"Software": None})
-    write_bytes(target, buffer.getvalue())
+    write_files({target: buffer.getvalue()})
     return target
 
 

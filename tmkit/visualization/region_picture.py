@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, QhullError
 
-from tmkit._support.output import write_bytes
+from tmkit._support.output import write_files
 from tmkit.errors import MissingExtraError, OutputError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def draw_region(region: ReachableRegion, path: str | Path, *, cell: float = 0.1)
     bar.set_label(f"directions of the tool in a cube of {cell:g} m")
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", metadata={"Software": None})
-    write_bytes(target, buffer.getvalue())
+    write_files({target: buffer.getvalue()})
     return target
 
 

@@ -271,11 +271,7 @@ class _Nodes:
     def name(self, children: list[Any]) -> Name:
         return _name(children[0])
 
-    def quoted_name(self, children: list[Any]) -> Name:
-        return _name(children[0])
-
-    def plain_name(self, children: list[Any]) -> Name:
-        return _name(children[0])
+    quoted_name = plain_name = name
 
     def number(self, children: list[Any]) -> Number:
         text = str(children[0])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tmkit._support import write_text
 from tmkit.errors import SceneError
 from tmkit.formats.srdf.values import LinkPair, RobotSemantics, SrdfGroup
+from tmkit.formats.urdf.writer import add_element
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -46,7 +47,7 @@ def srdf_text(semantics: RobotSemantics) -> str:
         _add_groups(robot, semantics)
         _add_joints(robot, semantics)
         for link in semantics.unchecked_links:
-            _add(robot, "disable_default_collisions", link=link)
+            add_element(robot, "disable_default_collisions", link=link)
         for pair in semantics.enabled:
             _add_pair(robot, "enable_collisions", pair)
         for pair in semantics.disabled:
@@ -61,48 +62,41 @@ def _add_groups(robot: _Element, semantics: RobotSemantics) -> None:
     for group in semantics.groups:
         _add_group(robot, group)
     for state in semantics.states:
-        element = _add(robot, "group_state", name=state.name, **({"group": state.group} if state.group else {}))
+        element = add_element(robot, "group_state", name=state.name, **({"group": state.group} if state.group else {}))
         for joint, numbers in state.values:
-            _add(element, "joint", name=joint, value=" ".join(repr(float(number)) for number in numbers))
+            add_element(element, "joint", name=joint, value=" ".join(repr(float(number)) for number in numbers))
     for effector in semantics.end_effectors:
         carrier = {"parent_group": effector.parent_group} if effector.parent_group else {}
-        _add(
+        add_element(
             robot, "end_effector", name=effector.name, parent_link=effector.parent_link, group=effector.group, **carrier
         )
 
 
 def _add_group(robot: _Element, group: SrdfGroup) -> None:
     """Add a group."""
-    element = _add(robot, "group", name=group.name)
+    element = add_element(robot, "group", name=group.name)
     for joint in group.joints:
-        _add(element, "joint", name=joint)
+        add_element(element, "joint", name=joint)
     for link in group.links:
-        _add(element, "link", name=link)
+        add_element(element, "link", name=link)
     for chain in group.chains:
-        _add(element, "chain", base_link=chain.base, tip_link=chain.tip)
+        add_element(element, "chain", base_link=chain.base, tip_link=chain.tip)
     for name in group.subgroups:
-        _add(element, "group", name=name)
+        add_element(element, "group", name=name)
 
 
 def _add_joints(robot: _Element, semantics: RobotSemantics) -> None:
     """Add virtual and passive joints."""
     for joint in semantics.virtual_joints:
-        _add(
+        add_element(
             robot, "virtual_joint", name=joint.name, type=joint.type, parent_frame=joint.parent_frame,
             child_link=joint.child_link,
         )  # fmt: skip
     for name in semantics.passive_joints:
-        _add(robot, "passive_joint", name=name)
+        add_element(robot, "passive_joint", name=name)
 
 
 def _add_pair(robot: _Element, tag: str, pair: LinkPair) -> None:
     """Add a pair of links."""
     reason = {"reason": pair.reason} if pair.reason else {}
-    _add(robot, tag, link1=pair.link1, link2=pair.link2, **reason)
-
-
-def _add(parent: _Element, tag: str, **attributes: str) -> _Element:
-    """Add a child element."""
-    from lxml import etree
-
-    return etree.SubElement(parent, tag, attributes)
+    add_element(robot, tag, link1=pair.link1, link2=pair.link2, **reason)
