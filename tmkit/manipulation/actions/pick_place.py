@@ -416,7 +416,11 @@ class ArmMotion:
             phase: the version in which it happens, with what may touch.
             change: the change of the scene at its end.
             mechanism: the joint that the hand moves by its handle.
+
+        Raises:
+            PieceFailedError: the arm cannot hold itself there.
         """
+        self.pieces.require_effort(phase, path, what=kind.value)
         arm, names = self.manipulator, phase.scene.joint_names
         joints = arm.joints if mechanism is None else (*arm.joints, mechanism)
         own_path = np.array(path[:, [names.index(joint) for joint in joints]])

@@ -20,7 +20,7 @@ from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.motion_budget import MotionBudget
 from tmkit.manipulation.actions.phases import PLANNING_RESOLUTION, NearPairs, Phase
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase, timed
-from tmkit.manipulation.statics import effort_fault
+from tmkit.manipulation.statics import effort_fault, effort_faults
 from tmkit.motion import (
     CollisionRules,
     CollisionWorld,
@@ -165,9 +165,7 @@ class MotionPieces:
                 seed=seed,
             )
         if found.status is InverseKinematicsStatus.SOLVED:
-            faults = [
-                effort_fault(phase.scene, q[None], self.manipulator, share=_EFFORT_SHARE) for q in found.configurations
-            ]
+            faults = effort_faults(phase.scene, found.configurations, self.manipulator, share=_EFFORT_SHARE)
             yield from (q for q, fault in zip(found.configurations, faults, strict=True) if fault is None)
             if None not in faults:
                 yield MotionFailure(what, str(faults[0]), kind=FailureKind.JOINT_LIMIT, q=found.configurations[0])
@@ -270,7 +268,7 @@ class MotionPieces:
             if found.status is not PathStatus.SOLVED:
                 found = self._path(phase, phase.world, start, goals, seed=seed)
         if found.status is PathStatus.SOLVED:
-            return self._bearable(phase, found.path, what)
+            return found.path
         pairs = tuple((a, b) for a, b, _ in found.blocking_pairs)
         causes = {
             PathStatus.START_IN_COLLISION: "its start collides",
@@ -417,13 +415,21 @@ class MotionPieces:
         if (fault := phase.constraint_fault(path)) is not None:
             cause = f"the straight line violates a constraint: {fault}"
             raise PieceFailedError(what, cause, kind=FailureKind.STRAIGHT_LINE, q=path[0])
-        return self._bearable(phase, path, what)
+        return path
 
-    def _bearable(self, phase: Phase, path: Configuration, what: str) -> Configuration:
-        """Return a path on which the arm can hold itself and what its hand holds."""
+    def require_effort(self, phase: Phase, path: Configuration, *, what: str) -> None:
+        """Check that the arm can hold itself and what its hand holds along a path.
+
+        Args:
+            phase: scene and collision rules of the path.
+            path: (k, n_joints) configurations.
+            what: name of the motion, for the failure.
+
+        Raises:
+            PieceFailedError: gravity asks more of a joint than it gives.
+        """
         if (fault := effort_fault(phase.scene, path, self.manipulator, share=_EFFORT_SHARE)) is not None:
             raise PieceFailedError(what, fault, kind=FailureKind.JOINT_LIMIT, q=path[-1])
-        return path
 
 
 def _end_of(path: Configuration, start: Configuration) -> Configuration:
