@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -282,7 +282,8 @@ class TransferComparison:
                 if bits:
                     sets.setdefault(bits)
                 else:
-                    stuck = not self._lets_go(table, name, option, end, others)
+                    widest = table.widest_of(name, option, there.is_free, after)
+                    stuck = table.options(name)[widest].opening is not None
                     tightness = int(rest.tightness[option] + there.tightness[option])
                     direct.append((_STUCK * stuck + tightness, number, option))
         smallest = sorted(sets, key=lambda bits: (bin(bits).count("1"), bits))[:_SETS] if not direct else []
@@ -290,12 +291,8 @@ class TransferComparison:
         self._analyses[key] = made
         return made
 
-    def _lets_go(self, table: HandTables, name: str, option: int, end: Pose, others: Mapping[str, Pose]) -> bool:
-        """Return whether the fingers can open widely where an object is put; else they may take it with them."""
-        return table.options(name)[table.widest(name, option, end, others)].opening is None
-
     def lets_go_at(self, scene: SceneGraph, transfer: Transfer, option: int, place: Place) -> bool:
-        """Return whether the fingers can open widely at a place.
+        """Return whether the fingers can open widely at a place; else they may take the object with them.
 
         Args:
             scene: the version.
@@ -305,7 +302,8 @@ class TransferComparison:
         """
         name = transfer.name
         others = {other: pose for other, pose in self.poses(scene).items() if other != name}
-        return self._lets_go(self.table(transfer.arm), name, option, self.root_pose(scene, place), others)
+        table, end = self.table(transfer.arm), self.root_pose(scene, place)
+        return table.options(name)[table.widest(name, option, end, others)].opening is None
 
     def _in_turns(
         self, table: HandTables, name: str, direct: Sequence[tuple[int, int, int]]

@@ -157,7 +157,7 @@ class HandTables:
         key = self._shape(name), digits(pose)
         if key not in self._at_rest:
             table = self._table(name)
-            hits = self._hits(self._still, table, pose, Pose())
+            hits = self._hits(self._still, table, pose, Pose(), np.arange(len(table.option)))
             count = len(table.options)
             self._at_rest[key] = AtRest(
                 ~_any_of(count, table.option, hits & table.is_needed),
@@ -177,15 +177,29 @@ class HandTables:
             pose: root_from_object.
             others: root_from_object of the other objects.
         """
+        if self.options(name)[option].opening is None:
+            return option
+        return self.widest_of(name, option, self.at_rest(name, pose).is_free, self.blockers(name, pose, others))
+
+    def widest_of(self, name: str, option: int, free: NDArray[np.bool_], blockers: Sequence[int]) -> int:
+        """Return what :meth:`widest` does, for what :meth:`at_rest` and :meth:`blockers` give.
+
+        Args:
+            name: frame of the object.
+            option: index of an option that is free there.
+            free: for each option whether it is free of what stands still.
+            blockers: for each option the objects in its way.
+        """
         options = self.options(name)
         if options[option].opening is None:
             return option
-        free, blockers = self.at_rest(name, pose).is_free, self.blockers(name, pose, others)
         same = (k for k, other in enumerate(options) if other.grasp is options[option].grasp and other.opening is None)
         return next((k for k in same if free[k] and not blockers[k]), option)
 
     def blockers(self, name: str, pose: Pose, others: Mapping[str, Pose]) -> list[int]:
         """Return for each option of an object the bits of the objects that are in the hand's way.
+
+        It is 0 for options that are not free of what stands still, :attr:`AtRest.is_free`.
 
         Args:
             name: frame of the object.
@@ -226,8 +240,11 @@ class HandTables:
         key = shapes, digits(pose), digits(other_pose)
         if key not in self._blocked:
             world = self._pair("hand", other, self._hand)
-            hits = none if world is None else self._hits(world, table, pose, other_pose)
-            self._blocked[key] = none if world is None else _any_of(len(none), table.option, hits & table.is_needed)
+            rows = np.flatnonzero(table.is_needed & self.at_rest(name, pose).is_free[table.option])
+            if world is not None and len(rows):
+                hits = self._hits(world, table, pose, other_pose, rows)
+                none = _any_of(len(none), table.option[rows], hits)
+            self._blocked[key] = none
         return self._blocked[key]
 
     def _overlap(self, name: str, pose: Pose, other: str, other_pose: Pose) -> bool:
@@ -241,8 +258,10 @@ class HandTables:
             self._overlaps[key] = is_met
         return self._overlaps[key]
 
-    def _hits(self, world: FloatingBody, table: _Table, pose: Pose, reference: Pose) -> NDArray[np.bool_]:
-        """Return for each pose of the hand whether it is met by the bodies of a world, whose root is at a pose."""
+    def _hits(
+        self, world: FloatingBody, table: _Table, pose: Pose, reference: Pose, rows: NDArray[np.intp]
+    ) -> NDArray[np.bool_]:
+        """Return for these poses of the hand whether each is met by the bodies of a world, whose root is at a pose."""
         reference_from_object = reference.inverse() @ pose
         turn = reference_from_object.rotation
         turned = digits(Pose([0.0, 0.0, 0.0], reference_from_object.quat_xyzw))
@@ -250,16 +269,12 @@ class HandTables:
         if angles is None:
             rotations = np.einsum("ij,kjl->kil", turn, table.rotations)
             angles = table.angles[turned] = np.array([yaw_pitch_roll(rotation) for rotation in rotations])
-        points = reference_from_object.apply(table.offsets) if len(table.offsets) else table.offsets
-        raised = np.where(table.is_roof)[0]
-        if len(raised):
-            points = np.array(points)
-            points[raised] += _HIGH * np.asarray(reference.inverse().rotate([0.0, 0.0, 1.0]))
+        if not len(rows):
+            return np.zeros(0, dtype=bool)
+        points = np.array(reference_from_object.apply(table.offsets[rows]))
+        points[table.is_roof[rows]] += _HIGH * np.asarray(reference.inverse().rotate([0.0, 0.0, 1.0]))
         fingers = np.array([world.fingers(values) for values in table.fingers])
-        hits = np.zeros(len(points), dtype=bool)
-        if len(points):
-            hits = world.collides(np.hstack([points, angles[table.option]]), fingers[table.finger])
-        return hits
+        return world.collides(np.hstack([points, angles[table.option[rows]]]), fingers[table.finger[rows]])
 
     def _pair(self, body: object, other: str, moving: SceneGraph) -> FloatingBody | None:
         """Return the world of a moving body and one object, whose frame is the root; None without shapes."""
