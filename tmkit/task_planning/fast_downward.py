@@ -27,7 +27,7 @@ same problem need not be translated for every seed.
 
 Determinism: the same task gives the same plan. The translator's hash seed is fixed. The search by landmarks and
 follow-up searches count only if they took few enough expansions (``landmark_work``, ``improvement_work``), numbers
-independent of any clock; time limits of the processor only stop them, and leave factors of four and ten for slower
+independent of any clock; time limits of the processor only stop them, and leave factors of five and ten for slower
 machines.
 """
 
@@ -83,7 +83,7 @@ _PROVING_SEARCH = "astar(blind())"
 
 _FIRST_SECONDS = 2.0  # after which it is asked whether there is a plan at all
 _FOLLOW_UP_SECONDS = 0.5
-_LANDMARK_SECONDS, _LANDMARK_SHARE = 4.0, 0.15
+_LANDMARK_SECONDS, _LANDMARK_SHARE = 2.0, 0.15
 _ALONE_SECONDS = 0.2  # for which the search by landmarks runs alone
 _GAVE_UP = "landmarks"  # in the history of a task
 _REMEMBERED = 16  # problems that are not translated again

@@ -176,6 +176,9 @@ class _Exchange:
         free = taker.pieces.phase(scene, self.near)
         taker.pieces.check_hand(free, q_exchange, q_open, what="opening the hand")
         transit = taker.pieces.search(free, q_open, away[-1][None], seed=self.seed, what="transit")
+        giver.pieces.require_effort(self.carried, transfer, what="transfer")
+        giver.pieces.require_effort(both, back, what="retreat")
+        taker.pieces.require_effort(free, transit, away, what="transit")
         segments = (
             giver.segment(SegmentKind.TRANSFER, transfer, q=self.q, held=object, phase=self.carried),
             taker.segment(SegmentKind.TRANSIT, transit, q=q_open, held=None, phase=free),

@@ -149,6 +149,7 @@ class _Operation:
         free = pieces.phase(scene, near)
         pieces.check_hand(free, self.q, q_open, what="opening the hand")
         transit = pieces.search(free, q_open, away[-1][None], seed=self.seed, what="transit")
+        pieces.require_effort(free, transit, away, moved, back, what="transit")
         make, joint = self.arm.segment, self.joint
         segments = (
             make(SegmentKind.TRANSIT, transit, q=q_open, held=None, phase=free),

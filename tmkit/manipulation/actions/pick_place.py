@@ -238,6 +238,7 @@ class ArmMotion:
             path = pieces.search(
                 phase, q, scene.configuration(dict(joints), base=q)[None], seed=seed, what=f"to {name}"
             )
+            pieces.require_effort(phase, path, what=f"to {name}")
             if held is not None:
                 self.require_hold(phase, path, object=held, what=f"to {name}")
         except PieceFailedError as failed:
@@ -286,6 +287,8 @@ class ArmMotion:
             segments.append(self.segment(SegmentKind.TRANSFER, lifted, q=q_held, held=object, phase=phase))
 
         def finished(transit: Configuration) -> Refinement:
+            pieces.require_effort(free, transit, away, what="transit")
+            pieces.require_effort(held, lifted, what="lift")
             way = self.segment(SegmentKind.TRANSIT, transit, q=q, held=None, phase=free)
             return Refinement((way, *segments), held_scene, lifted[-1], f"grasp {grasp.name}")
 
@@ -323,6 +326,8 @@ class ArmMotion:
         place = ", ".join(f"{number:.3f}" for number in reparenting.pose.translation)
 
         def finished(transfer: Configuration) -> Refinement:
+            pieces.require_effort(carried, transfer, raised, what="transfer")
+            pieces.require_effort(released, away, what="retreat")
             self.require_hold(carried, transfer, object=object, what="transfer")
             way = self.segment(SegmentKind.TRANSFER, transfer, q=q, held=object, phase=carried)
             return Refinement((way, *segments), released_scene, away[-1], f"on {reparenting.parent} at ({place})")
@@ -416,11 +421,7 @@ class ArmMotion:
             phase: the version in which it happens, with what may touch.
             change: the change of the scene at its end.
             mechanism: the joint that the hand moves by its handle.
-
-        Raises:
-            PieceFailedError: the arm cannot hold itself there.
         """
-        self.pieces.require_effort(phase, path, what=kind.value)
         arm, names = self.manipulator, phase.scene.joint_names
         joints = arm.joints if mechanism is None else (*arm.joints, mechanism)
         own_path = np.array(path[:, [names.index(joint) for joint in joints]])

@@ -417,19 +417,20 @@ class MotionPieces:
             raise PieceFailedError(what, cause, kind=FailureKind.STRAIGHT_LINE, q=path[0])
         return path
 
-    def require_effort(self, phase: Phase, path: Configuration, *, what: str) -> None:
-        """Check that the arm can hold itself and what its hand holds along a path.
+    def require_effort(self, phase: Phase, *paths: Configuration, what: str) -> None:
+        """Check that the arm can hold itself and what its hand holds along paths.
 
         Args:
-            phase: scene and collision rules of the path.
-            path: (k, n_joints) configurations.
+            phase: the version in which they happen.
+            *paths: (k, n_joints) configurations.
             what: name of the motion, for the failure.
 
         Raises:
             PieceFailedError: gravity asks more of a joint than it gives.
         """
-        if (fault := effort_fault(phase.scene, path, self.manipulator, share=_EFFORT_SHARE)) is not None:
-            raise PieceFailedError(what, fault, kind=FailureKind.JOINT_LIMIT, q=path[-1])
+        for path in paths:
+            if (fault := effort_fault(phase.scene, path, self.manipulator, share=_EFFORT_SHARE)) is not None:
+                raise PieceFailedError(what, fault, kind=FailureKind.JOINT_LIMIT, q=path[-1])
 
 
 def _end_of(path: Configuration, start: Configuration) -> Configuration:
