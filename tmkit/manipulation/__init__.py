@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         HandMotion as HandMotion,
         Refinement as Refinement,
     )
+    from tmkit.manipulation.actions.pour import Pour as Pour, pours as pours
     from tmkit.manipulation.actions.push import Push as Push
     from tmkit.manipulation.actions.sequence import Sequence as Sequence
     from tmkit.manipulation.grasps.sampling import Grasp as Grasp, grasps_of as grasps_of

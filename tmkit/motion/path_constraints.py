@@ -30,7 +30,8 @@ from tmkit.spatial.plain import plain_numbers
 
 _KEYS = {"orientation": ("axis", "direction"), "line": ("offset", "point", "direction")}
 _KEYS["plane"] = _KEYS["line"]
-_UPRIGHT_CLASS, _UPRIGHT_ATTRIBUTE, _UPRIGHT_TOLERANCE = "upright", "upright_tolerance", math.radians(10.0)
+_UPRIGHT_CLASSES = ("upright", "filled")
+_UPRIGHT_ATTRIBUTE, _UPRIGHT_TOLERANCE = "upright_tolerance", math.radians(10.0)
 _LEAST_TOLERANCE = 1e-4  # metres or radians; a finer path would need too many configurations
 
 
@@ -169,8 +170,8 @@ def constraint_of_node(node: JsonNode) -> PathConstraint:
 def carrying_constraints(scene: SceneGraph, object: str | None) -> tuple[PathConstraint, ...]:
     """Return what an object keeps while a hand carries it, in any plan.
 
-    An object of class ``upright`` keeps its z axis within 10 degrees of the root's; its attribute ``upright_tolerance``
-    is another angle, in radians.
+    An object of class ``upright`` or ``filled`` keeps its z axis within 10 degrees of the root's; its attribute
+    ``upright_tolerance`` is another angle, in radians.
 
     Args:
         scene: the scene.
@@ -179,7 +180,7 @@ def carrying_constraints(scene: SceneGraph, object: str | None) -> tuple[PathCon
     Raises:
         SceneError: the attribute is no angle.
     """
-    if object is None or _UPRIGHT_CLASS not in scene.classes(object):
+    if object is None or not set(_UPRIGHT_CLASSES) & set(scene.classes(object)):
         return ()
     tolerance = scene.attributes(object).get(_UPRIGHT_ATTRIBUTE, _UPRIGHT_TOLERANCE)
     try:
@@ -204,10 +205,19 @@ def path_fault(
     """
     rows = np.atleast_2d(plain_numbers(path, "path"))
     for constraint in constraints:
-        step = min(resolution, 0.05 * math.sqrt(constraint.tolerance))
-        counts = np.ceil(np.max(np.abs(np.diff(rows, axis=0)), axis=1, initial=0.0) / step).astype(int)
-        parts = [np.linspace(a, b, count + 1)[:-1] for (a, b), count in zip(pairwise(rows), counts, strict=True)]
-        fault = constraint.fault(scene, np.concatenate([*parts, rows[-1:]]))
-        if fault is not None:
+        samples = interpolated(rows, min(resolution, 0.05 * math.sqrt(constraint.tolerance)))
+        if (fault := constraint.fault(scene, samples)) is not None:
             return fault
     return None
+
+
+def interpolated(path: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    """Return configurations (m, n_joints) along straight joint motions, no joint more than ``step`` from row to row.
+
+    Args:
+        path: (k, n_joints) configurations.
+        step: radians or metres.
+    """
+    counts = np.ceil(np.max(np.abs(np.diff(path, axis=0)), axis=1, initial=0.0) / step).astype(int)
+    parts = [np.linspace(a, b, count + 1)[:-1] for (a, b), count in zip(pairwise(path), counts, strict=True)]
+    return np.concatenate([*parts, path[-1:]])

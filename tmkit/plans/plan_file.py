@@ -48,7 +48,7 @@ _FORMAT = "tmkit-plan"
 _VERSION = 3
 _ONE_ARM_VERSION = 2  # had one arm, which no segment named
 _KEYS = ("domain", "format", "goal", "goals", "metric", "q", "robots", "scene", "seed", "steps", "values", "version")
-_SEGMENT_KEYS = ("arm", "constraints", "exemptions", "gripper", "held", "joints", "kind", "path", "reparent")
+_SEGMENT_KEYS = ("arm", "constraints", "exemptions", "gripper", "held", "into", "joints", "kind", "path", "reparent")
 
 
 def save_plan(plan: Plan, path: str | Path) -> None:
@@ -137,6 +137,8 @@ def _segment_to_dict(segment: Segment) -> dict[str, Any]:
     }
     if segment.constraints:  # most segments have none
         written["constraints"] = [constraint.to_dict() for constraint in segment.constraints]
+    if segment.into is not None:  # only where something is poured
+        written["into"] = segment.into
     return written
 
 
@@ -336,28 +338,31 @@ def _read_segment(node: JsonNode, scene: SceneGraph, names: Sequence[str]) -> Se
     gripper = node.get("gripper")
     held, change = node.get("held"), node.get("reparent")
     kind = SegmentKind(node.get("kind").one_of([kind.value for kind in SegmentKind]))
-    if held.value is not None and held.text() not in scene:
-        raise held.error(f"'{held.value}' is no frame of the scene")
     return Segment(
         kind,
         node.get("arm").one_of(names),
         joints,
         path,
         {joint: gripper.get(joint).number() for joint in gripper.table()},
-        held.value,
+        None if held.value is None else _read_frame(held, scene),
         tuple(_read_exemption(item) for item in node.get("exemptions").items()),
         None if change.value is None else _read_reparenting(change),
         tuple(_read_constraint(item, scene) for item in node.get("constraints").items())
         if "constraints" in node.table()
         else (),
+        _read_frame(node.get("into"), scene) if "into" in node.table() else None,
     )
 
 
+def _read_frame(node: JsonNode, scene: SceneGraph) -> str:
+    if node.text() not in scene:
+        raise node.error(f"'{node.value}' is no frame of the scene")
+    return node.text()
+
+
 def _read_constraint(node: JsonNode, scene: SceneGraph) -> PathConstraint:
-    constraint = constraint_of_node(node)
-    if constraint.frame not in scene:
-        raise node.get("frame").error(f"'{constraint.frame}' is no frame of the scene")
-    return constraint
+    _read_frame(node.get("frame"), scene)
+    return constraint_of_node(node)
 
 
 def _read_exemption(node: JsonNode) -> Exemption:

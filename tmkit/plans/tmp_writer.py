@@ -41,8 +41,8 @@ def save_tmp_plan(plan: Plan, path: str | Path) -> None:
         path: the file.
 
     Raises:
-        PlanFileError: a step observes something, pushes an object or moves a joint of the scene by its handle, which
-            the format cannot express.
+        PlanFileError: a step observes something, pours, pushes an object or moves a joint of the scene by its handle,
+            which the format cannot express.
         FileFormatError: a name that the format cannot hold, since it has a blank or a ``#`` in it.
         OutputError: the file cannot be written.
     """
@@ -60,6 +60,8 @@ def _inexpressible(plan: Plan, step: PlanStep) -> str | None:
     for segment in step.segments:
         if segment.kind == "push":
             return f"pushes '{segment.held}'"
+        if segment.into is not None:
+            return f"pours into '{segment.into}'"
         operated = set(segment.joint_names) - set(plan.arm(segment.arm).joints)
         if operated:
             return f"moves joint '{min(operated)}' by its handle"

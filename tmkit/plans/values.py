@@ -48,6 +48,8 @@ class SegmentKind(StrEnum):
     """The object is taken straight off its support."""
     TRANSFER = "transfer"
     """The arm carries the object."""
+    POUR = "pour"
+    """The arm tilts the object over a container, and back."""
     OPERATE = "operate"
     """The closed hand moves a handle, and with it a drawer or door."""
     PUSH = "push"
@@ -109,6 +111,7 @@ class Segment:
         reparenting: the change of the scene at the end, for grasp, release and push of an object. The hand that gives
             an object to another hand releases it without a change: the other's grasp was one.
         constraints: what frames keep along the path.
+        into: the container into which is poured; else None.
     """
 
     kind: SegmentKind
@@ -120,6 +123,7 @@ class Segment:
     exemptions: tuple[Exemption, ...]
     reparenting: Reparenting | None = None
     constraints: tuple[PathConstraint, ...] = ()
+    into: str | None = None
 
     def end(self, scene: SceneGraph, q: NDArray[np.float64]) -> tuple[SceneGraph, NDArray[np.float64]]:
         """Return the scene version and the configuration (n_joints,) that this segment leads to.

@@ -33,6 +33,7 @@ WORLDS = {
     "handover": ("panda_table", "blocks3"),
     "hanoi": ("panda_table", "hanoi3"),
     "kitchen": ("iiwa_kitchen", "kitchen_blocks4"),
+    "pour": ("panda_table", "tea"),
     "rearrangement": ("panda_table", "rearrange_row"),
     "sorting": ("panda_table", "sort8"),
 }

@@ -2,7 +2,7 @@
 
 ``candidates`` defines the protocol and its simplest classes: pick, place, move, change, impossible. Larger ones are
 modules of their own: ``handover`` from hand to hand, ``operate`` for a drawer or door by its handle, ``look`` for a
-measurement by a camera, ``sequence`` for several candidates in a row.
+measurement by a camera, ``pour`` from a vessel into a container, ``sequence`` for several candidates in a row.
 
 ``pick_place`` has the motions of one arm (approach, grasp, lift, carry, lower, release, retreat). ``primitives`` has
 what these are made of: contact configurations, straight lines, searched paths, each in a phase of ``phases``.

@@ -22,10 +22,10 @@ import numpy as np
 
 from tmkit.errors import ConfigurationError
 from tmkit.manipulation.actions.candidates import ActionContext
-from tmkit.manipulation.actions.phases import CHECK_RESOLUTION, CHECK_TRAVEL, PLANNING_RESOLUTION, NearPairs, Phase
+from tmkit.manipulation.actions.phases import NearPairs, Phase
 from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
 from tmkit.manipulation.grasps.sampling import Grasp, grip_faults
-from tmkit.motion import InverseKinematicsStatus, inverse_kinematics, recheck_path
+from tmkit.motion import InverseKinematicsStatus, inverse_kinematics
 from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
 from tmkit.plans.values import Configuration, SegmentKind
@@ -173,13 +173,7 @@ class _Operation:
         for value in np.linspace(float(start[self.entry]), self.candidate.to, count + 1)[1:]:
             rows += self._bridge(rows[-1], float(value), handle_from_tool, _HALVINGS)
         path: Configuration = np.array(rows)
-        for world, resolution in ((phase.world, PLANNING_RESOLUTION), (phase.check_world, CHECK_RESOLUTION)):
-            found = recheck_path(world, path, resolution=resolution, tool_frame=tool, tool_travel=CHECK_TRAVEL)
-            if not found.is_ok:
-                pairs = (found.pair,) if found.pair is not None else ()
-                cause = f"'{pairs[0][0]}' and '{pairs[0][1]}' collide" if pairs else f"limit of joint '{found.joint}'"
-                kind = FailureKind.COLLISION if pairs else FailureKind.JOINT_LIMIT
-                raise PieceFailedError("moving the handle", cause, pairs, kind=kind)
+        self.arm.pieces.require_free(phase, path, what="moving the handle")
         return path
 
     def _bridge(

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.motion_budget import MotionBudget
-from tmkit.manipulation.actions.phases import PLANNING_RESOLUTION, NearPairs, Phase
+from tmkit.manipulation.actions.phases import CHECK_RESOLUTION, CHECK_TRAVEL, PLANNING_RESOLUTION, NearPairs, Phase
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase, timed
 from tmkit.manipulation.statics import effort_fault, effort_faults
 from tmkit.motion import (
@@ -416,6 +416,29 @@ class MotionPieces:
             cause = f"the straight line violates a constraint: {fault}"
             raise PieceFailedError(what, cause, kind=FailureKind.STRAIGHT_LINE, q=path[0])
         return path
+
+    @timed(PlanningPhase.COLLISION)
+    def require_free(self, phase: Phase, path: Configuration, *, what: str) -> None:
+        """Check a path that was found by other means, with and without the planning margin.
+
+        Args:
+            phase: scene, collision rules and constraints.
+            path: (k, n_joints) configurations.
+            what: name of the motion, for the failure.
+
+        Raises:
+            PieceFailedError: something is in the way, or a constraint is violated.
+        """
+        tool = self.manipulator.tool
+        for world, resolution in ((phase.world, PLANNING_RESOLUTION), (phase.check_world, CHECK_RESOLUTION)):
+            found = recheck_path(world, path, resolution=resolution, tool_frame=tool, tool_travel=CHECK_TRAVEL)
+            if not found.is_ok:
+                pairs = (found.pair,) if found.pair is not None else ()
+                cause = f"{_named(pairs[0])} collide" if pairs else f"limit of joint '{found.joint}'"
+                kind = FailureKind.COLLISION if pairs else FailureKind.JOINT_LIMIT
+                raise PieceFailedError(what, cause, pairs, kind=kind)
+        if (fault := phase.constraint_fault(path)) is not None:
+            raise PieceFailedError(what, f"it violates a constraint: {fault}", kind=FailureKind.OTHER, q=path[0])
 
     def require_effort(self, phase: Phase, *paths: Configuration, what: str) -> None:
         """Check that the arm can hold itself and what its hand holds along paths.

@@ -28,6 +28,7 @@ from tmkit._support.results import Report
 from tmkit.errors import ConfigurationError, TmkitError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.phases import CHECK_RESOLUTION, CHECK_TRAVEL
+from tmkit.manipulation.actions.pour import pour_faults
 from tmkit.manipulation.actions.push import push_faults, pushed_scene
 from tmkit.manipulation.grasps.sampling import grip_faults, hold_fault
 from tmkit.manipulation.statics import effort_fault
@@ -234,6 +235,10 @@ class _Check:
         for look in step.observations:
             if (unseen := CameraModel.of(scene, look.camera).fault(scene, look.frame, q=q)) is not None:
                 self.problems.append(f"{where}: {unseen}")
+        poured = {frame for part in step.segments if part.into is not None for frame in (part.held, part.into)}
+        for change in step.changes:
+            if poured and change.frame not in poured:
+                self.problems.append(f"{where}: it pours nothing into '{change.frame}', whose classes change")
         scene = with_class_changes(with_observations(scene, step.observations, q=q), step.changes)
         self._check_rest(scene, q, f"after {where}")
         if step.scene != scene or np.max(np.abs(step.q - q), initial=0.0) > _JOIN_TOLERANCE:
@@ -291,7 +296,11 @@ class _Check:
     def _check_constraints(
         self, segment: Segment, scene: SceneGraph, path: Configuration, rules: CollisionRules, where: str
     ) -> None:
-        for constraint in carrying_constraints(scene, rules.held(scene)):
+        pours = segment.kind is SegmentKind.POUR
+        if pours and segment.held is not None and segment.into is not None:
+            faults = pour_faults(scene, path, object=segment.held, into=segment.into)
+            self.problems += [f"{where}: {fault}" for fault in faults]
+        for constraint in () if pours else carrying_constraints(scene, rules.held(scene)):
             if constraint not in segment.constraints:
                 self.problems.append(f"{where}: it leaves out the path constraint that it needs: {constraint}")
         fault = path_fault(scene, path, segment.constraints, resolution=CHECK_RESOLUTION)

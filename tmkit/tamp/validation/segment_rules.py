@@ -24,7 +24,7 @@ from tmkit.plans.values import Configuration, Segment, SegmentKind
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.tamp.validation.handle_rules import handle_faults
 
-LOADED = frozenset({SegmentKind.LIFT, SegmentKind.TRANSFER, SegmentKind.LOWER, SegmentKind.RELEASE})
+LOADED = frozenset({SegmentKind.LIFT, SegmentKind.TRANSFER, SegmentKind.POUR, SegmentKind.LOWER, SegmentKind.RELEASE})
 """Kinds of segments during which the object is a child of the hand."""
 
 _NEXT = {SegmentKind.APPROACH: (SegmentKind.GRASP, SegmentKind.PUSH), SegmentKind.LOWER: (SegmentKind.RELEASE,)}
@@ -65,6 +65,8 @@ def segment_faults(
         yield f"it handles '{segment.held}', which a transit does not"
     if kind is not SegmentKind.TRANSIT and segment.held is None:
         yield "it names no object that it handles"
+    if (kind is SegmentKind.POUR) != (segment.into is not None):
+        yield "it names no container" if segment.into is None else f"it is no pour into '{segment.into}'"
     if kind in LOADED and in_hand != segment.held and not gives_way:
         yield f"it is to carry '{segment.held}', but in the hand is {_named(in_hand)}"
     if (kind not in LOADED or gives_way) and in_hand is not None:
@@ -141,7 +143,7 @@ def segment_exemptions(
     """
     if segment.held is None or segment.kind is SegmentKind.TRANSIT:
         return rules.exemptions(scene)
-    if segment.kind is SegmentKind.TRANSFER:
+    if segment.kind in (SegmentKind.TRANSFER, SegmentKind.POUR):
         return rules.exemptions(scene, touched=segment.held)
     return rules.exemptions(scene, touched=segment.held, support=support)
 
