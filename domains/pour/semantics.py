@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.graph import SceneGraph
-from tmkit.manipulation import ActionContext, Candidate, Place, pours
+from tmkit.manipulation import ActionContext, Candidate, Grasp, Impossible, Place, pours
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.robots import movable_frames
 from tmkit.tamp.domains import TabletopSemantics, pick_candidates
@@ -67,9 +67,14 @@ class Semantics(TabletopSemantics):
         elif action.name == "put":
             for placement in context.placements(vessel, other):
                 yield Place.at(vessel, placement)
+        elif "filled" not in context.scene.classes(vessel):
+            yield from pick_candidates(context, vessel, manipulator=self.manipulator)
         else:
-            is_filled = "filled" in context.scene.classes(vessel)
-            for pick in pick_candidates(context, vessel, manipulator=self.manipulator):
-                grasp = getattr(pick, "grasp", None)  # an impossible pick has none
-                if not is_filled or grasp is None or abs(grasp.object_from_tool.rotate([0, 0, 1])[2]) < _STEEPEST:
-                    yield pick
+            picks = pick_candidates(context, vessel, manipulator=self.manipulator)
+            aside = [pick for pick in picks if isinstance(pick, Impossible) or _is_aside(pick.grasp)]
+            yield from aside or [Impossible(f"no grasp of '{vessel}' is by its side, and others are over its rim")]
+
+
+def _is_aside(grasp: Grasp) -> bool:
+    """Whether a hand holds a vessel by its side, so that nothing of it is over the rim."""
+    return bool(abs(grasp.object_from_tool.rotate([0.0, 0.0, 1.0])[2]) < _STEEPEST)

@@ -143,17 +143,17 @@ def test_the_same_query_gives_the_same_bytes() -> None:
 
 
 def test_a_constrained_path_is_not_slow() -> None:
-    """A path of many points is run through: it takes no longer than its corners, of which there are few."""
+    """A path of many points is run through: each radian of it takes as long as without constraints."""
     arm = [WALL.scene.joint_names.index(joint) for joint in ARM]
     for seed in range(3):
-        free, kept = around_wall(seed=seed), around_wall(PLANE, seed=seed)
+        free, kept = around_wall(seed=seed), around_wall(PLANE, UPRIGHT, seed=seed)
         durations = [
             time_path(found.path[:, arm], np.full(7, 2.0), acceleration_limits=np.full(7, 8.0), rate=100.0).duration
             / found.length
             for found in (free, kept)
         ]
         assert len(kept.path) > 3 * len(free.path)
-        assert durations[1] < 2.0 * durations[0]
+        assert durations[1] < 1.2 * durations[0]
 
 
 def test_a_start_or_goal_that_leaves_the_constraint_is_reported() -> None:

@@ -65,6 +65,7 @@ PLANS: dict[str, Callable[[], PlanResult]] = {
     "hanoi": lambda: tk.plan(tk.load_scene("panda_table", "hanoi3"), domain="hanoi", goal="(on d1 right)"),
     "kitchen": lambda: tk.plan(kitchen(2), domain="kitchen", goal=stove_goal(2), robot=ROBOT),
     "mesh": lambda: tk.plan(_with_l(), domain="kitchen", goal="(on thing tray)"),
+    "pour": lambda: plan_problem("pour", "tea", scene="tea"),
     "rearrangement": lambda: plan_problem("rearrangement", "swap", scene="rearrange_swap"),
     "sorting": lambda: plan_problem("sorting", "sort8", scene="sort8"),
 }

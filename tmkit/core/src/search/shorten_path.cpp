@@ -62,6 +62,23 @@ void cut(Points& path, PathChecker& checker, Random& random) {
     path = std::move(next);
 }
 
+// Cuts the corners off where a path with constraints, which are curved, turns softly: the arm need not stop there.
+void round_corners(Points& path, PathChecker& checker) {
+    Points rounded{path.front()};
+    for (std::size_t i = 1; i + 1 < path.size(); ++i) {
+        const double before = distance(path[i - 1], path[i]), after = distance(path[i], path[i + 1]);
+        const double chord = distance(path[i - 1], path[i + 1]);
+        const double cosine = (chord * chord - before * before - after * after) / (2.0 * before * after);
+        Points cut{between(path[i], path[i - 1], 0.25)};
+        const std::vector<double> end = between(path[i], path[i + 1], 0.25);
+        if (cosine > 0.8 && cosine < 0.9955 && !checker.stopped() && checker.connect(cut[0].data(), end.data(), cut))
+            rounded.insert(rounded.end(), cut.begin(), cut.end());
+        else rounded.push_back(path[i]);
+    }
+    rounded.push_back(path.back());
+    path = std::move(rounded);
+}
+
 }  // namespace
 
 double path_length(const Points& path) {
@@ -76,6 +93,7 @@ void shorten_path(Points& path, PathChecker& checker, std::int64_t iterations, s
     Random random(seed, 1);
     for (std::int64_t i = 0; i < iterations && path.size() > 2 && !checker.stopped(); ++i) cut(path, checker, random);
     if (path.size() > 2) drop_points(path, checker);
+    for (int round = 0; round < 3 && !checker.constraints().empty(); ++round) round_corners(path, checker);
 }
 
 }  // namespace tmkit
