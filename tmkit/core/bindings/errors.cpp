@@ -5,23 +5,12 @@
 namespace tmkit::bindings {
 namespace {
 
-const char* class_name(ErrorKind kind) {
-    switch (kind) {
-        case ErrorKind::scene: return "SceneError";
-        case ErrorKind::shape: return "ShapeError";
-        case ErrorKind::cycle: return "CycleError";
-        case ErrorKind::duplicate_name: return "DuplicateNameError";
-        case ErrorKind::disconnected: return "DisconnectedError";
-        case ErrorKind::capacity: return "CapacityError";
-        case ErrorKind::unknown_name: return "UnknownNameError";
-        case ErrorKind::configuration: return "ConfigurationError";
-        case ErrorKind::concurrent_write: return "ConcurrentWriteError";
-        case ErrorKind::stamp: return "StampError";
-        case ErrorKind::pickled_state: return "PickledStateError";
-        case ErrorKind::overflow: return "NumberOverflowError";
-    }
-    return "TmkitError";
-}
+// By ErrorKind.
+constexpr const char* class_names[] = {"SceneError",         "ShapeError",         "CycleError",
+                                       "DuplicateNameError", "DisconnectedError",  "CapacityError",
+                                       "UnknownNameError",   "ConfigurationError", "ConcurrentWriteError",
+                                       "StampError",         "PickledStateError",  "NumberOverflowError"};
+static_assert(std::size(class_names) == static_cast<std::size_t>(ErrorKind::overflow) + 1);
 
 nb::object as_object(std::monostate) { return nb::none(); }
 
@@ -32,7 +21,7 @@ nb::object as_object(const Fact& fact) {
 
 void raise_in_python(const Error& error) {
     if (!registered() || !registered()->errors.is_valid()) return PyErr_SetString(PyExc_RuntimeError, error.what());
-    const nb::object type = registered()->errors[class_name(error.kind())];
+    const nb::object type = registered()->errors[class_names[static_cast<std::size_t>(error.kind())]];
     nb::dict facts;
     for (const auto& [name, value] : error.facts())
         std::visit([&](const auto& fact) { facts[name.c_str()] = as_object(fact); }, value);

@@ -87,12 +87,7 @@ double read_deviation(double deviation, const char* what) {
 Vector3 point_or_origin(const OptionalArray& point) { return point ? read_vector3(*point, "point") : Vector3{}; }
 
 const char* name_of(Measurement::Kind kind) {
-    switch (kind) {
-        case Measurement::Kind::pose: return "pose";
-        case Measurement::Kind::position: return "position";
-        case Measurement::Kind::bearing: return "bearing";
-        default: return "range";
-    }
+    return std::array{"pose", "position", "bearing", "range"}[static_cast<std::size_t>(kind)];
 }
 
 Measurement of_bearing(const std::string& frame, const ArrayArgument& direction,

@@ -31,7 +31,7 @@ struct Measurement {
     Vector3 point{};                       // in the target's axes
     std::vector<double> covariance{};      // size() x size(), row-major
 
-    std::size_t size() const;
+    std::size_t size() const { return std::array{6, 3, 2, 1}[static_cast<std::size_t>(kind)]; }
     // residual (size()) and derivative (size() x 6, row-major). Throws Error(scene) where a direction or a range has
     // none: at distance zero.
     void linearise(const Pose& reference_from_target, std::vector<double>& residual,

@@ -111,11 +111,9 @@ Vector3 Pieces::prism_corner(std::int32_t number, int corner) const {
     const std::size_t across = shape_->columns() - 1, cell = static_cast<std::size_t>(number) / 2;
     const std::size_t row = cell / across, column = cell % across;
     const bool second = number % 2;  // the half beyond the diagonal
-    switch (corner) {
-        case 0: return shape_->surface_point(row, column);
-        case 1: return second ? shape_->surface_point(row + 1, column + 1) : shape_->surface_point(row, column + 1);
-        default: return second ? shape_->surface_point(row + 1, column) : shape_->surface_point(row + 1, column + 1);
-    }
+    if (corner == 0) return shape_->surface_point(row, column);
+    return corner == 1 ? shape_->surface_point(row + second, column + 1)
+                       : shape_->surface_point(row + 1, column + !second);
 }
 
 Bounds Pieces::bounds(std::int32_t number) const {

@@ -62,15 +62,8 @@ Error SceneArrays::refusal(const TwistRules::Broken& broken) const {
         while (id_[sequence_[at]] != id) ++at;
         return frame_names_.view(sequence_[at]);
     };
-    const auto body_named = [this](TwistRules::Number body) { return body_names_.view(static_cast<Slot>(body)); };
-    const std::string_view frame = frame_named(broken.link.frame), reference = body_named(broken.link.reference);
-    switch (broken.rule) {
-        case TwistRules::Rule::TE4:
-            return refusals::second_twist_path(frame, body_named(broken.above), frame_named(broken.other));
-        case TwistRules::Rule::TE5: return refusals::twist_back(frame, body_named(broken.link.body), reference);
-        case TwistRules::Rule::TE6: break;
-    }
-    return refusals::joined_twice(frame, body_named(broken.link.body), reference);
+    const auto body_named = [this](BodyId body) { return body_names_.view(static_cast<Slot>(body)); };
+    return TwistRules::refusal(broken, frame_named, body_named);
 }
 
 void SceneArrays::check_new_twist(Slot slot, Slot reference) const {

@@ -33,17 +33,9 @@ namespace tmkit {
 namespace {
 
 Error refusal(const SceneGraph& scene, const TwistRules::Broken& broken) {
-    const std::string &frame = scene.record(broken.link.frame).name->text,
-                      &body = scene.body(broken.link.body).name->text;
-    const std::string& reference = scene.body(broken.link.reference).name->text;
-    switch (broken.rule) {
-        case TwistRules::Rule::TE4:
-            return refusals::second_twist_path(frame, scene.body(broken.above).name->text,
-                                               scene.record(broken.other).name->text);
-        case TwistRules::Rule::TE5: return refusals::twist_back(frame, body, reference);
-        case TwistRules::Rule::TE6: break;
-    }
-    return refusals::joined_twice(frame, body, reference);
+    const auto frame_named = [&](FrameId id) { return std::string_view(scene.record(id).name->text); };
+    const auto body_named = [&](BodyId id) { return std::string_view(scene.body(id).name->text); };
+    return TwistRules::refusal(broken, frame_named, body_named);
 }
 
 }  // namespace

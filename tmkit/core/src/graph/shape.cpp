@@ -11,16 +11,7 @@
 namespace tmkit {
 namespace {
 
-std::size_t dimension_count(ShapeKind kind) {
-    switch (kind) {
-        case ShapeKind::box: return 3;
-        case ShapeKind::sphere: return 1;
-        case ShapeKind::cylinder:
-        case ShapeKind::cone:
-        case ShapeKind::capsule: return 2;
-        default: return 0;
-    }
-}
+constexpr std::size_t dimension_counts[] = {3, 1, 2, 2, 2};  // of the kinds before the mesh
 
 // Two lanes of the 64-bit finaliser of MurmurHash3 over eight bytes at a time; not cryptographic.
 class ContentHash {
@@ -73,7 +64,7 @@ const char* name_of(CollisionLevel level) {
 }
 
 Ref<const Shape> Shape::primitive(ShapeKind kind, std::vector<double> dimensions) {
-    const std::size_t expected = dimension_count(kind);
+    const std::size_t expected = kind < ShapeKind::mesh ? dimension_counts[static_cast<int>(kind)] : 0;
     if (kind >= ShapeKind::mesh || dimensions.size() != expected)
         throw Error(ErrorKind::shape, "a {} takes {} dimensions, not {}", name_of(kind), expected, dimensions.size());
     for (double value : dimensions)

@@ -52,15 +52,6 @@ void linearise_bearing(const Vector3& measured, const Vector3& direction, double
 
 }  // namespace
 
-std::size_t Measurement::size() const {
-    switch (kind) {
-        case Kind::pose: return 6;
-        case Kind::position: return 3;
-        case Kind::bearing: return 2;
-        default: return 1;
-    }
-}
-
 void Measurement::linearise(const Pose& x, std::vector<double>& residual, std::vector<double>& derivative) const {
     residual.assign(size(), 0.0);
     derivative.assign(6 * size(), 0.0);

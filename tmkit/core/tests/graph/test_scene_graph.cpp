@@ -194,6 +194,14 @@ TEST_CASE("random picking, placing, adding and removing keeps every rule and eve
     }
 }
 
+TEST_CASE("messages are patterns with their parts, whatever these contain") {
+    CHECK(tmkit::formatted("frame '{}' has {} of {}", "a{}b", 2, 0.5) == "frame 'a{}b' has 2 of 0.500000");
+    CHECK(std::string(tmkit::Error(ErrorKind::scene, std::string("as it is: {}")).what()) == "as it is: {}");
+    const tmkit::Error error = tmkit::Error(ErrorKind::scene, "no {}", std::string("x")).with({{"count", 3}});
+    CHECK(std::string(error.what()) == "no x");
+    CHECK(std::get<std::int64_t>(error.facts()[0].value) == 3);
+}
+
 TEST_CASE("nearest names") {
     CHECK(tmkit::edit_distance("table", "table") == 0);
     CHECK(tmkit::edit_distance("tabel", "Table") == 1);
