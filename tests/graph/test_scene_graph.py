@@ -359,6 +359,16 @@ def test_an_edit_that_changes_nothing_returns_the_same_object(edit: Callable[[Sc
     assert edit(scene) is scene
 
 
+def test_the_same_twist_again_returns_the_same_object() -> None:
+    """A twist edge that has this value already is left as it is; another value makes a new version."""
+    scene = kitchen().set_twist("cup", [0.1, 0, 0, 0, 0, 0], relative_to_body="world")
+    assert scene.set_twist("cup", [0.1, 0, 0, 0, 0, 0], relative_to_body="world") is scene
+    other = scene.set_twist("cup", [0.2, 0, 0, 0, 0, 0], relative_to_body="world")
+    assert other != scene
+    assert other.twist_frames == ("cup",)
+    assert other._defects() == ""  # type: ignore[attr-defined]
+
+
 def test_allowed_pairs() -> None:
     """Pairs are known in either order, with their reason, follow renames and go with their frames."""
     scene = kitchen().allow_collision("hand", "cup", reason="grasp")

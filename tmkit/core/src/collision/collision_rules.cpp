@@ -32,9 +32,10 @@ void check_options(const CollisionOptions& options) {
                         "the margin of the pair '{}', '{}' must be finite, or -inf for never, got {}", pair.frame_a,
                         pair.frame_b, pair.margin)
                 .with({{"value", pair.margin}});
-    std::map<std::pair<std::string, std::string>, double> seen;
+    std::map<std::pair<std::string_view, std::string_view>, double> seen;
     for (const PairMargin& pair : options.pair_margins) {
-        const auto [known, is_new] = seen.insert({std::minmax(pair.frame_a, pair.frame_b), pair.margin});
+        const auto [known, is_new] =
+            seen.insert({std::minmax<std::string_view>(pair.frame_a, pair.frame_b), pair.margin});
         if (!is_new && known->second != pair.margin)
             throw Error(ErrorKind::configuration, "two different margins are given for the pair '{}', '{}': {} and {}",
                         pair.frame_a, pair.frame_b, known->second, pair.margin);

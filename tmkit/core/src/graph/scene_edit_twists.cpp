@@ -87,8 +87,9 @@ void SceneEdit::set_twist(std::string_view frame, const TwistEdge& edge) {
     const FrameRecord& on = record(frame);
     check_twist(on, edge);
     const FrameId id = on.id;
+    const bool is_new = !on.details || !on.details->twist;
     change_details(on, [&](FrameDetails& details) { details.twist = edge; });
-    scene_.twists_.assign(id, scene_.body_id(edge.reference));
+    if (is_new) scene_.twists_.assign(id, scene_.body_id(edge.reference));
 }
 
 void SceneEdit::set_twist_noise(std::string_view frame, Ref<const EdgeNoise> noise) {
