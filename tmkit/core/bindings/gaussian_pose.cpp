@@ -116,17 +116,15 @@ Raises:
           [](const nb::typed<nb::iterable, std::variant<GaussianPose, Pose>>& poses, int order) {
         if (order != 1 && order != 4) throw Error(ErrorKind::scene, "order is 1 or 4, not {}", order);
         GaussianPose product;
-        bool first = true;
         std::size_t place = 0;
         for (nb::handle item : poses) {
-            const bool is_exact = nb::isinstance<Pose>(item);
-            if (!is_exact && !nb::isinstance<GaussianPose>(item))
+            const bool is_exact = !nb::isinstance<GaussianPose>(item);
+            if (is_exact && !nb::isinstance<Pose>(item))
                 throw Error(ErrorKind::scene, "a chain is made of uncertain and exact poses; number {} is a {}", place,
                             nb::cast<std::string>(item.type().attr("__name__")));
-            const GaussianPose pose = is_exact ? GaussianPose{nb::cast<Pose>(item), {}} : nb::cast<GaussianPose>(item);
-            ++place;
-            product = first ? pose : order == 1 ? product * pose : composed_to_fourth_order(product, pose);
-            first = false;
+            const GaussianPose pose =
+                is_exact ? GaussianPose{*nb::inst_ptr<Pose>(item), {}} : *nb::inst_ptr<GaussianPose>(item);
+            product = place++ == 0 ? pose : order == 1 ? product * pose : composed_to_fourth_order(product, pose);
         }
         return in_range(product);
     }, "poses"_a, nb::kw_only(), "order"_a = 1,
