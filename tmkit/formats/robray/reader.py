@@ -66,7 +66,7 @@ from tmkit.formats.robray.values import (
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, MimicSpec, SceneSpecification
 
 # Classes that tmkit itself uses; a file need not define them.
-KNOWN_CLASSES = ("surface", "movable")
+KNOWN_CLASSES = ("surface", "movable", "upright", "filled")
 
 # The original writes these two with a dash in some places and an underscore in others.
 SPELLINGS: Mapping[str, str] = {"start-radius": "start_radius", "end-radius": "end_radius", "no_shadow": "no-shadow"}
