@@ -68,7 +68,7 @@ def draw_failure(
     example = cause.example
     if example is None:
         raise SimulationError("the diagnosis has no example to draw: those of other processes stay there")
-    red = _culprits(example)
+    red = tuple(_obstacles(example)) or example.in_the_way  # not what is only a support, unless there is nothing else
     scene = _coloured(example, red)
     with Simulation.from_scene(scene, example.q) as simulation:
         camera = fit_camera(simulation, include=_points_of(example), width=width, height=height)
@@ -114,11 +114,6 @@ def _obstacles(example: FailureExample) -> list[str]:
         for frame in example.in_the_way
         if frame in movable or ("surface" not in scene.classes(frame) and movable.isdisjoint(scene.subtree(frame)))
     ]
-
-
-def _culprits(example: FailureExample) -> tuple[str, ...]:
-    """Return the bodies to be red: those that are not only supports, or all when there are no others."""
-    return tuple(_obstacles(example) or example.in_the_way)
 
 
 def _coloured(example: FailureExample, red: Iterable[str]) -> SceneGraph:

@@ -158,7 +158,7 @@ class RunningSearch:
         return Outcome(self._searches.task, finished, phases)
 
     def _phases(self, finished: Finished) -> Iterator[Phase]:
-        plans = iter(sorted(self._folder.glob("plan*"), key=_plan_number))
+        plans = iter(sorted(self._folder.glob("plan*"), key=lambda path: int(path.suffix[1:] or 0)))
         parts = finished.output.split(_PHASE)[1:]
         if not parts:  # a search of its own, or one that was killed before its words were written
             plan = self._plan(list(plans)[-1:])
@@ -248,10 +248,6 @@ def together(first: TaskPlanStatistics, second: TaskPlanStatistics) -> TaskPlanS
         evaluated=first.evaluated + second.evaluated,
         search_seconds=first.search_seconds + second.search_seconds,
     )
-
-
-def _plan_number(path: Path) -> int:
-    return int(path.suffix[1:] or 0)
 
 
 def _counted(text: str, what: str) -> int:

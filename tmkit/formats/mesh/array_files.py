@@ -46,7 +46,7 @@ def read_points(path: Path, *, limits: ReadingLimits | None = None) -> Array:
         ".ply": _ply,
         ".xyz": lambda path, data: _xyz(path, data, limits),
     }
-    points = _checked_suffix(path, POINT_SUFFIXES, "points", readers)(path, _data(path, limits))
+    points = _checked_suffix(path, POINT_SUFFIXES, "points", readers)(path, read_bytes(path, limit=limits.mesh_bytes))
     if points.ndim != 2 or points.shape[1] != 3 or not len(points):
         raise FileFormatError.at(path, f"expected points of shape (n, 3), at least one, received shape {points.shape}")
     return _checked(points, path, "points", limits)
@@ -72,7 +72,7 @@ def read_heights(path: Path, *, span: tuple[float, float] | None, limits: Readin
     if (span is not None) != (path.suffix.lower() == ".png"):
         wanted = "needs a range of heights, from black to white" if span is None else "holds metres and takes no range"
         raise FileFormatError.at(path, f"this kind of file {wanted}")
-    heights = read(path, _data(path, limits))
+    heights = read(path, read_bytes(path, limit=limits.mesh_bytes))
     if heights.ndim != 2 or min(heights.shape) < 2:
         reason = f"expected heights of shape (rows, columns), at least 2 of each, received shape {heights.shape}"
         raise FileFormatError.at(path, reason)
@@ -93,10 +93,6 @@ def _checked_suffix(
     if path.suffix.lower() not in suffixes:
         raise FileFormatError.at(path, f"{what} in a file of kind '{path.suffix}'; expected {', '.join(suffixes)}")
     return readers[path.suffix.lower()]
-
-
-def _data(path: Path, limits: ReadingLimits) -> bytes:
-    return read_bytes(path, limit=limits.mesh_bytes)
 
 
 def _checked(values: Array, path: Path, what: str, limits: ReadingLimits) -> Array:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from tmkit._core import EdgeNoise, NoiseSource, SceneGraph
 from tmkit.errors import NumberOverflowError, SceneError
-from tmkit.graph.semantic_edges.names import body_of, frames_on
+from tmkit.graph.semantic_edges.names import frames_on
 from tmkit.graph.semantic_edges.twist_queries import uncertain_twist
 from tmkit.relations import SemanticError, TwistCoord, Violation
 from tmkit.relations.representation import elapsed, seconds
@@ -51,7 +51,7 @@ def integrate(scene: SceneGraph, dt: float) -> SceneGraph:
         ConfigurationError: a joint is in the way of a pose.
     """
     dt = seconds(dt)
-    moving = {body_of(scene, frame) for frame in scene.twist_frames}
+    moving = {scene.body(frame) for frame in scene.twist_frames}
     if not moving:
         return scene
     moved: list[tuple[str, Pose, EdgeNoise | Maps | None]] = []
@@ -103,23 +103,15 @@ def _require_all_acted(scene: SceneGraph, unknown: dict[str, SemanticError]) -> 
     for frame in scene.twist_frames:
         edge = scene.twist_edge(frame)
         assert edge is not None, "it is among the frames with twists"
-        above = _line_up(scene, frame)
+        above = [frame, *scene.ancestors(frame)]
         other = next((f for f in frames_on(scene, edge[0]) if scene.root(f) == above[-1]), None)
         if other is None:
             rule = f"poses join frame '{frame}' to body '{edge[0]}', as its twist requires"
             raise SemanticError.of("integrate", [Violation(rule, "no frame of that body is in its tree")])
-        below = _line_up(scene, other)
+        below = [other, *scene.ancestors(other)]
         for between in [f for f in above if f not in below] + [f for f in below if f not in above]:
             if between in unknown:
                 raise unknown[between]
-
-
-def _line_up(scene: SceneGraph, frame: str) -> list[str]:
-    """Return a frame and all above it, up to the root."""
-    line = [frame]
-    while (parent := scene.parent(line[-1])) is not None:
-        line.append(parent)
-    return line
 
 
 def finite_difference(
@@ -153,7 +145,7 @@ def finite_difference(
             _require_same_edge(earlier, later, frame)
             before, after = earlier.local_pose(frame), later.local_pose(frame)
             motion = np.zeros(6) if before == after else np.array((before.inverse() @ after).log())
-            edit.set_twist(frame, motion / dt, relative_to_body=body_of(later, _parent(later, frame)))
+            edit.set_twist(frame, motion / dt, relative_to_body=later.body(_parent(later, frame)))
             back = inverse_right_jacobian(motion) / dt
             noise = _summed((back, later.noise(frame)), (-back @ adjoint(Pose.exp(-motion)), earlier.noise(frame)))
             edit.set_twist_noise(frame, noise)
@@ -191,7 +183,7 @@ def _edges_between_bodies(scene: SceneGraph, bodies: set[str] | None) -> list[tu
         parent = scene.parent(frame)
         if parent is None:
             continue
-        body, reference = body_of(scene, frame), body_of(scene, parent)
+        body, reference = scene.body(frame), scene.body(parent)
         if body != reference and (bodies is None or body in bodies or reference in bodies):
             edges.append((frame, body, reference))
     return edges

@@ -15,19 +15,6 @@ from tmkit.errors import DisconnectedError, UnknownNameError
 from tmkit.relations import LinearVelocityCoord, SemanticError, SemanticRelation, TwistCoord, Violation
 
 
-def body_of(scene: SceneGraph, frame: str) -> str:
-    """Return the body of a frame.
-
-    Args:
-        scene: the scene.
-        frame: name of the frame.
-
-    Raises:
-        UnknownNameError: no such frame.
-    """
-    return scene.body(frame)
-
-
 def frames_on(scene: SceneGraph, body: str) -> Iterator[str]:
     """Return the frames of a body, in insertion order.
 
@@ -88,7 +75,7 @@ def is_on_reference(scene: SceneGraph, coord: Any) -> bool:
         coord: coordinates of a relation.
     """
     is_velocity = isinstance(coord, (TwistCoord, LinearVelocityCoord))
-    return is_velocity and coord.body != coord.ref_body and body_of(scene, coord.point) == coord.ref_body
+    return is_velocity and coord.body != coord.ref_body and scene.body(coord.point) == coord.ref_body
 
 
 def check_names(scene: SceneGraph, coord: Any) -> None:
@@ -109,7 +96,7 @@ def check_names(scene: SceneGraph, coord: Any) -> None:
             frame = getattr(coord, name, None)
             if frame is None or (name == "point" and is_on_reference(scene, coord)):
                 continue
-            actual = body_of(scene, frame)
+            actual = scene.body(frame)
             if actual != on:
                 rule = f"the {name} is a frame on the body that is named"
                 violation = Violation(rule, f"frame '{frame}' is on body '{actual}'", f"body '{on}' is named")

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import Kinematics, SceneGraph
 from tmkit.errors import DisconnectedError
-from tmkit.graph.semantic_edges.names import body_of, check_names, explain, unjoined
+from tmkit.graph.semantic_edges.names import check_names, explain, unjoined
 from tmkit.graph.semantic_edges.twist_queries import joint_twist
 from tmkit.relations import (
     AngularVelocityCoord,
@@ -210,7 +210,7 @@ def position_of_frame(
         axes: the frame of expression.
         q: (n_joints,) configuration; needed if the scene has joints.
     """
-    coord = PositionCoord._of(point, body_of(scene, point), ref_point, body_of(scene, ref_point), axes)
+    coord = PositionCoord._of(point, scene.body(point), ref_point, scene.body(ref_point), axes)
     found: SemanticPosition = relate(scene, coord, q=q)
     return found
 
@@ -224,6 +224,6 @@ def orientation_of_frame(scene: SceneGraph, ori: str, ref_ori: str, q: ArrayLike
         ref_ori: the reference frame.
         q: (n_joints,) configuration; needed if the scene has joints.
     """
-    coord = OrientationCoord._of(ori, body_of(scene, ori), ref_ori, body_of(scene, ref_ori), ref_ori)
+    coord = OrientationCoord._of(ori, scene.body(ori), ref_ori, scene.body(ref_ori), ref_ori)
     found: SemanticOrientation = relate(scene, coord, q=q)
     return found

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import SceneGraph
 from tmkit.errors import SceneError
 from tmkit.graph.semantic_edges.names import (
-    body_of,
     check_names,
     coord_of,
     frames_on,
@@ -116,9 +115,9 @@ def _checked(covariance: ArrayLike, frame: str, reference: str) -> NDArray[np.fl
 def _head(scene: SceneGraph, c: TwistCoord, frame: str | None) -> str:
     """Return the frame that an edge leads to."""
     head = c.point if frame is None else frame
-    if frame is not None and body_of(scene, head) != c.body:
+    if frame is not None and scene.body(head) != c.body:
         rule = "a twist edge leads to a frame of the body that moves"
-        sides = f"frame '{head}' is on body '{body_of(scene, head)}'", f"body '{c.body}' moves"
+        sides = f"frame '{head}' is on body '{scene.body(head)}'", f"body '{c.body}' moves"
         raise SemanticError.of(f"add_twist({c!r})", [Violation(rule, *sides)])
     if frame is None and is_on_reference(scene, c):
         rule = "a twist edge leads to a frame of the body that moves"
@@ -138,7 +137,7 @@ def _require_apart(scene: SceneGraph, c: TwistCoord, head: str) -> None:
         edge = scene.twist_edge(frame)
         if edge is None or (frame == head and edge[0] == c.ref_body):
             continue
-        body = body_of(scene, frame)
+        body = scene.body(frame)
         near.setdefault(body, set()).add(edge[0])
         near.setdefault(edge[0], set()).add(body)
     reached, waiting = {c.ref_body}, [c.ref_body]

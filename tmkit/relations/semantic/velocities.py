@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self, overload
 import numpy as np
 
 from tmkit.relations import representations as reps, rules
-from tmkit.relations.representation import Numbers, Vector, elapsed, frozen, rotations, seconds
+from tmkit.relations.representation import Numbers, elapsed, frozen, rotations, seconds
 from tmkit.relations.semantic.base import SemanticRelation, coord_of, cross
 from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose, SemanticPosition
 from tmkit.relations.semantics import AngularVelocityCoord, LinearVelocityCoord, TwistCoord
@@ -199,13 +199,8 @@ def differentiate(before: Any, later: Any, dt: float, *, screw: bool = False) ->
         return SemanticAngularVelocity(coord, turned.as_rotvec() / elapsed(dt))
     now, then = _pose(before.numbers), _pose(later.numbers)
     moved = then @ now.inverse() if screw else now.inverse() @ then
-    return SemanticTwist(coord, reps.TwistVector(_logarithm(moved) / elapsed(dt)))
+    return SemanticTwist(coord, reps.TwistVector(np.array(moved.log()) / elapsed(dt)))
 
 
 def _pose(numbers: Numbers) -> Pose:
     return Pose.from_rotation_matrix(numbers[0], numbers[1])
-
-
-def _logarithm(pose: Pose) -> Vector:
-    """Return the six-vector (6,), linear part first, whose exponential a pose is."""
-    return np.array(pose.log())

@@ -243,7 +243,8 @@ def with_relocations(
     """
     names = {pddl_name(frame) for frame in movable_frames(scene)}.intersection(problem.objects)
     told = {fact.predicate for fact in problem.init if len(fact.arguments) > 1 and fact.arguments[0] in names}
-    moving = {effect.atom.predicate for action in domain.domain.actions for effect in _deletes(action.effect)}
+    leaves = (leaf for action in domain.domain.actions for leaf in _leaves(action.effect))
+    moving = {leaf.atom.predicate for leaf in leaves if isinstance(leaf, Delete)}
     placing = frozenset(told & moving)
     if not placing:
         return None
@@ -306,13 +307,17 @@ class _Builder:
     def elsewhere(self, effect: Effect) -> Effect:
         """Return an effect that puts objects down where no goal is met."""
         met = {goal.met.predicate for goal in self.goals}
-        plain = _mapped(effect, lambda leaf: EffectAnd(()) if _adds_one_of(leaf, met) else leaf)
-        return _mapped(plain, self._relocating)
+
+        def change(leaf: Effect) -> Effect:
+            adds = isinstance(leaf, Add) and leaf.atom.predicate in met
+            return EffectAnd(()) if adds else self._relocating(leaf)
+
+        return _mapped(effect, change)
 
     def meets_goals(self, effect: Effect) -> bool:
         """Return whether an effect may meet a goal."""
         met = {goal.met.predicate for goal in self.goals}
-        return any(leaf.atom.predicate in met for leaf in _adds(effect))
+        return any(isinstance(leaf, Add) and leaf.atom.predicate in met for leaf in _leaves(effect))
 
     def _tracked(self, leaf: Effect) -> Effect:
         if not (isinstance(leaf, Add) and leaf.atom.predicate in self.placing):
@@ -357,15 +362,3 @@ def _leaves(effect: Effect) -> Iterator[Effect]:
             yield from _leaves(inner)
         case _:
             yield effect
-
-
-def _adds(effect: Effect) -> Iterator[Add]:
-    return (leaf for leaf in _leaves(effect) if isinstance(leaf, Add))
-
-
-def _deletes(effect: Effect) -> Iterator[Delete]:
-    return (leaf for leaf in _leaves(effect) if isinstance(leaf, Delete))
-
-
-def _adds_one_of(leaf: Effect, predicates: set[str]) -> bool:
-    return isinstance(leaf, Add) and leaf.atom.predicate in predicates
