@@ -181,15 +181,10 @@ class CollisionRules:
         return tuple((contact.frame_a, contact.frame_b) for contact in world.contacts(q))
 
     def world(
-        self,
-        scene: SceneGraph,
-        exemptions: Iterable[Exemption],
-        *,
-        margin: float,
-        near: Iterable[tuple[str, str]] = (),
-        close: Iterable[tuple[str, str]] = (),
+        self, scene: SceneGraph, exemptions: Iterable[Exemption], *, margin: float,
+        near: Iterable[tuple[str, str]] = (), close: Iterable[tuple[str, str]] = (),
         source: CollisionWorld | None = None,
-    ) -> CollisionWorld:
+    ) -> CollisionWorld:  # fmt: skip
         """Return the collision world of a version under the given exemptions.
 
         Args:

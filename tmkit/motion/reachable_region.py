@@ -123,14 +123,10 @@ def reachable_region(
     root = scene.root(manipulator.tool)
     poses = [scene.pose(manipulator.tool, relative_to=root, q=q) for q in free]
     return ReachableRegion(
-        manipulator.name,
-        manipulator.tool,
-        root,
-        samples,
+        manipulator.name, manipulator.tool, root, samples,
         np.array([pose.translation for pose in poses]).reshape(-1, 3),
-        np.array([pose.rotation[:, 2] for pose in poses]).reshape(-1, 3),
-        _outline(scene, manipulator, ready, root),
-    )
+        np.array([pose.rotation[:, 2] for pose in poses]).reshape(-1, 3), _outline(scene, manipulator, ready, root),
+    )  # fmt: skip
 
 
 def _outline(

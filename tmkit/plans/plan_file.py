@@ -83,15 +83,12 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
         "q": [float(value) for value in plan.q],
         "robots": [robot.to_dict() for robot in plan.robots],
         "domain": {
-            "name": plan.domain,
-            "pddl": plan.domain_pddl,
-            "digest": plan.domain_digest,
-            "semantics": plan.semantics,
+            "name": plan.domain, "pddl": plan.domain_pddl, "digest": plan.domain_digest, "semantics": plan.semantics,
         },
         "goal": plan.goal,
         "seed": plan.seed,
         "steps": [_step_to_dict(step) for step in plan.steps],
-    }
+    }  # fmt: skip
     if plan.continuous_goals:  # these three, most plans do not have
         written["goals"] = [goal.to_dict() for goal in plan.continuous_goals]
     if plan.metric is not None:

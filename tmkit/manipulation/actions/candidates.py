@@ -137,14 +137,9 @@ class Pick:
         """
         arm = arm if self.arm is None else context.arm(self.arm)
         return arm.pick(
-            context.scene,
-            context.q,
-            object=self.object,
-            grasp=self.grasp,
-            seed=seed,
-            motion=self.motion,
+            context.scene, context.q, object=self.object, grasp=self.grasp, seed=seed, motion=self.motion,
             slip=self.slip,
-        )
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -188,15 +183,9 @@ class Place:
         """
         arm = arm if self.arm is None else context.arm(self.arm)
         return arm.place(
-            context.scene,
-            context.q,
-            object=self.object,
-            support=self.support,
-            pose=self.pose,
-            seed=seed,
-            motion=self.motion,
-            slip=self.slip,
-        )
+            context.scene, context.q, object=self.object, support=self.support, pose=self.pose, seed=seed,
+            motion=self.motion, slip=self.slip,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -120,28 +120,16 @@ class ArmMotion:
     """
 
     def __init__(
-        self,
-        manipulator: Manipulator,
-        *,
-        budget: MotionBudget,
-        rules: CollisionRules | None = None,
-        clock: PhaseClock | None = None,
-        motion_planner: MotionPlanner | None = None,
-    ) -> None:
+        self, manipulator: Manipulator, *, budget: MotionBudget, rules: CollisionRules | None = None,
+        clock: PhaseClock | None = None, motion_planner: MotionPlanner | None = None,
+    ) -> None:  # fmt: skip
         self.manipulator = manipulator
         self.pieces = MotionPieces(manipulator, budget=budget, rules=rules, clock=clock, motion_planner=motion_planner)
 
     def pick(
-        self,
-        scene: SceneGraph,
-        q: Configuration,
-        *,
-        object: str,
-        grasp: Grasp,
-        seed: int,
-        motion: HandMotion = _USUAL,
+        self, scene: SceneGraph, q: Configuration, *, object: str, grasp: Grasp, seed: int, motion: HandMotion = _USUAL,
         slip: CovarianceRows | None = None,
-    ) -> Iterator[Refinement | MotionFailure]:
+    ) -> Iterator[Refinement | MotionFailure]:  # fmt: skip
         """Yield motions that pick an object with one grasp, one for each way to reach it.
 
         Args:
@@ -166,17 +154,9 @@ class ArmMotion:
         yield from self._along_ways(contacts, at, seed=seed)
 
     def place(
-        self,
-        scene: SceneGraph,
-        q: Configuration,
-        *,
-        object: str,
-        support: str,
-        pose: Pose,
-        seed: int,
-        motion: HandMotion = _USUAL,
-        slip: CovarianceRows | None = None,
-    ) -> Iterator[Refinement | MotionFailure]:
+        self, scene: SceneGraph, q: Configuration, *, object: str, support: str, pose: Pose, seed: int,
+        motion: HandMotion = _USUAL, slip: CovarianceRows | None = None,
+    ) -> Iterator[Refinement | MotionFailure]:  # fmt: skip
         """Yield motions that place the held object, one for each way to reach the place.
 
         Args:
@@ -203,15 +183,9 @@ class ArmMotion:
         yield from self._along_ways(contacts, at, seed=seed)
 
     def move(
-        self,
-        scene: SceneGraph,
-        q: Configuration,
-        *,
-        joints: Mapping[str, float],
-        name: str,
-        seed: int,
+        self, scene: SceneGraph, q: Configuration, *, joints: Mapping[str, float], name: str, seed: int,
         constraints: tuple[PathConstraint, ...] = (),
-    ) -> Iterator[Refinement | MotionFailure]:
+    ) -> Iterator[Refinement | MotionFailure]:  # fmt: skip
         """Yield the motion to a configuration of the arm, with what the hand holds, or why there is none.
 
         Args:
@@ -249,17 +223,9 @@ class ArmMotion:
         yield Refinement((segment,), scene, path[-1], f"to {name}")
 
     def _pick_at(
-        self,
-        before: Phase,
-        near: NearPairs,
-        q_before: Configuration,
-        q: Configuration,
-        q_grasp: Configuration,
-        object: str,
-        grasp: Grasp,
-        motion: HandMotion,
-        slip: CovarianceRows | None,
-    ) -> _Way:
+        self, before: Phase, near: NearPairs, q_before: Configuration, q: Configuration, q_grasp: Configuration,
+        object: str, grasp: Grasp, motion: HandMotion, slip: CovarianceRows | None,
+    ) -> _Way:  # fmt: skip
         arm, pieces, scene = self.manipulator, self.pieces, before.scene
         q_held = pieces.with_gripper(scene, q_grasp, arm.gripper_values(grasp.width))
         change = Reparenting(object, arm.tip, scene.pose(object, relative_to=arm.tip, q=q_held), slip)
@@ -295,14 +261,9 @@ class ArmMotion:
         return _Way(free, q, away[-1], "transit", finished)
 
     def _place_at(
-        self,
-        held: Phase,
-        near: NearPairs,
-        q: Configuration,
-        q_place: Configuration,
-        reparenting: Reparenting,
+        self, held: Phase, near: NearPairs, q: Configuration, q_place: Configuration, reparenting: Reparenting,
         motion: HandMotion,
-    ) -> _Way:
+    ) -> _Way:  # fmt: skip
         pieces, object = self.pieces, reparenting.frame
         q_open = pieces.with_gripper(held.scene, q_place, self._opened(motion))
         released_scene = reparenting.applied(held.scene, q_open)
@@ -401,16 +362,9 @@ class ArmMotion:
             raise PieceFailedError(what, fault, kind=FailureKind.GRIP, q=path[0])
 
     def segment(
-        self,
-        kind: SegmentKind,
-        path: Configuration,
-        *,
-        q: Configuration,
-        held: str | None,
-        phase: Phase,
-        change: Reparenting | None = None,
-        mechanism: str | None = None,
-    ) -> Segment:
+        self, kind: SegmentKind, path: Configuration, *, q: Configuration, held: str | None, phase: Phase,
+        change: Reparenting | None = None, mechanism: str | None = None,
+    ) -> Segment:  # fmt: skip
         """Return a segment of this arm.
 
         Args:
@@ -431,13 +385,9 @@ class ArmMotion:
 
 
 def arm_motions(
-    manipulators: Sequence[Manipulator],
-    *,
-    budget: MotionBudget,
-    rules: CollisionRules | None = None,
-    clock: PhaseClock | None = None,
-    motion_planner: MotionPlanner | None = None,
-) -> dict[str, ArmMotion]:
+    manipulators: Sequence[Manipulator], *, budget: MotionBudget, rules: CollisionRules | None = None,
+    clock: PhaseClock | None = None, motion_planner: MotionPlanner | None = None,
+) -> dict[str, ArmMotion]:  # fmt: skip
     """Return the motions of several arms, by the arms' names and in their order.
 
     Args:

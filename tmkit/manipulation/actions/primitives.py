@@ -67,14 +67,9 @@ class MotionPieces:
     """
 
     def __init__(
-        self,
-        manipulator: Manipulator,
-        *,
-        budget: MotionBudget,
-        rules: CollisionRules | None = None,
-        clock: PhaseClock | None = None,
-        motion_planner: MotionPlanner | None = None,
-    ) -> None:
+        self, manipulator: Manipulator, *, budget: MotionBudget, rules: CollisionRules | None = None,
+        clock: PhaseClock | None = None, motion_planner: MotionPlanner | None = None,
+    ) -> None:  # fmt: skip
         self.manipulator = manipulator
         self.motion_planner: MotionPlanner = RrtConnect() if motion_planner is None else motion_planner
         self.clock = clock if clock is not None else PhaseClock()
@@ -116,14 +111,9 @@ class MotionPieces:
 
     @timed(PlanningPhase.COLLISION)
     def phase(
-        self,
-        scene: SceneGraph,
-        near: NearPairs,
-        *,
-        touched: str | None = None,
-        support: str | None = None,
+        self, scene: SceneGraph, near: NearPairs, *, touched: str | None = None, support: str | None = None,
         constraints: Iterable[PathConstraint] = (),
-    ) -> Phase:
+    ) -> Phase:  # fmt: skip
         """Return the phase of an action in one version of the scene; see :class:`CollisionRules`.
 
         Args:
@@ -155,15 +145,9 @@ class MotionPieces:
         arm = self.manipulator
         with self.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
             found = inverse_kinematics_solutions(
-                phase.scene,
-                arm.tool,
-                target_pose=root_from_tool,
-                joints=arm.joints,
-                q=q,
-                count=self.budget.inverse_kinematics_solutions,
-                world=phase.world,
-                seed=seed,
-            )
+                phase.scene, arm.tool, target_pose=root_from_tool, joints=arm.joints, q=q,
+                count=self.budget.inverse_kinematics_solutions, world=phase.world, seed=seed,
+            )  # fmt: skip
         if found.status is InverseKinematicsStatus.SOLVED:
             faults = effort_faults(phase.scene, found.configurations, self.manipulator, share=_EFFORT_SHARE)
             yield from (q for q, fault in zip(found.configurations, faults, strict=True) if fault is None)
@@ -302,15 +286,9 @@ class MotionPieces:
 
     @timed(PlanningPhase.PATH_SEARCH)
     def _path(
-        self,
-        phase: Phase,
-        world: CollisionWorld,
-        start: Configuration,
-        goals: Configuration,
-        *,
-        seed: int,
+        self, phase: Phase, world: CollisionWorld, start: Configuration, goals: Configuration, *, seed: int,
         max_iterations: int | None = None,
-    ) -> PathResult:
+    ) -> PathResult:  # fmt: skip
         """Search for a path in a world, within the budget's iterations or fewer."""
         limit = self.budget.path_iterations
         query = PathQuery(

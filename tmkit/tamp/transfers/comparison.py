@@ -345,15 +345,10 @@ class TransferComparison:
             choice = self.table(transfer.arm).options(transfer.name)[option]
             opened = manipulator.gripper_open if choice.opening is None else manipulator.gripper_values(choice.opening)
             found = inverse_kinematics_solutions(
-                self._still,
-                manipulator.tool,
-                target_pose=pose @ choice.grasp.object_from_tool,
-                joints=manipulator.joints,
-                q=self._still.configuration(dict(opened), base=q),
-                count=1,
-                world=self._reach_world,
-                seed=self.seed,
-            )
+                self._still, manipulator.tool, target_pose=pose @ choice.grasp.object_from_tool,
+                joints=manipulator.joints, q=self._still.configuration(dict(opened), base=q), count=1,
+                world=self._reach_world, seed=self.seed,
+            )  # fmt: skip
             self._reach[key] = found.status is InverseKinematicsStatus.SOLVED
         return self._reach[key]
 

@@ -33,14 +33,9 @@ _PREVIOUS = {
 
 
 def handle_faults(
-    segment: Segment,
-    scene: SceneGraph,
-    q: Configuration,
-    *,
-    rules: CollisionRules,
-    before: Segment | None,
+    segment: Segment, scene: SceneGraph, q: Configuration, *, rules: CollisionRules, before: Segment | None,
     after: Segment | None,
-) -> Iterator[str]:
+) -> Iterator[str]:  # fmt: skip
     """Yield the faults of a segment that moves a handle; see :func:`segment_rules.segment_faults`.
 
     Args:

@@ -34,14 +34,9 @@ _TURN_TOLERANCE = 0.02  # radians that the tool may turn along one
 
 
 def segment_faults(
-    segment: Segment,
-    scene: SceneGraph,
-    q: Configuration,
-    *,
-    rules: CollisionRules,
-    before: Segment | None,
+    segment: Segment, scene: SceneGraph, q: Configuration, *, rules: CollisionRules, before: Segment | None,
     after: Segment | None,
-) -> Iterator[str]:
+) -> Iterator[str]:  # fmt: skip
     """Yield what is wrong with a segment as one of its kind.
 
     Args:

@@ -56,15 +56,9 @@ _AFTER = {SegmentKind.GRASP: SegmentKind.LIFT, SegmentKind.RELEASE: SegmentKind.
 
 
 def load_tmp_plan(
-    path: str | Path,
-    scene: SceneGraph,
-    *,
-    q: ArrayLike | None = None,
-    domain: str | Path | PythonDomain | None = None,
-    semantics: str | Path | None = None,
-    robot: Robots | None = None,
-    goal: str | None = None,
-) -> Plan:
+    path: str | Path, scene: SceneGraph, *, q: ArrayLike | None = None, domain: str | Path | PythonDomain | None = None,
+    semantics: str | Path | None = None, robot: Robots | None = None, goal: str | None = None,
+) -> Plan:  # fmt: skip
     """Read a plan in the format of the original TMKit, which contains no scene, robot or domain.
 
     Args:
@@ -214,17 +208,10 @@ class _PlanReader:
         first_scene, first_q = self.scene, self.q
         first_q.flags.writeable = False
         return Plan(
-            scene=first_scene,
-            q=first_q,
-            robots=self.robots,
-            domain=self.domain.name,
-            domain_pddl=self.domain.pddl,
-            domain_digest=self.domain.digest,
-            semantics=self.domain.semantics_name,
-            goal=goal,
-            seed=0,
+            scene=first_scene, q=first_q, robots=self.robots, domain=self.domain.name, domain_pddl=self.domain.pddl,
+            domain_digest=self.domain.digest, semantics=self.domain.semantics_name, goal=goal, seed=0,
             steps=tuple(self.step(step) for step in steps),
-        )
+        )  # fmt: skip
 
     def begin(self, motion: TmpMotion) -> None:
         """Go to where the plan starts."""
@@ -371,14 +358,9 @@ class _PlanReader:
         return segments
 
     def segment(
-        self,
-        kind: SegmentKind,
-        arm: Manipulator,
-        path: NDArray[np.float64],
-        gripper: dict[str, float],
-        object: str | None,
-        change: Reparenting | None,
-    ) -> Segment:
+        self, kind: SegmentKind, arm: Manipulator, path: NDArray[np.float64], gripper: dict[str, float],
+        object: str | None, change: Reparenting | None,
+    ) -> Segment:  # fmt: skip
         """Return a segment, without what the rules let touch in it, and go to its end."""
         path = np.array(path)
         path.flags.writeable = False
