@@ -140,8 +140,7 @@ def resolve_observations(
     Raises:
         UnknownNameError: a frame on a path that the scene does not have.
         SceneError: the frame is a root or above the base, is on a joint (then only fusing into an uncertain edge can
-            be said), has more than 500 paths; estimates that contradict
-            each other in what they know exactly are fused.
+            be said), has more than 500 paths; estimates that contradict each other in what they know exactly are fused.
         DisconnectedError: an observer in another tree.
         ConfigurationError: a joint is on a path and q is missing.
     """

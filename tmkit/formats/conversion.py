@@ -118,11 +118,8 @@ def _difference(wanted: SceneGraph, found: SceneGraph, *, exact: bool) -> str | 
         lost = [pair for pair in wanted.allowed_pairs if pair not in found.allowed_pairs]
         first, second, reason = (lost or [pair for pair in found.allowed_pairs if pair not in wanted.allowed_pairs])[0]
         return f"that '{first}' and '{second}' may touch (reason '{reason}') would be {'lost' if lost else 'added'}"
-    return "its groups or attributes would be lost" if exact or _has_more(wanted, found) else None
-
-
-def _has_more(wanted: SceneGraph, found: SceneGraph) -> bool:
-    return wanted.group_names != found.group_names or wanted.attributes("world") != found.attributes("world")
+    has_more = wanted.group_names != found.group_names or wanted.attributes("world") != found.attributes("world")
+    return "its groups or attributes would be lost" if exact or has_more else None
 
 
 def _compared(one: FrameSpecification, other: FrameSpecification, *, exact: bool) -> Iterable[tuple[str, bool]]:

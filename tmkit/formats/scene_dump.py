@@ -19,8 +19,7 @@ def scene_dump(scene: SceneGraph) -> dict[str, Any]:
     Each has ``name``, ``parent`` (null for a root), ``body``, ``type`` (fixed, revolute, continuous, prismatic, free;
     fixed for a root), ``translation`` (metres) and ``quat_xyzw`` of parent_from_frame at joint value 0, ``joint``
     (null when nothing moves, else ``axis``, ``lower``, ``upper`` and ``name``; null for no limit), ``classes`` and
-    ``geometry``: a list of ``shape``, ``dimensions`` and ``pose`` (``translation``, ``quat_xyzw`` of
-    frame_from_shape).
+    ``geometry``: a list of ``shape``, ``dimensions`` and ``pose`` (``translation``, ``quat_xyzw`` of frame_from_shape).
     """
     return {"frames": [_frame(scene, name) for name in scene.frame_names]}
 

@@ -6,9 +6,8 @@ that it depends on (:mod:`tmkit.tamp.diagnosis.constraints`), and the search hal
 constrained task (:mod:`tmkit.tamp.run`).
 
 Invariants: the same problem and options give the same plan, bit for bit, whatever runs beside, and the same explanation
-unless the time limit ended the search. ``PROVED_UNSOLVABLE`` rests on the task alone, before any constraint was
-learned and with every object of the scene, or on an argument of the domain
-(:mod:`tmkit.tamp.domains.infeasibility`).
+unless the time limit ended the search. ``PROVED_UNSOLVABLE`` rests on the task alone, before any constraint was learned
+and with every object of the scene, or on an argument of the domain (:mod:`tmkit.tamp.domains.infeasibility`).
 """
 
 from __future__ import annotations

@@ -197,15 +197,10 @@ def _uses_either(problem: Problem) -> bool:
     )
 
 
-def _type_atom(kind: str, term: str) -> Atom:
-    return Atom(f"type--{kind}", (term,))
-
-
 def _guards(parameters: tuple[Parameter, ...]) -> tuple[Formula, ...]:
     """Return the conditions that say what the types of ``parameters`` say."""
-    choices = [
-        [_type_atom(kind, item.name) for kind in item.types] for item in parameters if "object" not in item.types
-    ]
+    typed = [item for item in parameters if "object" not in item.types]
+    choices = [[Atom(f"type--{kind}", (item.name,)) for kind in item.types] for item in typed]
     return tuple(atoms[0] if len(atoms) == 1 else Or(tuple(atoms)) for atoms in choices)
 
 

@@ -1,12 +1,11 @@
 """Shapes and looks of robot descriptions.
 
 Shapes keep their origins; a visual and a collision shape that are the same thing in the same place become one shape
-with both purposes. Two extensions of Bullet are read: a ``capsule``, and a ``plane``, the half space below it. A
-shape of size 0 is no shape and is omitted with a note, like Bullet's ``cdf`` (a field of distances, for
-collision only). Looks never keep a robot from loading: a material that is defined nowhere, or whose colour is none,
-leaves the colour open, with a note too; a visual mesh that is missing or broken is omitted, with a note. Textures
-are not looked at. A collision mesh that is missing or broken is refused, unless the user wants only those that are
-available, or none.
+with both purposes. Two extensions of Bullet are read: a ``capsule``, and a ``plane``, the half space below it. A shape
+of size 0 is no shape and is omitted with a note, like Bullet's ``cdf`` (a field of distances, for collision only).
+Looks never keep a robot from loading: a material that is defined nowhere, or whose colour is none, leaves the colour
+open, with a note too; a visual mesh that is missing or broken is omitted, with a note. Textures are not looked at. A
+collision mesh that is missing or broken is refused, unless the user wants only those that are available, or none.
 """
 
 from __future__ import annotations

@@ -10,8 +10,7 @@ error d comes to stand at ``T exp(V dt)`` with the error
     xi' = Ad(exp(-V dt)) xi + Jr(V dt) dt d
 
 in the tangent of its frame. The error of a twist is the same for as long as the twist holds, so two steps of the same
-sources are one step of both times, and what is learned of where a body came to says how it moves
-(``scene.condition``).
+sources are one step of both times, and what is learned of where a body came to says how it moves (``scene.condition``).
 """
 
 from __future__ import annotations

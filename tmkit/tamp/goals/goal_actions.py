@@ -1,9 +1,8 @@
 """Which facts of a domain say that an object is where a goal wants it.
 
 Such facts are found by trying. In a copy of the scene, in which all other objects are out of the way, the object is put
-there on everything that could carry it, and the domain's semantics is asked what holds then and does not hold while
-the object is in the hand. A semantics may compute them itself
-(:meth:`tmkit.tamp.DomainSemantics.continuous_goal_facts`).
+there on everything that could carry it, and the domain's semantics is asked what holds then and does not hold while the
+object is in the hand. A semantics may compute them itself (:meth:`tmkit.tamp.DomainSemantics.continuous_goal_facts`).
 
 Invariants: what is found depends on the arguments alone; a goal for whose place the domain has no words is refused with
 the reason.

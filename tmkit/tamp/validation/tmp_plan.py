@@ -143,10 +143,6 @@ def _require_goal(claimed: str, words: PlanningDomain, objects: Mapping[str, str
         raise PlanFileError.at(path, f"its header's goal is none here: {error.data['reason']}") from error
 
 
-def _is_built_in_robot(name: str) -> bool:
-    return is_built_in(name, "scenes/robots", suffix=".toml")
-
-
 def _header(entries: Sequence[TmpEntry], path: str | Path) -> TmpHeader:
     """Return what the header of a file says; of domains and arms only built-in names count, as in every plan file.
 
@@ -165,7 +161,7 @@ def _header(entries: Sequence[TmpEntry], path: str | Path) -> TmpHeader:
     domain, robots = said.get("Task Domain", ""), tuple(said.get("Robot", "").split())
     return TmpHeader(
         domain if is_built_in(domain, "domains") else TmpHeader.domain,
-        robots if robots and all(map(_is_built_in_robot, robots)) else TmpHeader.robots,
+        robots if robots and all(is_built_in(name, "scenes/robots", suffix=".toml") for name in robots) else TmpHeader.robots,
         said.get("Goal", TmpHeader.goal),
     )
 
