@@ -159,9 +159,10 @@ def _header(entries: Sequence[TmpEntry], path: str | Path) -> TmpHeader:
         raise PlanFileError.at(path, f"is cut off: expected '# {tmp_footer(actions)}' as its last line")
     said = dict(text.split(": ", 1) for text in reversed(comments) if ": " in text)
     domain, robots = said.get("Task Domain", ""), tuple(said.get("Robot", "").split())
+    are_built_in = bool(robots) and all(is_built_in(name, "scenes/robots", suffix=".toml") for name in robots)
     return TmpHeader(
         domain if is_built_in(domain, "domains") else TmpHeader.domain,
-        robots if robots and all(is_built_in(name, "scenes/robots", suffix=".toml") for name in robots) else TmpHeader.robots,
+        robots if are_built_in else TmpHeader.robots,
         said.get("Goal", TmpHeader.goal),
     )
 
