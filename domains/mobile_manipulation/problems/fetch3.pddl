@@ -2,5 +2,6 @@
 (define (problem fetch3)
   (:domain mobile_manipulation)
   (:objects a b c - item north east west south - surface dock - location)
-  (:init (at dock) (on a north) (on b east) (on c west) (handempty))
-  (:goal (and (on a south) (on b south) (on c south))))
+  (:init (at dock) (on a north) (on b east) (on c west) (handempty) (= (total-cost) 0))
+  (:goal (and (on a south) (on b south) (on c south)))
+  (:metric minimize (total-cost)))

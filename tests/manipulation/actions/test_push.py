@@ -79,6 +79,15 @@ def test_a_plate_is_pushed_to_the_edge_and_taken_from_there(plan: Plan, tmp_path
     assert report.notes == ()
 
 
+def test_an_object_to_be_kept_upright_can_be_pushed(scene: SceneGraph) -> None:
+    """Along the push it is in the hand, so the segment has its constraint, and the plan is valid."""
+    upright = scene.set_classes("box", (*scene.classes("box"), "upright"))
+    plan = tk.plan(upright, domain="push", goal="(on box goal)", seed=0).plan
+    assert plan is not None
+    assert first_push(plan).constraints
+    assert tk.validate_plan(plan).is_valid
+
+
 def test_a_push_is_slow(plan: Plan) -> None:
     """In simulation the tool moves at less than 0.1 m/s along a push, so that the object stops with it."""
     from tmkit.plans.execution import _timed

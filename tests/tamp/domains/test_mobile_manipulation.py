@@ -38,6 +38,7 @@ def test_objects_are_fetched_from_three_tables(seed: int) -> None:
     plan = solve(problem.scene, FETCH, seed=seed).plan
     assert plan is not None
     assert tk.validate_plan(plan).is_valid
+    assert len(plan.steps) == problem.optimum
     for step in plan.steps:
         movers = {part.arm for part in step.segments if len(part.path) > 1}
         assert (movers == {"panda"}) == (step.action.name != "drive"), step
