@@ -44,9 +44,10 @@ class Least(DomainSemantics):
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_built_in_domains_derive_from_the_base_class(name: str) -> None:
-    """A built-in domain is loaded for one arm, its attribute ``manipulator``."""
+    """A built-in domain is loaded for an arm, its attribute ``manipulator``; one for a base that carries it, too."""
     arm = tk.load_manipulator("panda")
-    semantics = load_planning_domain(name, manipulator=arm).semantics
+    others = (tk.load_manipulator("panda_base"),) if name == "mobile_manipulation" else ()
+    semantics = load_planning_domain(name, manipulator=(arm, *others)).semantics
     assert isinstance(semantics, DomainSemantics)
     assert semantics.manipulator is arm
 

@@ -33,7 +33,9 @@ WORLDS = {
     "handover": ("panda_table", "blocks3"),
     "hanoi": ("panda_table", "hanoi3"),
     "kitchen": ("iiwa_kitchen", "kitchen_blocks4"),
+    "mobile_manipulation": ("mobile_panda", "three_tables"),
     "pour": ("panda_table", "tea"),
+    "push": ("panda_push",),
     "rearrangement": ("panda_table", "rearrange_row"),
     "sorting": ("panda_table", "sort8"),
 }
@@ -92,7 +94,8 @@ def test_derived_from_any_version_is_derived_in_full(name: str, seed: int) -> No
     """The same facts or the same refusal, bit for bit, whichever version it is derived from."""
     random = np.random.default_rng(seed)
     robot = tk.load_manipulator("iiwa" if name == "kitchen" else "panda")
-    domain = load_planning_domain(name, manipulator=robot)
+    others = (tk.load_manipulator("panda_base"),) if name == "mobile_manipulation" else ()
+    domain = load_planning_domain(name, manipulator=(robot, *others))
     scene = tk.load_scene(*WORLDS[name])
     objects = domain.semantics.objects(scene)
     deriver = StateDeriver(domain, objects)
