@@ -4676,7 +4676,7 @@ def search_path(world: CollisionWorld, joints: Sequence[str], *, start: numpy.ty
         recheck_resolution: resolution of that check.
         tool_frame: frame whose travel between two checks is bounded in the recheck too.
         tool_travel: metres.
-        constraints: up to 6 :class:`tmkit.motion.PathConstraint` that hold along the whole path. Its points are then as
+        constraints: up to 6 :class:`PathConstraint` that hold along the whole path. Its points are then as
             dense as straight motions between them need to keep the constraints.
 
     Raises:

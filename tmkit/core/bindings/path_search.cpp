@@ -68,7 +68,7 @@ void require_joint_count(const CollisionWorld& world, std::size_t count, const c
                     world.joint_count(), count);
 }
 
-// Values of tmkit.motion.PathConstraint, which has checked its numbers.
+// Values of PathConstraint, which has checked its numbers.
 using ConstraintValues = nb::typed<nb::sequence, nb::object>;
 
 std::vector<PathConstraint> read_constraints(const ConstraintValues& values, const SceneGraph& scene) {
@@ -287,7 +287,7 @@ Args:
     recheck_resolution: resolution of that check.
     tool_frame: frame whose travel between two checks is bounded in the recheck too.
     tool_travel: metres.
-    constraints: up to 6 :class:`tmkit.motion.PathConstraint` that hold along the whole path. Its points are then as
+    constraints: up to 6 :class:`PathConstraint` that hold along the whole path. Its points are then as
         dense as straight motions between them need to keep the constraints.)" NOT_IN_SCENE R"(
     ConfigurationError: a configuration of the wrong length, a mimic joint, an option that makes no sense, too many
         constraints.)");
