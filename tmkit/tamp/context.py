@@ -7,7 +7,7 @@ handed down to all that searches, which so needs nothing of what drives it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -133,7 +133,10 @@ class PlanningContext:
         with log.clock.phase(PlanningPhase.TASK):
             return self.task_planner.search(task, time_limit=log.seconds_left())
 
-    def arms(self, clock: PhaseClock, number: int, *, path_iterations: int | None = None) -> dict[str, ArmMotion]:
+    def arms(
+        self, clock: PhaseClock, number: int, *, path_iterations: int | None = None,
+        exits: Mapping[bytes, Configuration] | None = None,
+    ) -> dict[str, ArmMotion]:  # fmt: skip
         """Return the motion generators of the arms, with the budget of an iteration.
 
         Args:
@@ -141,11 +144,12 @@ class PlanningContext:
             number: index of the iteration.
             path_iterations: iterations of one path search to any configuration at a contact; by default one is searched
                 to each, with those of the options, doubled with each iteration.
+            exits: paths that may lead out of where an arm is; see :class:`MotionBudget`.
         """
         if path_iterations is None:
             budget = MotionBudget(path_iterations=self.options.path_iterations * budget_growth(number))
         else:
-            budget = MotionBudget(8, path_iterations=path_iterations, is_joint=True)
+            budget = MotionBudget(8, path_iterations=path_iterations, is_joint=True, exits=exits or {})
         return arm_motions(
             self.manipulators, budget=budget, rules=self.rules, clock=clock, motion_planner=self.options.motion_planner
         )

@@ -1,6 +1,9 @@
 """The effort that is spent on the motions of one action."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tmkit.plans.values import Configuration
 
 
 @dataclass(frozen=True)
@@ -14,6 +17,8 @@ class MotionBudget:
         lift: metres of the straight lift and lowering.
         is_joint: whether one path is searched to any of the configurations at a contact, rather than one to each; it
             then keeps the wide margin only where that is found as soon.
+        exits: paths (k, n) of the arm's joints that may lead out of where it is, by the bytes of their start; they are
+            checked before they are used.
     """
 
     inverse_kinematics_solutions: int = 4
@@ -21,3 +26,4 @@ class MotionBudget:
     approach: float = 0.08
     lift: float = 0.06
     is_joint: bool = False
+    exits: Mapping[bytes, Configuration] = field(default_factory=dict)

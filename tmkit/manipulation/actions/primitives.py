@@ -242,7 +242,10 @@ class MotionPieces:
         goals = np.array([self.with_gripper_of(goal, start, phase.scene) for goal in goals])
         if self.budget.is_joint:
             found = self._path(phase, phase.world, start, goals, seed=seed)
-            if found.status is PathStatus.SOLVED:
+            if found.status is PathStatus.NO_PATH:
+                by_way = self._in_two_parts(phase, start, goals, seed=seed)
+                found = found if by_way is None else by_way
+            elif found.status is PathStatus.SOLVED:
                 goals = found.path[-1:]
                 wider = self._path(phase, self._wide_world(phase, start, goals), start, goals, seed=seed)
                 found = wider if wider.status is PathStatus.SOLVED else found
@@ -272,6 +275,38 @@ class MotionPieces:
         kind = FailureKind.JOINT_LIMIT if beyond else FailureKind.COLLISION if pairs else FailureKind.NO_PATH
         q = start if found.status in _AT_START else goals[0]
         raise PieceFailedError(what, cause, pairs, kind=kind, q=q, is_of_way=True)
+
+    def _in_two_parts(
+        self, phase: Phase, start: Configuration, goals: Configuration, *, seed: int
+    ) -> PathResult | None:
+        """Return a path by way of where a known exit ends, or of the ready configuration; None for none.
+
+        Where both ends are in narrow places, such as two shelves, each part is in one of them only.
+        """
+        scene, arm = phase.scene, self.manipulator
+        leaving, entries = start[None], arm.joint_indices(scene)
+        known = self.budget.exits.get(start[entries].tobytes())
+        if known is not None:
+            leaving = np.repeat(start[None], len(known), axis=0)
+            leaving[:, entries] = known
+            try:
+                self.require_free(phase, leaving, what="leaving")
+            except PieceFailedError:
+                leaving = start[None]
+        if len(leaving) > 1:
+            found = self._path(phase, phase.world, leaving[-1], goals, seed=seed)
+            if found.status is PathStatus.SOLVED:
+                return PathResult(PathStatus.SOLVED, np.concatenate([leaving, found.path[1:]]))
+        if not arm.ready:
+            return None
+        ready = scene.configuration(dict(arm.ready), base=start)
+        first = self._path(phase, phase.world, leaving[-1], ready[None], seed=seed)
+        if first.status is not PathStatus.SOLVED:
+            return None
+        second = self._path(phase, phase.world, ready, goals, seed=seed)
+        if second.status is not PathStatus.SOLVED:
+            return None
+        return PathResult(PathStatus.SOLVED, np.concatenate([leaving, first.path[1:], second.path[1:]]))
 
     @timed(PlanningPhase.COLLISION)
     def _wide_world(self, phase: Phase, start: Configuration, goals: Configuration) -> CollisionWorld:

@@ -60,7 +60,7 @@ class GraspOption:
             has_roof: whether something above is in the way of lifting.
         """
         if is_far:
-            return HandMotion(approach=0.2, lift=0.02, departure=0.2, opening=self.opening, share=0.5)
+            return HandMotion(approach=0.2, lift=0.02, departure=0.2, opening=self.opening, share=0.1)
         return HandMotion(lift=0.02 if has_roof else None, opening=self.opening, share=0.2)
 
 

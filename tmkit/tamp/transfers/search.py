@@ -27,12 +27,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tmkit._support.elementary import norms
 from tmkit.errors import SemanticsMismatchError
 from tmkit.manipulation.actions.candidates import Pick, Place
-from tmkit.manipulation.actions.pick_place import Refinement
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
 from tmkit.plans.failures import MotionFailure
-from tmkit.plans.values import PlanStep
+from tmkit.plans.values import Configuration, PlanStep, SegmentKind
 from tmkit.robots import movable_frames
 from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.refinement_tree import RefinementNode, RefinementTree
@@ -282,9 +282,12 @@ class TransferSearch:
         there = self.compare.root_pose(scene, place)
         start, end = table.at_rest(transfer.name, here), table.at_rest(transfer.name, there)
         roofs = bool(start.has_roof[option]), bool(end.has_roof[option])
-        is_far = tuple(roof != (draw % 2 == 0) for roof in roofs)
+        sides = [abs((at @ choice.grasp.object_from_tool).rotate([0.0, 0.0, 1.0])[2]) < 0.5 for at in (here, there)]
+        is_far = tuple((roof or side) != (draw % 2 == 0) for roof, side in zip(roofs, sides))
         budget = _PATH_ITERATIONS << min(node.tries // _TRIES_TO_DOUBLE, _MOST_DOUBLINGS)
-        self.tree.arms = self.context.arms(self.log.clock, 0, path_iterations=budget)
+        self.tree.arms = self.context.arms(
+            self.log.clock, 0, path_iterations=budget, exits=_exits(node.node.step)
+        )
         actions = self.ground.actions
         key = transfer.pick, option, is_far[0]
         seed = seed_of(self.seed, f"{self.moves}")
@@ -302,19 +305,11 @@ class TransferSearch:
         motion = opened.motion(is_far=is_far[1], has_roof=roofs[1])
         put = Place(transfer.name, place.support, place.pose, transfer.arm, motion=motion)
         placed = self._follow(node, picked, transfer.place, put, seed)
-        if not isinstance(placed, RefinementNode) or not (roofs[1] <= self._gets_out(transfer, placed, seed)):
+        if not isinstance(placed, RefinementNode):
             return None
         _logger.debug("transfer: %s, %s", actions[transfer.pick], actions[transfer.place])
         moves = Move(transfer.pick, pick, picked), Move(transfer.place, put, placed)
         return self._evaluated(placed, (*node.moves, *moves))
-
-    def _gets_out(self, transfer: Transfer, node: RefinementNode, seed: int) -> bool:
-        """Return whether the arm soon gets from where it is to its ready configuration, so that it may go on."""
-        arm = self.compare.arm(transfer.arm)
-        ready = arm.manipulator.ready
-        return not ready or isinstance(
-            next(arm.move(node.scene, node.q, joints=ready, name="ready", seed=seed), None), Refinement
-        )
 
     def _follow(
         self, node: _Node, before: RefinementNode, index: int, candidate: Pick | Place, seed: int
@@ -432,6 +427,18 @@ class TransferSearch:
                     yield self._as_proposed(node, applicable[k])
                 else:
                     yield next(self._moved(node, handled[0], draw), None)
+
+
+def _exits(step: PlanStep | None) -> dict[bytes, Configuration]:
+    """Return the way back out of where a step has put an object: the way in, reversed; by the bytes of its start."""
+    segments = () if step is None else step.segments
+    ways_in = [segment.path for segment in segments if segment.kind is SegmentKind.TRANSFER]
+    if not ways_in or segments[-1].kind is not SegmentKind.RETREAT:
+        return {}
+    end = segments[-1].path[-1]
+    back = np.concatenate(ways_in)[::-1]
+    nearest = int(np.argmin(norms(back - end)))
+    return {end.tobytes(): np.concatenate([end[None], back[nearest:]])}
 
 
 def _fewest(analysis: Analysis) -> int:
