@@ -22,51 +22,20 @@ from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import Pick, Place
 from tmkit.manipulation.actions.pick_place import ArmMotion
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
-from tmkit.motion import CollisionWorld, InverseKinematicsStatus, inverse_kinematics_solutions
-from tmkit.motion.collision_rules import PLANNING_MARGIN
-from tmkit.plans.values import Configuration
 from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
 from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.domains.semantics import pddl_name
-from tmkit.tamp.refinement_tree import RefinementNode, RefinementTree
+from tmkit.tamp.refinement_tree import RefinementTree
 from tmkit.tamp.search_log import SearchLog
-from tmkit.tamp.transfers.ground_task import GroundTask, Values
+from tmkit.tamp.transfers.arm_reach import ArmReach, Sample, Transfer, Version
+from tmkit.tamp.transfers.ground_task import GroundTask
 from tmkit.tamp.transfers.masks import HandTables, digits
 
 _PLACES = 16  # places of an object that are compared at once
 _STUCK = 4  # by which a place counts as tighter where the fingers cannot open widely
 _SETS = 3  # of blockers that are considered for one transfer
 _ELSEWHERE = (SceneError, UnknownNameError, LookupError)  # what a domain may raise of a version that is none of its own
-
-
-@dataclass(eq=False)
-class Version:
-    """A version of the scene.
-
-    Attributes:
-        node: the version in the refinement tree.
-        values: the state in finite-domain variables.
-    """
-
-    node: RefinementNode
-    values: Values
-
-
-@dataclass(frozen=True)
-class Transfer:
-    """A pick and a place of one object by one arm.
-
-    Attributes:
-        pick, place: indices of the operators.
-        name: frame of the object.
-        arm: name of the arm; None for the first.
-    """
-
-    pick: int
-    place: int
-    name: str
-    arm: str | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +78,7 @@ class TransferComparison:
         self._placing: dict[int, tuple[str, str | None] | None] = {}
         self._places: dict[object, tuple[Place, ...]] = {}
         self._analyses: dict[object, Analysis] = {}
-        self._reach: dict[object, bool] = {}
-        self._reach_world: CollisionWorld | None = None
-        self._still: SceneGraph | None = None
+        self.reach = ArmReach(tree, seed=seed)
         self._of_object: dict[str, list[int]] = {}
         for index, action in enumerate(ground.actions):
             for argument in dict.fromkeys(action.arguments):
@@ -327,56 +294,66 @@ class TransferComparison:
         support = place.support
         return scene.pose(support, relative_to=scene.root(support), q=self.tree.root.q) @ place.pose
 
-    def _is_reachable(self, transfer: Transfer, option: int, pose: Pose) -> bool:
-        """Return whether the arm reaches a grasp of an object at a pose, with nothing movable in its way."""
-        key = transfer.arm, transfer.name, option, digits(pose)
-        if key not in self._reach:
-            arm = self.arm(transfer.arm)
-            manipulator, root = arm.manipulator, self.tree.root
-            if self._still is None or self._reach_world is None:
-                still = root.scene
-                for name in movable_frames(still):
-                    if name in still:
-                        still = still.remove_frame(name, subtree=True)
-                rules = arm.pieces.rules
-                self._still = still
-                self._reach_world = rules.world(still, rules.exemptions(still), margin=PLANNING_MARGIN)
-            q = _values_by_name(root.scene, root.q, self._still)
-            choice = self.table(transfer.arm).options(transfer.name)[option]
-            opened = manipulator.gripper_open if choice.opening is None else manipulator.gripper_values(choice.opening)
-            found = inverse_kinematics_solutions(
-                self._still, manipulator.tool, target_pose=pose @ choice.grasp.object_from_tool,
-                joints=manipulator.joints, q=self._still.configuration(dict(opened), base=q), count=1,
-                world=self._reach_world, seed=self.seed,
-            )  # fmt: skip
-            self._reach[key] = found.status is InverseKinematicsStatus.SOLVED
-        return self._reach[key]
-
-    def is_both_reachable(self, scene: SceneGraph, transfer: Transfer, option: int, place: Place) -> bool:
-        """Return whether the arm reaches a grasp where the object is and at a place, what moves put aside.
+    def is_reachable(
+        self, version: Version, transfer: Transfer, option: int, place: Place, *, draw: int = 0
+    ) -> bool:
+        """Return whether the arm reaches a grasp where the object is and at a place.
 
         Args:
-            scene: the version.
+            version: the version.
             transfer: the transfer.
             option: index of the grasp option.
             place: the place.
+            draw: number of the draw; in late ones, only what stands still counts.
         """
+        scene, name = version.node.scene, transfer.name
         with self.log.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
-            here = scene.pose(transfer.name, relative_to=scene.root(transfer.name), q=self.tree.root.q)
-            return self._is_reachable(transfer, option, here) and self._is_reachable(
-                transfer, option, self.root_pose(scene, place)
-            )
+            here = scene.pose(name, relative_to=scene.root(name), q=self.tree.root.q)
+            ends = here, self.root_pose(scene, place)
+            return self.reach.is_reachable(version, self.table(transfer.arm), transfer, option, ends, draw=draw)
 
-    def free_option(self, scene: SceneGraph, transfer: Transfer, place: Place) -> int | None:
-        """Return the best grasp option of a transfer to a place that is free at both ends and reached; None for none.
+    def crowding(
+        self, version: Version, transfer: Transfer, places: Sequence[Place],
+        helpful: Sequence[tuple[Transfer, Analysis]],
+    ) -> list[float]:  # fmt: skip
+        """Return for each place how much an object there takes away from the other transfers that help.
 
         Args:
-            scene: the version.
+            version: the version.
             transfer: the transfer.
-            place: the place.
+            places: its places.
+            helpful: transfers that help, with their analyses.
         """
-        direct = self.compared(scene, transfer, (place,)).direct
-        return next((option for option, _ in direct if self.is_both_reachable(scene, transfer, option, place)), None)
+        with self.log.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
+            others = [
+                (wanted, self._samples(version, wanted, analysis))
+                for wanted, analysis in helpful
+                if wanted.name != transfer.name
+            ]
+            table = self.table(transfer.arm)
+            ends = [self.root_pose(version.node.scene, place) for place in places]
+            return [
+                self.reach.crowding(table, transfer, place, end, others)
+                for place, end in zip(places, ends, strict=True)
+            ]
+
+    def in_the_way(self, version: Version, transfer: Transfer, analysis: Analysis) -> Counter[str]:
+        """Return the movable objects in the way of the arm wherever a transfer was sampled, with counts.
+
+        Args:
+            version: the version.
+            transfer: the transfer.
+            analysis: its analysis.
+        """
+        with self.log.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
+            samples = self._samples(version, transfer, analysis)
+            return self.reach.in_the_way(version, self.table(transfer.arm), transfer, samples)
+
+    def _samples(self, version: Version, transfer: Transfer, analysis: Analysis) -> list[Sample]:
+        scene, name = version.node.scene, transfer.name
+        here = scene.pose(name, relative_to=scene.root(name), q=self.tree.root.q)
+        places = [(place, self.root_pose(scene, place)) for place in analysis.places]
+        return self.reach.samples(self.table(transfer.arm), transfer, here, places)
 
     def is_clear(
         self, version: Version, transfer: Transfer, place: Place, helpful: Sequence[tuple[Transfer, Analysis]]
@@ -450,10 +427,3 @@ def seed_of(seed: int, what: str) -> int:
 def object_of(candidate: object) -> str:
     """Return the frame of the object that a candidate handles; empty for none."""
     return str(getattr(candidate, "object", ""))
-
-
-def _values_by_name(scene: SceneGraph, q: Configuration, other: SceneGraph) -> Configuration:
-    """Return the configuration (n_joints,) of another scene with the values of this one's joints."""
-    names = other.joint_names
-    values = {name: float(value) for name, value in zip(scene.joint_names, q, strict=True) if name in names}
-    return np.asarray(other.configuration(values))

@@ -37,7 +37,8 @@ from tmkit.robots import movable_frames
 from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.refinement_tree import RefinementNode, RefinementTree
 from tmkit.tamp.search_log import SearchLog
-from tmkit.tamp.transfers.comparison import Analysis, Transfer, TransferComparison, Version, object_of, seed_of
+from tmkit.tamp.transfers.arm_reach import Transfer, Version
+from tmkit.tamp.transfers.comparison import Analysis, TransferComparison, object_of, seed_of
 from tmkit.tamp.transfers.ground_task import GroundTask
 from tmkit.tamp.transfers.masks import digits
 from tmkit.tamp.transfers.pruning import Move, without_detours
@@ -199,6 +200,9 @@ class TransferSearch:
                     node.estimate += _PER_REGRASP
                 elif analysis.blockers:
                     in_the_way |= analysis.blockers[0]
+                elif met := self.compare.in_the_way(node, transfer, analysis):
+                    node.in_the_way.update(dict.fromkeys(met, _WAY_FAILURES))
+                    node.estimate += _PER_BLOCKER
             if not transfers:
                 node.others.append(index)
         node.estimate += _PER_BLOCKER * bin(in_the_way).count("1")
@@ -249,7 +253,7 @@ class TransferSearch:
             made = False
             for option, number in self._clear_first(node, transfer, analysis):
                 place = analysis.places[number]
-                if self.compare.is_both_reachable(node.node.scene, transfer, option, place):
+                if self.compare.is_reachable(node, transfer, option, place, draw=draw):
                     made = True
                     yield self._carried_out(node, transfer, option, place, draw)
                 elif self._is_long():
@@ -264,10 +268,9 @@ class TransferSearch:
         numbers = dict.fromkeys(number for _, number in analysis.direct)
         if len(node.wanted) < 2 or len(numbers) < 2:
             return list(analysis.direct)
-        clear = {
-            number: self.compare.is_clear(node, transfer, analysis.places[number], node.wanted) for number in numbers
-        }
-        return sorted(analysis.direct, key=lambda pair: not clear[pair[1]])
+        places = [analysis.places[number] for number in numbers]
+        crowding = dict(zip(numbers, self.compare.crowding(node, transfer, places, node.wanted), strict=True))
+        return sorted(analysis.direct, key=lambda pair: round(crowding[pair[1]], 1))
 
     def _is_long(self) -> bool:
         """Count a place or grasp that was looked at in vain; return whether there were so many that others go on."""
@@ -374,7 +377,7 @@ class TransferSearch:
                     continue
                 direct = self.compare.compared(node.node.scene, transfer, (place,)).direct
                 option = next(
-                    (o for o, _ in direct if self.compare.is_both_reachable(node.node.scene, transfer, o, place)), None
+                    (o for o, _ in direct if self.compare.is_reachable(node, transfer, o, place, draw=draw)), None
                 )
                 if option is not None and (
                     draw > 2 or self.compare.lets_go_at(node.node.scene, transfer, option, place)
@@ -405,7 +408,7 @@ class TransferSearch:
                         continue
                     direct = self.compare.compared(scene, other, (place,)).direct
                     option = next(
-                        (o for o, _ in direct if self.compare.is_both_reachable(node.node.scene, other, o, place)), None
+                        (o for o, _ in direct if self.compare.is_reachable(node, other, o, place, draw=draw)), None
                     )
                     if option is not None:
                         made = True

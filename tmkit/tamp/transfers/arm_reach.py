@@ -1,0 +1,285 @@
+"""Where the arm reaches: contacts of transfers with what stands still, in a version, and beside an object put down.
+
+The tables of the hand (:mod:`tmkit.tamp.transfers.masks`) know nothing of the arm behind it. Here inverse kinematics
+tells which of their options the arm reaches, and what an object at a place would take away from other transfers: the
+arm reaches over it, or past it.
+
+Invariants: functions of the version and of the seed; no path is searched.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.candidates import Place
+from tmkit.manipulation.actions.pick_place import ArmMotion
+from tmkit.motion import CollisionWorld, InverseKinematicsStatus, inverse_kinematics_solutions
+from tmkit.motion.collision_rules import PLANNING_MARGIN
+from tmkit.plans.values import Configuration
+from tmkit.robots import movable_frames
+from tmkit.spatial import Pose
+from tmkit.tamp.refinement_tree import RefinementNode, RefinementTree
+from tmkit.tamp.transfers.ground_task import Values
+from tmkit.tamp.transfers.masks import HandTables, digits
+
+_T = TypeVar("_T")
+
+_SAMPLED = 6  # places of a transfer at which the arm is compared with an object put down
+_OPTIONS = 4  # grasps at each that are tried
+_RESTARTS = 16  # of inverse kinematics in a version
+_CHECKED_DRAWS = 3  # draws in which what the arm does not reach in the version is not attempted
+_ALL = 4.0  # by which a place counts as more crowded where it leaves a transfer nothing
+
+
+@dataclass(eq=False)
+class Version:
+    """A version of the scene.
+
+    Attributes:
+        node: the version in the refinement tree.
+        values: the state in finite-domain variables.
+        worlds: the version without one object, and its collision world, by the object.
+        reached: whether the arm reaches an option at a pose in the version.
+    """
+
+    node: RefinementNode
+    values: Values
+    worlds: dict[str, tuple[SceneGraph, CollisionWorld]] = field(default_factory=dict, kw_only=True)
+    reached: dict[object, bool] = field(default_factory=dict, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A pick and a place of one object by one arm.
+
+    Attributes:
+        pick, place: indices of the operators.
+        name: frame of the object.
+        arm: name of the arm; None for the first.
+    """
+
+    pick: int
+    place: int
+    name: str
+    arm: str | None
+
+
+class Sample(NamedTuple):
+    """A way of putting an object down: its pose, its support, the grasp option and the arm's configuration."""
+
+    end: Pose
+    support: str
+    option: int
+    q: Configuration
+
+
+class ArmReach:
+    """Computes where the arms of a tree reach.
+
+    Args:
+        tree: the tree of versions.
+        seed: seed of inverse kinematics.
+    """
+
+    def __init__(self, tree: RefinementTree, *, seed: int) -> None:
+        self.tree, self.seed = tree, seed
+        self._contacts: dict[object, Configuration | None] = {}
+        self._samples: dict[object, list[Sample]] = {}
+        self._crowding: dict[object, tuple[SceneGraph, CollisionWorld] | None] = {}
+        self._still: tuple[SceneGraph, CollisionWorld] | None = None
+
+    def contact(self, table: HandTables, transfer: Transfer, option: int, pose: Pose) -> Configuration | None:
+        """Return a configuration at a grasp, free of what stands still, in the scene without movable objects.
+
+        Args:
+            table: tables of the hand.
+            transfer: the transfer.
+            option: index of the grasp option.
+            pose: root_from_object.
+        """
+        key = transfer.arm, transfer.name, option, digits(pose)
+        if key not in self._contacts:
+            still, world = self._without_movables(self._arm(transfer))
+            q = _values_by_name(self.tree.root.scene, self.tree.root.q, still)
+            self._contacts[key] = self._reached(table, transfer, option, pose, still, world, q, 100)
+        return self._contacts[key]
+
+    def reaches(self, version: Version, table: HandTables, transfer: Transfer, option: int, pose: Pose) -> bool:
+        """Return whether the arm reaches a grasp among the other objects of a version.
+
+        Args:
+            version: the version.
+            table: tables of the hand.
+            transfer: the transfer.
+            option: index of the grasp option.
+            pose: root_from_object.
+        """
+        key = transfer.arm, transfer.name, option, digits(pose)
+        if key not in version.reached:
+            name, scene = transfer.name, version.node.scene
+            if name not in version.worlds:
+                rules = self._arm(transfer).pieces.rules
+                bare = scene.remove_frame(name, subtree=True)
+                source = self._without_movables(self._arm(transfer))[1]
+                world = rules.world(bare, rules.exemptions(bare), margin=PLANNING_MARGIN, source=source)
+                version.worlds[name] = bare, world
+            bare, world = version.worlds[name]
+            q = _values_by_name(scene, version.node.q, bare)
+            found = self._reached(table, transfer, option, pose, bare, world, q, _RESTARTS)
+            version.reached[key] = found is not None
+        return version.reached[key]
+
+    def is_reachable(
+        self, version: Version, table: HandTables, transfer: Transfer, option: int, ends: Sequence[Pose], *, draw: int
+    ) -> bool:
+        """Return whether the arm reaches a grasp at several poses of an object.
+
+        Args:
+            version: the version.
+            table: tables of the hand.
+            transfer: the transfer.
+            option: index of the grasp option.
+            ends: root_from_object.
+            draw: number of the draw; in late ones, only what stands still counts, as other seeds may find more.
+        """
+        if any(self.contact(table, transfer, option, end) is None for end in ends):
+            return False
+        return draw > _CHECKED_DRAWS or all(self.reaches(version, table, transfer, option, end) for end in ends)
+
+    def samples(
+        self, table: HandTables, transfer: Transfer, here: Pose, places: Sequence[tuple[Place, Pose]]
+    ) -> list[Sample]:
+        """Return ways of putting an object down at some of its places.
+
+        Args:
+            table: tables of the hand.
+            transfer: the transfer.
+            here: root_from_object where it is.
+            places: places with root_from_object.
+        """
+        key = transfer, digits(here), tuple(digits(end) for _, end in places)
+        if key not in self._samples:
+            found: list[Sample] = []
+            rest = table.at_rest(transfer.name, here).is_free
+            for place, end in _spread(places, _SAMPLED):
+                free = np.flatnonzero(rest & table.at_rest(transfer.name, end).is_free).tolist()
+                for option in _spread(free, _OPTIONS):
+                    q = self.contact(table, transfer, option, end)
+                    if q is not None:
+                        found.append(Sample(end, place.support, option, q))
+                        break
+            self._samples[key] = found
+        return self._samples[key]
+
+    def in_the_way(
+        self, version: Version, table: HandTables, transfer: Transfer, samples: Sequence[Sample]
+    ) -> Counter[str]:
+        """Return the movable objects in the way of the arm at every sample, with counts; none if one is reached.
+
+        Args:
+            version: the version.
+            table: tables of the hand.
+            transfer: the transfer.
+            samples: its :meth:`samples`.
+        """
+        found: Counter[str] = Counter()
+        if any(self.reaches(version, table, transfer, sample.option, sample.end) for sample in samples):
+            return found
+        movable = set(movable_frames(version.node.scene))
+        for sample in samples:
+            bare, world = version.worlds[transfer.name]
+            q = _values_by_name(self._without_movables(self._arm(transfer))[0], sample.q, bare)
+            pairs = world.contacts(q)
+            found.update({name for pair in pairs for name in (pair.frame_a, pair.frame_b) if name in movable})
+        return found
+
+    def crowding(
+        self, table: HandTables, transfer: Transfer, place: Place, end: Pose,
+        others: Sequence[tuple[Transfer, Sequence[Sample]]],
+    ) -> float:  # fmt: skip
+        """Return how much an object at a place takes away from other transfers: 0 for nothing.
+
+        Args:
+            table: tables of the hand.
+            transfer: the transfer.
+            place: its place.
+            end: root_from_object there.
+            others: other transfers with their :meth:`samples`.
+        """
+        beside = self._beside(transfer, place, end)
+        crowding = 0.0
+        for other, samples in others:
+            if not samples or beside is None:
+                continue
+            met = beside[1].in_collision_batch(np.array([sample.q for sample in samples]))
+            alone = {transfer.name: end}
+            lost = [
+                bool(is_met) or bool(table.overlapping(other.name, sample.end, alone, support=sample.support))
+                for is_met, sample in zip(met, samples, strict=True)
+            ]
+            crowding += sum(lost) / len(lost) + _ALL * all(lost)
+        return crowding
+
+    def _beside(self, transfer: Transfer, place: Place, end: Pose) -> tuple[SceneGraph, CollisionWorld] | None:
+        """Return the world of what stands still with one object at a place; None where it overlaps or is elsewhere."""
+        key = transfer.name, place.support, digits(end)
+        if key not in self._crowding:
+            arm = self._arm(transfer)
+            still, source = self._without_movables(arm)
+            self._crowding[key] = None
+            if place.support in still:
+                start = self.tree.root.scene
+                scene = still.add_frame(
+                    transfer.name, place.support, pose=place.pose, shapes=start.shapes(transfer.name),
+                    classes=start.classes(transfer.name),
+                )  # fmt: skip
+                rules = arm.pieces.rules
+                world = rules.world(scene, rules.exemptions(scene), margin=PLANNING_MARGIN, source=source)
+                if not world.is_in_collision(_values_by_name(start, self.tree.root.q, scene)):
+                    self._crowding[key] = scene, world
+        return self._crowding[key]
+
+    def _without_movables(self, arm: ArmMotion) -> tuple[SceneGraph, CollisionWorld]:
+        if self._still is None:
+            still = self.tree.root.scene
+            for name in movable_frames(still):
+                if name in still:
+                    still = still.remove_frame(name, subtree=True)
+            rules = arm.pieces.rules
+            self._still = still, rules.world(still, rules.exemptions(still), margin=PLANNING_MARGIN)
+        return self._still
+
+    def _reached(
+        self, table: HandTables, transfer: Transfer, option: int, pose: Pose, scene: SceneGraph,
+        world: CollisionWorld, q: Configuration, restarts: int,
+    ) -> Configuration | None:  # fmt: skip
+        manipulator = self._arm(transfer).manipulator
+        choice = table.options(transfer.name)[option]
+        opened = manipulator.gripper_open if choice.opening is None else manipulator.gripper_values(choice.opening)
+        found = inverse_kinematics_solutions(
+            scene, manipulator.tool, target_pose=pose @ choice.grasp.object_from_tool, joints=manipulator.joints,
+            q=scene.configuration(dict(opened), base=q), count=1, world=world, seed=self.seed, restarts=restarts,
+        )  # fmt: skip
+        return found.configurations[0] if found.status is InverseKinematicsStatus.SOLVED else None
+
+    def _arm(self, transfer: Transfer) -> ArmMotion:
+        return self.tree.arms[next(iter(self.tree.arms)) if transfer.arm is None else transfer.arm]
+
+
+def _spread(values: Sequence[_T], count: int) -> list[_T]:
+    """Return some of the values, evenly spread, the first among them."""
+    step = max(1.0, len(values) / count)
+    return [values[int(k * step)] for k in range(min(count, len(values)))]
+
+
+def _values_by_name(scene: SceneGraph, q: Configuration, other: SceneGraph) -> Configuration:
+    """Return the configuration (n_joints,) of another scene with the values of this one's joints."""
+    names = other.joint_names
+    values = {name: float(value) for name, value in zip(scene.joint_names, q, strict=True) if name in names}
+    return np.asarray(other.configuration(values))
