@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from tmkit.errors import ConfigurationError, SamplerError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.grasps.sampling import Grasp, grasps_of
+from tmkit.manipulation.placements.postures import PlacementSettings
 from tmkit.manipulation.placements.sampling import Placement, placements_in_region, placements_on_surface
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
@@ -65,6 +66,7 @@ class PlacementRequest:
         support: frame to put it on: a surface, a region, or another object.
         manipulator: the arm that puts it there.
         rng: random generator, seeded for this visit of an action.
+        is_scattered: whether placements far apart from each other are wanted, in random order, not the best ones first.
     """
 
     scene: SceneGraph
@@ -73,6 +75,7 @@ class PlacementRequest:
     support: str
     manipulator: Manipulator
     rng: np.random.Generator
+    is_scattered: bool = False
 
 
 class GraspSampler(Protocol):
@@ -101,10 +104,11 @@ def sample_placements(request: PlacementRequest, /) -> Iterator[Placement]:
 
     A region is a frame of class ``region``.
     """
-    sampler = placements_in_region if "region" in request.scene.classes(request.support) else placements_on_surface
-    return sampler(
-        request.scene, request.object, request.support, q=request.q, rng=request.rng, manipulator=request.manipulator
-    )
+    is_region = "region" in request.scene.classes(request.support)
+    return (placements_in_region if is_region else placements_on_surface)(
+        request.scene, request.object, request.support, q=request.q, rng=request.rng, manipulator=request.manipulator,
+        settings=PlacementSettings(is_packed=is_region, is_scattered=request.is_scattered),
+    )  # fmt: skip
 
 
 _Sampler = TypeVar("_Sampler")
@@ -199,11 +203,13 @@ class Sampling:
         samplers: which sampler is asked for which object.
         manipulator: the arm, of several the first.
         seed: seed of the run, at least 0.
+        is_scattered: whether placements are scattered; see :class:`PlacementRequest`.
     """
 
     samplers: Samplers
     manipulator: Manipulator
     seed: int = 0
+    is_scattered: bool = False
     _known: dict[tuple[object, ...], tuple[Grasp, ...]] = field(default_factory=dict, repr=False)
 
     def grasps(self, scene: SceneGraph, object: str, *, manipulator: Manipulator | None = None) -> tuple[Grasp, ...]:
@@ -255,7 +261,7 @@ class Sampling:
             UnknownNameError: no such frame.
         """
         sampler = self.samplers.placement_sampler(scene, object, support)
-        request = PlacementRequest(scene, q, object, support, manipulator or self.manipulator, rng)
+        request = PlacementRequest(scene, q, object, support, manipulator or self.manipulator, rng, self.is_scattered)
         what = f"for '{object}' on '{support}'"
         for placement in _asked(sampler, request, what, is_ours=sampler is sample_placements):
             yield _checked_placement(placement, sampler, scene, what)

@@ -303,16 +303,19 @@ class RefinementTree:
                 return last
         return last
 
-    def context(self, node: RefinementNode, *, scene: SceneGraph | None = None, seed: int) -> ActionContext:
+    def context(
+        self, node: RefinementNode, *, scene: SceneGraph | None = None, seed: int, is_scattered: bool = False
+    ) -> ActionContext:
         """Return the context in which a domain is to propose candidates in a node.
 
         Args:
             node: the node.
             scene: a version to be used in the place of the node's.
             seed: seed of what is sampled.
+            is_scattered: whether places are to be scattered; see :class:`tmkit.manipulation.PlacementRequest`.
         """
-        rng = np.random.default_rng(seed)
-        return ActionContext(scene or node.scene, node.q, rng, self._sampling, self.arms)
+        rng, sampling = np.random.default_rng(seed), replace(self._sampling, is_scattered=is_scattered)
+        return ActionContext(scene or node.scene, node.q, rng, sampling, self.arms)
 
     def attempts(
         self, node: RefinementNode, action: GroundAction, *, restart: int, asked: list[tuple[str, str]]

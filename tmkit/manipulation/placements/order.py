@@ -3,7 +3,7 @@
 *Packed*: first the corners of the area, then places that touch its edge and a neighbour, then those between
 neighbours, then a grid, then random ones; of each kind the farthest from a point (the arm's base) first, where it does
 not block the next placements. *Near*: the grid first, the nearest to a point (where the object is) first, and the
-corners last.
+corners last. *Scattered*: places of all these kinds in turn, in random order.
 
 Invariants: all that is yielded is free by :meth:`Posture.free`; only the random places depend on the generator.
 """
@@ -36,6 +36,9 @@ def ranked_places(
     """
     sign = -1.0 if settings.is_packed else 1.0
     kinds = ("in a corner", "beside a neighbour", "between neighbours", "on the grid")
+    if settings.is_scattered:
+        yield "anywhere", _scattered([(posture, kind) for posture in postures for kind in kinds], rng, settings)
+        return
     for kind in kinds if settings.is_packed else reversed(kinds):
         points: dict[int, NDArray[np.float64]] = {}  # by the polygon of positions, which alike postures share
         for posture in postures:
@@ -79,6 +82,17 @@ def _merged(found: Sequence[tuple[Posture, NDArray[np.float64]]]) -> Iterator[tu
         for rank, (posture, points) in enumerate(found):
             if 0 <= total - rank < len(points):
                 yield posture, points[total - rank]
+
+
+def _scattered(
+    found: Sequence[tuple[Posture, str]], rng: np.random.Generator, settings: PlacementSettings
+) -> Iterator[tuple[Posture, NDArray[np.float64]]]:
+    """Yield all places in random order, those of each kind and posture in turn."""
+    rows = [(posture, _points(kind, posture, settings)) for posture, kind in found]
+    rows = [(posture, rng.permutation(points)) for posture, points in rows if len(points)]
+    rows = [rows[k] for k in rng.permutation(len(rows)).tolist()]
+    for number in range(max((len(points) for _, points in rows), default=0)):
+        yield from ((posture, points[number]) for posture, points in rows if number < len(points))
 
 
 def _random(

@@ -46,6 +46,7 @@ class PlacementSettings:
         grid: metres between neighbouring points of the grid, at least.
         samples: random placements at the end.
         is_packed: corners and edges first; else near to where the object is.
+        is_scattered: all of these in random order instead.
         any_face: whether to put it down on any stable face; else upright, if its upright face is stable.
 
     Raises:
@@ -57,6 +58,7 @@ class PlacementSettings:
     grid: float = 0.02
     samples: int = 32
     is_packed: bool = True
+    is_scattered: bool = False
     any_face: bool = False
 
     def __post_init__(self) -> None:

@@ -189,17 +189,12 @@ class TransferComparison:
                 bare = bare.remove_frame(name, subtree=True)
         seed = seed_of(self.seed, f"{transfer} {draw}")
         found: list[Place] = []
-        for proposing in (bare, held) if draw == 0 else (held,):
-            context = self.tree.context(version.node, scene=proposing, seed=seed)
+        for proposing, is_scattered in ((bare, False), (held, False), (held, True)) if draw == 0 else ((held, True),):
+            context = self.tree.context(version.node, scene=proposing, seed=seed, is_scattered=is_scattered)
             try:
-                listed = list(
-                    itertools.islice(self.tree.domain.candidates(action, context), count * (4 if draw else 1))
-                )
+                listed = list(itertools.islice(self.tree.domain.candidates(action, context), count))
             except _ELSEWHERE:  # a domain that looks for what was taken away
                 continue
-            if draw:
-                order = np.random.default_rng(seed).permutation(len(listed)).tolist()
-                listed = [listed[k] for k in order[:count]]
             found += [place for place in listed if isinstance(place, Place)]
         unique = {(place.support, digits(place.pose)): place for place in reversed(found)}
         places = tuple(reversed(unique.values()))
