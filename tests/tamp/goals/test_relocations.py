@@ -156,7 +156,7 @@ def test_what_is_derived_is_what_the_actions_predict(moves: list[tuple[str, str]
         state = problem.apply(state, GroundAction(put, (name, "table")))
         assert _placed(extended.state(now, extended.semantics.objects(now), q)) == _placed(state)
         expected = (
-            Fact("goal-0-met" if name == "a" else "goal-1-met") if where == "goal" else Fact("relocated", (name,))
+            Fact("goal-met", ("goal-0" if name == "a" else "goal-1",)) if where == "goal" else Fact("relocated", (name,))
         )
         assert extended.places([name], state) == (expected,)
     assert extended.stated(GroundAction("place-elsewhere", ("a", "table"))) == GroundAction("place", ("a", "table"))

@@ -1,11 +1,13 @@
 """Planning for goals that facts cannot say: a domain that is extended by them.
 
 The idea: wherever an object at a pose is told in the words of a domain, some fact holds, such as ``(ontable a
-table__0__0)``. Such a fact is called a *goal fact*. The task is extended by a fact ``goal-k-met`` for each goal: an
-action that adds an achieving fact adds it too, one that deletes the fact deletes it, and the goal contains it. So the
+table__0__0)``. Such a fact is called a *goal fact*. The task is extended by a constant ``goal-k`` for each
+goal, and a fact ``(goal-met goal-k)``: an action that adds an achieving fact adds it too, one that deletes the fact
+deletes it, and the goal contains it. So the
 task planner moves the object even if it is in the right cell already, but at the wrong place in it. The candidates of
 an action that achieves are not of the domain: they put it where the goal wants it, exactly first and then sampled
-within its tolerance. And the state that is derived from a scene says ``goal-k-met`` where the goal holds there.
+within its tolerance. And the state that is derived from a scene says ``(goal-met goal-k)`` where the goal holds there.
+One quantified effect serves all goals: with one for each, the search for invariants took seconds from 16 goals on.
 
 :mod:`tmkit.tamp.goals.goal_actions` computes the facts that achieve a goal.
 
@@ -42,8 +44,10 @@ from tmkit.pddl import (
     ForEach,
     Formula,
     GroundAction,
+    Parameter,
     Predicate,
     State,
+    Type,
     When,
 )
 from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal, ObjectAt, ObjectIn
@@ -58,6 +62,23 @@ from tmkit.tamp.refinement_tree import RefinementNode
 
 _SAMPLES = 16  # within the tolerance of a pose
 _USED = 0.9  # of the tolerance from which is sampled
+
+
+GOAL_MET = "goal-met"
+"""The predicate of goals that hold."""
+
+_GOAL_TYPE = "continuous-goal"
+_ANY_GOAL = Parameter("?any-goal", (_GOAL_TYPE,))
+
+
+def achieving(predicate: str) -> str:
+    """Return the predicate that says which goal is achieved by which facts of a predicate."""
+    return f"goal-achieved-by-{predicate}"
+
+
+def some_achieving(predicate: str) -> str:
+    """Return the predicate that says which facts of a predicate achieve any goal."""
+    return f"some-goal-achieved-by-{predicate}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,17 +98,18 @@ class ObjectGoal:
     support: str | None
 
     @property
+    def name(self) -> str:
+        """The constant of the goal."""
+        return f"goal-{self.number}"
+
+    @property
     def met(self) -> Fact:
         """The fact that says that the goal holds."""
-        return Fact(f"goal-{self.number}-met")
+        return Fact(GOAL_MET, (self.name,))
 
     def achieves(self, fact: Fact) -> Fact:
         """Return the fact that says that another achieves this goal."""
-        return Fact(self.achieving(fact.predicate), fact.arguments)
-
-    def achieving(self, predicate: str) -> str:
-        """Return the predicate that says of which facts of a predicate each achieves this goal."""
-        return f"goal-{self.number}-achieved-by-{predicate}"
+        return Fact(achieving(fact.predicate), (self.name, *fact.arguments))
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +137,8 @@ class GoalDomain(PlanningDomain):
         known = {*objects, *(constant.name for constant in self.domain.constants)}
         added: list[Fact] = []
         for goal in self.goals:
-            added.extend(goal.achieves(fact) for fact in sorted(goal.facts) if known.issuperset(fact.arguments))
+            for fact in sorted(fact for fact in goal.facts if known.issuperset(fact.arguments)):
+                added += [goal.achieves(fact), Fact(some_achieving(fact.predicate), fact.arguments)]
             if any(fact in plain for fact in goal.facts) and goal.goal.fault(scene, q) is None:
                 added.append(goal.met)
         return plain.change(add=added)
@@ -251,7 +274,7 @@ def extended_goal(texts: Sequence[str], domain: PlanningDomain, scene: SceneGrap
     objects = scene_objects(scene, domain)
     plain = [parse_goal_of_scene(text, scene, domain, objects=objects) for text in texts]
     goals = domain.goals if isinstance(domain, GoalDomain) else ()
-    met = [Atom(goal.met.predicate) for goal in goals]
+    met = [Atom(goal.met.predicate, goal.met.arguments) for goal in goals]
     stated = plain[0] if len(plain) == 1 else And(tuple(plain))
     return And((*plain, *met)) if met else stated, str(stated)
 
@@ -265,33 +288,32 @@ def _require_arm(goal: ArmAt, manipulators: Sequence[Manipulator]) -> None:
 def _with_words(domain: Domain, goals: Sequence[ObjectGoal]) -> Domain:
     """Return the domain whose actions say which goals they meet."""
     declared = {predicate.name: predicate for predicate in domain.predicates}
-    added: list[Predicate] = []
-    for goal in goals:
-        added.append(Predicate(goal.met.predicate))
-        names = sorted({fact.predicate for fact in goal.facts})
-        added.extend(Predicate(goal.achieving(name), declared[name].parameters) for name in names)
-    actions = tuple(replace(action, effect=_effect(action.effect, goals)) for action in domain.actions)
-    requirements = tuple(dict.fromkeys((*domain.requirements, ":conditional-effects")))
-    return replace(domain, requirements=requirements, predicates=(*domain.predicates, *added), actions=actions)
+    names = frozenset(fact.predicate for goal in goals for fact in goal.facts)
+    added = [Predicate(achieving(name), (_ANY_GOAL, *declared[name].parameters)) for name in sorted(names)]
+    added += [Predicate(some_achieving(name), declared[name].parameters) for name in sorted(names)]
+    return replace(
+        domain,
+        requirements=tuple(dict.fromkeys((*domain.requirements, ":typing", ":conditional-effects"))),
+        types=(*domain.types, Type(_GOAL_TYPE)),
+        constants=(*domain.constants, *(Parameter(goal.name, (_GOAL_TYPE,)) for goal in goals)),
+        predicates=(*domain.predicates, Predicate(GOAL_MET, (_ANY_GOAL,)), *added),
+        actions=tuple(replace(action, effect=_effect(action.effect, names)) for action in domain.actions),
+    )
 
 
-def _effect(effect: Effect, goals: Sequence[ObjectGoal]) -> Effect:
+def _effect(effect: Effect, achievers: frozenset[str]) -> Effect:
     """Return an effect that adds and deletes that goals are met where it adds and deletes what achieves them."""
     match effect:
         case EffectAnd(parts):
-            return EffectAnd(tuple(_effect(part, goals) for part in parts))
+            return EffectAnd(tuple(_effect(part, achievers) for part in parts))
         case When(condition, inner):
-            return When(condition, _effect(inner, goals))
+            return When(condition, _effect(inner, achievers))
         case ForEach(parameters, inner):
-            return ForEach(parameters, _effect(inner, goals))
-        case Add(atom) | Delete(atom):
-            kind = Add if isinstance(effect, Add) else Delete
-            more = [
-                When(Atom(goal.achieving(atom.predicate), atom.terms), kind(Atom(goal.met.predicate)))
-                for goal in goals
-                if any(fact.predicate == atom.predicate for fact in goal.facts)
-            ]
-            return EffectAnd((effect, *more)) if more else effect
+            return ForEach(parameters, _effect(inner, achievers))
+        case (Add(atom) | Delete(atom)) if atom.predicate in achievers:
+            kind, goal = Add if isinstance(effect, Add) else Delete, _ANY_GOAL.name
+            changes = When(Atom(achieving(atom.predicate), (goal, *atom.terms)), kind(Atom(GOAL_MET, (goal,))))
+            return EffectAnd((effect, ForEach((_ANY_GOAL,), changes)))
         case _:
             return effect
 

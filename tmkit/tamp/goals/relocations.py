@@ -55,7 +55,7 @@ from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.domains.tabletop import shape_bounds
 from tmkit.tamp.domains.traced_scene import TracedScene
-from tmkit.tamp.goals.compilation import GoalDomain, ObjectGoal, added_facts
+from tmkit.tamp.goals.compilation import GOAL_MET, GoalDomain, ObjectGoal, added_facts, some_achieving
 
 _SAME_METRES, _SAME_RADIANS = 1e-6, 1e-5  # within which an object is where it was at the start
 _ROOM = (0.04, 0.1)  # metres between neighbours that leave room for a finger, and for a hand
@@ -306,31 +306,23 @@ class _Builder:
 
     def elsewhere(self, effect: Effect) -> Effect:
         """Return an effect that puts objects down where no goal is met."""
-        met = {goal.met.predicate for goal in self.goals}
-
         def change(leaf: Effect) -> Effect:
-            adds = isinstance(leaf, Add) and leaf.atom.predicate in met
+            adds = isinstance(leaf, Add) and leaf.atom.predicate == GOAL_MET
             return EffectAnd(()) if adds else self._relocating(leaf)
 
         return _mapped(effect, change)
 
     def meets_goals(self, effect: Effect) -> bool:
         """Return whether an effect may meet a goal."""
-        met = {goal.met.predicate for goal in self.goals}
-        return any(isinstance(leaf, Add) and leaf.atom.predicate in met for leaf in _leaves(effect))
+        return any(isinstance(leaf, Add) and leaf.atom.predicate == GOAL_MET for leaf in _leaves(effect))
 
     def _tracked(self, leaf: Effect) -> Effect:
         if not (isinstance(leaf, Add) and leaf.atom.predicate in self.placing):
             return self._relocating(leaf)
-        achieving = [
-            Atom(goal.achieving(leaf.atom.predicate), leaf.atom.terms)
-            for goal in self.goals
-            if any(fact.predicate == leaf.atom.predicate for fact in goal.facts)
-        ]
-        added = Add(Atom(self.relocated, leaf.atom.terms[:1]))
-        if not achieving:
-            return EffectAnd((leaf, added))
-        return EffectAnd((leaf, When(And(tuple(Not(atom) for atom in achieving)), added)))
+        added: Effect = Add(Atom(self.relocated, leaf.atom.terms[:1]))
+        if any(fact.predicate == leaf.atom.predicate for goal in self.goals for fact in goal.facts):
+            added = When(Not(Atom(some_achieving(leaf.atom.predicate), leaf.atom.terms)), added)
+        return EffectAnd((leaf, added))
 
     def _relocating(self, leaf: Effect) -> Effect:
         if not isinstance(leaf, Add | Delete) or leaf.atom.predicate not in self.placing:

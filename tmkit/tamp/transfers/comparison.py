@@ -32,7 +32,8 @@ from tmkit.tamp.transfers.arm_reach import ArmReach, Sample, Transfer, Version
 from tmkit.tamp.transfers.ground_task import GroundTask
 from tmkit.tamp.transfers.masks import HandTables, digits
 
-_PLACES = 16  # places of an object that are compared at once
+_PLACES = 16  # places of an object that are compared at once, of three kinds each
+_NEAR, _ALIKE = 0.03, 4  # metres between points, and how many places are compared at one
 _STUCK = 4  # by which a place counts as tighter where the fingers cannot open widely
 _SETS = 3  # of blockers that are considered for one transfer
 _ELSEWHERE = (SceneError, UnknownNameError, LookupError)  # what a domain may raise of a version that is none of its own
@@ -197,7 +198,13 @@ class TransferComparison:
                 continue
             found += [place for place in listed if isinstance(place, Place)]
         unique = {(place.support, digits(place.pose)): place for place in reversed(found)}
-        places = tuple(reversed(unique.values()))
+        alike = Counter[object]()
+        places: tuple[Place, ...] = ()
+        for place in reversed(unique.values()):  # many at one point bring little, but each has its price
+            point = place.support, tuple(np.round(place.pose.translation / _NEAR).tolist())
+            alike[point] += 1
+            if alike[point] <= _ALIKE:
+                places = (*places, place)
         if draw == 0:
             self._places[key] = places
         return places

@@ -11,13 +11,14 @@ the start scene.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.elementary import dot, norm, norms
+from tmkit._support.elementary import atan2, dot, norm, norms
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.pick_place import HandMotion
 from tmkit.manipulation.grasps.floating import FloatingBody, bodies_at_rest, hand_alone
@@ -267,8 +268,17 @@ class HandTables:
         turned = digits(Pose([0.0, 0.0, 0.0], reference_from_object.quat_xyzw))
         angles = table.angles.get(turned)
         if angles is None:
-            rotations = np.einsum("ij,kjl->kil", turn, table.rotations)
-            angles = table.angles[turned] = np.array([yaw_pitch_roll(rotation) for rotation in rotations])
+            x, y, z, w = reference_from_object.quat_xyzw.tolist()
+            if x == y == 0.0 and turned != (none := digits(Pose())):  # about z: it adds to the yaw
+                base = table.angles.get(none)
+                if base is None:
+                    base = table.angles[none] = np.array([yaw_pitch_roll(rotation) for rotation in table.rotations])
+                angles = base + [2.0 * atan2(z, w), 0.0, 0.0]
+                angles[:, 0] -= math.tau * np.round(angles[:, 0] / math.tau)
+            else:
+                rotations = np.einsum("ij,kjl->kil", turn, table.rotations)
+                angles = np.array([yaw_pitch_roll(rotation) for rotation in rotations])
+            table.angles[turned] = angles
         if not len(rows):
             return np.zeros(0, dtype=bool)
         points = np.array(reference_from_object.apply(table.offsets[rows]))
