@@ -80,6 +80,7 @@ class TransferComparison:
         self._places: dict[object, tuple[Place, ...]] = {}
         self._analyses: dict[object, Analysis] = {}
         self.reach = ArmReach(tree, seed=seed)
+        self.generation = 0  # how often the search has begun anew: other places are drawn then
         self._of_object: dict[str, list[int]] = {}
         for index, action in enumerate(ground.actions):
             for argument in dict.fromkeys(action.arguments):
@@ -180,7 +181,7 @@ class TransferComparison:
         named = {frame for frame in movable_frames(scene) if pddl_name(frame) in action.arguments}
         kept = {transfer.name, *named, *(above for frame in named for above in scene.ancestors(frame))}
         poses = self.poses(scene)
-        key = transfer, draw, count, tuple((name, digits(poses[name])) for name in sorted(kept) if name in poses)
+        key = transfer, self.generation, draw, count, tuple((name, digits(poses[name])) for name in sorted(kept) if name in poses)
         if draw == 0 and key in self._places:
             return self._places[key]
         held = self._in_hand(scene, transfer.name, transfer.arm)
@@ -188,7 +189,7 @@ class TransferComparison:
         for name in movable_frames(held):
             if name not in kept and name in bare:
                 bare = bare.remove_frame(name, subtree=True)
-        seed = seed_of(self.seed, f"{transfer} {draw}")
+        seed = seed_of(self.seed, f"{transfer} {draw}" + f" {self.generation}" * bool(self.generation))
         found: list[Place] = []
         for proposing, is_scattered in ((bare, False), (held, False), (held, True)) if draw == 0 else ((held, True),):
             context = self.tree.context(version.node, scene=proposing, seed=seed, is_scattered=is_scattered)

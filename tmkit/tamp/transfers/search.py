@@ -55,6 +55,7 @@ _PATH_ITERATIONS = 120  # of path searches at first
 _TRIES_TO_DOUBLE = 6  # attempts of a node after which its path searches may take twice as long
 _MOST_DOUBLINGS = 6
 _CHECKS_PER_ATTEMPT = 48  # places and grasps that are looked at in vain and then count as one attempt
+_FIRST_TURN, _TURN_GROWTH = 48, 1.25  # attempts before the search begins anew, and how they grow
 _WAY_FAILURES = 2  # failures by an object on the way after which it is moved aside
 
 
@@ -105,7 +106,8 @@ class TransferSearch:
         self._checks = 0
         self._seen: set[object] = set()
         self._queue: list[tuple[float, int, _Node]] = []
-        self._begun = False
+        self._parked: list[tuple[float, int, _Node]] = []
+        self._turn, self._left = -1, 0
 
     # ----------------------------------------------------------------------------------------------------- the queue
 
@@ -115,15 +117,13 @@ class TransferSearch:
         Args:
             moves: attempts at most.
         """
-        if not self._begun:
-            self._begun = True
-            root = self._evaluated(self.tree.root, ())
-            if root is not None:
-                self._push(root)
         for _ in range(moves):
+            if not self._left:
+                self._begin_turn()
             if not self._queue or self.log.is_over():
                 return None
             self.moves += 1
+            self._left -= 1
             _, _, node = heapq.heappop(self._queue)
             if node.attempts is None:
                 node.attempts = self._attempts(node)
@@ -139,6 +139,23 @@ class TransferSearch:
                         return steps
                 self._push(child)
         return None
+
+    def _begin_turn(self) -> None:
+        """Begin anew at the start, with other random numbers, or go on with all that was reached, in turn.
+
+        How long it takes to find a plan has a long tail: a new beginning is often sooner there than a bad one.
+        """
+        self._turn += 1
+        self._left = int(_FIRST_TURN * _TURN_GROWTH**self._turn)
+        if self._turn % 2 == 0:
+            self._parked, self._queue, self._seen = self._queue, [], set()
+            self.compare.generation = self._turn // 2
+            root = self._evaluated(self.tree.root, ())
+            if root is not None:
+                self._push(root)
+        else:
+            self._queue = list(heapq.merge(self._queue, self._parked))
+            heapq.heapify(self._queue)
 
     @property
     def is_usable(self) -> bool:
@@ -206,6 +223,9 @@ class TransferSearch:
             if not transfers:
                 node.others.append(index)
         node.estimate += _PER_BLOCKER * bin(in_the_way).count("1")
+        if self.compare.generation:
+            rng = np.random.default_rng(seed_of(self.seed, f"{self.moves} {self.compare.generation}"))
+            node.wanted = [node.wanted[k] for k in rng.permutation(len(node.wanted)).tolist()]
         node.wanted.sort(key=lambda pair: (pair[1].needs_regrasp, _fewest(pair[1])))
 
     # ------------------------------------------------------------------------------------------------------- actions
