@@ -55,7 +55,7 @@ _PATH_ITERATIONS = 120  # of path searches at first
 _TRIES_TO_DOUBLE = 6  # attempts of a node after which its path searches may take twice as long
 _MOST_DOUBLINGS = 6
 _CHECKS_PER_ATTEMPT = 48  # places and grasps that are looked at in vain and then count as one attempt
-_FIRST_TURN, _TURN_GROWTH = 48, 1.25  # attempts before the search begins anew, and how they grow
+_FIRST_TURN, _TURN_GROWTH = 28, 1.2  # attempts before the search begins anew, and how they grow
 _WAY_FAILURES = 2  # failures by an object on the way after which it is moved aside
 
 
