@@ -27,7 +27,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.errors import ConfigurationError, SamplerError, UnknownNameError
+from tmkit._support.argument_errors import callable_name
+from tmkit.errors import ConfigurationError, SamplerError, TimeLimitError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.grasps.sampling import Grasp, grasps_of
 from tmkit.manipulation.placements.postures import PlacementSettings
@@ -279,6 +280,8 @@ def _asked(sampler: _AnySampler[_Request, _Value], request: _Request, what: str,
     """Yield what a sampler gives, its own failures made errors that name it."""
     try:
         yield from sampler(request)
+    except (TimeLimitError, MemoryError):
+        raise
     except Exception as error:
         if is_ours:
             raise
@@ -320,6 +323,5 @@ def _callable(sampler: _Sampler) -> _Sampler:
 
 
 def _error(sampler: object, what: str) -> SamplerError:
-    named = sampler if hasattr(sampler, "__qualname__") else type(sampler)
-    name = str(getattr(named, "__qualname__", named))
+    name = callable_name(sampler)
     return SamplerError(f"sampler '{name}' {what}", sampler=name)

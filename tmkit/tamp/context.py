@@ -173,7 +173,7 @@ class PlanningContext:
             self.scene, self.q, problem=problem, domain=domain, arms=self.arms(log.clock, 0), seed=seed,
             log=log.failures, clock=log.clock, sampling=sampling,
         )  # fmt: skip
-        log.roots.append(tree.root)
+        log.trees.append(tree)
         return tree
 
     def plan_of(self, steps: tuple[PlanStep, ...], searched: PlanningDomain | None = None) -> Plan:

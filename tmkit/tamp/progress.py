@@ -40,7 +40,7 @@ class ImprovementProgress(PlanningProgress):
         phase: ``improve``.
         step: iterations done.
         steps: how many there will be; 0 for as many as the time allows.
-        cost: what the plan's actions cost.
+        cost: what the plan costs by the option ``cost``; by default what its actions cost.
         path_length: joint-space length of its motions, in radians.
         plan: the plan; None where it was made in another process.
     """
@@ -50,7 +50,7 @@ class ImprovementProgress(PlanningProgress):
     plan: Plan | None = None
 
     def __str__(self) -> str:
-        best = f"actions cost {self.cost:g}, paths {self.path_length:.2f} rad"
+        best = f"cost {self.cost:g}, paths {self.path_length:.2f} rad"
         return f"improving, {self.seconds:.1f} s: {best} after {self.step} iterations"
 
 

@@ -158,9 +158,10 @@ def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> 
             conflict = find_goal_conflict(context.problem, time_limit=log.seconds_left())
     causes: tuple[str, ...] = ()
     if status is PlanStatus.NO_PLAN_WITHIN_LIMITS and context.finds_causes:
+        roots = [tree.root for tree in log.trees]
         arms, sampling = context.arms(log.clock, 0), context.sampling
         causes = find_causes(
-            context.scene, context.q, log=log.failures, roots=log.roots, arms=arms, sampling=sampling,
+            context.scene, context.q, log=log.failures, roots=roots, arms=arms, sampling=sampling,
             seed=context.options.seed, is_over=lambda: log.seconds > context.options.seconds,
         )  # fmt: skip
     return Diagnosis(

@@ -9,7 +9,7 @@ from tmkit.manipulation.actions.timing_breakdown import PhaseClock
 from tmkit.pddl import Fact, GroundAction
 from tmkit.tamp.diagnosis.diagnosis import LearnedConstraint
 from tmkit.tamp.domains.infeasibility import Infeasibility
-from tmkit.tamp.refinement_tree import FailureLog, RefinementNode
+from tmkit.tamp.refinement_tree import FailureLog, RefinementTree
 
 
 @dataclass(eq=False)
@@ -21,7 +21,7 @@ class SearchLog:
         began: when that was, by the monotonic clock.
         clock: the time of each phase.
         failures: what failed, how often.
-        roots: the roots of all refinement trees.
+        trees: all refinement trees of the search, in the order in which they were begun.
         skeletons: task plans that were tried.
         iterations: iterations that were carried out.
         constraints: what was learned from failed skeletons.
@@ -33,7 +33,7 @@ class SearchLog:
     began: float = field(default_factory=lambda: time.monotonic())
     clock: PhaseClock = field(default_factory=PhaseClock)
     failures: FailureLog = field(default_factory=FailureLog)
-    roots: list[RefinementNode] = field(default_factory=list)
+    trees: list[RefinementTree] = field(default_factory=list)
     skeletons: int = 0
     iterations: int = 0
     constraints: list[LearnedConstraint] = field(default_factory=list)
