@@ -7,9 +7,10 @@ come from random trees. So the run may go on. Three kinds of iterations take tur
   where the new one is better. Nothing else depends on it, so each path improves by itself.
 * *choices*: the actions are refined anew with other random numbers, that is with other grasps, placements and
   configurations; branches are cut off as soon as they cost as much as the best plan.
-* *skeletons*: the task planner is asked for other actions, by forbidding one of the plan's actions in the state in
-  which it occurs, the dearest and last first. What it finds is refined, and cut off likewise; where the cost is that of
-  the actions alone, only if they cost no more than the best plan.
+* *skeletons*: the task planner is asked for other actions, by forbidding one of those that were tried last in the state
+  in which it occurs, the dearest and last first. What it finds is refined, and cut off likewise; where the cost is that
+  of the actions alone, only if they cost no more than the best plan. When none are left, it begins anew with those of
+  the best plan.
 
 A plan is better if it costs less (:mod:`tmkit.tamp.costs`) or, at equal cost, if its paths are shorter; branch and
 bound with the best plan as the bound.
@@ -86,6 +87,9 @@ class Improvement:
         self.problem, self.domain, self.first_task, self.task = problem, domain, task, task
         self.costs = StepCosts(context.options.cost, context.scene, context.manipulators, domain.stated)
         self.best = steps
+        self.tried: tuple[
+            GroundAction, ...
+        ] = ()  # the actions that the task planner found last, if not those of the best
         self.number = 0
 
     def improve(self, iterations: int | None) -> tuple[PlanStep, ...]:
@@ -187,19 +191,22 @@ class Improvement:
     def _skeletons(self) -> tuple[PlanStep, ...] | None:
         """Return other actions, when they can be carried out and are better."""
         context, log = self.context, self.log
-        actions = [step.action for step in self.best]
+        actions = self.tried or tuple(step.action for step in self.best)
         states = validate_task_plan(self.problem, actions).states
-        dearest_last_first = sorted(
-            range(len(actions)), key=lambda step: (-self.costs.worth(self.best[step])[0], -step)
-        )
-        index = dearest_last_first[(self.number // 3) % len(actions)]
+        costs = _action_costs(self.problem, actions)
+        if not self.tried:
+            costs = tuple(self.costs.worth(step)[0] for step in self.best)
+        dearest_last_first = sorted(range(len(actions)), key=lambda step: (-costs[step], -step))
+        turn = (self.number // 3) % len(actions)
+        index, before = dearest_last_first[turn], self.task
         self.task = self.task.forbid(actions[index], tuple(states[index]))
         found = context.search(log, self.task)
         is_dearer = context.options.cost == "actions" and found.cost > self.costs.total(self.best)[0]
         if found.status is not TaskPlanStatus.SOLVED or is_dearer:
-            self.task = self.first_task
+            self.task, self.tried = (before, self.tried) if turn else (self.first_task, ())
             return None
         log.skeletons += 1
+        self.tried = found.steps
         return self._refined(found.steps)
 
     def _refined(self, skeleton: tuple[GroundAction, ...]) -> tuple[PlanStep, ...] | None:
