@@ -175,13 +175,13 @@ def plan(
         stated = [goals] if isinstance(goals, str) else goals or ()
         all_goals = [part for part in (shown, problem, *stated) if part is not None]
         task = tk.PlanningProblem(scene, q, domain or "blocks", all_goals, robots, semantics)
-    best: list[Plan] = []
+    best: dict[int, Plan] = {}
     try:
         with errors_about_goals(goal_file, other_goal=goal), wrong_goal_in(file):
-            result = _plan(task, wanted, on_plan=best.append)
+            result = _plan(task, wanted, best=best)
     except KeyboardInterrupt:
         if best:
-            _give_best(best[-1], output, as_json=as_json)
+            _give_best(best[min(best)], output, as_json=as_json)  # of the first seed, as planning does
         raise
     if result.plan is not None and output is not None:
         tk.save_plan(result.plan, output)
@@ -302,19 +302,19 @@ def _say_nothing(_: object) -> None:
 
 
 def _plan(
-    problem: PlanningProblem, options: PlanningOptions, *, on_plan: Callable[[Plan], None] = _say_nothing
+    problem: PlanningProblem, options: PlanningOptions, *, best: dict[int, Plan] | None = None
 ) -> PlanResult | PortfolioResult:
-    from tmkit.tamp import ImprovementProgress, PlanningProgress, plan_portfolio
+    from tmkit.tamp import ImprovementProgress, PlanningProgress, PortfolioImprovement, plan_portfolio
 
     def tell(told: PlanningProgress) -> None:
-        if isinstance(told, ImprovementProgress) and told.plan is not None:
-            on_plan(told.plan)
+        if isinstance(told, ImprovementProgress) and best is not None:
+            best[told.entry if isinstance(told, PortfolioImprovement) else 0] = told.plan
         show(told)
 
     with progress("planning") as show:
         entries = list(options.each_seed())
         if len(entries) > 1:
-            return plan_portfolio(problem, entries, workers=options.workers, on_progress=show)
+            return plan_portfolio(problem, entries, workers=options.workers, on_progress=tell)
         return tk.plan(problem, entries[0], on_progress=tell)
 
 

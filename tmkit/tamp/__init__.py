@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from tmkit.tamp.progress import (
         ImprovementProgress as ImprovementProgress,
         PlanningProgress as PlanningProgress,
+        PortfolioImprovement as PortfolioImprovement,
         PortfolioProgress as PortfolioProgress,
         ValidationProgress as ValidationProgress,
     )

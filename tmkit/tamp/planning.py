@@ -67,7 +67,8 @@ def plan(
         problem: the problem.
         options: the options; the defaults if omitted.
         on_progress: called before each search of the task planner, whenever another action has been refined, and
-            whenever a plan was improved (:class:`tmkit.tamp.ImprovementProgress`).
+            with ``improve`` with the first plan and each better one (:class:`tmkit.tamp.ImprovementProgress`). It is
+            called in this thread, with several workers, too; what it raises ends planning and reaches the caller.
         scene: short form: the scene at the start.
         q: short form: (n_joints,) configuration at the start, in radians and metres; ready by default.
         goal: short form: PDDL text, a formula, poses and regions, a scene, several of these, or the path of a PDDL
