@@ -51,6 +51,10 @@ if TYPE_CHECKING:
         ValidationProgress as ValidationProgress,
     )
     from tmkit.tamp.result import PlanResult as PlanResult, PlanStatistics as PlanStatistics
+    from tmkit.tamp.search_tree import (
+        BranchFailure as BranchFailure, FrameChange as FrameChange, SearchTree as SearchTree,
+        SearchTreeNode as SearchTreeNode,
+    )  # fmt: skip
     from tmkit.tamp.uncertainty.ellipsoids import inside_ellipsoid as inside_ellipsoid
     from tmkit.tamp.uncertainty.probability import (
         Probability as Probability, ProbabilityMethod as ProbabilityMethod, angle_within as angle_within,

@@ -90,7 +90,7 @@ class PlanningContext:
             problem: the PDDL problem.
             options: the options.
         """
-        options = replace(options, improve=0, suggest=False, explanation_share=0.0)
+        options = replace(options, improve=0, suggest=False, record_tree=False, explanation_share=0.0)
         return replace(self, scene=scene, problem=problem, options=options, on_progress=None, finds_causes=False)
 
     def new_log(self) -> SearchLog:

@@ -53,6 +53,7 @@ class PlanningOptions(CheckedOptions):
             number of at least 0, the same for equal steps. Only ``improve`` uses it.
         suggest: whether to search for changes that would help when there is no plan; True by default. It tries at most
             ten changes within ``explanation_share`` of the time limit.
+        record_tree: whether the result has the search trees (:class:`tmkit.tamp.SearchTree`); False by default.
         explanation_share: share of the time limit reserved for the explanation if there is no plan, at least 0 and
             below 1; by default 0.2 with suggestions and 0.05 without.
         skeletons_per_iteration: task plans tried in each iteration, at least 1; 48 by default.
@@ -88,6 +89,7 @@ class PlanningOptions(CheckedOptions):
         "actions", "What --improve makes small.", type=str, choices=get_args(get_args(Cost)[0])
     )
     suggest: bool = option(True, "Search for changes that would help when there is no plan.", type=bool)
+    record_tree: bool = option(False, "Record the search tree, which --json shows.", type=bool)
     explanation_share: float | None = option(
         None, "Share of the time limit reserved for the explanation.", type=float, below=1.0
     )
@@ -130,6 +132,7 @@ class PlanningKeywords(TypedDict, total=False):
     improve: int | None
     cost: Cost
     suggest: bool
+    record_tree: bool
     explanation_share: float | None
     skeletons_per_iteration: int
     attempts_per_action: int

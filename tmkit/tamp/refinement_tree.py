@@ -113,6 +113,7 @@ class RefinementNode:
             nodes have one scene, but for rounding, and differ in where the arm is.
         derived: the state as it was derived, from which those of the next nodes are; None at the root.
         expansions: what was tried here, by action.
+        number: how many nodes the tree had before.
     """
 
     scene: SceneGraph
@@ -124,6 +125,7 @@ class RefinementNode:
     scene_key: bytes
     derived: DerivedState | None = None
     expansions: dict[GroundAction, Expansion] = field(default_factory=dict)
+    number: int = 0
 
 
 class Expansion:
@@ -239,6 +241,7 @@ class RefinementTree:
         self.problem, self.domain, self.arms, self.log, self.clock = problem, domain, arms, log, clock
         key = hashlib.blake2b(f"seed {seed}".encode(), digest_size=16).digest()
         self.root = RefinementNode(scene, q, problem.init, None, frozenset(), key, key)
+        self._numbers = itertools.count(1)
         self.carriers = carrying_joints(scene, [arm.manipulator for arm in arms.values()])
         self._dead_ends: dict[tuple[bytes, GroundAction], Expansion] = {}
         self._deriver = StateDeriver(domain, {name: types[0] for name, types in problem.objects.items()})
@@ -367,7 +370,10 @@ class RefinementTree:
         changed = frozenset(diff(parent.scene, refinement.scene).changed) | self._operated(parent, refinement)
         is_known = type(candidate) in _OF_SCENE
         scene_key = _key(parent.scene_key, f"{expansion.action} {candidate!r}") if is_known else key
-        return RefinementNode(refinement.scene, refinement.q, predicted, step, changed, key, scene_key, derived)
+        number = next(self._numbers)
+        return RefinementNode(
+            refinement.scene, refinement.q, predicted, step, changed, key, scene_key, derived, number=number
+        )
 
     def _operated(self, parent: RefinementNode, refinement: Refinement) -> frozenset[str]:
         """Return the frames whose joint, of neither arm nor hand, or of a base that carries an arm, has moved."""

@@ -37,6 +37,7 @@ from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
 from tmkit.tamp.domains.problems import replace_problem
 from tmkit.tamp.result import PlanResult, PlanStatistics
 from tmkit.tamp.search_log import SearchLog
+from tmkit.tamp.search_tree import SearchTree, recorded_trees
 from tmkit.tamp.suggestions import ReplanResult, find_suggestions
 from tmkit.tamp.tracks import SearchTrack, search_tracks
 from tmkit.tamp.validation.prune_observations import prune_observations
@@ -84,6 +85,7 @@ def _found(context: PlanningContext, log: SearchLog) -> tuple[PlanStatus, tuple[
         return PlanStatus.PROVED_UNSOLVABLE, None
     with time_limit(log.seconds_to_search - log.seconds):
         status, track, steps = search_tracks(context, log, useful)
+    log.found = steps
     return status, None if track is None else _finished(context, log, track, steps)
 
 
@@ -147,7 +149,10 @@ def _result(
     made = None if steps is None else context.plan_of(steps)
     diagnosis = _diagnosis(context, log, status)
     explanation = explain(status, diagnosis, goal=context.goal_in_words, plan=made)
-    return PlanResult(status, made, explanation, statistics, diagnosis)
+    trees: tuple[SearchTree, ...] = ()
+    if context.options.record_tree:
+        trees = recorded_trees(log.trees, log.transfers, versions=log.versions, found=log.found)
+    return PlanResult(status, made, explanation, statistics, diagnosis, trees)
 
 
 def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> Diagnosis:

@@ -154,7 +154,7 @@ class _TransfersBeside:
             return
         self.track = SearchTrack(context, log, problem, domain)
         own = replace(log, failures=FailureLog(), trees=[])  # explanations are about the task plans
-        tree = context.tree(own, problem, domain, seed=context.options.seed)
+        tree = log.transfers = context.tree(own, problem, domain, seed=context.options.seed)
         search = TransferSearch(context, own, tree, task, seed=context.options.seed)
         self._search = search if search.is_usable else None
 

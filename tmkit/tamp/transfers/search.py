@@ -71,6 +71,7 @@ class _Node(Version):
         attempts: makes one attempt at each advance.
         picked: what picks led to, by operator, option and kind of motion.
         in_the_way: how often each object was in the way of a motion.
+        failures: how often each action failed for each cause, if the search tree is recorded.
     """
 
     moves: tuple[Move, ...]
@@ -81,6 +82,7 @@ class _Node(Version):
     attempts: Iterator[_Node | None] | None = None
     picked: dict[tuple[int, int, bool], RefinementNode | MotionFailure | None] = field(default_factory=dict)
     in_the_way: Counter[str] = field(default_factory=Counter)
+    failures: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
 class TransferSearch:
@@ -179,6 +181,8 @@ class TransferSearch:
         node = _Node(reached, values, moves, float(relaxed.cost), [], [])
         with self.log.clock.phase(PlanningPhase.SEMANTICS):
             self._analyse(node, relaxed.actions)
+        if self.context.options.record_tree:
+            self.log.versions.append(node)
         return node
 
     def _key(self, node: RefinementNode) -> object:
@@ -323,6 +327,8 @@ class TransferSearch:
             return None
         if isinstance(found, MotionFailure):
             _logger.debug("%s fails: %s", self.ground.actions[index], found)
+            if self.context.options.record_tree:
+                node.failures[str(self.tree.domain.stated(self.ground.actions[index])), str(found)] += 1
             movable = set(movable_frames(before.scene))
             node.in_the_way.update(
                 {name for pair in found.pairs for name in pair if name in movable and name != object_of(candidate)}
