@@ -68,7 +68,7 @@ def draw_search_tree(trees: Sequence[SearchTree], path: str | Path, *, rows: int
     """
     drawing = search_tree_drawing(trees, rows=rows, title=title)
     low, high = drawing.bounds
-    return save_drawings([drawing], path, width=float(high[0] - low[0]) + 2 * MARGIN)
+    return save_drawings([drawing], path, width=max(6.0, float(high[0] - low[0]) + 2 * MARGIN))
 
 
 @dataclass(eq=False)
