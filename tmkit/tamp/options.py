@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 
 from tmkit._support.options import CheckedOptions, option
+from tmkit.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from tmkit.manipulation.samplers import Samplers
@@ -25,6 +26,10 @@ Cost: TypeAlias = Literal["actions", "path_length", "duration"] | Callable[["Pla
 DEFAULT_TIME_LIMIT = 30.0
 """Seconds after which planning stops, unless it is given a limit on time or iterations."""
 
+_METHODS = {
+    "task_planner": ("prepare", "search"), "motion_planner": ("search",),
+    "samplers": ("grasp_sampler", "placement_sampler"),
+}  # fmt: skip
 _SUGGESTING = 0.2  # share of the time that is kept for the explanation, with suggestions
 _EXPLAINING = 0.05  # and without
 
@@ -67,7 +72,8 @@ class PlanningOptions(CheckedOptions):
         samplers: sample grasps and placements; the built-in ones by default.
 
     Raises:
-        ConfigurationError: a value outside its range; it has the attributes ``option`` and ``value``.
+        ConfigurationError: a value outside its range, or a planner or samplers without their methods; it has the
+            attributes ``option`` and ``value``.
         ArgumentError: an unknown option; the message names the nearest.
     """
 
@@ -100,6 +106,17 @@ class PlanningOptions(CheckedOptions):
     task_planner: TaskPlanner[Any] | None = None
     motion_planner: MotionPlanner | None = None
     samplers: Samplers | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, methods in _METHODS.items():
+            value = getattr(self, name)
+            if value is not None and (
+                isinstance(value, type) or not all(callable(getattr(value, method, None)) for method in methods)
+            ):
+                hint = f"; call it: {value.__name__}()" if isinstance(value, type) else ""
+                reason = f"{name} must have the methods {', '.join(methods)}, not {repr(value)[:60]}{hint}"
+                raise ConfigurationError(reason, option=name, value=value)
 
     @property
     def seconds(self) -> float:

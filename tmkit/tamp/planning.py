@@ -100,6 +100,8 @@ def plan(
         raise ArgumentError(f"plan(): unexpected keyword '{next(iter(keywords))}'; {hint}", function="plan")
     options = PlanningOptions() if options is None else options
     check_argument(options, PlanningOptions, "options", function="plan")
+    if on_progress is not None and not callable(on_progress):
+        raise ArgumentError(f"plan(): on_progress must be a function, not {repr(on_progress)[:60]}", function="plan")
     entries = list(options.each_seed())
     if len(entries) == 1:
         return solve(problem, entries[0], on_progress=on_progress)

@@ -22,11 +22,13 @@ import itertools
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tmkit.errors import SemanticsMismatchError
+from tmkit._support.argument_errors import callable_name
+from tmkit.errors import SemanticsMismatchError, TaskError
 from tmkit.graph import SceneGraph, diff
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Pick, Place
 from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
@@ -335,7 +337,6 @@ class RefinementTree:
         context = ActionContext(
             node.scene, node.q, np.random.default_rng(int.from_bytes(key, "little")), self._sampling, self.arms, asked
         )
-        first = next(iter(self.arms.values()))
         candidates = self.domain.candidates(action, context)
         number = 0
         while True:
@@ -344,9 +345,20 @@ class RefinementTree:
             if candidate is None:
                 return
             seed = int.from_bytes(_key(key, str(number))[:4], "little")
-            for attempt in candidate.refine(first, context, seed=seed):
+            for attempt in self._refined(action, candidate, context, seed):
+                if not isinstance(attempt, Refinement | MotionFailure):
+                    what = f"candidate '{callable_name(candidate)}' gives {repr(attempt)[:60]}"
+                    raise TaskError.at(str(action), f"{what}, which is neither a Refinement nor a MotionFailure")
                 yield candidate, attempt
             number += 1
+
+    def _refined(
+        self, action: GroundAction, candidate: Candidate, context: ActionContext, seed: int
+    ) -> Iterator[Refinement | MotionFailure]:
+        """Yield what a candidate yields; errors of one that is not of this package name its domain."""
+        is_ours = type(candidate).__module__.startswith("tmkit.")
+        with nullcontext() if is_ours else self.domain.blamed(f"{callable_name(candidate)} of {action}"):
+            yield from candidate.refine(next(iter(self.arms.values())), context, seed=seed)
 
     def child(
         self, expansion: Expansion, candidate: Candidate, refinement: Refinement, predicted: State

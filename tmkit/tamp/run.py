@@ -18,6 +18,7 @@ Invariants: equal arguments give equal results, unless the time limit ends the s
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -80,7 +81,7 @@ def _replanned(context: PlanningContext) -> ReplanResult:
 def _found(context: PlanningContext, log: SearchLog) -> tuple[PlanStatus, tuple[PlanStep, ...] | None]:
     with log.clock.phase(PlanningPhase.SEMANTICS):
         log.infeasibilities = _infeasibilities(context)
-        useful = _restricted(context, context.domain.semantics.useful_objects(context.scene, context.q))
+        useful = _restricted(context, _useful(context))
     if log.infeasibilities:
         return PlanStatus.PROVED_UNSOLVABLE, None
     with time_limit(log.seconds_to_search - log.seconds):
@@ -91,8 +92,18 @@ def _found(context: PlanningContext, log: SearchLog) -> tuple[PlanStatus, tuple[
 
 def _infeasibilities(context: PlanningContext) -> tuple[Infeasibility, ...]:
     """Return why the goal is impossible, where the domain can prove that it is."""
-    found = context.domain.semantics.infeasibilities(necessary_facts(context.problem), context.scene)
+    domain = context.domain
+    found = domain.semantics.infeasibilities(necessary_facts(context.problem), context.scene)
+    found = [domain.returned("infeasibilities", p, Infeasibility) for p in domain.returned(
+        "infeasibilities", found, Iterable
+    )]  # fmt: skip
     return tuple(proof for proof in found if not _may_be_held(context, proof.ungraspable))
+
+
+def _useful(context: PlanningContext) -> Collection[str]:
+    """Return the objects that the domain finds useful."""
+    found = context.domain.semantics.useful_objects(context.scene, context.q)
+    return context.domain.returned("useful_objects", found, Collection)
 
 
 def _may_be_held(context: PlanningContext, object: str | None) -> bool:
@@ -102,7 +113,7 @@ def _may_be_held(context: PlanningContext, object: str | None) -> bool:
     return context.sampling.samplers.grasp_sampler(context.scene, object) is not sample_grasps
 
 
-def _restricted(context: PlanningContext, useful: frozenset[str]) -> Problem | None:
+def _restricted(context: PlanningContext, useful: Collection[str]) -> Problem | None:
     """Return the task without the objects that are of no use, unless its goal speaks of one."""
     if all(name in useful for name in context.problem.objects):
         return None
