@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import CollisionWorld, PathResult, PathStatus, RecheckResult, recheck_path, search_path
-from tmkit._support.argument_errors import callable_name
 from tmkit.errors import ConfigurationError, TmkitError
 from tmkit.motion.path_constraints import PathConstraint, path_fault
 from tmkit.spatial.plain import plain_numbers
@@ -192,7 +191,7 @@ def search_verified(planner: MotionPlanner, query: PathQuery) -> PathResult:
         ConfigurationError: the planner raises an error that is none of tmkit's, or returns no result; or its path does
             not lead from the start to a goal, or moves other joints: a mistake of the planner.
     """
-    name = callable_name(planner)
+    name = type(planner).__name__
     for halvings in range(_HALVINGS + 1):
         finer = replace(query, resolution=query.resolution / 2**halvings)
         try:
