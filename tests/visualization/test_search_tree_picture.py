@@ -66,7 +66,7 @@ def test_failures_are_crosses_with_their_most_frequent_cause() -> None:
     drawing = search_tree_drawing([tree])
     texts = [mark.text for mark in drawing.marks if isinstance(mark, Label)]
     assert texts[:4] == [
-        "search over task plans: 1 version, 11 attempts", "(pick a)  6 ×, mostly: too far", "(pick b)  4 ×: blocked",
+        "search over task plans: 1 version, 11 attempts", "(pick a)  6 ×, often: too far", "(pick b)  4 ×: blocked",
         "… 1 more action failed",
     ]  # fmt: skip
     assert len(drawing.meanings(Cross)) == 3

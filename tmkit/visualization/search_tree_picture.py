@@ -24,7 +24,7 @@ from tmkit.visualization.drawing import MARGIN, Cross, Dot, Drawing, Label, Line
 _PLAN, _OTHER, _FAILED, _EDGE = "#1f5fa8", "#4a525a", "#c2262e", "#b4bac0"
 _ROW, _INDENT = 0.2, 0.3  # inches between lines, and from a version to the next
 _LETTER = 0.07  # inches that a letter takes
-_LONGEST = 120  # letters of a line
+_LONGEST = 140  # letters of a line
 _MOST_FAILURES = 2  # actions that failed, of a version
 _LARGEST = 11.0  # diameter of a dot in points
 
@@ -188,7 +188,7 @@ def _failures(node: SearchTreeNode) -> list[str]:
         counts[failure.action] += failure.count
         causes.setdefault(failure.action, []).append(failure.cause)
     lines = [
-        f"{action}  {count} ×{', mostly' if len(causes[action]) > 1 else ''}: {causes[action][0]}"
+        f"{action}  {count} ×{', often' if len(causes[action]) > 1 else ''}: {causes[action][0]}"
         for action, count in counts.most_common(_MOST_FAILURES)
     ]
     rest = len(counts) - len(lines)
