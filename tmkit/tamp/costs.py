@@ -101,7 +101,12 @@ def _error(function: object, step: PlanStep, what: str) -> CostError:
 
 
 def is_better(worth: Worth, other: Worth) -> bool:
-    """Return whether a cost and length are less than others, by more than rounding."""
+    """Return whether a cost and length are less than others, by more than rounding.
+
+    Args:
+        worth: the cost and length.
+        other: the others.
+    """
     gain = other[0] - worth[0]
     return gain > _LEAST_GAIN or (gain >= 0.0 and worth[1] < other[1] - _LEAST_GAIN)
 
