@@ -17,10 +17,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 __all__ = [
-    "ArgumentError", "CapacityError", "CollisionError", "ConcurrentWriteError", "ConfigurationError", "CycleError",
-    "DisconnectedError", "DuplicateNameError", "FileFormatError", "MeshError", "MissingExtraError", "MissingFileError",
-    "NumberOverflowError", "OutputError", "PickledStateError", "PlanFileError", "RobotError", "SamplerError",
-    "SceneError", "SemanticsMismatchError", "ShapeError", "SimulationError", "StampError", "TaskError",
+    "ArgumentError", "CapacityError", "CollisionError", "ConcurrentWriteError", "ConfigurationError", "CostError",
+    "CycleError", "DisconnectedError", "DuplicateNameError", "FileFormatError", "MeshError", "MissingExtraError",
+    "MissingFileError", "NumberOverflowError", "OutputError", "PickledStateError", "PlanFileError", "RobotError",
+    "SamplerError", "SceneError", "SemanticsMismatchError", "ShapeError", "SimulationError", "StampError", "TaskError",
     "TaskPlannerError", "TimeLimitError", "TmkitError", "UnknownNameError", "WorkerError", "install_command",
     "nearest_name",
 ]  # fmt: skip
@@ -271,6 +271,10 @@ class SemanticsMismatchError(TmkitError, RuntimeError):
 
 class SamplerError(TmkitError, RuntimeError):
     """A sampler of grasps or placements that fails, or gives what is none. Attributes: ``sampler``, its name."""
+
+
+class CostError(TmkitError, RuntimeError):
+    """A cost function that fails, or gives what is no cost. Attributes: ``cost``, its name, and ``action``."""
 
 
 class WorkerError(TmkitError, RuntimeError):

@@ -115,7 +115,7 @@ def test_chance_depends_on_seed_and_shape_alone() -> None:
     """The generator of a grasp sampler is the same whoever asks first, and another for another seed."""
 
     def random_grasp(request: GraspRequest) -> list[Grasp]:
-        return [Grasp(Pose(request.rng.normal(size=3)), 0.05, "random")]
+        return [Grasp(Pose(0.1 * request.rng.normal(size=3)), 0.05, "random")]
 
     samplers = Samplers().with_grasps(random_grasp)
     scene = with_block(scene_with_object(), "other", [0.2, 0.0, 0.025], shape=Box([0.04] * 3))

@@ -19,6 +19,7 @@ from tmkit.errors import ArgumentError, ConfigurationError
 from tmkit.manipulation import Samplers
 from tmkit.motion import MotionPlanner
 from tmkit.pddl import parse_goal
+from tmkit.plans import PlanStep
 from tmkit.plans.plan_file import plan_to_dict
 from tmkit.tamp import PlanningKeywords, PlanningOptions, PlanningProblem, PlanStatus, load_planning_domain
 from tmkit.task_planning import TaskPlanner
@@ -71,7 +72,13 @@ def test_unknown_options_are_refused_with_the_nearest_name() -> None:
 
 def test_the_keywords_of_plan_are_the_fields() -> None:
     """Type checkers, ``help()`` and the class have the same names and types, and each field is documented."""
-    names = {"Any": Any, "TaskPlanner": TaskPlanner, "MotionPlanner": MotionPlanner, "Samplers": Samplers}
+    names = {
+        "Any": Any,
+        "TaskPlanner": TaskPlanner,
+        "MotionPlanner": MotionPlanner,
+        "Samplers": Samplers,
+        "PlanStep": PlanStep,
+    }
     of_class = get_type_hints(PlanningOptions, localns=names)
     assert list(get_type_hints(PlanningKeywords, localns=names)) == [entry.name for entry in fields(PlanningOptions)]
     assert get_type_hints(PlanningKeywords, localns=names) == of_class

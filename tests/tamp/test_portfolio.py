@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,12 +23,16 @@ from tmkit.motion import PathQuery
 from tmkit.pddl import load_domain
 from tmkit.plans.plan_file import plan_to_dict
 from tmkit.tamp import (
+    ImprovementProgress,
     PlanningOptions,
     PlanningProblem,
+    PlanningProgress,
     PlanStatus,
+    PortfolioImprovement,
     PortfolioProgress,
     PortfolioResult,
     PythonDomain,
+    plan_cost,
     plan_portfolio,
 )
 
@@ -125,6 +130,47 @@ def test_progress_says_which_entry_it_is_of() -> None:
     assert {progress.entry for progress in told} == {0, 1}
     assert {progress.entries for progress in told} == {2}
     assert str(told[-1]).startswith("entry 2 of 2: planning, ")
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_every_plan_is_delivered_while_entries_improve(processes: int) -> None:
+    """The first plan of an entry and each better one, as whole plans; the last of the first entry is the result."""
+    told: dict[int, list[PortfolioImprovement]] = {}
+
+    def tell(progress: PortfolioProgress) -> None:
+        if isinstance(progress, PortfolioImprovement):
+            told.setdefault(progress.entry, []).append(progress)
+
+    entries = [PlanningOptions(seed=seed, improve=3, cost="duration") for seed in (0, 1)]
+    result = portfolio(entries, processes=processes, on_progress=tell)
+    assert result.plan is not None
+    assert plan_to_dict(told[0][-1].plan) == plan_to_dict(result.plan)
+    for improvements in told.values():
+        costs = [progress.cost for progress in improvements]
+        assert costs == sorted(costs, reverse=True)
+        assert costs == pytest.approx([plan_cost(progress.plan, "duration") for progress in improvements])
+        assert all(tk.validate_plan(progress.plan).is_valid for progress in improvements)
+    assert str(told[0][0]).startswith("entry 1 of 2: improving, ")
+
+
+class EnoughError(Exception):
+    """What a caller raises to end planning."""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_caller_stops_planning_and_keeps_the_best_plan(workers: int) -> None:
+    """What the callback raises ends all workers and reaches the caller, who has every plan so far."""
+    best: list[ImprovementProgress] = []
+
+    def tell(progress: PlanningProgress) -> None:
+        if isinstance(progress, ImprovementProgress):
+            best.append(progress)
+            raise EnoughError
+
+    options = PlanningOptions(workers=workers, improve=None, time_limit=math.inf)
+    with pytest.raises(EnoughError):
+        tk.plan(PlanningProblem(two(), goal="(on a b)", robots=GANTRY), options, on_progress=tell)
+    assert tk.validate_plan(best[0].plan).is_valid
 
 
 def test_wrong_arguments_are_refused() -> None:

@@ -40,6 +40,12 @@ def check_argument(
     raise _mismatch(function, name, words, value, hint)
 
 
+def callable_name(function: object) -> str:
+    """Return the name of a function, or of the class of another callable or object."""
+    named = function if hasattr(function, "__qualname__") else type(function)
+    return str(named.__qualname__)
+
+
 def plan_hint(value: object) -> str:
     """Return what to give in place of something that is not a plan."""
     if value is None:

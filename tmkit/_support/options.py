@@ -10,9 +10,11 @@ import math
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from tmkit.errors import ArgumentError, ConfigurationError, nearest_name
+
+OptionType: TypeAlias = type[int] | type[float] | type[bool] | type[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,26 +22,30 @@ class OptionKind:
     """The values that an option takes.
 
     Attributes:
-        type: ``int``, ``float`` or ``bool``.
+        type: ``int``, ``float``, ``bool``, or ``str`` for one of ``choices``.
         help: one sentence for the command line and the documentation.
         unit: unit of the number, in the plural; empty for counts.
         least: smallest number; of a float, numbers must be above it unless ``includes_least``.
         includes_least: whether the smallest number is allowed.
         below: number that the value must be below.
         unlimited: word for None in a file and on the command line; empty if None stands for the default only.
+        choices: the names that are valid; in Python, a function is too.
     """
 
-    type: type[int] | type[float] | type[bool]
+    type: OptionType
     help: str
     unit: str = ""
     least: float = 0
     includes_least: bool = True
     below: float = math.inf
     unlimited: str = ""
+    choices: tuple[str, ...] = ()
 
     @property
     def range(self) -> str:
         """The valid values in words."""
+        if self.choices:
+            return f"{', '.join(map(repr, self.choices))} or a function"
         if self.type is bool:
             return "True or False"
         unit = f" {self.unit}" if self.unit else ""
@@ -56,10 +62,17 @@ class OptionKind:
         Raises:
             ConfigurationError: another type, or outside the range; it has the attributes ``option`` and ``value``.
         """
+        if self.choices:
+            if not callable(value) and not (isinstance(value, str) and value in self.choices):
+                near = nearest_name(value, self.choices) if isinstance(value, str) else None
+                hint = f"; did you mean '{near}'?" if near else ""
+                reason = f"{name} must be {self.range}, not {repr(value)[:60]}{hint}"
+                raise ConfigurationError(reason, option=name, value=value)
+            return value
         try:
             if isinstance(value, bool) != (self.type is bool):
                 raise TypeError
-            number = operator.index(value) if self.type is int else self.type(value)
+            number: Any = operator.index(value) if self.type is int else self.type(value)
             in_range = self.type is bool or (
                 (number >= self.least if self.includes_least else number > self.least)
                 and (number < self.below or self.below == math.inf)
@@ -73,7 +86,7 @@ class OptionKind:
         return number
 
 
-def option(default: Any, help: str, *, type: type[int] | type[float] | type[bool] = int, **range: Any) -> Any:
+def option(default: Any, help: str, *, type: OptionType = int, **range: Any) -> Any:
     """Return a dataclass field with a default, and a range as :class:`OptionKind` has it.
 
     None is valid where it is the default, or where ``unlimited`` is given.
@@ -81,7 +94,7 @@ def option(default: Any, help: str, *, type: type[int] | type[float] | type[bool
     Args:
         default: the default.
         help: one sentence for the command line.
-        type: ``int``, ``float`` or ``bool``.
+        type: ``int``, ``float``, ``bool`` or ``str``.
         range: the other attributes of :class:`OptionKind`.
     """
     return field(default=default, metadata={"kind": OptionKind(type, help, **range)})

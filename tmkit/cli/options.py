@@ -71,7 +71,7 @@ def _flag(name: str) -> str:
 def _annotation(name: str, kind: OptionKind) -> Any:
     """Return the annotation from which typer makes a flag; it has no default, which only the dataclass has."""
     flag = f"{_flag(name)}/--no-{name.replace('_', '-')}" if kind.type is bool else _flag(name)
-    metavar = f"N|{kind.unlimited}" if kind.unlimited else _METAVARS[kind.type]
+    metavar = f"N|{kind.unlimited}" if kind.unlimited else "|".join(kind.choices) or _METAVARS[kind.type]
     shown = typer.Option(flag, metavar=metavar, help=kind.help, show_default=False)
     value_type = str if kind.unlimited else kind.type
     return Annotated[value_type | None, shown]

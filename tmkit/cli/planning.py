@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -138,6 +139,9 @@ def plan(
         Path | None,
         typer.Option(metavar="FILE.png", help="Picture of the collision that prevents the plan, if there is none."),
     ] = None,
+    tree: Annotated[
+        Path | None, typer.Option(metavar="FILE.png|.svg|.json", help="Draw the search tree, or write it as data.")
+    ] = None,
     as_json: AsJson = False,
     allow: AllowFolders = None,
     package: Packages = None,
@@ -145,6 +149,7 @@ def plan(
 ) -> None:
     """Find actions and motions that reach a goal."""
     from tmkit.tamp.problem_files import wrong_goal_in
+    from tmkit.visualization import require_plots
 
     goals = wanted_goals(goal, at=goal_at, inside=goal_in, arm=goal_arm, file=goal_file)
     file = Path(scenes[0]) if len(scenes) == 1 and scenes[0].endswith(".toml") else None
@@ -156,9 +161,11 @@ def plan(
         hint = "--goal, --goal-at ..., --goal-scene / --problem"
         raise typer.BadParameter("give a goal, in one or several ways, or a problem: '(on a b)'", param_hint=hint)
     wanted = with_options(tk.PlanningOptions(), options)
-    for path in (output, picture):
+    for path in (output, picture, tree):
         if path is not None:
             require_writable(path)
+    if tree is not None and tree.suffix != ".json":
+        require_plots(tree, suffixes=(".json", ".png", ".svg"))
     if file is not None:
         with progress("reading the problem"):
             task, in_file = tk.load_planning_problem(
@@ -175,13 +182,14 @@ def plan(
         stated = [goals] if isinstance(goals, str) else goals or ()
         all_goals = [part for part in (shown, problem, *stated) if part is not None]
         task = tk.PlanningProblem(scene, q, domain or "blocks", all_goals, robots, semantics)
-    best: list[Plan] = []
+    wanted = wanted if tree is None else replace(wanted, record_tree=True)
+    best: dict[int, Plan] = {}
     try:
         with errors_about_goals(goal_file, other_goal=goal), wrong_goal_in(file):
-            result = _plan(task, wanted, on_plan=best.append)
+            result = _plan(task, wanted, best=best)
     except KeyboardInterrupt:
         if best:
-            _give_best(best[-1], output, as_json=as_json)
+            _give_best(best[min(best)], output, as_json=as_json)  # of the first seed, as planning does
         raise
     if result.plan is not None and output is not None:
         tk.save_plan(result.plan, output)
@@ -193,6 +201,8 @@ def plan(
             say(f"  {number}. {action}")
         if result.plan is not None and output is not None:
             say(f"Written to {output}")
+    if tree is not None:
+        _write_trees(result, tree)
     if picture is not None and not result.is_solved:
         _draw(result, picture, say=_say_nothing if as_json else say)
     if not result.is_solved:
@@ -302,19 +312,19 @@ def _say_nothing(_: object) -> None:
 
 
 def _plan(
-    problem: PlanningProblem, options: PlanningOptions, *, on_plan: Callable[[Plan], None] = _say_nothing
+    problem: PlanningProblem, options: PlanningOptions, *, best: dict[int, Plan] | None = None
 ) -> PlanResult | PortfolioResult:
-    from tmkit.tamp import ImprovementProgress, PlanningProgress, plan_portfolio
+    from tmkit.tamp import ImprovementProgress, PlanningProgress, PortfolioImprovement, plan_portfolio
 
     def tell(told: PlanningProgress) -> None:
-        if isinstance(told, ImprovementProgress) and told.plan is not None:
-            on_plan(told.plan)
+        if isinstance(told, ImprovementProgress) and best is not None:
+            best[told.entry if isinstance(told, PortfolioImprovement) else 0] = told.plan
         show(told)
 
     with progress("planning") as show:
         entries = list(options.each_seed())
         if len(entries) > 1:
-            return plan_portfolio(problem, entries, workers=options.workers, on_progress=show)
+            return plan_portfolio(problem, entries, workers=options.workers, on_progress=tell)
         return tk.plan(problem, entries[0], on_progress=tell)
 
 
@@ -328,6 +338,18 @@ def _draw(result: PlanResult | PortfolioResult, picture: Path, *, say: Callable[
         say(f"What was in the way: {draw_failure(answer, picture)}")
     else:
         say("No picture: no motion was in anything's way.")
+
+
+def _write_trees(result: PlanResult | PortfolioResult, path: Path) -> None:
+    """Draw the search trees of a run, or write them as data."""
+    from tmkit.tamp import PlanResult
+    from tmkit.visualization import draw_search_tree
+
+    trees = (result if isinstance(result, PlanResult) else result.result).search_trees
+    if path.suffix == ".json":
+        write_json(path, [tree.to_dict() for tree in trees])
+    else:
+        draw_search_tree(trees, path)
 
 
 def _check(

@@ -22,12 +22,16 @@ import hashlib
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
+from numbers import Real
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.errors import ConfigurationError, SamplerError, UnknownNameError
+from tmkit._support.argument_errors import callable_name
+from tmkit._support.time_limits import check_time
+from tmkit.errors import ConfigurationError, SamplerError, TimeLimitError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.grasps.sampling import Grasp, grasps_of
 from tmkit.manipulation.placements.postures import PlacementSettings
@@ -36,6 +40,9 @@ from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 
 Configuration = NDArray[np.float64]
+
+_MOST = 10_000  # grasps or placements that a sampler of the user is asked for at once
+_FAR = 1.0  # metres beyond their shapes from which a tool is not at an object, and an object not on its support
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,8 +244,13 @@ class Sampling:
             content = "".join(attached.shape.digest for attached in shapes)
             digest = int.from_bytes(hashlib.sha256(content.encode()).digest()[:8], "little")
             request = GraspRequest(scene, object, arm, np.random.default_rng((self.seed, digest)))
-            found = _asked(sampler, request, f"for '{object}'", is_ours=sampler is sample_grasps)
-            self._known[key] = tuple(_checked_grasp(grasp, sampler, object, arm) for grasp in found)
+            is_ours = sampler is sample_grasps
+            found = _asked(sampler, request, f"for '{object}'", is_ours=is_ours)
+            radius = math.inf if is_ours else _radius(scene, object)
+            grasps = tuple(islice((_checked_grasp(grasp, sampler, object, arm, radius) for grasp in found), _MOST + 1))
+            if len(grasps) > _MOST:
+                raise _error(sampler, f"gives more than {_MOST} grasps of '{object}'")
+            self._known[key] = grasps
         return self._known[key]
 
     def placements(
@@ -263,8 +275,25 @@ class Sampling:
         sampler = self.samplers.placement_sampler(scene, object, support)
         request = PlacementRequest(scene, q, object, support, manipulator or self.manipulator, rng, self.is_scattered)
         what = f"for '{object}' on '{support}'"
-        for placement in _asked(sampler, request, what, is_ours=sampler is sample_placements):
-            yield _checked_placement(placement, sampler, scene, what)
+        is_ours = sampler is sample_placements
+        found = _asked(sampler, request, what, is_ours=is_ours)
+        if is_ours:
+            yield from found
+            return
+        radii: dict[str, float] = {}
+        carried = scene.subtree(object)
+        for placement in islice(found, _MOST):
+            check_time()
+            checked = _checked_placement(placement, sampler, scene, what)
+            on = checked.support
+            if on in carried:
+                raise _error(sampler, f"gives a placement {what} on '{on}', which moves with the object")
+            if on not in radii:
+                radii[on] = _radius(scene, on) + _radius(scene, object)
+            far = _norm(checked.support_from_object)
+            if far > radii[on] + _FAR:
+                raise _error(sampler, f"gives a placement {what} that is {far:.3g} m away from '{on}'")
+            yield checked
 
 
 _Request = TypeVar("_Request", contravariant=True)
@@ -279,17 +308,24 @@ def _asked(sampler: _AnySampler[_Request, _Value], request: _Request, what: str,
     """Yield what a sampler gives, its own failures made errors that name it."""
     try:
         yield from sampler(request)
+    except (TimeLimitError, MemoryError):
+        raise
     except Exception as error:
         if is_ours:
             raise
         raise _error(sampler, f"fails {what}: {type(error).__name__}: {error}") from error
 
 
-def _checked_grasp(grasp: object, sampler: GraspSampler, object: str, manipulator: Manipulator) -> Grasp:
+def _checked_grasp(grasp: object, sampler: GraspSampler, object: str, manipulator: Manipulator, radius: float) -> Grasp:
     if not isinstance(grasp, Grasp) or not isinstance(grasp.object_from_tool, Pose):
         raise _error(sampler, f"gives {grasp!r} for '{object}', which is no Grasp")
+    if isinstance(grasp.width, bool) or not isinstance(grasp.width, Real):
+        raise _error(sampler, f"gives a grasp of '{object}' whose width is {grasp.width!r}, which is no number")
     if not _is_finite(grasp.object_from_tool) or not math.isfinite(grasp.width):
         raise _error(sampler, f"gives a grasp of '{object}' with numbers that are not finite: {grasp!r}")
+    if _norm(grasp.object_from_tool) > radius + _FAR:
+        far = f"{_norm(grasp.object_from_tool):.3g} m away from the object"
+        raise _error(sampler, f"gives a grasp of '{object}' with the tool {far}")
     if manipulator.gripper_kind == "parallel":
         low, high = manipulator.width_closed, manipulator.width_open
         if not low <= grasp.width <= high:
@@ -301,12 +337,27 @@ def _checked_grasp(grasp: object, sampler: GraspSampler, object: str, manipulato
 def _checked_placement(placement: object, sampler: PlacementSampler, scene: SceneGraph, what: str) -> Placement:
     if not isinstance(placement, Placement) or not isinstance(placement.support_from_object, Pose):
         raise _error(sampler, f"gives {placement!r} {what}, which is no Placement")
-    if placement.support not in scene:
+    if not isinstance(placement.support, str) or placement.support not in scene:
         unknown = UnknownNameError.of("frame", str(placement.support), scene.frame_names)
         raise _error(sampler, f"gives a placement {what} on an {unknown.message}")
     if not _is_finite(placement.support_from_object):
         raise _error(sampler, f"gives a placement {what} with numbers that are not finite: {placement!r}")
     return placement
+
+
+def _norm(pose: Pose) -> float:
+    return math.hypot(*pose.translation.tolist())
+
+
+def _radius(scene: SceneGraph, frame: str) -> float:
+    """Return a distance from a frame within which all of its shapes are, and those of frames that move with it."""
+    reach = 0.0
+    for name in scene.subtree(frame):
+        away = scene.pose(name, relative_to=frame, q=scene.zero_configuration())
+        for attached in scene.shapes(name):
+            corners = np.abs(np.array(attached.shape.bounds)).max(axis=0)
+            reach = max(reach, _norm(away) + _norm(attached.pose) + math.hypot(*corners.tolist()))
+    return reach
 
 
 def _is_finite(pose: Pose) -> bool:
@@ -320,6 +371,5 @@ def _callable(sampler: _Sampler) -> _Sampler:
 
 
 def _error(sampler: object, what: str) -> SamplerError:
-    named = sampler if hasattr(sampler, "__qualname__") else type(sampler)
-    name = str(getattr(named, "__qualname__", named))
+    name = callable_name(sampler)
     return SamplerError(f"sampler '{name}' {what}", sampler=name)

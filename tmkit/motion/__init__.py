@@ -42,6 +42,6 @@ if TYPE_CHECKING:
         region_surface as region_surface,
         support_surfaces as support_surfaces,
     )
-    from tmkit.motion.timing import TimedPath as TimedPath, time_path as time_path
+    from tmkit.motion.timing import TimedPath as TimedPath, path_duration as path_duration, time_path as time_path
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import CollisionWorld, PathResult, PathStatus, RecheckResult, recheck_path, search_path
-from tmkit.errors import ConfigurationError
+from tmkit.errors import ConfigurationError, TmkitError
 from tmkit.motion.path_constraints import PathConstraint, path_fault
 from tmkit.spatial.plain import plain_numbers
 
@@ -188,15 +188,23 @@ def search_verified(planner: MotionPlanner, query: PathQuery) -> PathResult:
         or leaves a constraint.
 
     Raises:
-        ConfigurationError: the planner's path does not lead from the start to a goal, or moves other joints: a mistake
-            of the planner.
+        ConfigurationError: the planner raises an error that is none of tmkit's, or returns no result; or its path does
+            not lead from the start to a goal, or moves other joints: a mistake of the planner.
     """
+    name = type(planner).__name__
     for halvings in range(_HALVINGS + 1):
         finer = replace(query, resolution=query.resolution / 2**halvings)
-        found = planner.search(finer)
+        try:
+            found = planner.search(finer)
+        except (TmkitError, MemoryError):
+            raise
+        except Exception as error:
+            raise ConfigurationError(f"motion planner '{name}' fails: {type(error).__name__}: {error}") from error
+        if not isinstance(found, PathResult):
+            raise ConfigurationError(f"motion planner '{name}' gives {repr(found)[:60]}, which is no PathResult")
         if found.status is not PathStatus.SOLVED or type(planner) is RrtConnect:  # the core has checked its own
             return found
-        _require_path(found.path, query, type(planner).__name__)
+        _require_path(found.path, query, name)
         result = None if query.check is None else query.check.of(found.path)
         if (result is None or result.is_ok) and path_fault(query.world.scene, found.path, query.constraints) is None:
             return found

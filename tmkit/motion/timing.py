@@ -66,24 +66,41 @@ def time_path(path: ArrayLike, velocity_limits: ArrayLike, *, acceleration_limit
     Raises:
         ConfigurationError: shapes that do not fit, or a limit or rate that is not positive and finite.
     """
-    points = np.atleast_2d(plain_numbers(path, "path"))
-    speeds = plain_numbers(velocity_limits, "velocity_limits")
-    accelerations = plain_numbers(acceleration_limits, "acceleration_limits")
-    _check(points, speeds, accelerations, rate)
-    lengths = norms(np.diff(points, axis=0))
-    points = points[np.concatenate([[True], lengths > _SHORTEST_PIECE])]
+    points, speeds, accelerations = _checked(path, velocity_limits, acceleration_limits, rate)
     positions: list[NDArray[np.float64]] = [points[:1]]
     velocities: list[NDArray[np.float64]] = [np.zeros((1, points.shape[1]))]
-    for first, last in _smooth_runs(points):
-        run_positions, run_velocities = _time_run(points[first : last + 1], speeds, accelerations, rate)
+    for run in _smooth_runs(points):
+        run_positions, run_velocities = _time_run(run, _trajectory(run, speeds, accelerations), rate)
         positions.append(run_positions)
         velocities.append(run_velocities)
     return TimedPath(np.concatenate(positions), np.concatenate(velocities), 1.0 / rate)
 
 
-def _check(
-    points: NDArray[np.float64], speeds: NDArray[np.float64], accelerations: NDArray[np.float64], rate: float
-) -> None:
+def path_duration(
+    path: ArrayLike, velocity_limits: ArrayLike, *, acceleration_limits: ArrayLike, rate: float
+) -> float:  # fmt: skip
+    """Return the seconds that a polyline takes when :func:`time_path` times it, without computing its samples.
+
+    Args:
+        path: (k, n) configurations, k at least 1.
+        velocity_limits: (n,) largest speeds, rad/s or m/s.
+        acceleration_limits: (n,) largest accelerations along each straight piece, rad/s^2 or m/s^2.
+        rate: samples per second; each motion from rest to rest takes a whole number of them.
+
+    Raises:
+        ConfigurationError: as for :func:`time_path`.
+    """
+    points, speeds, accelerations = _checked(path, velocity_limits, acceleration_limits, rate)
+    return sum(_samples(_trajectory(run, speeds, accelerations), rate) for run in _smooth_runs(points)) / rate
+
+
+def _checked(
+    path: ArrayLike, velocity_limits: ArrayLike, acceleration_limits: ArrayLike, rate: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the path without points that are said twice, and the limits."""
+    points = np.atleast_2d(plain_numbers(path, "path"))
+    speeds = plain_numbers(velocity_limits, "velocity_limits")
+    accelerations = plain_numbers(acceleration_limits, "acceleration_limits")
     if points.ndim != 2 or points.size == 0 or not np.all(np.isfinite(points)):
         raise ConfigurationError("a path needs at least one finite configuration, shape (k, n)", received=points.shape)
     n = points.shape[1]
@@ -92,33 +109,48 @@ def _check(
             raise ConfigurationError(f"{name} must be {n} positive finite numbers, not {limits}", expected=n)
     if not 0.0 < rate < np.inf:
         raise ConfigurationError(f"rate must be positive and finite, not {rate}")
+    lengths = norms(np.diff(points, axis=0))
+    return points[np.concatenate([[True], lengths > _SHORTEST_PIECE])], speeds, accelerations
 
 
-def _smooth_runs(points: NDArray[np.float64]) -> list[tuple[int, int]]:
-    """Cut the polyline where it turns sharply: pairs of first and last point."""
+def _smooth_runs(points: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    """Cut the polyline where it turns sharply, into pieces from rest to rest."""
     if len(points) < 2:
         return []
     pieces = np.diff(points, axis=0)
     directions = pieces / norms(pieces)[:, None]
     turns = np.arccos(np.clip(np.sum(directions[:-1] * directions[1:], axis=1), -1.0, 1.0))
     cuts = [0, *(int(i) + 1 for i in np.flatnonzero(turns > _SHARP_TURN)), len(points) - 1]
-    return list(pairwise(cuts))
+    return [points[first : last + 1] for first, last in pairwise(cuts)]
+
+
+def _trajectory(
+    points: NDArray[np.float64], speeds: NDArray[np.float64], accelerations: NDArray[np.float64]
+) -> Trajectory:
+    """Return the distance along one run in time."""
+    pieces = np.diff(points, axis=0)
+    lengths = norms(pieces)
+    share = np.max(np.abs(pieces / lengths[:, None]), axis=0)  # of each joint in the parameter's speed, at most
+    with np.errstate(divide="ignore"):
+        speed = float(np.min(np.where(share > 0.0, speeds / share, np.inf)))
+        acceleration = float(np.min(np.where(share > 0.0, accelerations / share, np.inf)))
+    return _rest_to_rest(float(np.cumsum(lengths)[-1]), speed, acceleration)
+
+
+def _samples(trajectory: Trajectory, rate: float) -> int:
+    """Return how many samples a run takes."""
+    return max(1, int(np.ceil(trajectory.duration * rate - 1e-9)))
 
 
 def _time_run(
-    points: NDArray[np.float64], speeds: NDArray[np.float64], accelerations: NDArray[np.float64], rate: float
+    points: NDArray[np.float64], trajectory: Trajectory, rate: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Time one run from rest to rest; the samples start one period after its beginning."""
+    """Sample one run from rest to rest; the samples start one period after its beginning."""
     pieces = np.diff(points, axis=0)
     lengths = norms(pieces)
     directions = pieces / lengths[:, None]
     ends = np.concatenate([[0.0], np.cumsum(lengths)])
-    share = np.max(np.abs(directions), axis=0)  # of each joint in the parameter's speed, at most
-    with np.errstate(divide="ignore"):
-        speed = float(np.min(np.where(share > 0.0, speeds / share, np.inf)))
-        acceleration = float(np.min(np.where(share > 0.0, accelerations / share, np.inf)))
-    trajectory = _rest_to_rest(float(ends[-1]), speed, acceleration)
-    count = max(1, int(np.ceil(trajectory.duration * rate - 1e-9)))
+    count = _samples(trajectory, rate)
     positions = np.empty((count, points.shape[1]))
     velocities = np.zeros_like(positions)
     for i in range(count - 1):

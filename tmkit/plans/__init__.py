@@ -20,7 +20,9 @@ if TYPE_CHECKING:
         ArmAt as ArmAt, ContinuousGoal as ContinuousGoal, ObjectAt as ObjectAt, ObjectIn as ObjectIn,
         goal_from_dict as goal_from_dict,
     )  # fmt: skip
-    from tmkit.plans.execution import Executor as Executor, TimedMotion as TimedMotion, execute as execute
+    from tmkit.plans.execution import (
+        Executor as Executor, TimedMotion as TimedMotion, execute as execute, step_duration as step_duration,
+    )  # fmt: skip
     from tmkit.plans.failures import FailureKind as FailureKind, MotionFailure as MotionFailure
     from tmkit.plans.observations import (
         CameraModel as CameraModel,

@@ -14,13 +14,14 @@ each, unless the executor raises; what it raises is let through.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from tmkit.graph import SceneGraph
-from tmkit.motion import TimedPath, time_path
+from tmkit.motion import TimedPath, path_duration, time_path
 from tmkit.plans.values import Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator
 
@@ -125,19 +126,47 @@ def execute(plan: Plan, executor: Executor, *, rate: float = 100.0) -> None:
     executor.finish()
 
 
+def step_duration(step: PlanStep, scene: SceneGraph, *, robots: Iterable[Manipulator], rate: float = 100.0) -> float:
+    """Return how many seconds the arms of a step move when :func:`execute` times it.
+
+    How long a hand takes to close or open is the executor's affair, and not counted.
+
+    Args:
+        step: the step.
+        scene: a scene with its joints, such as the first of its plan.
+        robots: the arms.
+        rate: samples of each motion per second.
+
+    Raises:
+        ConfigurationError: a rate that is not positive and finite.
+    """
+    arms = {arm.name: arm for arm in robots}
+    timings = (
+        _timing(segment, arms[segment.arm], scene, rate)[1] for segment in step.segments if len(segment.path) > 1
+    )
+    return sum(path_duration(**timing) for timing in timings)
+
+
 def _timed(segment: Segment, arm: Manipulator, scene: SceneGraph, rate: float) -> TimedMotion:
+    names, timing = _timing(segment, arm, scene, rate)
+    return TimedMotion(arm, segment, names, time_path(**timing))
+
+
+def _timing(
+    segment: Segment, arm: Manipulator, scene: SceneGraph, rate: float
+) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Return the joints of a segment, and its path with the limits within which it is timed."""
     others = [name for name in segment.joint_names if name not in arm.joints]
     names = (*arm.joints, *others)
     columns = [segment.joint_names.index(name) for name in names]
     share = _PUSH_SPEED if segment.kind is SegmentKind.PUSH else 1.0
     speeds = np.array([_mechanism_speed(scene, name) for name in others])
-    timed = time_path(
-        np.asarray(segment.path, dtype=float)[:, columns],
-        share * np.concatenate([arm.velocity_limits(scene), speeds]),
-        acceleration_limits=np.concatenate([arm.acceleration_limits(scene), 2.0 * speeds]),
-        rate=rate,
-    )
-    return TimedMotion(arm, segment, names, timed)
+    return names, {
+        "path": np.asarray(segment.path, dtype=float)[:, columns],
+        "velocity_limits": share * np.concatenate([arm.velocity_limits(scene), speeds]),
+        "acceleration_limits": np.concatenate([arm.acceleration_limits(scene), 2.0 * speeds]),
+        "rate": rate,
+    }
 
 
 def _mechanism_speed(scene: SceneGraph, joint: str) -> float:

@@ -17,6 +17,7 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit._support.results import ValidationStatus as ValidationStatus
+    from tmkit.tamp.costs import plan_cost as plan_cost
     from tmkit.tamp.diagnosis.diagnosis import (
         ActionDiagnosis as ActionDiagnosis, BlockingBody as BlockingBody, Diagnosis as Diagnosis,
         FailureCause as FailureCause, FailureExample as FailureExample, GoalConflict as GoalConflict,
@@ -33,7 +34,11 @@ if TYPE_CHECKING:
     from tmkit.tamp.domains.state_derivation import DerivedState as DerivedState, StateDeriver as StateDeriver
     from tmkit.tamp.domains.traced_scene import incremental as incremental
     from tmkit.tamp.goals.goal_scenes import goal_of_scene as goal_of_scene
-    from tmkit.tamp.options import PlanningKeywords as PlanningKeywords, PlanningOptions as PlanningOptions
+    from tmkit.tamp.options import (
+        Cost as Cost,
+        PlanningKeywords as PlanningKeywords,
+        PlanningOptions as PlanningOptions,
+    )
     from tmkit.tamp.planning import plan as plan
     from tmkit.tamp.portfolio import PortfolioResult as PortfolioResult, plan_portfolio as plan_portfolio
     from tmkit.tamp.problem import Goal as Goal, PlanningProblem as PlanningProblem
@@ -41,10 +46,15 @@ if TYPE_CHECKING:
     from tmkit.tamp.progress import (
         ImprovementProgress as ImprovementProgress,
         PlanningProgress as PlanningProgress,
+        PortfolioImprovement as PortfolioImprovement,
         PortfolioProgress as PortfolioProgress,
         ValidationProgress as ValidationProgress,
     )
     from tmkit.tamp.result import PlanResult as PlanResult, PlanStatistics as PlanStatistics
+    from tmkit.tamp.search_tree import (
+        BranchFailure as BranchFailure, FrameChange as FrameChange, SearchTree as SearchTree,
+        SearchTreeNode as SearchTreeNode,
+    )  # fmt: skip
     from tmkit.tamp.uncertainty.ellipsoids import inside_ellipsoid as inside_ellipsoid
     from tmkit.tamp.uncertainty.probability import (
         Probability as Probability, ProbabilityMethod as ProbabilityMethod, angle_within as angle_within,

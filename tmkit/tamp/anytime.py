@@ -4,15 +4,16 @@ The first plan is the first that can be carried out, not a good one: its grasps 
 come from random trees. So the run may go on. Three kinds of iterations take turns:
 
 * *paths*: every searched path of the plan is searched again with another seed, between the same ends, and replaced
-  where the new one is shorter. Nothing else depends on it, so each path improves by itself.
+  where the new one is better. Nothing else depends on it, so each path improves by itself.
 * *choices*: the actions are refined anew with other random numbers, that is with other grasps, placements and
-  configurations; branches are cut off as soon as they are as long as the best plan.
-* *skeletons*: the task planner is asked for other actions, by forbidding one of the plan's actions in the state in
-  which it occurs, the dearest and last first. What it finds is refined if it costs no more than the best plan, and cut
-  off likewise.
+  configurations; branches are cut off as soon as they cost as much as the best plan.
+* *skeletons*: the task planner is asked for other actions, by forbidding one of those that were tried last in the state
+  in which it occurs, the dearest and last first. What it finds is refined, and cut off likewise; where the cost is that
+  of the actions alone, only if they cost no more than the best plan. When none are left, it begins anew with those of
+  the best plan.
 
-A plan is better if its actions cost less or, where they cost the same, if its paths are shorter; branch and bound with
-the best plan as the bound.
+A plan is better if it costs less (:mod:`tmkit.tamp.costs`) or, at equal cost, if its paths are shorter; branch and
+bound with the best plan as the bound.
 
 Invariants: what is kept is never worse than what was there before; for a fixed number of iterations the result depends
 on the arguments of the run alone; a time limit only stops.
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -34,6 +36,7 @@ from tmkit.pddl import GroundAction, Metric, Problem, validate_task_plan
 from tmkit.plans.failures import PieceFailedError
 from tmkit.plans.values import Configuration, PlanStep, Segment, SegmentKind
 from tmkit.tamp.context import PlanningContext
+from tmkit.tamp.costs import CostBound, StepCosts, Worth, is_better
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.progress import ImprovementProgress
 from tmkit.tamp.refinement import RefinementBudget, refine_skeleton
@@ -44,8 +47,7 @@ _logger = logging.getLogger(__name__)
 
 _SEARCHED = (SegmentKind.TRANSIT, SegmentKind.TRANSFER)
 _ATTEMPTS_PER_ACTION = 12
-_WIDTH = 3  # motions of an action of which the shortest is tried first
-_LEAST_GAIN = 1e-9  # radians: less is rounding
+_WIDTH = 3  # motions of an action of which the cheapest is tried first
 
 
 def with_costs(problem: Problem, steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
@@ -55,15 +57,14 @@ def with_costs(problem: Problem, steps: tuple[PlanStep, ...]) -> tuple[PlanStep,
         problem: the problem.
         steps: steps of a plan.
     """
-    if problem.metric is not Metric.TOTAL_COST:
-        return steps
-    costs = validate_task_plan(problem, [step.action for step in steps]).costs
+    costs = _action_costs(problem, [step.action for step in steps])
     return tuple(replace(step, cost=cost) for step, cost in zip(steps, costs, strict=True))
 
 
-def _worth(steps: tuple[PlanStep, ...]) -> tuple[float, float]:
-    """Return what is to be small: the cost of the actions, and the length of the paths."""
-    return sum(step.cost for step in steps), sum(step.path_length for step in steps)
+def _action_costs(problem: Problem, actions: Sequence[GroundAction]) -> tuple[float, ...]:
+    if problem.metric is not Metric.TOTAL_COST:
+        return (1.0,) * len(actions)
+    return validate_task_plan(problem, actions).costs
 
 
 class Improvement:
@@ -84,7 +85,11 @@ class Improvement:
     ) -> None:  # fmt: skip
         self.context, self.log = context, log
         self.problem, self.domain, self.first_task, self.task = problem, domain, task, task
+        self.costs = StepCosts(context.options.cost, context.scene, context.manipulators, domain.stated)
         self.best = steps
+        self.tried: tuple[
+            GroundAction, ...
+        ] = ()  # the actions that the task planner found last, if not those of the best
         self.number = 0
 
     def improve(self, iterations: int | None) -> tuple[PlanStep, ...]:
@@ -93,6 +98,7 @@ class Improvement:
         kinds = (self._paths, self._choices, self._skeletons)
         with suppress(TimeLimitError):
             while self.best and (iterations is None or self.number < iterations) and not self.log.is_over():
+                self.costs.forget()
                 found = kinds[self.number % len(kinds)]()
                 self.number += 1
                 if found is not None:
@@ -100,23 +106,21 @@ class Improvement:
         return self.best
 
     def _keep_if_better(self, steps: tuple[PlanStep, ...], iterations: int | None) -> None:
-        cost, length = _worth(steps)
-        best_cost, best_length = _worth(self.best)
-        if cost < best_cost or (cost == best_cost and length < best_length - _LEAST_GAIN):
+        if is_better(self.costs.total(steps), self.costs.total(self.best)):
             self.best = steps
             self._tell(iterations)
 
     def _tell(self, iterations: int | None) -> None:
         context, log = self.context, self.log
+        cost, length = self.costs.total(self.best)
         if context.on_progress is not None:
-            cost, length = _worth(self.best)
             context.on_progress(
                 ImprovementProgress(
                     "improve", self.number, iterations or 0, log.seconds, log.skeletons, cost, length,
                     context.plan_of(self.best, self.domain),
                 )
             )  # fmt: skip
-        _logger.info("best plan after %d iterations: cost %g, %.3f rad of paths", self.number, *_worth(self.best))
+        _logger.info("best plan after %d iterations: cost %g, %.3f rad of paths", self.number, cost, length)
 
     def _seed(self, what: str) -> int:
         """Return a seed of this iteration."""
@@ -126,7 +130,7 @@ class Improvement:
     # --- paths ----------------------------------------------------------------------------------------------------
 
     def _paths(self) -> tuple[PlanStep, ...] | None:
-        """Return the plan with shorter paths, where any were found."""
+        """Return the plan with better paths, where any were found."""
         context, log = self.context, self.log
         arms = context.arms(log.clock, 0)
         steps: list[PlanStep] = []
@@ -134,25 +138,25 @@ class Improvement:
         for number, step in enumerate(self.best):
             if log.is_over():
                 return None
-            steps.append(self._with_shorter_paths(step, scene, q, arms, f"step {number}"))
+            steps.append(self._with_better_paths(step, scene, q, arms, f"step {number}"))
             scene, q = step.scene, step.q
         return tuple(steps)
 
-    def _with_shorter_paths(
+    def _with_better_paths(
         self, step: PlanStep, scene: SceneGraph, q: Configuration, arms: dict[str, ArmMotion], where: str
     ) -> PlanStep:
-        segments: list[Segment] = []
-        at_scene, at_q = scene, q
+        best, at_scene, at_q = step, scene, q
         for number, segment in enumerate(step.segments):
             end_scene, end_q = segment.end(at_scene, at_q)
             arm = arms[segment.arm]
             if segment.kind in _SEARCHED and len(segment.path) > 1:
                 other = self._searched_again(arm, step, number, (scene, q), (at_scene, end_q), f"{where} {number}")
-                if other is not None and other.path_length < segment.path_length - _LEAST_GAIN:
-                    segment = other
-            segments.append(segment)
+                if other is not None:
+                    segments = (*best.segments[:number], other, *best.segments[number + 1 :])
+                    tried = replace(best, segments=segments)
+                    best = tried if is_better(self.costs.worth(tried), self.costs.worth(best)) else best
             at_scene, at_q = end_scene, end_q
-        return replace(step, segments=tuple(segments))
+        return best
 
     def _searched_again(
         self, arm: ArmMotion, step: PlanStep, number: int, before: tuple[SceneGraph, Configuration],
@@ -181,33 +185,46 @@ class Improvement:
     # --- choices and skeletons ------------------------------------------------------------------------------------
 
     def _choices(self) -> tuple[PlanStep, ...] | None:
-        """Return the same actions with other choices, when that is shorter."""
-        return self._refined(tuple(step.action for step in self.best), longest=_worth(self.best)[1])
+        """Return the same actions with other choices, when that is better."""
+        return self._refined(tuple(step.action for step in self.best))
 
     def _skeletons(self) -> tuple[PlanStep, ...] | None:
-        """Return other actions that cost no more, when they can be carried out."""
+        """Return other actions, when they can be carried out and are better."""
         context, log = self.context, self.log
-        actions = [step.action for step in self.best]
+        actions = self.tried or tuple(step.action for step in self.best)
         states = validate_task_plan(self.problem, actions).states
-        dearest_last_first = sorted(range(len(actions)), key=lambda step: (-self.best[step].cost, -step))
-        index = dearest_last_first[(self.number // 3) % len(actions)]
+        costs = _action_costs(self.problem, actions)
+        if not self.tried:
+            costs = tuple(self.costs.worth(step)[0] for step in self.best)
+        dearest_last_first = sorted(range(len(actions)), key=lambda step: (-costs[step], -step))
+        turn = (self.number // 3) % len(actions)
+        index, before = dearest_last_first[turn], self.task
         self.task = self.task.forbid(actions[index], tuple(states[index]))
         found = context.search(log, self.task)
-        best_cost, best_length = _worth(self.best)
-        if found.status is not TaskPlanStatus.SOLVED or found.cost > best_cost:
-            self.task = self.first_task
+        is_dearer = context.options.cost == "actions" and found.cost > self.costs.total(self.best)[0]
+        if found.status is not TaskPlanStatus.SOLVED or is_dearer:
+            self.task, self.tried = (before, self.tried) if turn else (self.first_task, ())
             return None
         log.skeletons += 1
-        return self._refined(found.steps, longest=best_length if found.cost == best_cost else float("inf"))
+        self.tried = found.steps
+        return self._refined(found.steps)
 
-    def _refined(self, skeleton: tuple[GroundAction, ...], *, longest: float) -> tuple[PlanStep, ...] | None:
+    def _refined(self, skeleton: tuple[GroundAction, ...]) -> tuple[PlanStep, ...] | None:
         context, log = self.context, self.log
+        costs = _action_costs(self.problem, skeleton)
+
+        def worth(index: int, step: PlanStep) -> Worth:
+            cost, length = self.costs.worth(replace(step, cost=costs[index]))
+            if context.options.cost == "actions":  # known beforehand, so the first step has them all
+                cost = 0.0 if index else sum(costs)
+            return cost, length
+
         outcome = refine_skeleton(
             skeleton,
-            context.tree(log, self.problem, self.domain, seed=self._seed("tree")),
+            context.tree(replace(log, trees=[]), self.problem, self.domain, seed=self._seed("tree")),
             budget=RefinementBudget(attempts=_ATTEMPTS_PER_ACTION * len(skeleton), width=_WIDTH),
             is_over=log.is_over,
-            longest=longest,
+            bound=CostBound(worth, self.costs.total(self.best)),
             finish=context.finish(log.clock),
         )
         return None if outcome.steps is None else with_costs(self.problem, outcome.steps)

@@ -28,7 +28,7 @@ from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.progress import PlanningProgress
 from tmkit.tamp.refinement_tree import RefinementNode, RefinementTree
 from tmkit.tamp.search_log import SearchLog
-from tmkit.task_planning import FastDownward, PreparedTask, TaskPlanner, TaskPlanResult
+from tmkit.task_planning import CheckedTaskPlanner, FastDownward, PreparedTask, TaskPlanner, TaskPlanResult
 
 _MOST_DOUBLINGS = 12  # of budgets: later iterations have those of this one
 
@@ -77,7 +77,9 @@ class PlanningContext:
         rules = CollisionRules.from_start(first, self.scene, q=self.q, others=tuple(others))
         object.__setattr__(self, "rules", rules)
         object.__setattr__(self, "sampling", self._sampling(self.options.seed))
-        object.__setattr__(self, "task_planner", self.options.task_planner or FastDownward())
+        planner = self.options.task_planner or FastDownward()
+        is_ours = type(planner) in (FastDownward, CheckedTaskPlanner)
+        object.__setattr__(self, "task_planner", planner if is_ours else CheckedTaskPlanner(planner))
 
     def _sampling(self, seed: int) -> Sampling:
         return Sampling(self.options.samplers or Samplers(), self.manipulators[0], seed)
@@ -90,7 +92,7 @@ class PlanningContext:
             problem: the PDDL problem.
             options: the options.
         """
-        options = replace(options, improve=0, suggest=False, explanation_share=0.0)
+        options = replace(options, improve=0, suggest=False, record_tree=False, explanation_share=0.0)
         return replace(self, scene=scene, problem=problem, options=options, on_progress=None, finds_causes=False)
 
     def new_log(self) -> SearchLog:
@@ -173,7 +175,7 @@ class PlanningContext:
             self.scene, self.q, problem=problem, domain=domain, arms=self.arms(log.clock, 0), seed=seed,
             log=log.failures, clock=log.clock, sampling=sampling,
         )  # fmt: skip
-        log.roots.append(tree.root)
+        log.trees.append(tree)
         return tree
 
     def plan_of(self, steps: tuple[PlanStep, ...], searched: PlanningDomain | None = None) -> Plan:

@@ -7,20 +7,29 @@ have them in the table ``[options]``, and ``tmkit plan`` has a flag for each num
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 
 from tmkit._support.options import CheckedOptions, option
+from tmkit.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from tmkit.manipulation.samplers import Samplers
     from tmkit.motion import MotionPlanner
+    from tmkit.plans import PlanStep
     from tmkit.task_planning import TaskPlanner
+
+Cost: TypeAlias = Literal["actions", "path_length", "duration"] | Callable[["PlanStep"], float]
+"""What a plan costs: the name of a cost, or a function that returns the cost of a step."""
 
 DEFAULT_TIME_LIMIT = 30.0
 """Seconds after which planning stops, unless it is given a limit on time or iterations."""
 
+_METHODS = {
+    "task_planner": ("prepare", "search"), "motion_planner": ("search",),
+    "samplers": ("grasp_sampler", "placement_sampler"),
+}  # fmt: skip
 _SUGGESTING = 0.2  # share of the time that is kept for the explanation, with suggestions
 _EXPLAINING = 0.05  # and without
 
@@ -43,8 +52,13 @@ class PlanningOptions(CheckedOptions):
             one before; by default as many as the time allows. Results that do not depend on the clock need it.
         improve: iterations after the first plan, at least 0, which make it cheaper and shorter; 0 by default; None
             (``"all"`` in files and on the command line) for as many as the time allows.
+        cost: what is to be small: ``"actions"`` (default), the cost of the actions by the problem's metric and then the
+            length of the paths; ``"path_length"``, that length alone, in radians; ``"duration"``, the seconds that the
+            arms move when executed; or a function that returns the cost of a :class:`~tmkit.plans.PlanStep`, a finite
+            number of at least 0, the same for equal steps. Only ``improve`` uses it.
         suggest: whether to search for changes that would help when there is no plan; True by default. It tries at most
             ten changes within ``explanation_share`` of the time limit.
+        record_tree: whether the result has the search trees (:class:`tmkit.tamp.SearchTree`); False by default.
         explanation_share: share of the time limit reserved for the explanation if there is no plan, at least 0 and
             below 1; by default 0.2 with suggestions and 0.05 without.
         skeletons_per_iteration: task plans tried in each iteration, at least 1; 48 by default.
@@ -58,7 +72,8 @@ class PlanningOptions(CheckedOptions):
         samplers: sample grasps and placements; the built-in ones by default.
 
     Raises:
-        ConfigurationError: a value outside its range; it has the attributes ``option`` and ``value``.
+        ConfigurationError: a value outside its range, or a planner or samplers without their methods; it has the
+            attributes ``option`` and ``value``.
         ArgumentError: an unknown option; the message names the nearest.
     """
 
@@ -76,7 +91,11 @@ class PlanningOptions(CheckedOptions):
     )
     max_iterations: int | None = option(None, "Search iterations after which each seed stops.", least=1)
     improve: int | None = option(0, "Iterations that improve the plan, or all that time allows.", unlimited="all")
+    cost: Cost = option(  # noqa: RUF009  # as the others, a field
+        "actions", "What --improve makes small.", type=str, choices=get_args(get_args(Cost)[0])
+    )
     suggest: bool = option(True, "Search for changes that would help when there is no plan.", type=bool)
+    record_tree: bool = option(False, "Record the search tree, which --json shows.", type=bool)
     explanation_share: float | None = option(
         None, "Share of the time limit reserved for the explanation.", type=float, below=1.0
     )
@@ -87,6 +106,17 @@ class PlanningOptions(CheckedOptions):
     task_planner: TaskPlanner[Any] | None = None
     motion_planner: MotionPlanner | None = None
     samplers: Samplers | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, methods in _METHODS.items():
+            value = getattr(self, name)
+            if value is not None and (
+                isinstance(value, type) or not all(callable(getattr(value, method, None)) for method in methods)
+            ):
+                hint = f"; call it: {value.__name__}()" if isinstance(value, type) else ""
+                reason = f"{name} must have the methods {', '.join(methods)}, not {repr(value)[:60]}{hint}"
+                raise ConfigurationError(reason, option=name, value=value)
 
     @property
     def seconds(self) -> float:
@@ -117,7 +147,9 @@ class PlanningKeywords(TypedDict, total=False):
     time_limit: float | None
     max_iterations: int | None
     improve: int | None
+    cost: Cost
     suggest: bool
+    record_tree: bool
     explanation_share: float | None
     skeletons_per_iteration: int
     attempts_per_action: int

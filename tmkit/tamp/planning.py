@@ -67,7 +67,8 @@ def plan(
         problem: the problem.
         options: the options; the defaults if omitted.
         on_progress: called before each search of the task planner, whenever another action has been refined, and
-            whenever a plan was improved (:class:`tmkit.tamp.ImprovementProgress`).
+            with ``improve`` with the first plan and each better one (:class:`tmkit.tamp.ImprovementProgress`). It is
+            called in this thread, with several workers, too; what it raises ends planning and reaches the caller.
         scene: short form: the scene at the start.
         q: short form: (n_joints,) configuration at the start, in radians and metres; ready by default.
         goal: short form: PDDL text, a formula, poses and regions, a scene, several of these, or the path of a PDDL
@@ -99,6 +100,8 @@ def plan(
         raise ArgumentError(f"plan(): unexpected keyword '{next(iter(keywords))}'; {hint}", function="plan")
     options = PlanningOptions() if options is None else options
     check_argument(options, PlanningOptions, "options", function="plan")
+    if on_progress is not None and not callable(on_progress):
+        raise ArgumentError(f"plan(): on_progress must be a function, not {repr(on_progress)[:60]}", function="plan")
     entries = list(options.each_seed())
     if len(entries) == 1:
         return solve(problem, entries[0], on_progress=on_progress)

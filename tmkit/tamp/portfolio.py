@@ -30,7 +30,7 @@ from tmkit.tamp.diagnosis.diagnosis import PlanStatus
 from tmkit.tamp.domains.loading import PythonDomain
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem
-from tmkit.tamp.progress import ImprovementProgress, PlanningProgress, PortfolioProgress
+from tmkit.tamp.progress import ImprovementProgress, PlanningProgress, PortfolioImprovement, PortfolioProgress
 from tmkit.tamp.result import PlanResult, PlanStatistics
 from tmkit.tamp.solve import solve
 
@@ -117,7 +117,8 @@ def plan_portfolio(
         options: the entries to try, best first; a number is the default options with that seed. An entry of several
             seeds counts as several entries.
         workers: processes that try entries at a time; with 1 all is done in this process.
-        on_progress: called with the progress of each entry.
+        on_progress: called with the progress of each entry, and with its first plan and each better one
+            (:class:`PortfolioImprovement`) if it improves them. What it raises ends all entries and reaches the caller.
 
     Returns:
         The result of the first entry, in order, that has a plan or a proof that there is none. It does not depend on
@@ -139,14 +140,21 @@ def plan_portfolio(
 
     def tell(number: int, progress: PlanningProgress) -> None:
         if on_progress is not None:
-            told = {field.name: getattr(progress, field.name) for field in fields(PlanningProgress)}
-            on_progress(PortfolioProgress(**told, entry=number, entries=len(entries)))
+            kind = PortfolioImprovement if isinstance(progress, ImprovementProgress) else PortfolioProgress
+            if isinstance(progress, ImprovementProgress):
+                progress = replace(progress, plan=_with_scenes(progress.plan, problem.scene))
+            told = {field.name: getattr(progress, field.name) for field in fields(progress)}
+            on_progress(kind(**told, entry=number, entries=len(entries)))
 
     results = first_in_order(
         _plan_entry, jobs, decides=_decides, processes=workers, on_message=tell,
         name=lambda number: f"entry {number} (seed {entries[number].seed})",
     )  # fmt: skip
-    return PortfolioResult(entries, tuple(_with_scenes(result, problem.scene) for result in results))
+    made = (
+        result if result.plan is None else replace(result, plan=_with_scenes(result.plan, problem.scene))
+        for result in results
+    )
+    return PortfolioResult(entries, tuple(made))
 
 
 def _require_in_module(domain: PythonDomain) -> None:
@@ -174,39 +182,40 @@ class _Entry:
 
 
 def _plan_entry(entry: _Entry, tell: Callable[[PlanningProgress], None]) -> PlanResult:
-    result = solve(entry.problem, entry.options, on_progress=lambda progress: tell(_without_plan(progress)))
-    return _without_scenes(result) if entry.is_remote else result
+    if not entry.is_remote:
+        return solve(entry.problem, entry.options, on_progress=tell)
+    result = solve(entry.problem, entry.options, on_progress=lambda progress: tell(_portable(progress)))
+    result = replace(result, diagnosis=result.diagnosis.without_examples())
+    return result if result.plan is None else replace(result, plan=_without_scenes(result.plan))
 
 
-def _without_plan(progress: PlanningProgress) -> PlanningProgress:
-    return replace(progress, plan=None) if isinstance(progress, ImprovementProgress) else progress
+def _portable(progress: PlanningProgress) -> PlanningProgress:
+    if not isinstance(progress, ImprovementProgress):
+        return progress
+    return replace(progress, plan=_without_scenes(progress.plan))
 
 
 _NO_SCENE = SceneGraph(root=None)
 
 
-def _without_scenes(result: PlanResult) -> PlanResult:
-    """Return a result whose plan has no scenes, since they follow from the first, and no examples of failures."""
-    result = replace(result, diagnosis=result.diagnosis.without_examples())
-    if result.plan is None:
-        return result
-    steps = tuple(replace(step, scene=_NO_SCENE) for step in result.plan.steps)
-    return replace(result, plan=replace(result.plan, scene=_NO_SCENE, steps=steps))
+def _without_scenes(plan: Plan) -> Plan:
+    """Return a plan without scenes, since they follow from the first."""
+    return replace(plan, scene=_NO_SCENE, steps=tuple(replace(step, scene=_NO_SCENE) for step in plan.steps))
 
 
-def _with_scenes(result: PlanResult, scene: SceneGraph) -> PlanResult:
-    """Return the result with the scene versions that follow from the first."""
-    if result.plan is None or result.plan.scene is scene:
-        return result
+def _with_scenes(plan: Plan, scene: SceneGraph) -> Plan:
+    """Return the plan with the scene versions that follow from the first."""
+    if plan.scene is scene:
+        return plan
     steps: list[PlanStep] = []
-    q = _frozen(result.plan.q)
+    q = _frozen(plan.q)
     at_scene, at_q = scene, q
-    for step in result.plan.steps:
+    for step in plan.steps:
         segments = tuple(replace(segment, path=_frozen(segment.path)) for segment in step.segments)
         at_scene, at_q = _after(segments, at_scene, at_q)
         at_scene = with_class_changes(at_scene, step.changes)
         steps.append(replace(step, segments=segments, scene=at_scene, q=_frozen(step.q)))
-    return replace(result, plan=replace(result.plan, scene=scene, q=q, steps=tuple(steps)))
+    return replace(plan, scene=scene, q=q, steps=tuple(steps))
 
 
 def _after(

@@ -40,17 +40,17 @@ class ImprovementProgress(PlanningProgress):
         phase: ``improve``.
         step: iterations done.
         steps: how many there will be; 0 for as many as the time allows.
-        cost: what the plan's actions cost.
+        cost: what the plan costs by the option ``cost``; by default what its actions cost.
         path_length: joint-space length of its motions, in radians.
-        plan: the plan; None where it was made in another process.
+        plan: the plan.
     """
 
     cost: float = 0.0
     path_length: float = 0.0
-    plan: Plan | None = None
+    plan: Plan = None  # type: ignore[assignment]  # always given; the fields before it have defaults
 
     def __str__(self) -> str:
-        best = f"actions cost {self.cost:g}, paths {self.path_length:.2f} rad"
+        best = f"cost {self.cost:g}, paths {self.path_length:.2f} rad"
         return f"improving, {self.seconds:.1f} s: {best} after {self.step} iterations"
 
 
@@ -85,3 +85,8 @@ class PortfolioProgress(PlanningProgress):
 
     def __str__(self) -> str:
         return f"entry {self.entry + 1} of {self.entries}: {super().__str__()}"
+
+
+@dataclass(frozen=True)
+class PortfolioImprovement(PortfolioProgress, ImprovementProgress):
+    """An entry of a portfolio found a plan, the first or a better one."""

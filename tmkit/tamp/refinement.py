@@ -19,7 +19,6 @@ Invariants: iterations decide, clocks only stop; equal arguments give equal resu
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -27,6 +26,7 @@ from tmkit.graph import SceneGraph
 from tmkit.pddl import GroundAction
 from tmkit.plans.failures import FailureKind
 from tmkit.plans.values import PlanStep
+from tmkit.tamp.costs import CostBound
 from tmkit.tamp.refinement_tree import Expansion, FailureRecord, RefinementNode, RefinementTree
 
 _VISITS_PER_ATTEMPT = 20  # how often nodes may be visited again, for each new attempt that is allowed
@@ -41,7 +41,7 @@ class RefinementBudget:
         attempts: new motions tried for the skeleton as a whole.
         restarts: how often the candidates of an action may begin anew in a node when they have come to an end.
         is_chronological: whether to go back step by step, whatever the conflict.
-        width: how many motions of an action are looked for, of which the shortest is taken first.
+        width: how many motions of an action are looked for, of which the cheapest by the bound is taken first.
     """
 
     attempts_per_node: int = 16
@@ -106,7 +106,7 @@ class _Level:
 
 def refine_skeleton(
     skeleton: Sequence[GroundAction], tree: RefinementTree, *, budget: RefinementBudget, is_over: Callable[[], bool],
-    on_step: Callable[[int], None] = lambda _: None, longest: float = math.inf,
+    on_step: Callable[[int], None] = lambda _: None, bound: CostBound | None = None,
     finish: Callable[[RefinementNode], PlanStep | None] | None = None,
 ) -> RefinementOutcome:  # fmt: skip
     """Find motions for all actions of a skeleton.
@@ -117,23 +117,23 @@ def refine_skeleton(
         budget: bounds on attempts.
         is_over: tells whether the time is up; asked before each attempt.
         on_step: told the number of steps refined so far, for progress.
-        longest: the joint-space length, in radians, that all paths together must stay below.
+        bound: what the steps together must cost less than; by default anything will do.
         finish: given what the last action led to, returns its step as it is to end, or None when it cannot end so.
 
     Raises:
         SemanticsMismatchError: a scene whose state differs from what PDDL predicts.
     """
-    return _Descent(tuple(skeleton), tree, budget, is_over, on_step, longest, finish).run()
+    return _Descent(tuple(skeleton), tree, budget, is_over, on_step, bound, finish).run()
 
 
 class _Descent:
     def __init__(
         self, skeleton: tuple[GroundAction, ...], tree: RefinementTree, budget: RefinementBudget,
-        is_over: Callable[[], bool], on_step: Callable[[int], None], longest: float,
+        is_over: Callable[[], bool], on_step: Callable[[int], None], bound: CostBound | None,
         finish: Callable[[RefinementNode], PlanStep | None] | None,
     ) -> None:  # fmt: skip
         self.skeleton, self.tree, self.budget, self.is_over, self.on_step = skeleton, tree, budget, is_over, on_step
-        self.longest, self.finish = longest, finish
+        self.bound, self.finish = bound, finish
         self.last_step: PlanStep | None = None
         self.nodes = [tree.root]
         self.levels: list[_Level] = []
@@ -179,7 +179,7 @@ class _Descent:
                 child = self._ordered(expansion)[level.next_child - 1]
                 if child.scene_key in level.refuted:
                     continue
-                if self._is_short_enough(child) and self._can_end(child):
+                if self._is_cheap_enough(child) and self._can_end(child):
                     return child
                 level.conflict.update([len(self.levels) - 2] if len(self.levels) > 1 else [])
                 continue
@@ -196,10 +196,11 @@ class _Descent:
 
     def _ordered(self, expansion: Expansion) -> list[RefinementNode]:
         """Return the children in the order in which they are tried."""
-        width = self.budget.width
-        if width == 1:
+        width, bound, index = self.budget.width, self.bound, len(self.levels) - 1
+        if width == 1 or bound is None:
             return expansion.children
-        return [*sorted(expansion.children[:width], key=_step_length), *expansion.children[width:]]
+        cheapest = sorted(expansion.children[:width], key=lambda child: bound.worth(index, _step(child)))
+        return [*cheapest, *expansion.children[width:]]
 
     def _can_end(self, child: RefinementNode) -> bool:
         """Return whether a child of the last action leads to the end, and keep its step as it ends."""
@@ -208,10 +209,8 @@ class _Descent:
         self.last_step = self.finish(child)
         return self.last_step is not None
 
-    def _is_short_enough(self, child: RefinementNode) -> bool:
-        if math.isinf(self.longest):
-            return True
-        return sum(map(_step_length, (*self.nodes[1:], child))) < self.longest
+    def _is_cheap_enough(self, child: RefinementNode) -> bool:
+        return self.bound is None or self.bound.is_below([*map(_step, (*self.nodes[1:], child))])
 
     def _go_back(self) -> _Level | None:
         """Drop the last level, and those that have no part in its conflict; None when nothing is left to change."""
@@ -276,8 +275,9 @@ class _Descent:
         return self._cause(self.levels[-1]) if self.levels else None
 
 
-def _step_length(node: RefinementNode) -> float:
-    return 0.0 if node.step is None else node.step.path_length
+def _step(node: RefinementNode) -> PlanStep:
+    assert node.step is not None, "only the root has none"
+    return node.step
 
 
 def _with_ancestors(scene: SceneGraph, frame: str) -> Iterator[str]:

@@ -22,11 +22,13 @@ import itertools
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tmkit.errors import SemanticsMismatchError
+from tmkit._support.argument_errors import callable_name
+from tmkit.errors import SemanticsMismatchError, TaskError
 from tmkit.graph import SceneGraph, diff
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Pick, Place
 from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
@@ -113,6 +115,7 @@ class RefinementNode:
             nodes have one scene, but for rounding, and differ in where the arm is.
         derived: the state as it was derived, from which those of the next nodes are; None at the root.
         expansions: what was tried here, by action.
+        number: how many nodes the tree had before.
     """
 
     scene: SceneGraph
@@ -124,6 +127,7 @@ class RefinementNode:
     scene_key: bytes
     derived: DerivedState | None = None
     expansions: dict[GroundAction, Expansion] = field(default_factory=dict)
+    number: int = 0
 
 
 class Expansion:
@@ -239,6 +243,7 @@ class RefinementTree:
         self.problem, self.domain, self.arms, self.log, self.clock = problem, domain, arms, log, clock
         key = hashlib.blake2b(f"seed {seed}".encode(), digest_size=16).digest()
         self.root = RefinementNode(scene, q, problem.init, None, frozenset(), key, key)
+        self._numbers = itertools.count(1)
         self.carriers = carrying_joints(scene, [arm.manipulator for arm in arms.values()])
         self._dead_ends: dict[tuple[bytes, GroundAction], Expansion] = {}
         self._deriver = StateDeriver(domain, {name: types[0] for name, types in problem.objects.items()})
@@ -332,7 +337,6 @@ class RefinementTree:
         context = ActionContext(
             node.scene, node.q, np.random.default_rng(int.from_bytes(key, "little")), self._sampling, self.arms, asked
         )
-        first = next(iter(self.arms.values()))
         candidates = self.domain.candidates(action, context)
         number = 0
         while True:
@@ -341,9 +345,20 @@ class RefinementTree:
             if candidate is None:
                 return
             seed = int.from_bytes(_key(key, str(number))[:4], "little")
-            for attempt in candidate.refine(first, context, seed=seed):
+            for attempt in self._refined(action, candidate, context, seed):
+                if not isinstance(attempt, Refinement | MotionFailure):
+                    what = f"candidate '{callable_name(candidate)}' gives {repr(attempt)[:60]}"
+                    raise TaskError.at(str(action), f"{what}, which is neither a Refinement nor a MotionFailure")
                 yield candidate, attempt
             number += 1
+
+    def _refined(
+        self, action: GroundAction, candidate: Candidate, context: ActionContext, seed: int
+    ) -> Iterator[Refinement | MotionFailure]:
+        """Yield what a candidate yields; errors of one that is not of this package name its domain."""
+        is_ours = type(candidate).__module__.startswith("tmkit.")
+        with nullcontext() if is_ours else self.domain.blamed(f"{callable_name(candidate)} of {action}"):
+            yield from candidate.refine(next(iter(self.arms.values())), context, seed=seed)
 
     def child(
         self, expansion: Expansion, candidate: Candidate, refinement: Refinement, predicted: State
@@ -367,7 +382,10 @@ class RefinementTree:
         changed = frozenset(diff(parent.scene, refinement.scene).changed) | self._operated(parent, refinement)
         is_known = type(candidate) in _OF_SCENE
         scene_key = _key(parent.scene_key, f"{expansion.action} {candidate!r}") if is_known else key
-        return RefinementNode(refinement.scene, refinement.q, predicted, step, changed, key, scene_key, derived)
+        number = next(self._numbers)
+        return RefinementNode(
+            refinement.scene, refinement.q, predicted, step, changed, key, scene_key, derived, number=number
+        )
 
     def _operated(self, parent: RefinementNode, refinement: Refinement) -> frozenset[str]:
         """Return the frames whose joint, of neither arm nor hand, or of a base that carries an arm, has moved."""

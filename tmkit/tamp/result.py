@@ -16,6 +16,7 @@ from typing import Any
 from tmkit._support.results import Displayed, Result
 from tmkit.plans.values import Plan
 from tmkit.tamp.diagnosis.diagnosis import Diagnosis, PlanStatus
+from tmkit.tamp.search_tree import SearchTree
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class PlanResult(Result):
         explanation: the answer in words: what was tried, and why it failed where it did.
         statistics: what it took.
         diagnosis: what failed, how often and why, what is proved, and what would help, as data.
+        search_trees: the versions of the scene that each search reached, if the option ``record_tree`` is set.
     """
 
     status: PlanStatus
@@ -62,6 +64,7 @@ class PlanResult(Result):
     explanation: str
     statistics: PlanStatistics
     diagnosis: Diagnosis = field(default_factory=Diagnosis)
+    search_trees: tuple[SearchTree, ...] = ()
 
     @property
     def is_solved(self) -> bool:
@@ -76,6 +79,7 @@ class PlanResult(Result):
             "actions": [str(action) for action in self.plan.actions] if self.plan is not None else [],
             **self.statistics.to_dict(),
             "diagnosis": self.diagnosis.to_dict(),
+            **({"search_trees": [tree.to_dict() for tree in self.search_trees]} if self.search_trees else {}),
         }
 
     def __repr__(self) -> str:

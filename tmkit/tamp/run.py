@@ -18,6 +18,7 @@ Invariants: equal arguments give equal results, unless the time limit ends the s
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -37,6 +38,7 @@ from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
 from tmkit.tamp.domains.problems import replace_problem
 from tmkit.tamp.result import PlanResult, PlanStatistics
 from tmkit.tamp.search_log import SearchLog
+from tmkit.tamp.search_tree import SearchTree, recorded_trees
 from tmkit.tamp.suggestions import ReplanResult, find_suggestions
 from tmkit.tamp.tracks import SearchTrack, search_tracks
 from tmkit.tamp.validation.prune_observations import prune_observations
@@ -79,18 +81,29 @@ def _replanned(context: PlanningContext) -> ReplanResult:
 def _found(context: PlanningContext, log: SearchLog) -> tuple[PlanStatus, tuple[PlanStep, ...] | None]:
     with log.clock.phase(PlanningPhase.SEMANTICS):
         log.infeasibilities = _infeasibilities(context)
-        useful = _restricted(context, context.domain.semantics.useful_objects(context.scene, context.q))
+        useful = _restricted(context, _useful(context))
     if log.infeasibilities:
         return PlanStatus.PROVED_UNSOLVABLE, None
     with time_limit(log.seconds_to_search - log.seconds):
         status, track, steps = search_tracks(context, log, useful)
+    log.found = steps
     return status, None if track is None else _finished(context, log, track, steps)
 
 
 def _infeasibilities(context: PlanningContext) -> tuple[Infeasibility, ...]:
     """Return why the goal is impossible, where the domain can prove that it is."""
-    found = context.domain.semantics.infeasibilities(necessary_facts(context.problem), context.scene)
+    domain = context.domain
+    found = domain.semantics.infeasibilities(necessary_facts(context.problem), context.scene)
+    found = [domain.returned("infeasibilities", p, Infeasibility) for p in domain.returned(
+        "infeasibilities", found, Iterable
+    )]  # fmt: skip
     return tuple(proof for proof in found if not _may_be_held(context, proof.ungraspable))
+
+
+def _useful(context: PlanningContext) -> Collection[str]:
+    """Return the objects that the domain finds useful."""
+    found = context.domain.semantics.useful_objects(context.scene, context.q)
+    return context.domain.returned("useful_objects", found, Collection)
 
 
 def _may_be_held(context: PlanningContext, object: str | None) -> bool:
@@ -100,7 +113,7 @@ def _may_be_held(context: PlanningContext, object: str | None) -> bool:
     return context.sampling.samplers.grasp_sampler(context.scene, object) is not sample_grasps
 
 
-def _restricted(context: PlanningContext, useful: frozenset[str]) -> Problem | None:
+def _restricted(context: PlanningContext, useful: Collection[str]) -> Problem | None:
     """Return the task without the objects that are of no use, unless its goal speaks of one."""
     if all(name in useful for name in context.problem.objects):
         return None
@@ -147,7 +160,10 @@ def _result(
     made = None if steps is None else context.plan_of(steps)
     diagnosis = _diagnosis(context, log, status)
     explanation = explain(status, diagnosis, goal=context.goal_in_words, plan=made)
-    return PlanResult(status, made, explanation, statistics, diagnosis)
+    trees: tuple[SearchTree, ...] = ()
+    if context.options.record_tree:
+        trees = recorded_trees(log.trees, log.transfers, versions=log.versions, found=log.found)
+    return PlanResult(status, made, explanation, statistics, diagnosis, trees)
 
 
 def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> Diagnosis:
@@ -158,9 +174,10 @@ def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> 
             conflict = find_goal_conflict(context.problem, time_limit=log.seconds_left())
     causes: tuple[str, ...] = ()
     if status is PlanStatus.NO_PLAN_WITHIN_LIMITS and context.finds_causes:
+        roots = [tree.root for tree in log.trees]
         arms, sampling = context.arms(log.clock, 0), context.sampling
         causes = find_causes(
-            context.scene, context.q, log=log.failures, roots=log.roots, arms=arms, sampling=sampling,
+            context.scene, context.q, log=log.failures, roots=roots, arms=arms, sampling=sampling,
             seed=context.options.seed, is_over=lambda: log.seconds > context.options.seconds,
         )  # fmt: skip
     return Diagnosis(

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock
 from tmkit.pddl import Fact, GroundAction
+from tmkit.plans.values import PlanStep
 from tmkit.tamp.diagnosis.diagnosis import LearnedConstraint
 from tmkit.tamp.domains.infeasibility import Infeasibility
-from tmkit.tamp.refinement_tree import FailureLog, RefinementNode
+from tmkit.tamp.refinement_tree import FailureLog, RefinementTree
+from tmkit.tamp.search_tree import TransferVersion
 
 
 @dataclass(eq=False)
@@ -21,11 +23,14 @@ class SearchLog:
         began: when that was, by the monotonic clock.
         clock: the time of each phase.
         failures: what failed, how often.
-        roots: the roots of all refinement trees.
+        trees: all refinement trees of the search, in the order in which they were begun.
         skeletons: task plans that were tried.
         iterations: iterations that were carried out.
         constraints: what was learned from failed skeletons.
         infeasibilities: why the goal is impossible, where the domain proved it.
+        transfers: the tree of the search over transfers; None before it begins.
+        versions: its nodes, if the search tree is recorded.
+        found: the steps of the plan that was found first.
         forbidden: what the last iteration forbade: by action, the facts under which.
     """
 
@@ -33,11 +38,14 @@ class SearchLog:
     began: float = field(default_factory=lambda: time.monotonic())
     clock: PhaseClock = field(default_factory=PhaseClock)
     failures: FailureLog = field(default_factory=FailureLog)
-    roots: list[RefinementNode] = field(default_factory=list)
+    trees: list[RefinementTree] = field(default_factory=list)
     skeletons: int = 0
     iterations: int = 0
     constraints: list[LearnedConstraint] = field(default_factory=list)
     infeasibilities: tuple[Infeasibility, ...] = ()
+    transfers: RefinementTree | None = None
+    versions: list[TransferVersion] = field(default_factory=list)
+    found: tuple[PlanStep, ...] = ()
     forbidden: dict[GroundAction, list[frozenset[Fact]]] = field(default_factory=dict)
 
     @property

@@ -21,9 +21,9 @@ from tmkit.graph import SceneGraph
 from tmkit.pddl import Problem, validate_task_plan
 from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal
 from tmkit.plans.values import Configuration
-from tmkit.robots import find_manipulators
+from tmkit.robots import Manipulator, find_manipulators
 from tmkit.tamp.context import PlanningContext
-from tmkit.tamp.domains.loading import load_planning_domain
+from tmkit.tamp.domains.loading import PlanningDomain, load_planning_domain
 from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.goals.compilation import extended_domain, extended_goal
 from tmkit.tamp.goals.goal_scenes import goal_of_scene
@@ -47,6 +47,14 @@ def solve(
     """
     manipulators = find_manipulators(problem.robots, problem.scene)
     domain = load_planning_domain(problem.domain, manipulator=manipulators, semantics=problem.semantics)
+    with domain.blamed("planning", if_traced=True):
+        return _solved(problem, options, domain, manipulators, on_progress)
+
+
+def _solved(
+    problem: PlanningProblem, options: PlanningOptions, domain: PlanningDomain,
+    manipulators: tuple[Manipulator, ...], on_progress: Callable[[PlanningProgress], None] | None,
+) -> PlanResult:  # fmt: skip
     start = check_start(problem.scene, problem.q, *manipulators)
     goals = tuple(goal for goal in problem.goals if isinstance(goal, get_args(ContinuousGoal)))
     texts = [

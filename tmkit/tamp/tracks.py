@@ -153,8 +153,8 @@ class _TransfersBeside:
         if not task.is_complete:
             return
         self.track = SearchTrack(context, log, problem, domain)
-        own = replace(log, failures=FailureLog(), roots=[])  # explanations are about the task plans
-        tree = context.tree(own, problem, domain, seed=context.options.seed)
+        own = replace(log, failures=FailureLog(), trees=[])  # explanations are about the task plans
+        tree = log.transfers = context.tree(own, problem, domain, seed=context.options.seed)
         search = TransferSearch(context, own, tree, task, seed=context.options.seed)
         self._search = search if search.is_usable else None
 

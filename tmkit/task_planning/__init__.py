@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
+    from tmkit.task_planning.checked_planner import CheckedTaskPlanner as CheckedTaskPlanner
     from tmkit.task_planning.fast_downward import FastDownward as FastDownward
     from tmkit.task_planning.mutexes import find_conflict as find_conflict, is_goal_impossible as is_goal_impossible
     from tmkit.task_planning.protocol import (

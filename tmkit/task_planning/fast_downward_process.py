@@ -165,8 +165,8 @@ class RunningSearch:
             yield Phase(_counted(finished.output, "Expanded"), _counted(finished.output, "Evaluated"), plan)
             return
         for part in parts:
-            has_plan = "Plan length: " in part
-            plan = self._plan([path for path in (next(plans, None),) if path is not None]) if has_plan else None
+            is_solved = "Plan length: " in part
+            plan = self._plan([path for path in (next(plans, None),) if path is not None]) if is_solved else None
             yield Phase(_counted(part, "Expanded"), _counted(part, "Evaluated"), plan)
 
     def _plan(self, paths: Sequence[Path]) -> tuple[GroundAction, ...] | None:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
         draw_relations as draw_relations,
         relation_drawing as relation_drawing,
     )
+    from tmkit.visualization.search_tree_picture import (
+        draw_search_tree as draw_search_tree,
+        search_tree_drawing as search_tree_drawing,
+    )
     from tmkit.visualization.semantics_picture import (
         draw_semantics as draw_semantics,
         semantics_drawing as semantics_drawing,

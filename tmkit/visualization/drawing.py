@@ -1,4 +1,4 @@
-"""Drawings in a plane as values: marks with a meaning, that are looked at, tested, and rendered into a PNG file.
+"""Drawings in a plane as values: marks with a meaning, that are looked at, tested, and rendered into a PNG or SVG file.
 
 What is drawn is decided without matplotlib: a :class:`Drawing` is a title, marks and a caption. Each mark has a
 ``meaning``: a test reads a drawing instead of its pixels. Rendering fits one or more drawings side by side into a
@@ -164,7 +164,7 @@ def _extent(mark: Mark) -> Points:
 def save_drawings(
     drawings: Sequence[Drawing], path: str | Path, *, columns: int = 3, width: float = 4.0, dots_per_inch: int = 100
 ) -> Path:
-    """Render drawings beside and below each other into a PNG file.
+    """Render drawings beside and below each other into a PNG or SVG file.
 
     Args:
         drawings: the drawings, row by row.
@@ -177,10 +177,11 @@ def save_drawings(
         The path of the file.
 
     Raises:
-        OutputError: the file cannot be written, or its name does not end in ``.png``.
+        OutputError: the file cannot be written, or its name ends neither in ``.png`` nor in ``.svg``.
         MissingExtraError: the extra ``viewer`` is not installed.
     """
-    target = require_plots(path)
+    target = require_plots(path, suffixes=(".png", ".svg"))
+    from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -196,7 +197,9 @@ def save_drawings(
         for number, drawing in enumerate(row):
             _render(figure.add_axes((number / across, top, 1 / across, share)), drawing, width, height)
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", metadata={"Software": None})
+    is_svg = target.suffix.lower() == ".svg"
+    with rc_context({"svg.hashsalt": "tmkit"}):  # without it ids are random
+        figure.savefig(buffer, format=target.suffix[1:].lower(), metadata={"Date" if is_svg else "Software": None})
     write_files({target: buffer.getvalue()})
     return target
 

@@ -131,7 +131,7 @@ def draw_semantics_graph(scene: SceneGraph, path: str | Path, *, refused: Sequen
         refused: rejected relations, drawn as well; none by default.
 
     Raises:
-        OutputError: the file cannot be written, or its name does not end in ``.png``.
+        OutputError: the file cannot be written, or its name ends neither in ``.png`` nor in ``.svg``.
         MissingExtraError: the extra ``viewer`` is not installed.
     """
     drawing = semantics_graph_drawing(scene, refused=refused)

@@ -29,16 +29,20 @@ _AXES = "xyz"
 _DIRECTIONS = 6
 
 
-def require_plots(path: str | Path) -> Path:
+def require_plots(path: str | Path, *, suffixes: tuple[str, ...] = (".png",)) -> Path:
     """Check that a plot can be drawn into a file of this name, without drawing it.
 
+    Args:
+        path: the file.
+        suffixes: how its name may end.
+
     Raises:
-        OutputError: the name does not end in ``.png``.
+        OutputError: the name ends otherwise.
         MissingExtraError: the extra ``viewer`` is not installed.
     """
     target = Path(path)
-    if target.suffix.lower() != ".png":
-        reason = "a plot must end in .png"
+    if target.suffix.lower() not in suffixes:
+        reason = f"a plot must end in {' or '.join(suffixes)}"
         raise OutputError(f"{target}: cannot be written: {reason}", path=str(target), reason=reason)
     if importlib.util.find_spec("matplotlib") is None:
         raise MissingExtraError.of(f"{target}: drawing plots needs", "viewer", "matplotlib")

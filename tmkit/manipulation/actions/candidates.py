@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from tmkit._support.argument_errors import check_argument
 from tmkit.errors import ConfigurationError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.pick_place import ArmMotion, HandMotion, Refinement
@@ -95,6 +96,7 @@ class ActionContext:
         return self.arms[name]
 
 
+@runtime_checkable
 class Candidate(Protocol):
     """One way of carrying out an action."""
 
@@ -126,6 +128,10 @@ class Pick:
     arm: str | None = None
     motion: HandMotion = field(default_factory=HandMotion)
     slip: CovarianceRows | None = None
+
+    def __post_init__(self) -> None:
+        check_argument(self.object, str, "object", function="Pick")
+        check_argument(self.grasp, Grasp, "grasp", function="Pick")
 
     def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
         """Yield motions of the action, and failures in between.
@@ -161,6 +167,11 @@ class Place:
     arm: str | None = None
     motion: HandMotion = field(default_factory=HandMotion)
     slip: CovarianceRows | None = None
+
+    def __post_init__(self) -> None:
+        check_argument(self.object, str, "object", function="Place")
+        check_argument(self.support, str, "support", function="Place")
+        check_argument(self.pose, Pose, "pose", function="Place")
 
     @classmethod
     def at(cls, object: str, placement: Placement, *, arm: str | None = None) -> Place:

@@ -20,10 +20,11 @@ import os
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import NoReturn, cast
+from typing import NoReturn, TypeVar, cast
 
 from tmkit._support.data import resolve_name
 from tmkit._support.limits import ReadingLimits, read_bytes
@@ -39,6 +40,7 @@ from tmkit.tamp.domains.traced_scene import TracedScene
 
 _PDDL, _SEMANTICS = "domain.pddl", "semantics.py"
 _HOW_TO_DERIVE = "write 'from tmkit.tamp import DomainSemantics' and 'class Semantics(DomainSemantics):'"
+_Value = TypeVar("_Value")
 _REMEMBERED = 16  # texts that are not parsed or compiled again
 
 
@@ -88,12 +90,48 @@ class PlanningDomain:
         # Without a view nothing is known from elsewhere: each kept function is called once for its arguments.
         if self.semantics.is_incremental:
             scene = cast(SceneGraph, TracedScene(scene, {}) if view is None else view)
+        with self.blamed("the state of a scene"):
+            return self.returned("state", self.semantics.state(scene, objects, q), State)
+
+    @contextmanager
+    def blamed(self, what: str, *, if_traced: bool = False) -> Iterator[None]:
+        """Name the semantics in an error that its code raises and that is none of tmkit's.
+
+        Args:
+            what: what was wanted of it.
+            if_traced: whether the error must have passed through a method of the semantics, since the block runs much
+                else.
+
+        Raises:
+            TaskError: in the place of that error; the message has its file and line.
+        """
         try:
-            return self.semantics.state(scene, objects, q)
+            yield
         except (TmkitError, MemoryError):
             raise
         except Exception as error:
-            raise self._failed("the state of a scene", error) from error
+            codes = {function.__code__ for function in _functions_of(type(self.semantics))}
+            if if_traced and not any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__)):
+                raise
+            raise self._failed(what, error) from error
+
+    def returned(self, method: str, value: _Value, kind: type | tuple[type, ...]) -> _Value:
+        """Return what a method of the semantics returned, which must be of a type.
+
+        Args:
+            method: the method.
+            value: what it returned.
+            kind: the type or types.
+
+        Raises:
+            TaskError: it is of another type; the message has the file and line of the method.
+        """
+        if isinstance(value, kind):
+            return value
+        kinds = " or ".join(part.__name__ for part in (kind if isinstance(kind, tuple) else (kind,)))
+        code = getattr(getattr(type(self.semantics), method), "__code__", None)
+        path, line = (self.name, None) if code is None else (code.co_filename, code.co_firstlineno)
+        raise TaskError.at(path, f"'{method}' returns {repr(value)[:60]}, which is no {kinds}", line=line)
 
     def _failed(self, what: str, error: Exception) -> TaskError:
         """Return the error for a semantics that raises one of its own, at the last line of its code."""
@@ -116,12 +154,11 @@ class PlanningDomain:
         Raises:
             TaskError: the semantics raises an error that is none of tmkit's; the message names its file and line.
         """
-        try:
-            yield from self.semantics.candidates(action, context)
-        except (TmkitError, MemoryError):
-            raise
-        except Exception as error:
-            raise self._failed(f"candidates of {action}", error) from error
+        with self.blamed(f"candidates of {action}"):
+            for candidate in self.returned("candidates", self.semantics.candidates(action, context), Iterable):
+                if not callable(getattr(candidate, "refine", None)):
+                    self.returned("candidates", candidate, Candidate)
+                yield candidate
 
     def stated(self, action: GroundAction) -> GroundAction:
         """Return an action as the domain states it, for a domain that was extended for planning by others."""

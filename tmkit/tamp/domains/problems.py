@@ -60,7 +60,7 @@ def scene_objects(scene: SceneGraph, domain: PlanningDomain) -> Mapping[str, str
     Raises:
         TaskError: a type that the domain does not declare.
     """
-    objects = domain.semantics.objects(scene)
+    objects = domain.returned("objects", domain.semantics.objects(scene), Mapping)
     types = ["object", *(declared.name for declared in domain.domain.types)]
     for kind in objects.values():
         if kind not in types:

@@ -72,6 +72,7 @@ class _Node(Version):
         attempts: makes one attempt at each advance.
         picked: what picks led to, by operator, option and kind of motion.
         in_the_way: how often each object was in the way of a motion.
+        failures: how often each action failed for each cause, if the search tree is recorded.
     """
 
     moves: tuple[Move, ...]
@@ -82,6 +83,7 @@ class _Node(Version):
     attempts: Iterator[_Node | None] | None = None
     picked: dict[tuple[int, int, bool], RefinementNode | MotionFailure | None] = field(default_factory=dict)
     in_the_way: Counter[str] = field(default_factory=Counter)
+    failures: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
 class TransferSearch:
@@ -196,6 +198,8 @@ class TransferSearch:
         node = _Node(reached, values, moves, float(relaxed.cost), [], [])
         with self.log.clock.phase(PlanningPhase.SEMANTICS):
             self._analyse(node, relaxed.actions)
+        if self.context.options.record_tree:
+            self.log.versions.append(node)
         return node
 
     def _key(self, node: RefinementNode) -> object:
@@ -308,9 +312,7 @@ class TransferSearch:
         sides = [abs((at @ choice.grasp.object_from_tool).rotate([0.0, 0.0, 1.0])[2]) < 0.5 for at in (here, there)]
         is_far = tuple((roof or side) != (draw % 2 == 0) for roof, side in zip(roofs, sides))
         budget = _PATH_ITERATIONS << min(node.tries // _TRIES_TO_DOUBLE, _MOST_DOUBLINGS)
-        self.tree.arms = self.context.arms(
-            self.log.clock, 0, path_iterations=budget, exits=_exits(node.node.step)
-        )
+        self.tree.arms = self.context.arms(self.log.clock, 0, path_iterations=budget, exits=_exits(node.node.step))
         actions = self.ground.actions
         key = transfer.pick, option, is_far[0]
         seed = seed_of(self.seed, f"{self.moves}")
@@ -343,6 +345,8 @@ class TransferSearch:
             return None
         if isinstance(found, MotionFailure):
             _logger.debug("%s fails: %s", self.ground.actions[index], found)
+            if self.context.options.record_tree:
+                node.failures[str(self.tree.domain.stated(self.ground.actions[index])), str(found)] += 1
             movable = set(movable_frames(before.scene))
             node.in_the_way.update(
                 {name for pair in found.pairs for name in pair if name in movable and name != object_of(candidate)}

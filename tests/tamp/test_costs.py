@@ -1,0 +1,172 @@
+"""What plans cost: named costs, functions of the user, and what improvement makes of them."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.blocks import blocks_scene, with_box
+from support.gantry import GANTRY
+
+import tmkit as tk
+from tmkit import cli
+from tmkit.cli.exit_codes import ExitCode
+from tmkit.errors import ConfigurationError, CostError, FileFormatError
+from tmkit.plans import Plan, PlanStep, SegmentKind, TimedMotion, execute
+from tmkit.plans.plan_file import plan_to_dict
+from tmkit.tamp import Cost, ImprovementProgress, PlanningOptions, PlanningProgress, plan_cost
+
+TWO = {"a": (0, 0), "b": (1, 1)}
+
+
+def solved(cost: Cost = "actions", *, improve: int = 0, scene: tk.SceneGraph | None = None, **options: Any) -> Plan:
+    """Return a plan that passes its check."""
+    result = tk.plan(
+        scene or blocks_scene(TWO, table=0.4), goal="(on a b)", robot=GANTRY, cost=cost, improve=improve, **options
+    )
+    assert result.plan is not None, result.explanation
+    assert tk.validate_plan(result.plan).is_valid
+    return result.plan
+
+
+class Seconds:
+    """An executor that adds up how long it moves."""
+
+    def __init__(self) -> None:
+        self.total = 0.0
+
+    def follow(self, motion: TimedMotion) -> None:
+        """Add the duration of a motion."""
+        self.total += motion.timed.duration
+
+    def _pass(self, *_: object) -> None:
+        pass
+
+    begin = begin_step = grasp = release = end_step = _pass
+    finish = _pass
+
+
+def test_the_duration_is_that_of_execution() -> None:
+    """An executor that adds up its motions takes as long as the cost says; the others are those of the plan."""
+    plan = solved()
+    seconds = Seconds()
+    execute(plan, seconds)
+    assert plan_cost(plan, "duration") == pytest.approx(seconds.total)
+    assert seconds.total > 1.0
+    assert plan_cost(plan) == plan.cost == 2.0
+    assert plan_cost(plan, "path_length") == plan.path_length
+    assert plan_cost(plan, lambda step: len(step.segments)) == sum(len(step.segments) for step in plan.steps)
+
+
+def carried(step: PlanStep) -> float:
+    """Return how far the joints move with an object in the hand."""
+    return sum(segment.path_length for segment in step.segments if segment.kind is SegmentKind.TRANSFER)
+
+
+@pytest.mark.parametrize("cost", ["path_length", "duration", carried])
+def test_improvement_makes_the_cost_small(cost: Cost) -> None:
+    """Each plan that is told is better by the cost that was wanted, or as good and shorter; the last is returned."""
+    told: list[ImprovementProgress] = []
+
+    def tell(progress: PlanningProgress) -> None:
+        if isinstance(progress, ImprovementProgress):
+            told.append(progress)
+
+    walled = with_box(blocks_scene({"a": (0, -2), "b": (0, 2)}), "wall", (-0.3, -0.01, 0.0), (0.3, 0.01, 0.25))
+    plan = solved(cost, improve=9, on_progress=tell, seed=7, scene=walled)
+    worths = [(progress.cost, progress.path_length) for progress in told]
+    assert len(worths) > 1
+    assert worths == sorted(worths, reverse=True)
+    assert told[0].cost == pytest.approx(plan_cost(solved(cost, seed=7, scene=walled), cost))
+    assert told[-1].cost == pytest.approx(plan_cost(plan, cost))
+    assert plan_to_dict(plan) == plan_to_dict(solved(cost, improve=9, seed=7, scene=walled))
+
+
+def test_a_dearer_action_is_avoided_by_its_geometry() -> None:
+    """A function under which one place costs more leads to other actions, which the metric would not prefer."""
+    scene = blocks_scene({"b": (0, 0), "a": "b"}, table=0.4)
+
+    def on_the_left(step: PlanStep) -> float:
+        y = float(step.scene.pose("a", relative_to="table", q=step.q).translation[1])
+        return 1.0 if y > 0.05 else 10.0
+
+    costs = []
+    for cost in (on_the_left, "actions"):
+        result = tk.plan(scene, goal="(and (clear b) (handempty))", robot=GANTRY, cost=cost, improve=24)
+        assert result.plan is not None
+        costs.append((plan_cost(result.plan), plan_cost(result.plan, on_the_left)))
+    assert costs == [(2.0, 11.0), (2.0, 20.0)]  # picked from the middle; put down where it costs less, and elsewhere
+
+
+def raises(step: PlanStep) -> float:
+    """Fail."""
+    raise ZeroDivisionError("oh")
+
+
+class Negative:
+    """A callable object."""
+
+    def __call__(self, _: PlanStep, /) -> float:
+        """Return what is no cost."""
+        return -1.0
+
+
+@pytest.mark.parametrize(
+    ("cost", "message"),
+    [
+        (raises, r"cost function 'raises' fails for \(pick-up a table__0__0\): ZeroDivisionError: oh"),
+        (Negative(), r"cost function 'Negative' gives -1.0 for \(pick-up a .*, not a finite number of at least 0"),
+        (lambda _: math.nan, r"<lambda>' gives nan for \(pick-up a "),
+        (lambda _: math.inf, r"<lambda>' gives inf for "),
+        (lambda _: "much", r"<lambda>' gives 'much' for "),
+        (lambda _: None, r"<lambda>' gives None for "),
+        (lambda _: True, r"<lambda>' gives True for "),
+        (lambda _: np.ones(2), r"<lambda>' gives array\(\[1., 1.\]\) for "),
+        (lambda: 1.0, r"<lambda>' fails for \(pick-up .*TypeError: .*takes 0 positional arguments"),
+        (lambda step: step.scene.pose("nowhere"), r"<lambda>' fails for .*UnknownNameError: .*nowhere"),
+    ],
+)
+def test_nonsense_of_a_cost_function_names_it_and_the_action(cost: Cost, message: str) -> None:
+    """While improving and afterwards; numbers of numpy are numbers."""
+    with pytest.raises(CostError, match=message) as caught:
+        solved(cost, improve=3)
+    assert caught.value.data["action"] == "(pick-up a table__0__0)"
+    with pytest.raises(CostError, match=message):
+        plan_cost(solved(), cost)
+    assert plan_cost(solved(), lambda _: np.float32(0.5)) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("cost", "hint"), [("durations", "; did you mean 'duration'"), (3, ""), (None, ""), (["actions"], "")]
+)
+def test_other_costs_are_refused(cost: Any, hint: str) -> None:
+    """With the names that there are, and the nearest."""
+    message = f"cost must be 'actions', 'path_length', 'duration' or a function, not .*{hint}"
+    with pytest.raises(ConfigurationError, match=message):
+        PlanningOptions(cost=cost)
+    with pytest.raises(ConfigurationError, match=message):
+        plan_cost(solved(), cost)
+
+
+def test_named_costs_in_problem_files_and_on_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file has a name of a cost, which a flag overrides; another is refused at its line, or with its flag."""
+    file = tmp_path / "p.toml"
+    text = 'scene = ["panda_table", "blocks1"]\ngoal = "(holding a)"\n[options]\ncost = "duration"\n'
+    file.write_text(text)
+    assert tk.load_planning_problem(file)[1] == PlanningOptions(cost="duration")
+    monkeypatch.setenv("COLUMNS", "200")
+    for name, code in (("path_length", ExitCode.DONE), ("length", ExitCode.BAD_INPUT)):
+        monkeypatch.setattr(sys, "argv", ["tmkit", "plan", str(file), "--cost", name, "--improve", "2"])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert ended.value.code == code
+    assert "Invalid value for --cost: cost must be 'actions', 'path_length', 'duration' or" in capsys.readouterr().err
+    file.write_text(text.replace("duration", "time"))
+    with pytest.raises(FileFormatError, match=r"p.toml:4: options.cost: cost must be 'actions', .*not 'time'"):
+        tk.load_planning_problem(file)

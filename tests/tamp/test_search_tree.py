@@ -1,0 +1,145 @@
+"""Recorded search trees: they change no result, count what was counted, and lead to the scenes of the plan."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.blocks import SUSSMAN, blocks_scene, with_box
+from support.gantry import GANTRY
+from support.tamp_problems import PROBLEMS, TampProblem
+
+import tmkit as tk
+from tmkit import cli
+from tmkit.cli.exit_codes import ExitCode
+from tmkit.plans import ArmAt
+from tmkit.plans.plan_file import plan_to_dict
+from tmkit.tamp import PlanningOptions, PlanningProblem, PlanResult, SearchTree
+
+
+def planned(problem: TampProblem, **options: Any) -> PlanResult:
+    """Return the result of planning, ended by iterations."""
+    task = PlanningProblem(problem.scene, goal=problem.goal, domain=problem.domain)
+    return tk.plan(task, PlanningOptions(max_iterations=2, suggest=False, **options))
+
+
+def check_tree(tree: SearchTree) -> None:
+    """Check what holds for every tree: parents come first, ways to the plan begin at the start, all is plain."""
+    assert tree.nodes[0].parent is None
+    for index, node in enumerate(tree.nodes[1:], start=1):
+        assert node.parent is not None
+        assert node.parent < index
+        assert node.actions
+        assert len(node.actions) == len(node.choices)
+        assert not node.is_in_plan or tree.nodes[node.parent].is_in_plan
+        assert [f.count for f in node.failures] == sorted((f.count for f in node.failures), reverse=True)
+    document = tree.to_dict()
+    assert json.loads(json.dumps(document)) == document
+    assert [entry["is_in_plan"] for entry in document["nodes"]] == [node.is_in_plan for node in tree.nodes]
+
+
+@pytest.mark.parametrize("name", ["regrasp", "blocked"])
+def test_the_search_over_transfers_is_recorded(name: str) -> None:
+    """Off, there is no tree; on, the result is the same, and the way to the plan ends in its scene."""
+    problem = PROBLEMS[name](0)
+    plain, recorded = planned(problem), planned(problem, record_tree=True)
+    assert plain.plan is not None
+    assert recorded.plan is not None
+    assert plain.search_trees == ()
+    assert plan_to_dict(recorded.plan) == plan_to_dict(plain.plan)
+    assert recorded.statistics == plain.statistics
+    assert "search_trees" not in plain.to_dict()
+    assert [tree["search"] for tree in recorded.to_dict()["search_trees"]] == ["task plans"] * (
+        len(recorded.search_trees) - 1
+    ) + ["transfers"]
+    for tree in recorded.search_trees:
+        check_tree(tree)
+    *before, tree = recorded.search_trees
+    assert not any(other.is_solved for other in before)
+    way = [index for index, node in enumerate(tree.nodes) if node.is_in_plan]
+    actions = [action for index in way for action in tree.nodes[index].actions]
+    assert [str(action) for action in recorded.plan.actions] == [
+        a for a in actions if a in map(str, plain.plan.actions)
+    ]
+    assert all(node.estimate is not None for node in tree.nodes)
+    scene, _ = tree.version(way[-1], problem.scene)
+    goal = recorded.plan.final_scene
+    target = "box" if name == "regrasp" else "target"
+    assert scene.parent(target) == goal.parent(target)
+    if name == "regrasp":
+        assert scene.local_pose(target).is_close(goal.local_pose(target))
+
+
+def test_task_plans_are_recorded_with_their_versions_and_failures() -> None:
+    """Versions are the scenes of the plan's steps; attempts and failures add up to what the run counted."""
+    scene = blocks_scene({"a": (1, 1), "b": (-1, 1), "c": "a"})
+    result = tk.plan(scene, goal=[SUSSMAN, ArmAt({"x": 0.1})], robot=GANTRY, record_tree=True, improve=3)
+    assert result.plan is not None, result.explanation
+    (tree,) = result.search_trees
+    check_tree(tree)
+    way = [index for index, node in enumerate(tree.nodes) if node.is_in_plan]
+    assert len(way) == len(result.plan.steps) + 1
+    for index, step in zip(way[1:], result.plan.steps, strict=True):
+        assert tree.nodes[index].actions == (str(step.action),)
+    first = tk.plan(scene, goal=[SUSSMAN, ArmAt({"x": 0.1})], robot=GANTRY, record_tree=True)
+    assert first.plan is not None
+    assert first.search_trees == result.search_trees  # those of the search, not of improvement
+    assert sum(node.tries for node in tree.nodes) == first.statistics.attempts
+    for index, step in zip(way[1:-1], first.plan.steps, strict=False):
+        version, q = tree.version(index, scene)
+        assert version == step.scene
+        assert q.tobytes() == step.q.tobytes()
+
+
+def test_a_search_in_vain_is_recorded() -> None:
+    """Without a plan nothing is marked; what failed, how often, is what the statistics have."""
+    scene = with_box(blocks_scene({"a": (0, 0), "b": (2, 2)}), "lid", (-0.1, -0.1, 0.08), (0.1, 0.1, 0.1))
+    result = tk.plan(scene, goal="(on a b)", robot=GANTRY, record_tree=True, max_iterations=1, suggest=False)
+    assert result.plan is None
+    trees = [tree for tree in result.search_trees if tree.search == "task plans"]
+    assert trees
+    failed: Counter[tuple[str, str]] = Counter()
+    for tree in trees:
+        check_tree(tree)
+        assert not tree.is_solved
+        for node in tree.nodes:
+            failed.update({(failure.action, failure.cause): failure.count for failure in node.failures})
+    assert failed == {(action, cause): count for action, cause, count in result.statistics.failures}
+
+
+def test_trees_travel_between_processes() -> None:
+    """With several workers the tree is that of the deciding seed."""
+    scene = blocks_scene({"a": (0, 0), "b": (1, 1)}, table=0.4)
+    problem = PlanningProblem(scene, goal="(on a b)", robots=GANTRY)
+    alone = tk.plan(problem, PlanningOptions(record_tree=True))
+    both = tk.plan(problem, PlanningOptions(record_tree=True, workers=2))
+    assert both.search_trees == alone.search_trees != ()
+    assert (
+        repr(both.search_trees[0]) == f"SearchTree(task plans, {len(both.search_trees[0].nodes)} nodes, with the plan)"
+    )
+
+
+@pytest.mark.parametrize(("file", "code"), [("t.json", 0), ("t.png", 0), ("t.svg", 0), ("t.gif", 2), ("no/t.png", 2)])
+def test_trees_on_the_command_line(
+    file: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As data and as pictures; another format is refused before planning begins."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        sys, "argv", ["tmkit", "plan", "panda_table", "blocks1", "--goal", "(holding a)", "--tree", file]
+    )
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == ExitCode(code)
+    if code:
+        assert "Traceback" not in capsys.readouterr().err
+        assert list(tmp_path.iterdir()) == []
+    elif file == "t.json":
+        (tree,) = json.loads((tmp_path / file).read_text())
+        assert [node["actions"] for node in tree["nodes"] if node["is_in_plan"]][1][0].startswith("(pick-up a ")
+    else:
+        assert (tmp_path / file).stat().st_size > 1000

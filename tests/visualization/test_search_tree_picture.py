@@ -1,0 +1,84 @@
+"""Pictures of search trees: what is drawn, what is left out, and that it can be read."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from tmkit.errors import OutputError
+from tmkit.tamp import BranchFailure, SearchTree, SearchTreeNode
+from tmkit.visualization import Cross, Dot, Label, draw_search_tree, search_tree_drawing
+
+
+def tree_of(size: int, *, seed: int = 0, is_solved: bool = True) -> SearchTree:
+    """Return a random tree, in which the way to the last node is the plan."""
+    rng = random.Random(seed)
+    parents = [None, *(rng.randrange(max(0, index - 30), index) for index in range(1, size))]
+    way, at = set(), size - 1 if is_solved else None
+    while at is not None:
+        way.add(at)
+        at = parents[at]
+    nodes = [
+        SearchTreeNode(
+            parent, () if parent is None else (f"(pick b{index} table)", f"(place b{index} table)"),
+            tries=rng.randrange(40), estimate=float(rng.randrange(9)), is_in_plan=index in way,
+            failures=tuple(
+                BranchFailure(f"(pick b{other} table)", "approach: 'panda_hand' collides with 'n0'", count)
+                for other, count in enumerate(rng.choices(range(1, 9), k=rng.randrange(4)))
+            ),
+        )
+        for index, parent in enumerate(parents)
+    ]  # fmt: skip
+    return SearchTree("transfers", tuple(nodes))
+
+
+@settings(max_examples=40, deadline=None)
+@given(size=st.integers(1, 400), seed=st.integers(0, 99), rows=st.integers(1, 120))
+def test_the_plan_is_drawn_and_all_else_is_drawn_or_counted(size: int, seed: int, rows: int) -> None:
+    """Each version is a dot or counted in a rest; every way to a dot is drawn; lines do not lie on each other."""
+    tree = tree_of(size, seed=seed)
+    drawing = search_tree_drawing([tree], rows=rows)
+    drawn = {int(mark.meaning.split()[-1]) for mark in drawing.marks if isinstance(mark, Dot)}
+    plan = {index for index, node in enumerate(tree.nodes) if node.is_in_plan}
+    assert plan <= drawn
+    assert all(tree.nodes[index].parent in drawn for index in drawn if index)
+    labels = [mark for mark in drawing.marks if isinstance(mark, Label) and mark.meaning != "edge"]
+    rests = [label.text for label in labels if label.meaning.startswith("rest of node")]
+    assert len(drawn) + sum(int(text.split()[1]) for text in rests) == size
+    heights = [round(float(label.at[1]), 6) for label in labels]
+    assert len(set(heights)) == len(heights)
+    assert np.allclose(np.diff(sorted(heights)), 0.2)
+    needed = sum(2 + min(3, len({f.action for f in tree.nodes[index].failures})) for index in plan)
+    assert len(labels) <= max(rows, needed)
+
+
+def test_failures_are_crosses_with_their_most_frequent_cause() -> None:
+    """Two actions at most, the causes of one action together, the rest counted."""
+    failures = (
+        BranchFailure("(pick a)", "too far", 5), BranchFailure("(pick b)", "blocked", 4),
+        BranchFailure("(pick a)", "no grip", 1), BranchFailure("(pick c)", "blocked", 1),
+    )  # fmt: skip
+    tree = SearchTree("task plans", (SearchTreeNode(None, tries=11, failures=failures),))
+    drawing = search_tree_drawing([tree])
+    texts = [mark.text for mark in drawing.marks if isinstance(mark, Label)]
+    assert texts[:4] == [
+        "search over task plans: 1 version, 11 attempts", "(pick a)  6 ×, often: too far", "(pick b)  4 ×: blocked",
+        "… 1 more action failed",
+    ]  # fmt: skip
+    assert len(drawing.meanings(Cross)) == 3
+
+
+def test_pictures_are_files_of_the_same_bytes(tmp_path: Path) -> None:
+    """As PNG and as SVG; another format is refused; without trees the picture is empty."""
+    trees = [tree_of(300, seed=1), tree_of(40, seed=2, is_solved=False)]
+    for suffix, begin in ((".png", b"\x89PNG"), (".svg", b"<?xml")):
+        first, second = (draw_search_tree(trees, tmp_path / f"{name}{suffix}").read_bytes() for name in "ab")
+        assert first == second
+        assert first.startswith(begin)
+    with pytest.raises(OutputError, match=r"tree.gif: cannot be written: a plot must end in .png or .svg"):
+        draw_search_tree(trees, tmp_path / "tree.gif")
+    assert draw_search_tree([], tmp_path / "none.png").exists()

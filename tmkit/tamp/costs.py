@@ -1,0 +1,144 @@
+"""Costs of plans: by their actions, by the length or duration of their motions, or by a function of the user.
+
+A cost is a sum over the steps, and not negative: so the first steps of a plan cost no more than the whole, and branches
+whose first steps cost as much as the best plan can be cut off. Where two plans cost the same, the one with the shorter
+paths is better; a *worth* is this pair.
+
+Invariants: what a function of the user gives is checked; nonsense is a :class:`~tmkit.errors.CostError` with its name
+and the action.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import TypeAlias
+
+from tmkit._support.argument_errors import callable_name
+from tmkit.errors import CostError, TimeLimitError
+from tmkit.graph import SceneGraph
+from tmkit.pddl import GroundAction
+from tmkit.plans import step_duration
+from tmkit.plans.values import Plan, PlanStep
+from tmkit.robots import Manipulator
+from tmkit.tamp.options import Cost, PlanningOptions
+
+Worth: TypeAlias = tuple[float, float]
+_LEAST_GAIN = 1e-9  # less is rounding
+
+
+@dataclass(eq=False)
+class StepCosts:
+    """The costs of steps, each computed once.
+
+    Attributes:
+        cost: what counts.
+        scene: a scene with the joints of all arms.
+        robots: the arms.
+        stated: returns an action as the domain states it, which functions of the user receive.
+    """
+
+    cost: Cost
+    scene: SceneGraph
+    robots: tuple[Manipulator, ...]
+    stated: Callable[[GroundAction], GroundAction] = lambda action: action
+
+    def __post_init__(self) -> None:
+        self._known: dict[tuple[object, ...], tuple[PlanStep, Worth]] = {}
+
+    def worth(self, step: PlanStep) -> Worth:
+        """Return the cost of a step and the length of its path.
+
+        Raises:
+            CostError: a function of the user fails, or gives what is no cost.
+        """
+        key = step.action, step.segments, step.cost, id(step.scene)
+        if key not in self._known:
+            self._known[key] = step, (self._of(step), step.path_length)  # the step keeps its scene, and so the id
+        return self._known[key][1]
+
+    def total(self, steps: Sequence[PlanStep]) -> Worth:
+        """Return the cost of several steps and the length of their paths."""
+        worths = [self.worth(step) for step in steps]
+        return sum(cost for cost, _ in worths), sum(length for _, length in worths)
+
+    def forget(self) -> None:
+        """Let go of the steps that were seen."""
+        self._known.clear()
+
+    def _of(self, step: PlanStep) -> float:
+        if self.cost == "actions":
+            return step.cost
+        if self.cost == "path_length":
+            return step.path_length
+        if self.cost == "duration":
+            return step_duration(step, self.scene, robots=self.robots)
+        return _checked(self.cost, replace(step, action=self.stated(step.action)))
+
+
+def _checked(function: Callable[[PlanStep], float], step: PlanStep) -> float:
+    """Return what a function of the user gives for a step.
+
+    Raises:
+        CostError: it raises an error, or gives no finite number of at least 0.
+    """
+    try:
+        value = function(step)
+    except (TimeLimitError, MemoryError):
+        raise
+    except Exception as error:
+        raise _error(function, step, f"fails for {step.action}: {type(error).__name__}: {error}") from error
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 <= value < math.inf:
+        raise _error(function, step, f"gives {repr(value)[:60]} for {step.action}, not a finite number of at least 0")
+    return float(value)
+
+
+def _error(function: object, step: PlanStep, what: str) -> CostError:
+    name = callable_name(function)
+    return CostError(f"cost function '{name}' {what}", cost=name, action=str(step.action))
+
+
+def is_better(worth: Worth, other: Worth) -> bool:
+    """Return whether a cost and length are less than others, by more than rounding.
+
+    Args:
+        worth: the cost and length.
+        other: the others.
+    """
+    gain = other[0] - worth[0]
+    return gain > _LEAST_GAIN or (gain >= 0.0 and worth[1] < other[1] - _LEAST_GAIN)
+
+
+@dataclass(frozen=True, eq=False)
+class CostBound:
+    """What a plan must cost less than.
+
+    Attributes:
+        worth: returns the cost and the path length of the step with an index.
+        limit: the cost and, where that is equal, the length that all steps together must stay below.
+    """
+
+    worth: Callable[[int, PlanStep], Worth]
+    limit: Worth
+
+    def is_below(self, steps: Sequence[PlanStep]) -> bool:
+        """Return whether the first steps of a plan are below the limit."""
+        worths = [self.worth(index, step) for index, step in enumerate(steps)]
+        return (sum(cost for cost, _ in worths), sum(length for _, length in worths)) < self.limit
+
+
+def plan_cost(plan: Plan, cost: Cost = "actions") -> float:
+    """Return what a plan costs.
+
+    Args:
+        plan: the plan.
+        cost: as for :class:`PlanningOptions`: ``"actions"``, ``"path_length"`` in radians, ``"duration"`` in seconds,
+            or a function of a step.
+
+    Raises:
+        ConfigurationError: another name.
+        CostError: the function fails for a step, or gives no finite number of at least 0.
+    """
+    return StepCosts(PlanningOptions(cost=cost).cost, plan.scene, plan.robots).total(plan.steps)[0]
