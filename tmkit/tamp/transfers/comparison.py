@@ -289,7 +289,9 @@ class TransferComparison:
         support = place.support
         return scene.pose(support, relative_to=scene.root(support), q=self.tree.root.q) @ place.pose
 
-    def is_reachable(self, version: Version, transfer: Transfer, option: int, place: Place, *, draw: int = 0) -> bool:
+    def is_reachable(
+        self, version: Version, transfer: Transfer, option: int, place: Place, *, draw: int = 0
+    ) -> bool:
         """Return whether the arm reaches a grasp where the object is and at a place.
 
         Args:

@@ -288,7 +288,9 @@ class TransferSearch:
         sides = [abs((at @ choice.grasp.object_from_tool).rotate([0.0, 0.0, 1.0])[2]) < 0.5 for at in (here, there)]
         is_far = tuple((roof or side) != (draw % 2 == 0) for roof, side in zip(roofs, sides))
         budget = _PATH_ITERATIONS << min(node.tries // _TRIES_TO_DOUBLE, _MOST_DOUBLINGS)
-        self.tree.arms = self.context.arms(self.log.clock, 0, path_iterations=budget, exits=_exits(node.node.step))
+        self.tree.arms = self.context.arms(
+            self.log.clock, 0, path_iterations=budget, exits=_exits(node.node.step)
+        )
         actions = self.ground.actions
         key = transfer.pick, option, is_far[0]
         seed = seed_of(self.seed, f"{self.moves}")
