@@ -26,7 +26,7 @@ from tmkit.pddl import Fact, GroundAction, State
 from tmkit.robots import is_movable, movable_frames
 from tmkit.spatial import Pose
 from tmkit.spatial.elementary import cos, sin
-from tmkit.tamp import DomainSemantics, Infeasibility, incremental, pddl_name
+from tmkit.tamp import DomainSemantics, Handled, Infeasibility, incremental, pddl_name
 from tmkit.tamp.domains import (
     RELEASE_GAP,
     STANDING_TOLERANCE,
@@ -141,6 +141,15 @@ class Semantics(DomainSemantics):
             if found is not None:
                 yield found
                 return
+
+    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Handled]:
+        """Yield blocks that are to be in the hand or on others, and are not."""
+        blocks, tip = self._blocks(scene), self.manipulator.tip
+        for fact in goal_facts:
+            if fact.predicate in ("on", "holding"):
+                object, *below = (blocks[name] for name in fact.arguments)
+                if scene.parent(object) not in (*below, tip):
+                    yield Handled(object, fact)
 
     def useful_objects(self, scene: SceneGraph, q: NDArray[np.float64]) -> frozenset[str]:
         """Return the blocks, the locations where they stand, and those that the arm reaches from above."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from tmkit.plans import ClassChange
 from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
 from tmkit.spatial.elementary import acos
-from tmkit.tamp import DomainSemantics, Infeasibility, incremental, pddl_name
+from tmkit.tamp import DomainSemantics, Handled, Infeasibility, incremental, pddl_name
 from tmkit.tamp.domains import crowded, footprint, oversized, pddl_names, pick_candidates, shape_bounds, ungraspable
 
 REGION_CLASSES = ("region", "surface")
@@ -117,27 +117,35 @@ class Semantics(DomainSemantics):
     def infeasibilities(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Infeasibility]:
         """Yield proofs that a goal is impossible: regions too small for their objects, objects the hand cannot hold."""
         objects, regions = pddl_names(movable_frames(scene)), _regions(scene)
+        facts = tuple(goal_facts)
         together: dict[str, dict[str, Fact]] = {}
+        for fact in facts:
+            if fact.predicate == "on" and fact.arguments[0] in objects:
+                together.setdefault(_places_for(fact, scene, regions)[0], {})[objects[fact.arguments[0]]] = fact
         moved: dict[str, Fact] = {}
-        for fact in goal_facts:
-            if not fact.arguments or fact.arguments[0] not in objects:
-                continue
-            object, places = objects[fact.arguments[0]], _places_for(fact, scene, regions)
-            if fact.predicate == "on":
-                together.setdefault(places[0], {})[object] = fact
-            is_held = scene.parent(object) == self.manipulator.tip
-            if is_held or fact.predicate in scene.classes(object):
-                continue
-            if _region_of(scene, object, regions, self.manipulator.tip).frame in places:
-                continue
+        for one in self.handled(facts, scene):
+            object, fact, places = one.object, one.fact, one.regions
             moved.setdefault(object, fact)
             misfits = [oversized(scene, place, object=object, fact=fact, overhang=_OVERHANG) for place in places]
             if places and all(misfits):
-                yield from filter(None, misfits[:1])
+                yield from (replace(proof, frames=(object, *places)) for proof in misfits[:1] if proof is not None)
         crowds = (crowded(scene, region, objects=group, overhang=_OVERHANG) for region, group in together.items())
         alike = {tuple((a.shape, a.pose) for a in scene.shapes(object)): (object, f) for object, f in moved.items()}
         held = (ungraspable(scene, object, fact=fact, manipulator=self.manipulator) for object, fact in alike.values())
         yield from filter(None, (*crowds, *held))
+
+    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Handled]:
+        """Yield objects that are on no region where a fact wants them, and neither in the hand."""
+        objects, regions = pddl_names(movable_frames(scene)), _regions(scene)
+        for fact in goal_facts:
+            if not fact.arguments or fact.arguments[0] not in objects:
+                continue
+            object, places = objects[fact.arguments[0]], _places_for(fact, scene, regions)
+            is_held = scene.parent(object) == self.manipulator.tip
+            if is_held or fact.predicate in scene.classes(object):
+                continue
+            if _region_of(scene, object, regions, self.manipulator.tip).frame not in places:
+                yield Handled(object, fact, places)
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield ways to carry out an action, best first."""

@@ -25,9 +25,10 @@ from dataclasses import replace
 from tmkit._support.time_limits import time_limit
 from tmkit.errors import TaskError, TimeLimitError
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
-from tmkit.manipulation.samplers import sample_grasps
+from tmkit.manipulation.samplers import sample_grasps, sample_placements
 from tmkit.pddl import Problem, State
 from tmkit.plans.values import PlanStep
+from tmkit.robots import movable_frames
 from tmkit.tamp.anytime import Improvement, with_costs
 from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.diagnosis.collect import diagnose_actions, find_goal_conflict, merged_constraints
@@ -36,6 +37,9 @@ from tmkit.tamp.diagnosis.explanation import explain
 from tmkit.tamp.diagnosis.geometric_causes import find_causes
 from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
 from tmkit.tamp.domains.problems import replace_problem
+from tmkit.tamp.domains.semantics import pddl_name
+from tmkit.tamp.domains.separation import separated
+from tmkit.tamp.narrow_gaps import find_narrow_gap
 from tmkit.tamp.result import PlanResult, PlanStatistics
 from tmkit.tamp.search_log import SearchLog
 from tmkit.tamp.search_tree import SearchTree, recorded_trees
@@ -85,19 +89,31 @@ def _found(context: PlanningContext, log: SearchLog) -> tuple[PlanStatus, tuple[
     if log.infeasibilities:
         return PlanStatus.PROVED_UNSOLVABLE, None
     with time_limit(log.seconds_to_search - log.seconds):
-        status, track, steps = search_tracks(context, log, useful)
+        status, track, steps = search_tracks(context, log, useful, prove=lambda: _separations(context))
     log.found = steps
     return status, None if track is None else _finished(context, log, track, steps)
 
 
 def _infeasibilities(context: PlanningContext) -> tuple[Infeasibility, ...]:
-    """Return why the goal is impossible, where the domain can prove that it is."""
+    """Return why the goal is impossible, where it does not hold already and the domain can prove that it is."""
+    if context.problem.holds(context.problem.init, context.problem.goal):
+        return ()
     domain = context.domain
     found = domain.semantics.infeasibilities(necessary_facts(context.problem), context.scene)
     found = [domain.returned("infeasibilities", p, Infeasibility) for p in domain.returned(
         "infeasibilities", found, Iterable
     )]  # fmt: skip
-    return tuple(proof for proof in found if not _may_be_held(context, proof.ungraspable))
+    return tuple(proof for proof in found if not _may_be_otherwise(context, proof))
+
+
+def _separations(context: PlanningContext) -> tuple[Infeasibility, ...]:
+    """Return why the hand cannot touch objects that it has to, where that is proved."""
+    if len(context.manipulators) > 1:
+        return ()
+    arm, semantics = context.manipulators[0], context.domain.semantics
+    handled = semantics.handled(necessary_facts(context.problem), context.scene)
+    found = (separated(context.scene, one, q=context.q, manipulator=arm) for one in handled)
+    return tuple(proof for proof in found if proof is not None)
 
 
 def _useful(context: PlanningContext) -> Collection[str]:
@@ -106,11 +122,15 @@ def _useful(context: PlanningContext) -> Collection[str]:
     return context.domain.returned("useful_objects", found, Collection)
 
 
-def _may_be_held(context: PlanningContext, object: str | None) -> bool:
-    """Return whether a sampler of the user samples the grasps of an object, which no proof covers."""
-    if object is None:
-        return False
-    return context.sampling.samplers.grasp_sampler(context.scene, object) is not sample_grasps
+def _may_be_otherwise(context: PlanningContext, proof: Infeasibility) -> bool:
+    """Return whether samplers of the user sample the grasps or placements that a proof is about, which it cannot."""
+    scene, samplers = context.scene, context.sampling.samplers
+    held = proof.ungraspable
+    return (held is not None and samplers.grasp_sampler(scene, held) is not sample_grasps) or any(
+        samplers.placement_sampler(scene, object, support) is not sample_placements
+        for object in proof.upright
+        for support in proof.frames
+    )
 
 
 def _restricted(context: PlanningContext, useful: Collection[str]) -> Problem | None:
@@ -176,10 +196,19 @@ def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> 
     if status is PlanStatus.NO_PLAN_WITHIN_LIMITS and context.finds_causes:
         roots = [tree.root for tree in log.trees]
         arms, sampling = context.arms(log.clock, 0), context.sampling
+        named = {argument for fact in necessary_facts(context.problem) for argument in fact.arguments}
+        wanted = [frame for frame in movable_frames(context.scene) if pddl_name(frame) in named]
+
+        def is_over() -> bool:
+            return log.seconds > context.options.seconds
+
         causes = find_causes(
             context.scene, context.q, log=log.failures, roots=roots, arms=arms, sampling=sampling,
-            seed=context.options.seed, is_over=lambda: log.seconds > context.options.seconds,
+            seed=context.options.seed, is_over=is_over, wanted=wanted,
         )  # fmt: skip
+        causes += find_narrow_gap(
+            context.scene, context.q, log=log.failures, arms=arms, sampling=sampling, wanted=wanted, is_over=is_over
+        )
     return Diagnosis(
         actions=diagnose_actions(log.failures, context.manipulators), constraints=merged_constraints(log.constraints),
         conflict=conflict, proofs=tuple(proof.cause for proof in log.infeasibilities), iterations=log.iterations,

@@ -28,6 +28,7 @@ from tmkit.pddl import And, Atom, Problem
 from tmkit.plans.values import PlanStep
 from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.diagnosis.diagnosis import PlanStatus
+from tmkit.tamp.domains.infeasibility import Infeasibility
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.problems import replace_goal
 from tmkit.tamp.goals.compilation import GOAL_MET, GoalDomain
@@ -49,7 +50,7 @@ _LAST_MOVES = 96  # attempts of that search when the task plans have come to an 
 
 
 def search_tracks(
-    context: PlanningContext, log: SearchLog, useful: Problem | None
+    context: PlanningContext, log: SearchLog, useful: Problem | None, *, prove: Callable[[], tuple[Infeasibility, ...]]
 ) -> tuple[PlanStatus, SearchTrack | None, tuple[PlanStep, ...]]:
     """Advance the tracks of a run until one has a plan, nothing is left to try or a limit is reached.
 
@@ -57,6 +58,7 @@ def search_tracks(
         context: what the run was given.
         log: what it has found.
         useful: its task without objects of no use; None where all are.
+        prove: proves that the goal is impossible, where it can; called once, after the first iteration.
 
     Returns:
         The status, and with a plan the track and the steps.
@@ -67,7 +69,7 @@ def search_tracks(
             context, log, context.problem, context.domain, turn=_ALL_OBJECTS_AFTER if tracks else 0, is_whole=True
         )
     )
-    beside = _TransfersBeside(context, log)
+    beside, has_tried = _TransfersBeside(context, log), False
     while tracks and not context.is_at_limit(log):
         track = min(tracks, key=lambda candidate: candidate.turn)
         if track.repeats_what_failed():
@@ -78,6 +80,12 @@ def search_tracks(
         ended = track.advance(beside.after)
         if ended.steps is not None:
             return PlanStatus.SOLVED, beside.track if ended.is_beside else track, ended.steps
+        if not has_tried:
+            has_tried = True
+            with log.clock.phase(PlanningPhase.SEMANTICS):
+                log.infeasibilities = prove()
+            if log.infeasibilities:
+                return PlanStatus.PROVED_UNSOLVABLE, None, ()
         if ended.status is not None:
             if track.is_whole:
                 status = _proved(context, log, ended.status)

@@ -224,9 +224,10 @@ def test_a_cup_sits_on_a_mesh_as_on_the_box() -> None:
 def test_none_proves_something_only_where_all_are_known() -> None:
     """For one simple shape the list is complete; for meshes and several shapes it is not."""
     for shapes, known in (([Box([1.0] * 3)], True), ([Sphere(1.0)], True), ([l_mesh()], False), ([Plane()], False),
-                          ([Box([1.0] * 3)] * 2, False)):  # fmt: skip
+                          ([Box([1.0] * 3)] * 2, False), ([Box([1.0, 1.0, 0.02])], False), ([Sphere(0.039)], False),
+                          ([Cylinder(0.1, 0.02)], False), ([Cylinder(0.1, 0.2)], True)):  # fmt: skip
         scene = with_object(SceneGraph(), *(AttachedShape(shape) for shape in shapes))
-        assert all_grasps_are_known(scene, "block") == known
+        assert all_grasps_are_known(scene, "block", manipulator=GANTRY) == known
 
 
 def test_the_gantry_takes_meshes() -> None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
 import trimesh
+from hypothesis import assume, given, settings, strategies as st
 from support.blocks import blocks_scene, with_box
 from support.gantry import BLOCK, GANTRY
+from support.tamp_problems import CUBE, add_block, blocked, clutter, table_scene
 
 import tmkit as tk
 from tmkit.graph import AttachedShape, Box, Mesh, Prismatic, SceneGraph
-from tmkit.manipulation import grasps_of
+from tmkit.manipulation import Samplers, Sampling, grasps_of
 from tmkit.motion import CollisionRules, RrtConnect
+from tmkit.motion.regions.solids import solid_points
+from tmkit.robots import Manipulator, load_manipulator
 from tmkit.tamp.diagnosis.geometric_causes import enclosed_arm, no_room_for_hand
+from tmkit.tamp.narrow_gaps import narrow_gap
 
 LID = ((-0.05, -0.05, 0.08), (0.05, 0.05, 0.1))
 
@@ -120,3 +126,96 @@ def test_causes_are_in_the_diagnosis() -> None:
     (cause,) = result.diagnosis.causes
     assert cause in result.explanation
     assert result.to_dict()["diagnosis"]["causes"] == [cause]
+
+
+# --- gaps narrower than a finger --------------------------------------------------------------------------------------
+
+
+def gap_cause(scene: SceneGraph, object: str = "target", robot: str = "panda") -> str | None:
+    """Return that the gaps beside an object are narrower than a finger."""
+    arm = load_manipulator(robot)
+    sampling = Sampling(Samplers(), arm)
+    return narrow_gap(scene, arm.ready_configuration(scene), object, manipulator=arm, sampling=sampling)
+
+
+def thickness_beside(scene: SceneGraph, arm: Manipulator, *, width: float, depth: float) -> float:
+    """Return how thick the thinnest finger is along y of the tool, from some height over the tool point on.
+
+    Every two vertices of a link make a segment, which lies in its hull: where segments cross the level are the corners
+    of the section.
+    """
+    q, found = scene.configuration(arm.gripper_values(width)), []
+    for link in arm.contact_links:
+        at = scene.pose(link, relative_to=arm.tool, q=q)
+        clouds = [at.apply(solid_points(attached)) for attached in scene.shapes(link) if attached.collision]
+        values: list[float] = []
+        for points in clouds:
+            low, high = points[points[:, 2] >= -depth], points[points[:, 2] < -depth]
+            values += low[:, 1].tolist()
+            if len(low) and len(high):
+                share = (-depth - high[:, None, 2]) / (low[None, :, 2] - high[:, None, 2])
+                values += (high[:, None, 1] + share * (low[None, :, 1] - high[:, None, 1])).ravel().tolist()
+        found.append(max(values) - min(values))
+    return min(found)
+
+
+def test_clutter_closer_than_a_finger_is_told_so_by_the_thickness_of_the_finger() -> None:
+    """Blocks of 5 cm at 1 cm: no grasp of any. The fingers hold by 4 mm, and are measured anew there."""
+    scene, panda = clutter(3, gap=0.01).scene, load_manipulator("panda")
+    cause = gap_cause(scene)
+    thick = thickness_beside(scene, panda, width=CUBE, depth=0.004)
+    assert cause is not None
+    assert f"need a gap of at least {math.floor(1e4 * thick) / 10:.1f} mm beside it, the thickness of a finger" in cause
+    assert "the gaps to 'c01', 'c10', 'c12' and 'c21' are 10.0 mm" in cause
+    assert "none of these 9 objects has a free grasp before another" in cause
+    corner = gap_cause(scene, "c00")
+    assert corner is not None
+    assert "the gaps to 'c01' and 'c10' are 10.0 mm" in corner
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.floats(0.002, 0.03))
+def test_gaps_decide_as_the_thickness_says(gap: float) -> None:
+    """Just when a finger and its clearance do not fit, there is a cause."""
+    scene = clutter(3, gap=gap).scene
+    needed = thickness_beside(scene, load_manipulator("panda"), width=CUBE, depth=0.004) + 0.002
+    assume(abs(gap - needed) > 2e-4)
+    assert (gap_cause(scene) is not None) == (gap < needed)
+
+
+def test_what_can_be_moved_first_is_no_cause() -> None:
+    """Round neighbours leave corners free, those of a cross are taken from outside, and of a row the sides are free."""
+    assert gap_cause(blocked().scene) is None
+    row = table_scene()
+    for k, name in enumerate(("c0", "target", "c1")):
+        row = add_block(row, name, 0.5 + 0.055 * k, 0.0)
+    assert gap_cause(row) is None
+    large = add_block(table_scene(), "target", 0.5, 0.0)
+    for k, (dx, dy) in enumerate(((1, 0), (-1, 0), (0, 1), (0, -1))):
+        large = add_block(large, f"w{k}", 0.5 + dx * 0.085, dy * 0.085, size=(0.1, 0.1, 0.05))
+    cause = gap_cause(large)  # neighbours that no hand takes
+    assert cause is not None
+    assert "none of these 5 objects" in cause
+
+
+def test_other_hands_have_other_fingers() -> None:
+    """The fingers of an xArm are thin at their ends and as thick as a Panda's where they hold."""
+    scene = tk.load_scene("xarm_table").set_classes("table", ("surface",))
+    for k, name in enumerate(("c0", "c1", "c2", "c3", "target", "c5", "c6", "c7", "c8")):
+        scene = add_block(scene, name, 0.34 + 0.06 * (k // 3), -0.06 + 0.06 * (k % 3))
+    cause = gap_cause(scene, robot="xarm")
+    assert cause is not None
+    thick = re.search(r"at least ([\d.]+) mm beside it", cause)
+    assert thick is not None
+    assert (
+        abs(float(thick[1]) - 1000 * thickness_beside(scene, load_manipulator("xarm"), width=CUBE, depth=0.004)) < 0.2
+    )
+
+
+def test_plan_names_the_gap() -> None:
+    """The cause is in the explanation of a plan that is not found, for the object that the goal names."""
+    problem = clutter(3, gap=0.01)
+    result = tk.plan(
+        problem.scene, domain="kitchen", goal=problem.goal, max_iterations=1, suggest=False, skeletons_per_iteration=1
+    )
+    assert "Infeasibility is not proven. Likely cause: all 48 grasps of 'target' need a gap" in result.explanation

@@ -144,4 +144,4 @@ def test_a_disc_wider_than_the_hand_is_explained() -> None:
     alone = discs().reparent("d2", "right", pose=Pose([0.0, 0.0, 0.002]))
     result = tk.plan(alone.set_shapes("d3", ring), domain="hanoi", goal="(on d3 middle)", max_iterations=2)
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
-    assert "no two opposite sides of 'd3' fit the hand 'panda_hand'" in result.explanation
+    assert "no grasp of 'd3' is known that fits the hand 'panda_hand'" in result.explanation

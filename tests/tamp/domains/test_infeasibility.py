@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,8 @@ from support.gantry import BLOCK, GANTRY, with_block
 from support.kitchen import BLOCK_SIZE, ROBOT, kitchen, stove_goal
 
 import tmkit as tk
-from tmkit.graph import AttachedShape, Box, Cylinder, Inertia, SceneGraph
+from tmkit.graph import AttachedShape, Box, Cylinder, Inertia, SceneGraph, Shape, Sphere
+from tmkit.manipulation import Placement, PlacementRequest
 from tmkit.pddl import Fact
 from tmkit.robots import load_manipulator
 from tmkit.spatial import Pose
@@ -57,8 +59,8 @@ def test_three_blocks_on_a_shelf_for_two_are_refused_by_area() -> None:
     result = plan_in(scene, on_shelf(3))
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
     assert (
-        "'box0', 'box1', 'box2' do not fit on 'shelf' together: their footprints have 300 cm^2, and it has 200 cm^2"
-        in result.explanation
+        "'box0', 'box1', 'box2' do not fit upright on 'shelf' together: their footprints have 300 cm^2, and it has 200 "
+        "cm^2" in result.explanation
     )
     assert result.statistics.skeletons == 0
     assert result.diagnosis.replans == 0
@@ -120,7 +122,10 @@ def test_what_is_longer_than_its_region_is_refused() -> None:
     """A bar that is longer than the diagonal allows is refused although its area would fit."""
     result = plan_in(shelf([(0.4, 0.05)], (0.25, 0.25)), on_shelf(1))
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
-    assert "'box0' does not fit on 'shelf': it is 40 x 5 cm wide and long, and that is 25 x 25 cm" in result.explanation
+    assert (
+        "'box0' does not fit upright on 'shelf': it is 40 x 5 cm wide and long, and that is 25 x 25 cm"
+        in result.explanation
+    )
 
 
 def test_what_the_hand_cannot_hold_is_refused_only_when_it_has_to_move() -> None:
@@ -157,7 +162,7 @@ def test_cooking_needs_a_stove_that_is_large_enough() -> None:
     scene = shelf([(0.4, 0.05)], (0.6, 0.6))
     result = plan_in(scene, "(cooked box0)")
     assert result.status is PlanStatus.PROVED_UNSOLVABLE
-    assert "'box0' does not fit on 'stove'" in result.explanation
+    assert "'box0' does not fit upright on 'stove'" in result.explanation
     assert plan_in(scene.set_classes("box0", ["movable", "cooked"]), "(cooked box0)").is_solved
 
 
@@ -251,14 +256,14 @@ def towers(height: float) -> SceneGraph:
     return scene
 
 
-@pytest.mark.parametrize("height", [0.15, 0.2, 0.21, 0.22, 0.23, 0.25, 0.3])
+@pytest.mark.parametrize("height", [0.15, 0.2, 0.21, 0.25, 0.36, 0.38, 0.45])
 def test_towers_are_refuted_only_when_the_hand_does_not_get_so_high(height: float) -> None:
-    """A tower that is planned is never refuted; one whose top the hand would hold above its rails is, at once."""
+    """A tower that is planned is never refuted; one that the hand touches only above its rails is, at once."""
     scene, goal = towers(height), "(and (on a b) (on b c))"
     domain = load_planning_domain("blocks", manipulator=GANTRY)
     facts = necessary_facts(derive_problem(scene, domain, goal=goal))
     found = list(domain.semantics.infeasibilities(facts, scene))
-    assert len(found) == (height > 0.24)
+    assert len(found) == (height > 0.37)
     if height <= 0.2:
         assert tk.plan(scene, goal=goal, robot=GANTRY).is_solved
     if found:
@@ -271,8 +276,105 @@ def test_a_tower_that_stands_already_is_no_proof() -> None:
     object, fact = "a", Fact.of("on", "a", "b")
     scene = towers(0.25)
     assert too_high(scene, object, bottom=0.1, fact=fact, manipulator=GANTRY) is None
-    assert too_high(scene, object, bottom=0.6, fact=fact, manipulator=GANTRY) is not None
+    assert too_high(scene, object, bottom=0.75, fact=fact, manipulator=GANTRY) is not None
     stacked = scene.reparent("a", "b", pose=Pose([0.0, 0.0, 0.25]))
     domain = load_planning_domain("blocks", manipulator=GANTRY)
     facts = [Fact.of("on", "a", "b")]
     assert not list(domain.semantics.infeasibilities(facts, stacked))
+
+
+# --- what is no proof -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [Cylinder(0.1, 0.02), Cylinder(0.037, 0.2), Box([0.075, 0.075, 0.1]), Box([0.2, 0.2, 0.079]), Sphere(0.036)],
+    ids=repr,
+)
+def test_what_is_narrower_than_the_hand_opens_is_not_refused(shape: Shape) -> None:
+    """The grasps of a flat disc by its caps are not sampled, nor those with less than the usual clearance."""
+    scene = blocks_of_panda().set_shapes("a", [AttachedShape(shape)])
+    fact, panda = Fact.of("on", "a", "b"), load_manipulator("panda")
+    assert ungraspable(scene.set_inertia("a", Inertia(0.1)), "a", fact=fact, manipulator=panda) is None
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.floats(0.02, 0.2), min_size=3, max_size=3), st.sampled_from(["box", "cylinder", "sphere"]))
+def test_only_what_is_wider_than_the_hand_in_all_directions_is_refused(sides: list[float], kind: str) -> None:
+    """Two parallel planes around a body are at least as far apart as it is wide."""
+    shape: Shape = Box(sides)
+    if kind != "box":
+        sides = [2.0 * sides[0]] * 2 + ([sides[1]] if kind == "cylinder" else [2.0 * sides[0]])
+        shape = Cylinder(sides[0] / 2, sides[2]) if kind == "cylinder" else Sphere(sides[0] / 2)
+    scene = blocks_of_panda().set_shapes("a", [AttachedShape(shape)]).set_inertia("a", Inertia(0.1))
+    refuted = ungraspable(scene, "a", fact=Fact.of("on", "a", "b"), manipulator=load_manipulator("panda"))
+    assert (refuted is not None) == (min(sides) > 0.084)
+
+
+def test_what_stands_on_an_object_may_be_taken_off() -> None:
+    """Its own mass decides, not that of what it carries; a mass that the scene does not give is stated as such."""
+    scene = shelf([(0.1, 0.1), (0.1, 0.1)], (0.2, 0.2)).set_inertia("box0", Inertia(10.0))
+    fact = Fact.of("on", "box0", "shelf")
+    loaded = scene.set_inertia("box1", Inertia(10.0)).reparent("box1", "box0", pose=Pose([0.0, 0.0, 0.1]))
+    assert ungraspable(loaded, "box0", fact=fact, manipulator=ARM) is None
+    heavy = ungraspable(loaded.set_inertia("box0", Inertia(15.0)), "box0", fact=fact, manipulator=ARM)
+    assert heavy is not None
+    assert "shapes" not in heavy.cause
+    large = scene.set_shapes("box1", [AttachedShape(Box([0.4, 0.4, 0.4]))])
+    guessed = ungraspable(large, "box1", fact=fact, manipulator=ARM)
+    assert guessed is not None
+    assert (
+        "its mass is 32 kg, and arm 'iiwa_flange' carries 14 kg (taken from its shapes with 500 kg/m^3" in guessed.cause
+    )
+
+
+def test_a_goal_that_holds_is_never_refuted() -> None:
+    """Plates in a stack are both on an area that is drawn on the floor, although side by side they have no room."""
+    scene, plates = tk.load_scene("iiwa_kitchen"), [AttachedShape(Box([0.09, 0.09, 0.022]))]
+    top = float(scene.shapes("floor")[0].shape.bounds[1][2])
+    area = [AttachedShape(Box([0.1, 0.1, 0.001]), collision=False)]
+    scene = scene.add_frame("area", "floor", pose=Pose([-0.5, -0.5, top]), classes=["region"], shapes=area)
+    for k, height in enumerate((0.011, 0.033)):
+        pose = Pose([-0.5, -0.5, top + height])
+        scene = scene.add_frame(f"plate{k}", "floor", pose=pose, classes=["movable"], shapes=plates)
+    facts = {f"plate{k}": Fact.of("on", f"plate{k}", "area") for k in range(2)}
+    assert plan_in(scene, "(and (on plate0 area) (on plate1 area))").is_solved
+    assert crowded(scene, "area", objects=facts, overhang=2e-4) is None
+    high = {name: [AttachedShape(Box([0.09, 0.09, 0.07]))] for name in facts}
+    for name, shapes in high.items():
+        scene = scene.set_shapes(name, shapes)
+    assert crowded(scene, "area", objects=facts, overhang=2e-4) is not None
+
+
+def test_tables_on_wheels_may_stand_over_others() -> None:
+    """A plate that does not reach down to the region covers nothing of it."""
+    scene, facts = shelf([(0.1, 0.1)] * 3, (0.2, 0.1)), {f"box{k}": Fact.of("on", f"box{k}", "shelf") for k in range(3)}
+    assert crowded(scene, "shelf", objects=facts) is not None
+    wheel = AttachedShape(Cylinder(0.05, 0.02), pose=Pose.from_rpy([0.0, 0.0, 0.0], [math.pi / 2, 0.0, 0.0]))
+    scene = scene.set_shapes("box2", [AttachedShape(Box([0.1, 0.1, 0.02])), wheel])
+    assert crowded(scene, "shelf", objects=facts) is None
+
+
+def test_what_falls_over_may_lie() -> None:
+    """A plate on a thin foot is put down on its side, where it needs less room than upright."""
+    scene, fact = shelf([(0.1, 0.1)], (0.3, 0.15)), Fact.of("on", "box0", "shelf")
+    plate = AttachedShape(Box([0.2, 0.2, 0.02]), pose=Pose([0.0, 0.0, 0.1]))
+    for thick, is_refuted in ((0.05, True), (0.003, False)):
+        foot = AttachedShape(Box([thick, thick, 0.1]), pose=Pose([0.0, 0.0, 0.04]))
+        refuted = oversized(scene.set_shapes("box0", [plate, foot]), "shelf", object="box0", fact=fact)
+        assert (refuted is not None) == is_refuted
+
+
+def test_samplers_of_the_user_may_put_objects_down_otherwise() -> None:
+    """A bar fits on its end, which only a sampler of the user proposes: then it is planned, not refuted."""
+    scene = shelf([(0.26, 0.05)], (0.2, 0.2))
+
+    def on_end(request: PlacementRequest) -> Iterator[Placement]:
+        yield Placement("shelf", Pose.from_rpy([0.0, 0.0, 0.01 + 0.13 + 1e-4], [0.0, math.pi / 2, 0.0]), "on its end")
+
+    assert plan_in(scene, on_shelf(1)).status is PlanStatus.PROVED_UNSOLVABLE
+    samplers = tk.Samplers().with_placements(on_end, on_class="region")
+    result = tk.plan(
+        scene, domain="kitchen", goal=on_shelf(1), robot=ROBOT, suggest=False, max_iterations=2, samplers=samplers
+    )
+    assert result.is_solved, result.explanation

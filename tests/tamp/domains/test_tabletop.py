@@ -132,7 +132,8 @@ def test_a_hand_holds_one_object() -> None:
 
 def test_no_grasp_is_a_proof_for_a_box() -> None:
     """The cause names object and hand."""
-    found = no_grasp(two_blocks(), "a", manipulator=GANTRY)
+    wide = two_blocks().set_shapes("a", [AttachedShape(Box([0.2, 0.2, 0.2]))])
+    found = no_grasp(wide, "a", manipulator=GANTRY)
     assert found.cause == f"no two opposite sides of 'a' fit the hand '{GANTRY.tip}'"
     assert found.is_proved
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tmkit.graph import Continuous, Prismatic, SceneGraph
 from tmkit.manipulation.grasps.hand import yaw_pitch_roll
-from tmkit.motion import CollisionWorld
+from tmkit.motion import CollisionWorld, Contact
 from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
@@ -121,6 +121,17 @@ class FloatingBody:
         rows = np.array(fingers)
         rows[:, self._columns] = poses
         return np.asarray(self.world.in_collision_batch(rows))
+
+    def contacts(self, poses: NDArray[np.float64], fingers: NDArray[np.float64]) -> list[list[Contact]]:
+        """Return for each pose (m,) what the body collides with there; arguments as for :meth:`collides`.
+
+        Args:
+            poses: (m, 6) poses.
+            fingers: (m, n_joints) configurations of the body's joints.
+        """
+        rows = np.array(fingers)
+        rows[:, self._columns] = poses
+        return self.world.contacts_batch(rows)
 
     def collides_at(self, pose: Pose) -> bool:
         """Return whether the body collides at a pose, its own joints at 0.

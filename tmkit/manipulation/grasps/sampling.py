@@ -81,17 +81,23 @@ def grasps_of(
     return tuple(found)
 
 
-def all_grasps_are_known(scene: SceneGraph, object: str) -> bool:
+def all_grasps_are_known(scene: SceneGraph, object: str, *, manipulator: Manipulator) -> bool:
     """Return whether an empty result of :func:`grasps_of` proves that the object cannot be grasped.
 
-    It does for one box, cylinder, ball or capsule; meshes are sampled, and of several shapes some grasps are not tried.
+    It does for one box, cylinder, ball or capsule that a cup has no face on, or that is wider in every direction than
+    the hand opens. Of narrower ones, of meshes and of several shapes some grasps are not tried.
 
     Args:
         scene: the scene.
         object: the object.
+        manipulator: the arm whose hand grasps.
     """
     solids = [attached for attached in scene.shapes(object) if attached.collision]
-    return len(solids) == 1 and solids[0].shape.kind in ("box", "cylinder", "sphere", "capsule")
+    if len(solids) != 1 or solids[0].shape.kind not in ("box", "cylinder", "sphere", "capsule"):
+        return False
+    narrowest = float(np.min(np.subtract(*reversed(solids[0].shape.bounds))))
+    widest = manipulator.width_open + 2.0 * manipulator.contact_tolerance
+    return manipulator.gripper_kind == "suction" or narrowest > widest
 
 
 def grip_faults(scene: SceneGraph, q: NDArray[np.float64], manipulator: Manipulator, *, object: str) -> tuple[str, ...]:

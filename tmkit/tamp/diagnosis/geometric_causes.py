@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,7 @@ _PREFIX = "alone"
 def find_causes(
     scene: SceneGraph, q: Configuration, *, log: FailureLog, roots: Sequence[RefinementNode],
     arms: Mapping[str, ArmMotion], sampling: Sampling, seed: int, is_over: Callable[[], bool],
+    wanted: Collection[str] = (),
 ) -> tuple[str, ...]:  # fmt: skip
     """Return what explains many failures of a run at once.
 
@@ -59,10 +60,11 @@ def find_causes(
         sampling: the grasp sampler.
         seed: makes it repeatable.
         is_over: tells whether the time is up; then no paths are searched.
+        wanted: objects that the goal names, of which causes are found first.
     """
     first = next(iter(arms))
-    found = []
-    for object, robot in _first_objects(log, scene):
+    found: list[str | None] = []
+    for object, robot in failing_objects(log, scene, wanted):
         arm = arms[robot or first]
         grasps = sampling.grasps(scene, object, manipulator=arm.manipulator)
         approach = arm.pieces.budget.approach
@@ -82,15 +84,21 @@ def find_causes(
     return tuple(cause for cause in found if cause is not None)
 
 
-def _first_objects(log: FailureLog, scene: SceneGraph) -> list[tuple[str, str | None]]:
-    """Return the objects whose handling failed most often, with the arm, of those that stood where they did."""
+def failing_objects(log: FailureLog, scene: SceneGraph, wanted: Collection[str]) -> list[tuple[str, str | None]]:
+    """Return objects whose handling failed where they stood, with the arm; three at most, wanted and most often first.
+
+    Args:
+        log: what failed.
+        scene: the scene at the start.
+        wanted: objects that the goal names.
+    """
     counts = Counter[tuple[str, str | None]]()
     movable = movable_frames(scene)
     for key, record in log.records.items():
         object = record.object
         if object in movable and record.scene.parent(object) == scene.parent(object):
             counts[object, record.arm] += log.counts[key]
-    ordered = sorted(counts, key=lambda pair: (-counts[pair], pair[0], pair[1] or ""))
+    ordered = sorted(counts, key=lambda pair: (pair[0] not in wanted, -counts[pair], pair[0], pair[1] or ""))
     return ordered[:_OBJECTS]
 
 
@@ -242,7 +250,16 @@ def _free_configurations(
 
 def _named(bodies: Counter[str]) -> str:
     """Return the bodies met most often, in words."""
-    names = sorted(bodies, key=lambda name: (-bodies[name], name))
+    return listed_bodies(sorted(bodies, key=lambda name: (-bodies[name], name)))
+
+
+def listed_bodies(frames: Collection[str]) -> str:
+    """Return the first few of some frames in words.
+
+    Args:
+        frames: the frames, at least one.
+    """
+    names = list(frames)
     words = [f"'{name}'" for name in names[:_NAMED]]
     if len(names) > _NAMED:
         words.append("others")

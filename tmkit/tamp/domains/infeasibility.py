@@ -7,13 +7,14 @@ the goal. The functions here are the arguments, for any domain:
 
 * :func:`crowded`: what is to stand on one level region needs more area than that has. It holds for upright prisms
   (boxes and cylinders along z), which all pass through one level just above the region, where their sections are
-  disjoint; of other shapes no area is counted. Or the circles inside their sections do not fit: their middles lie in a
-  rectangle, and of more points than that has cells, two are in one cell, no further apart than its diagonal.
+  disjoint; of other shapes, and of objects that are not stable upright, no area is counted. Or the circles inside
+  their sections do not fit: their middles lie in a rectangle, and of more points than that has cells, two are in one
+  cell, no further apart than its diagonal.
 * :func:`oversized`: an object does not fit on its region at any turn. For a rectangle in a rectangle the condition is
   exact (Carver, "A problem in geometry", American Mathematical Monthly 1957).
 * :func:`too_high`: an object is to stand higher than the arm lifts its hand.
-* :func:`ungraspable`: an object that has to be moved has no face or pair of faces that the hand can hold, or is heavier
-  than what the arm carries.
+* :func:`ungraspable`: an object that has to be moved is wider than the hand opens, has no face for its cup, or is
+  heavier than what the arm carries, with nothing on it.
 
 Invariants: all are one-sided. What they say cannot be is impossible, with every tolerance of the domain and the checker
 counted in favour of the goal; what they let pass may still be impossible.
@@ -29,22 +30,28 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.elementary import cos, sin
+from tmkit._support.elementary import cos, norms, product
 from tmkit.graph import AttachedShape, SceneGraph
-from tmkit.manipulation.grasps.holding import Load
+from tmkit.manipulation.grasps.holding import DENSITY, Load
 from tmkit.manipulation.grasps.sampling import all_grasps_are_known, grasps_of
+from tmkit.manipulation.placements.stable_faces import stable_faces
 from tmkit.motion import reach_heights
+from tmkit.motion.regions.solids import solid_points
 from tmkit.pddl import And, Atom, Fact, Forall, Formula, Problem
-from tmkit.robots import Manipulator
+from tmkit.robots import Manipulator, movable_frames
 from tmkit.spatial import Pose
 
 _EROSION = 1e-4  # metres on every side in which neighbours may overlap without effect
 _TOUCHING = 1e-5  # metres that bodies may overlap and count as touching
 _UPRIGHT = 1e-3  # radians that a shape may lean and count as upright
-_LEAN = 0.2  # radians that an upright object may lean, and more
 _ARM_ERROR = 1e-3  # metres by which inverse kinematics may be off, and more
+_OPENINGS = 9  # of the hand, between which a finger of 20 cm that turns by 1 rad rises by less than the next
+_BETWEEN = 1e-3  # metres
 _MOST_FACTS = 100_000  # that are looked for in a goal; fewer prove less, never more
 _LOWEST = 0.02  # metres that a shape must be high: then all pass through one level
+_LOWEST_DRAWN = (
+    0.06  # the same on a region without collision shapes, which may be drawn some centimetres off its support
+)
 
 
 @dataclass(frozen=True)
@@ -56,12 +63,14 @@ class Infeasibility:
         facts: the facts that contradict each other, or the one that cannot be.
         frames: the frames that the argument is about.
         ungraspable: the object that cannot be held, when the argument is that; a grasp sampler may know better.
+        upright: the objects that it takes to be put down upright; a placement sampler may do otherwise.
     """
 
     cause: str
     facts: tuple[Fact, ...]
     frames: tuple[str, ...] = ()
     ungraspable: str | None = None
+    upright: tuple[str, ...] = ()
 
 
 def necessary_facts(problem: Problem) -> tuple[Fact, ...]:
@@ -116,16 +125,19 @@ def crowded(
     names = ", ".join(f"'{object}'" for object in counted)
     has = float(np.prod(_size(scene, region)))
     cause = (
-        f"{names} do not fit on '{region}' together: their footprints have {needed * 1e4:.4g} cm^2, and it has "
+        f"{names} do not fit upright on '{region}' together: their footprints have {needed * 1e4:.4g} cm^2, and it has "
         f"{has * 1e4:.4g} cm^2"
     )
-    return Infeasibility(cause, tuple(objects[object] for object in counted), (*counted, region))
+    return Infeasibility(
+        cause, tuple(objects[object] for object in counted), (*counted, region), upright=tuple(counted)
+    )
 
 
 def _packed(scene: SceneGraph, region: str, objects: Mapping[str, Fact], overhang: float) -> Infeasibility | None:
     """Refute that objects stand on a region together, by the circles inside their sections; see :func:`crowded`."""
     radii = {
-        object: max(float(np.min(size)) / 2.0 for size, _ in _bottom_sections(scene, object)) for object in objects
+        object: max(float(np.min(size)) / 2.0 for size, _ in _bottom_sections(scene, object, region))
+        for object in objects
     }
     ordered = sorted(radii, key=lambda object: (-radii[object], object))
     for count in range(2, len(ordered) + 1):
@@ -137,12 +149,11 @@ def _packed(scene: SceneGraph, region: str, objects: Mapping[str, Fact], overhan
         if apart < 2.0 * radius:
             names = ", ".join(f"'{object}'" for object in ordered[:count])
             cause = (
-                f"{names} do not fit on '{region}' together: of {count} circles of {200.0 * radius:.4g} cm inside "
-                f"their footprints, two have their middles at most {100.0 * apart:.4g} cm apart there"
+                f"{names} do not fit upright on '{region}' together: of {count} circles of {200.0 * radius:.4g} cm "
+                f"inside their footprints, two have their middles at most {100.0 * apart:.4g} cm apart there"
             )
-            return Infeasibility(
-                cause, tuple(objects[object] for object in ordered[:count]), (*ordered[:count], region)
-            )
+            facts, chosen = tuple(objects[object] for object in ordered[:count]), tuple(ordered[:count])
+            return Infeasibility(cause, facts, (*chosen, region), upright=chosen)
     return None
 
 
@@ -159,15 +170,15 @@ def oversized(
         overhang: metres by which its footprint may reach beyond the region.
     """
     room = _size(scene, region) + 2.0 * overhang
-    if not np.all(np.isfinite(room)):
+    if not np.all(np.isfinite(room)) or not _stays_upright(scene, object):
         return None
     for attached in scene.shapes(object):
         size = _section(attached)
         if size is None or _fits(*sorted(size - 2.0 * _EROSION), *sorted(room), is_round=_is_round(attached)):
             continue
         has, needs = (" x ".join(f"{side * 100:.4g}" for side in sides) for sides in (_size(scene, region), size))
-        cause = f"'{object}' does not fit on '{region}': it is {needs} cm wide and long, and that is {has} cm"
-        return Infeasibility(cause, (fact,), (object, region))
+        cause = f"'{object}' does not fit upright on '{region}': it is {needs} cm wide and long, and that is {has} cm"
+        return Infeasibility(cause, (fact,), (object, region), upright=(object,))
     return None
 
 
@@ -191,30 +202,55 @@ def too_high(
     """
     chain = [*scene.ancestors(manipulator.tool), manipulator.tool]
     moved = {scene.joint(frame).name for frame in chain if scene.joint(frame).is_actuated}
-    if not moved <= set(manipulator.joints) or not all_grasps_are_known(scene, object):
+    if not moved <= set(manipulator.joints):
         return None
     heights = reach_heights(scene, manipulator, q=scene.zero_configuration())
-    held = [grasp.object_from_tool for grasp in grasps_of(scene, object, manipulator=manipulator)]
-    if heights.up is not None:  # the hand cannot lean, so the others do not hold what stands upright
-        held = [pose for pose in held if float(pose.rotate(heights.up)[2]) >= cos(_LEAN)]
-    solid = [attached for attached in scene.shapes(object) if attached.collision]
-    if not held or not solid:
-        return None
-    below = min(float(attached.pose.translation[2]) - _radius(attached) for attached in solid)
-    needed = bottom - below + min(_lowest_height(pose) for pose in held)
+    above = _contact_height(scene, manipulator, heights.up)
+    needed = bottom - manipulator.contact_tolerance - above
     if needed <= heights.highest + _ARM_ERROR:
         return None
     cause = (
-        f"'{object}' would stand at least {bottom:.2f} m high; to put it there the hand '{manipulator.tip}' would hold "
-        f"it at {needed:.2f} m or higher, and the arm never gets higher than {heights.highest:.2f} m"
+        f"'{object}' would stand at least {bottom:.2f} m high; to touch it there the hand '{manipulator.tip}' would be "
+        f"at {needed:.2f} m or higher, and the arm never gets higher than {heights.highest:.2f} m"
     )
-    return Infeasibility(cause, (fact,), (object, manipulator.tip), object)
+    return Infeasibility(cause, (fact,), (object, manipulator.tip))
 
 
-def _lowest_height(object_from_tool: Pose) -> float:
-    """Return how high the tool is over the origin of an object that stands upright, at least, should it lean a bit."""
-    x, y, z = object_from_tool.translation
-    return float(z) - sin(_LEAN) * math.hypot(x, y) - (1.0 - cos(_LEAN)) * abs(float(z))
+def _contact_height(scene: SceneGraph, manipulator: Manipulator, up: NDArray[np.float64] | None) -> float:
+    """Return how far above the tool point the hand touches an object at most; inf if its contact links have no shapes.
+
+    Args:
+        scene: the scene.
+        manipulator: the arm.
+        up: (3,) the direction up in the tool frame; None where it may be any.
+    """
+    touching = contact_points(scene, manipulator)
+    return _BETWEEN + max(
+        (float(np.max(norms(points) if up is None else product(points, up))) for points in touching.values()),
+        default=math.inf,
+    )
+
+
+def contact_points(scene: SceneGraph, manipulator: Manipulator) -> dict[str, NDArray[np.float64]]:
+    """Return by contact link points (n, 3) in the tool frame whose hull holds it, at openings of the hand.
+
+    Between the openings a point is at most a millimetre from the nearest hull. It is empty where a link has no shapes.
+
+    Args:
+        scene: the scene.
+        manipulator: the arm.
+    """
+    found: dict[str, list[NDArray[np.float64]]] = {}
+    closed, opened = manipulator.gripper_closed, manipulator.gripper_open
+    for share in np.linspace(0.0, 1.0, _OPENINGS).tolist():
+        q = scene.configuration({joint: closed[joint] + share * (opened[joint] - closed[joint]) for joint in closed})
+        for link in manipulator.contact_links:
+            at = scene.pose(link, relative_to=manipulator.tool, q=q)
+            solids = [attached for attached in scene.shapes(link) if attached.collision]
+            if not solids:
+                return {}
+            found.setdefault(link, []).extend(at.apply(solid_points(attached)) for attached in solids)
+    return {link: np.concatenate(points) for link, points in found.items()}
 
 
 def _radius(attached: AttachedShape) -> float:
@@ -237,15 +273,35 @@ def ungraspable(scene: SceneGraph, object: str, *, fact: Fact, manipulator: Mani
     Raises:
         SceneError: the object has no shape.
     """
-    load = Load.of(scene, object, manipulator=manipulator, tool_from_object=Pose(), rim=0.0)
+    alone = _without_load(scene, object)
+    load = Load.of(alone, object, manipulator=manipulator, tool_from_object=Pose(), rim=0.0)
     if load.overweight is not None:
-        return Infeasibility(f"'{object}' has to be moved, and {load.overweight}", (fact,), (object, manipulator.tip))
-    if not all_grasps_are_known(scene, object) or grasps_of(scene, object, manipulator=manipulator):
+        is_known = any(alone.inertia(frame) is not None for frame in (object, *alone.subtree(object)))
+        source = "" if is_known else f" (taken from its shapes with {DENSITY:g} kg/m^3, since the scene gives none)"
+        cause = f"'{object}' has to be moved, and {load.overweight}{source}"
+        return Infeasibility(cause, (fact,), (object, manipulator.tip))
+    if grasps_of(scene, object, manipulator=manipulator):
+        return None
+    if not all_grasps_are_known(scene, object, manipulator=manipulator):
         return None
     hand, tip = ("cup", manipulator.tip) if manipulator.gripper_kind == "suction" else ("hand", manipulator.tip)
     room = f", which opens to {manipulator.width_open * 100:.4g} cm" if hand == "hand" else ""
     cause = f"'{object}' has to be moved, and nothing of it fits the {hand} '{tip}'{room}"
     return Infeasibility(cause, (fact,), (object, tip), object)
+
+
+def _without_load(scene: SceneGraph, object: str) -> SceneGraph:
+    """Return a scene in which nothing that could be taken off is on an object."""
+    for frame in movable_frames(scene):
+        if frame != object and frame in scene and object in scene.ancestors(frame):
+            scene = scene.remove_frame(frame, subtree=True)
+    return scene
+
+
+def _stays_upright(scene: SceneGraph, object: str) -> bool:
+    """Return whether placements put an object down upright, since it is stable so."""
+    faces = stable_faces(_without_load(scene, object), object, q=scene.zero_configuration())
+    return any(face.is_upright for face in faces)
 
 
 def _fits(short: float, long: float, room_short: float, room_long: float, *, is_round: bool) -> bool:
@@ -293,22 +349,25 @@ def _area(scene: SceneGraph, object: str, region: str, *, erosion: float = _EROS
         return 0.0
     areas = (
         float(np.prod(np.maximum(0.0, size - 2.0 * erosion))) * (math.pi / 4 if is_round else 1.0)
-        for size, is_round in _bottom_sections(scene, object)
+        for size, is_round in _bottom_sections(scene, object, region)
     )
     return max(areas, default=0.0)
 
 
-def _bottom_sections(scene: SceneGraph, object: str) -> Iterator[tuple[NDArray[np.float64], bool]]:
+def _bottom_sections(scene: SceneGraph, object: str, region: str) -> Iterator[tuple[NDArray[np.float64], bool]]:
     """Yield the sections (2,) of an upright object just above its bottom, with whether they are round."""
-    found = []
+    if not _stays_upright(scene, object):
+        return
+    is_drawn = not any(attached.collision for attached in scene.shapes(region))
+    least, found = _LOWEST_DRAWN if is_drawn else _LOWEST, []
     for attached in scene.shapes(object):
         if attached.collision:
             bounds = np.array(attached.shape.bounds)
             height = float(bounds[1][2] - bounds[0][2])
-            bottom = float(attached.pose.translation[2]) - height / 2
+            bottom = float(attached.pose.translation[2]) - _radius(attached)
             found.append((attached, bottom, height))
     lowest = min((bottom for _, bottom, _ in found), default=0.0)
     for attached, bottom, height in found:
         size = _section(attached)
-        if size is not None and height >= _LOWEST and bottom <= lowest + 1e-6:
+        if size is not None and height >= least and bottom <= lowest + 1e-6:
             yield size, _is_round(attached)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from tmkit.graph import SceneGraph
@@ -26,6 +27,21 @@ from tmkit.plans.continuous_goals import ObjectAt, ObjectIn
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator
 from tmkit.tamp.domains.infeasibility import Infeasibility
+
+
+@dataclass(frozen=True)
+class Handled:
+    """An object that has to be picked where it stands and put down elsewhere.
+
+    Attributes:
+        object: its frame.
+        fact: the fact that demands it.
+        regions: frames on one of which it has to be put down, with all of its footprint; none where that is not known.
+    """
+
+    object: str
+    fact: Fact
+    regions: tuple[str, ...] = ()
 
 
 class DomainSemantics(ABC):
@@ -213,6 +229,19 @@ class DomainSemantics(ABC):
         Called once for a planning run, before the search, which does not start when there is a proof. Each is
         sufficient alone; the most informative comes first. By default there are none. :mod:`tmkit.tamp.domains` has
         arguments that are valid in any domain.
+
+        Args:
+            goal_facts: facts that hold in every state that satisfies the goal.
+            scene: the scene at the start.
+        """
+        del goal_facts, scene
+        return ()
+
+    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterable[Handled]:
+        """Return objects that the hand has to pick and to put down to reach a goal; by default none.
+
+        After an iteration without a plan it is tried to prove that the hand touches them nowhere
+        (:mod:`tmkit.tamp.domains.separation`).
 
         Args:
             goal_facts: facts that hold in every state that satisfies the goal.

@@ -165,7 +165,7 @@ def grasps_steepest_first(context: ActionContext, object: str, *, manipulator: M
 def no_grasp(scene: SceneGraph, object: str, *, manipulator: Manipulator) -> Impossible:
     """Return the candidate of an action that is impossible because an object has no grasp.
 
-    It is a proof unless the grasps are only sampled, as those of meshes are.
+    It is a proof where :func:`~tmkit.manipulation.grasps.sampling.all_grasps_are_known`.
 
     Args:
         scene: the scene.
@@ -176,7 +176,9 @@ def no_grasp(scene: SceneGraph, object: str, *, manipulator: Manipulator) -> Imp
         cause = f"no face of '{object}' is large enough for the cup '{manipulator.tip}'"
     else:
         cause = f"no two opposite sides of '{object}' fit the hand '{manipulator.tip}'"
-    return Impossible(cause, is_proved=all_grasps_are_known(scene, object))
+    if not (is_proved := all_grasps_are_known(scene, object, manipulator=manipulator)):
+        cause = f"no grasp of '{object}' is known that fits the hand '{manipulator.tip}'"
+    return Impossible(cause, is_proved=is_proved)
 
 
 def pick_candidates(context: ActionContext, object: str, *, manipulator: Manipulator) -> Iterator[Pick | Impossible]:
