@@ -155,9 +155,8 @@ def test_what_is_derived_is_what_the_actions_predict(moves: list[tuple[str, str]
         now = now.reparent(name, "table", pose=Pose([0.1 * x, 0.1 * y, HEIGHT]))
         state = problem.apply(state, GroundAction(put, (name, "table")))
         assert _placed(extended.state(now, extended.semantics.objects(now), q)) == _placed(state)
-        expected = (
-            Fact("goal-met", ("goal-0" if name == "a" else "goal-1",)) if where == "goal" else Fact("relocated", (name,))
-        )
+        goal = "goal-0" if name == "a" else "goal-1"
+        expected = Fact("goal-met", (goal,)) if where == "goal" else Fact("relocated", (name,))
         assert extended.places([name], state) == (expected,)
     assert extended.stated(GroundAction("place-elsewhere", ("a", "table"))) == GroundAction("place", ("a", "table"))
 

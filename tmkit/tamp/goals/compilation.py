@@ -310,7 +310,7 @@ def _effect(effect: Effect, achievers: frozenset[str]) -> Effect:
             return When(condition, _effect(inner, achievers))
         case ForEach(parameters, inner):
             return ForEach(parameters, _effect(inner, achievers))
-        case (Add(atom) | Delete(atom)) if atom.predicate in achievers:
+        case Add(atom) | Delete(atom) if atom.predicate in achievers:
             kind, goal = Add if isinstance(effect, Add) else Delete, _ANY_GOAL.name
             changes = When(Atom(achieving(atom.predicate), (goal, *atom.terms)), kind(Atom(GOAL_MET, (goal,))))
             return EffectAnd((effect, ForEach((_ANY_GOAL,), changes)))

@@ -31,7 +31,6 @@ from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Plac
 from tmkit.pddl import (
     Action,
     Add,
-    And,
     Atom,
     Delete,
     Domain,
@@ -306,6 +305,7 @@ class _Builder:
 
     def elsewhere(self, effect: Effect) -> Effect:
         """Return an effect that puts objects down where no goal is met."""
+
         def change(leaf: Effect) -> Effect:
             adds = isinstance(leaf, Add) and leaf.atom.predicate == GOAL_MET
             return EffectAnd(()) if adds else self._relocating(leaf)

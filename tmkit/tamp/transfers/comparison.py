@@ -181,7 +181,8 @@ class TransferComparison:
         named = {frame for frame in movable_frames(scene) if pddl_name(frame) in action.arguments}
         kept = {transfer.name, *named, *(above for frame in named for above in scene.ancestors(frame))}
         poses = self.poses(scene)
-        key = transfer, self.generation, draw, count, tuple((name, digits(poses[name])) for name in sorted(kept) if name in poses)
+        stay = tuple((name, digits(poses[name])) for name in sorted(kept) if name in poses)
+        key = transfer, self.generation, draw, count, stay
         if draw == 0 and key in self._places:
             return self._places[key]
         held = self._in_hand(scene, transfer.name, transfer.arm)

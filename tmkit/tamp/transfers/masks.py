@@ -273,7 +273,7 @@ class HandTables:
                 base = table.angles.get(none)
                 if base is None:
                     base = table.angles[none] = np.array([yaw_pitch_roll(rotation) for rotation in table.rotations])
-                angles = base + [2.0 * atan2(z, w), 0.0, 0.0]
+                angles = base + np.array([2.0 * atan2(z, w), 0.0, 0.0])
                 angles[:, 0] -= math.tau * np.round(angles[:, 0] / math.tau)
             else:
                 rotations = np.einsum("ij,kjl->kil", turn, table.rotations)

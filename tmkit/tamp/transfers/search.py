@@ -310,7 +310,7 @@ class TransferSearch:
         start, end = table.at_rest(transfer.name, here), table.at_rest(transfer.name, there)
         roofs = bool(start.has_roof[option]), bool(end.has_roof[option])
         sides = [abs((at @ choice.grasp.object_from_tool).rotate([0.0, 0.0, 1.0])[2]) < 0.5 for at in (here, there)]
-        is_far = tuple((roof or side) != (draw % 2 == 0) for roof, side in zip(roofs, sides))
+        is_far = tuple((roof or side) != (draw % 2 == 0) for roof, side in zip(roofs, sides, strict=True))
         budget = _PATH_ITERATIONS << min(node.tries // _TRIES_TO_DOUBLE, _MOST_DOUBLINGS)
         self.tree.arms = self.context.arms(self.log.clock, 0, path_iterations=budget, exits=_exits(node.node.step))
         actions = self.ground.actions
