@@ -60,7 +60,7 @@ class HandMotion:
 
 
 _USUAL = HandMotion()
-_SHORT = 0.2  # share of a straight way that will do where the arm cannot follow the rest
+_SHORT = 0.1  # share of a straight way that will do where the arm cannot follow the rest
 _OF_LINES = (FailureKind.STRAIGHT_LINE, FailureKind.JOINT_LIMIT)
 
 
