@@ -94,8 +94,9 @@ def main() -> None:
     lines = [
         "# Problems whose geometry decides",
         "",
-        "A Panda at a table, a Baxter for handovers and towers, a Panda on a mobile base, an iiwa that cooks. Seconds are",
-        "of the processor, without imports, all processes together. Made by `python tests/benchmarks/tamp_table.py`.",
+        "A Panda at a table, a Baxter for handovers and towers, a Panda on a mobile base, an iiwa that cooks. Seconds",
+        "are of the processor, without imports, all processes together. Made by",
+        "`python tests/benchmarks/tamp_table.py`.",
         "",
         "| problem | solved | valid | simulated within 1.5 cm | actions | fewest | median s | longest s | aim s |",
         "|---|---|---|---|---|---|---|---|---|",

@@ -31,12 +31,7 @@ from tmkit.tamp.refinement_tree import Expansion, FailureRecord, RefinementNode,
 
 _VISITS_PER_ATTEMPT = 20  # how often nodes may be visited again, for each new attempt that is allowed
 _SCENES_BEYOND_ARM = 3  # in which all attempts fail because of the arm alone, before another skeleton is tried
-_OF_ARM = (
-    FailureKind.OUT_OF_REACH,
-    FailureKind.NO_CONFIGURATION,
-    FailureKind.JOINT_LIMIT,
-    FailureKind.STRAIGHT_LINE,
-)
+_OF_ARM = (FailureKind.OUT_OF_REACH, FailureKind.NO_CONFIGURATION, FailureKind.JOINT_LIMIT, FailureKind.STRAIGHT_LINE)
 
 
 @dataclass(frozen=True)
