@@ -47,7 +47,8 @@ class HandMotion:
         departure: straight way of the tool backwards along its z axis with the object in the hand, after the lift and,
             reversed, before the lowering: out of a shelf and into it; 0 by default.
         opening: distance of the open fingers before the grasp and after the release; by default fully open.
-        share: share of each of these straight ways, from 0 to 1, that will do where the rest is not free; 1 by default.
+        share: share of each of these straight ways, from 0 to 1, that will do where the rest is not free; 1 by default,
+            and a tenth where it is the arm that cannot follow it.
         constraints: what frames keep while the object is in the hand.
     """
 
