@@ -304,9 +304,11 @@ def _in_cell(context: ActionContext, object: str, surface: str, cell: tuple[int,
     scene = context.scene
     middle = _cell_point(scene, surface, cell) + np.array([0.0, 0.0, RELEASE_GAP - _bottom(scene, object)])
     shifts = [(np.zeros(2), turn) for turn in turns_nearest_first(context, object, surface)]
-    for _ in range(_SAMPLES):
+    for k in range(_SAMPLES):
         shift = context.rng.uniform(-0.3 * RESOLUTION, 0.3 * RESOLUTION, size=2)
-        shifts.append((shift, float(context.rng.uniform(-math.pi, math.pi))))
+        turn = float(context.rng.uniform(-math.pi, math.pi))
+        quarters = round(turn / (math.pi / 2)) * math.pi / 2  # a block as wide as a cell fits beside others only so
+        shifts.append((shift, turn if k % 2 else quarters))
     for shift, turn in shifts:
         point = _moved_inside(scene, middle + np.array([*shift, 0.0]), turn, object=object, surface=surface)
         if _cell_at(point[0], point[1]) == cell:

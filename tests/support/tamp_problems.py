@@ -25,11 +25,13 @@ __all__ = [
     "add_box",
     "blocked",
     "clutter",
+    "cook",
     "handover",
     "lying",
     "mobile",
     "regrasp",
     "shelf",
+    "sussman4",
     "swaps",
     "table_scene",
     "tetromino",
@@ -204,6 +206,54 @@ def towers(blocks: int, *, seed: int = 0) -> TampProblem:
     return TampProblem(scene, goal, 8 * blocks // 5, "blocks")
 
 
+def cook(blocks: int, *, seed: int = 0) -> TampProblem:
+    """Blocks on the floor around an iiwa with suction, each to be washed on the sink and cooked on the stove."""
+    rng, size = np.random.default_rng(seed), (0.05, 0.05, 0.1)
+    scene = tk.load_scene("iiwa_kitchen")
+    for region in ("stove", "sink"):  # wide enough for all of them
+        low, high = scene.shapes(region)[0].shape.bounds
+        scene = scene.set_shapes(region, [AttachedShape(Box([0.36, 0.36, float(high[2] - low[2])]))])
+    for k in range(blocks):
+        side, rest = 1 if k % 2 else -1, k // 2
+        angle = side * math.radians(90.0 + 14.0 * (rest % 5 - 2))
+        away = 0.48 + 0.1 * (rest // 5) + 0.01 * rng.uniform(-1, 1)
+        scene = add_block(scene, f"b{k}", away * math.cos(angle), away * math.sin(angle), size=size, support="floor")
+    goal = f"(and {' '.join(f'(cooked b{k})' for k in range(blocks))} (athome))"
+    return TampProblem(scene, goal, 6 * blocks + 1, "kitchen", "iiwa_flange")
+
+
+def sussman4(robot: str, *, seed: int = 0) -> TampProblem:
+    """Four blocks on a table turned by 45 degrees before the right shoulder of a Baxter, wanted in one tower.
+
+    Of two towers of two, as in the tutorial of the original TMKit. For another arm, ``panda`` or ``iiwa``, the table is
+    as far from its shoulder, and the blocks are as large as its hand holds.
+    """
+    rng, size, tops, thick = np.random.default_rng(seed), 0.1, 0.055, 0.01
+    if robot == "baxter":
+        scene, shoulder = tk.load_scene("baxter"), (0.1, -0.3)
+        scene = add_box(scene, "curtain", (0.01, 5.0, 5.0), (-0.95, 0.0, 0.0))
+        scene = add_box(scene, "bookshelf", (1.0, 0.01, 5.0), (0.0, -1.15, 0.0))
+    else:
+        scene, shoulder, size = tk.load_scene(f"{robot}_table"), (0.0, 0.0), 0.06
+        scene = scene.remove_frame("table", subtree=True)
+    half = math.sin(-math.pi / 8)
+    turn = [0.0, 0.0, half, math.sqrt(1.0 - half * half)]
+    front = Pose([*shoulder, tops - thick / 2], turn) @ Pose([0.6, 0.0, 0.0])
+    scene = scene.add_frame(
+        "front_table", "world", pose=front, shapes=[AttachedShape(Box([0.75, 0.75, thick]))], classes=["surface"]
+    )
+    for name, below in (("a", (0.0, 0.0)), ("b", (0.0, -0.25)), ("c", "a"), ("d", "b")):
+        if isinstance(below, str):
+            support, at = below, [0.0, 0.0, size]
+        else:
+            dx, dy = rng.uniform(-0.02, 0.02, 2) if seed else (0.0, 0.0)
+            support, at = "front_table", [below[0] + dx, below[1] + dy, (thick + size) / 2]
+        scene = scene.add_frame(
+            name, support, pose=Pose(at), shapes=[AttachedShape(Box([size] * 3))], classes=["movable"]
+        )
+    return TampProblem(scene, "(and (on d a) (on a b) (on b c))", 10, "blocks", robot)
+
+
 def lying(cylinders: int, *, seed: int = 0) -> TampProblem:
     """Cylinders that lie on the table, wanted upright elsewhere; a single one in a cubby of 20 cm."""
     rng, radius, length = np.random.default_rng(seed), 0.02, 0.12
@@ -281,6 +331,11 @@ PROBLEMS: dict[str, Callable[[int], TampProblem]] = {
         for n in (1, 2, 4)
     },
     **{f"towers{n}": (lambda seed, n=n: towers(n, seed=seed)) for n in (15, 20, 25)},  # type: ignore[misc]
+    **{f"cook{n}": (lambda seed, n=n: cook(n, seed=seed)) for n in (12, 16, 20)},  # type: ignore[misc]
+    **{
+        f"sussman4_{robot}": (lambda seed, robot=robot: sussman4(robot, seed=seed))
+        for robot in ("baxter", "panda", "iiwa")
+    },
     "lying6": lambda seed: lying(6, seed=seed),
     "cubby": lambda seed: lying(1, seed=seed),
     "tetromino": lambda seed: tetromino(seed=seed),

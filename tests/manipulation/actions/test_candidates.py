@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from support.blocks import blocks_scene, with_box
-from support.gantry import GANTRY
+from support.gantry import BLOCK, GANTRY, HEIGHT, REACH, with_block
 
 import tmkit as tk
 from tmkit.errors import FileFormatError, SceneError, UnknownNameError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation import ArmMotion, MotionBudget
+from tmkit.manipulation import ArmMotion, MotionBudget, Refinement, grasps_of
 from tmkit.manipulation.actions.primitives import WIDE_MARGIN, MotionPieces
 from tmkit.motion import CollisionRules
 from tmkit.motion.collision_rules import PLANNING_MARGIN
@@ -218,6 +218,31 @@ def test_moves_say_why_they_fail() -> None:
     assert failed.pairs
     with pytest.raises(UnknownNameError, match="elbow"):
         list(_arm_in(scene).move(scene, q, joints={"elbow": 0.0}, name="nowhere", seed=0))
+
+
+@pytest.mark.parametrize(("room", "is_solved"), [(0.2, True), (0.025, True), (0.014, True), (0.004, False)])
+def test_straight_ways_end_where_the_arm_cannot_follow_them(room: float, is_solved: bool) -> None:
+    """Approach and lift are whole where the joints allow it, else as long as these do, if that is a tenth of them."""
+    top = HEIGHT - REACH - BLOCK / 2 - room  # the column is at its upper end ``room`` above the grasp
+    scene = with_box(blocks_scene({}), "pedestal", (-0.03, -0.03, 0.0), (0.03, 0.03, top))
+    scene = with_block(scene, "a", [0.0, 0.0, top + BLOCK / 2], parent="pedestal")
+    q = GANTRY.ready_configuration(scene)
+    grasp = next(
+        grasp
+        for grasp in grasps_of(scene, "a", manipulator=GANTRY)
+        if grasp.object_from_tool.translation == pytest.approx([0.0, 0.0, 0.0])
+        and grasp.object_from_tool.rotate([0.0, 0.0, 1.0]) == pytest.approx([0.0, 0.0, -1.0])
+    )
+    found = next(iter(_arm_in(scene).pick(scene, q, object="a", grasp=grasp, seed=0)))
+    if not is_solved:
+        assert isinstance(found, MotionFailure)
+        assert "the straight line meets the limit of joint 'z'" in found.cause
+        return
+    assert isinstance(found, Refinement), found
+    budget, column = MotionBudget(), GANTRY.joints.index("z")
+    for kind, whole in ((SegmentKind.APPROACH, budget.approach), (SegmentKind.LIFT, budget.lift)):
+        path = next(segment.path for segment in found.segments if segment.kind is kind)[:, column]
+        assert abs(path[-1] - path[0]) == pytest.approx(min(whole, room), abs=0.005)
 
 
 def test_searched_paths_keep_room_to_spare() -> None:

@@ -13,7 +13,7 @@ in every segment, the recheck that a plan's checker will repeat.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -47,7 +47,8 @@ class HandMotion:
         departure: straight way of the tool backwards along its z axis with the object in the hand, after the lift and,
             reversed, before the lowering: out of a shelf and into it; 0 by default.
         opening: distance of the open fingers before the grasp and after the release; by default fully open.
-        share: share of each of these straight ways, from 0 to 1, that will do where the rest is not free; 1 by default.
+        share: share of each of these straight ways, from 0 to 1, that will do where the rest is not free; 1 by default,
+            and a tenth where it is the arm that cannot follow it.
         constraints: what frames keep while the object is in the hand.
     """
 
@@ -60,6 +61,8 @@ class HandMotion:
 
 
 _USUAL = HandMotion()
+_SHORT = 0.1  # share of a straight way that will do where the arm cannot follow the rest
+_OF_LINES = (FailureKind.STRAIGHT_LINE, FailureKind.JOINT_LIMIT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +153,8 @@ class ArmMotion:
         before = pieces.phase(scene, near, touched=object, support=scene.parent(object))
         root_from_tool = scene.pose(object, relative_to=scene.root(object), q=q) @ grasp.object_from_tool
         contacts = pieces.contacts(before, root_from_tool, q=q_open, seed=seed, what="reaching the grasp")
-        at = partial(self._pick_at, before, near, q, q_open, object=object, grasp=grasp, motion=motion, slip=slip)
-        yield from self._along_ways(contacts, at, seed=seed)
+        at = partial(self._pick_at, before, near, q, q_open, object=object, grasp=grasp, slip=slip)
+        yield from self._along_ways(contacts, at, motion, seed=seed)
 
     def place(
         self, scene: SceneGraph, q: Configuration, *, object: str, support: str, pose: Pose, seed: int,
@@ -179,8 +182,8 @@ class ArmMotion:
         root_from_object = scene.pose(support, relative_to=scene.root(support), q=q) @ pose
         root_from_tool = root_from_object @ scene.pose(arm.tool, relative_to=object, q=q)
         contacts = pieces.contacts(held, root_from_tool, q=q, seed=seed, what="reaching the place")
-        at = partial(self._place_at, held, near, q, reparenting=change, motion=motion)
-        yield from self._along_ways(contacts, at, seed=seed)
+        at = partial(self._place_at, held, near, q, reparenting=change)
+        yield from self._along_ways(contacts, at, motion, seed=seed)
 
     def move(
         self, scene: SceneGraph, q: Configuration, *, joints: Mapping[str, float], name: str, seed: int,
@@ -224,7 +227,7 @@ class ArmMotion:
 
     def _pick_at(
         self, before: Phase, near: NearPairs, q_before: Configuration, q: Configuration, q_grasp: Configuration,
-        object: str, grasp: Grasp, motion: HandMotion, slip: CovarianceRows | None,
+        motion: HandMotion, *, object: str, grasp: Grasp, slip: CovarianceRows | None,
     ) -> _Way:  # fmt: skip
         arm, pieces, scene = self.manipulator, self.pieces, before.scene
         q_held = pieces.with_gripper(scene, q_grasp, arm.gripper_values(grasp.width))
@@ -261,8 +264,8 @@ class ArmMotion:
         return _Way(free, q, away[-1], "transit", finished)
 
     def _place_at(
-        self, held: Phase, near: NearPairs, q: Configuration, q_place: Configuration, reparenting: Reparenting,
-        motion: HandMotion,
+        self, held: Phase, near: NearPairs, q: Configuration, q_place: Configuration, motion: HandMotion, *,
+        reparenting: Reparenting,
     ) -> _Way:  # fmt: skip
         pieces, object = self.pieces, reparenting.frame
         q_open = pieces.with_gripper(held.scene, q_place, self._opened(motion))
@@ -296,25 +299,42 @@ class ArmMotion:
         return _Way(carried, q, above, "transfer", finished)
 
     def _along_ways(
-        self, contacts: Iterator[Configuration | MotionFailure], way_to: Callable[[Configuration], _Way], *, seed: int
-    ) -> Iterator[Refinement | MotionFailure]:
+        self, contacts: Iterator[Configuration | MotionFailure],
+        way_to: Callable[[Configuration, HandMotion], _Way], motion: HandMotion, *, seed: int,
+    ) -> Iterator[Refinement | MotionFailure]:  # fmt: skip
         """Yield motions through configurations at a contact: one after the other, or by one search to any of them.
+
+        Where the arm cannot follow a straight way to its end, a part of it will do, once all else was tried.
 
         Args:
             contacts: configurations (n_joints,) at the contact, or why there are none.
             way_to: works out everything but the searched path; raises PieceFailedError.
+            motion: how the hand comes and leaves.
             seed: seed of the motion planner.
         """
         ways: list[_Way] = []
-        for contact in contacts:
+        shorter: list[Configuration] = []
+
+        def attempts() -> Iterator[tuple[Configuration | MotionFailure, HandMotion]]:
+            yield from ((contact, motion) for contact in contacts)
+            yield from ((contact, replace(motion, share=_SHORT)) for contact in shorter)
+
+        for contact, how in attempts():
             if isinstance(contact, MotionFailure):
                 yield contact
                 continue
             try:
-                way = way_to(contact)
-                if self.pieces.budget.is_joint:
-                    ways.append(way)
-                    continue
+                way = way_to(contact, how)
+            except PieceFailedError as failed:
+                if how.share == 1.0 and failed.failure.kind in _OF_LINES:
+                    shorter.append(contact)
+                else:
+                    yield failed.failure
+                continue
+            if self.pieces.budget.is_joint:
+                ways.append(way)
+                continue
+            try:
                 path = self.pieces.search(way.phase, way.start, way.end[None], seed=seed, what=way.what)
                 yield way.finished(path)
             except PieceFailedError as failed:
