@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         semantics_graph_drawing as semantics_graph_drawing,
         try_edge as try_edge,
     )
+    from tmkit.visualization.page import save_html as save_html
     from tmkit.visualization.region_picture import draw_region as draw_region, require_plots as require_plots
     from tmkit.visualization.relation_picture import (
         draw_relations as draw_relations,
