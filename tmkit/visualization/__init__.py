@@ -30,9 +30,11 @@ if TYPE_CHECKING:
         draw_search_tree as draw_search_tree,
         search_tree_drawing as search_tree_drawing,
     )
+    from tmkit.visualization.scene_sources import LatestScene as LatestScene, SceneSource as SceneSource
     from tmkit.visualization.semantics_picture import (
         draw_semantics as draw_semantics,
         semantics_drawing as semantics_drawing,
     )
+    from tmkit.visualization.viewer import Viewer as Viewer
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -9,6 +9,7 @@ Complexity: linear in the faces of the distinct shapes; shapes are compared by d
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +20,7 @@ from tmkit.graph import AttachedShape, SceneGraph, Shape
 from tmkit.spatial import Pose
 
 Role = Literal["visual", "collision"]
+Color = tuple[float, float, float, float]
 Triangles = tuple[NDArray[np.float32], NDArray[np.uint32]]
 
 _CREASE = np.radians(40.0)
@@ -45,7 +47,7 @@ class ScenePiece:
     frame: str
     mesh: int
     pose: Pose
-    color: tuple[float, float, float, float]
+    color: Color
     role: Role
 
 
@@ -64,11 +66,12 @@ class SceneModel:
     pieces: tuple[ScenePiece, ...]
 
 
-def scene_model(scene: SceneGraph, *, cell: float = 0.0) -> SceneModel:
+def scene_model(scene: SceneGraph, *, cell: float = 0.0, paint: Mapping[str, Color] | None = None) -> SceneModel:
     """Return what is drawn of a scene.
 
     Args:
         scene: the scene.
+        paint: colours of frames, instead of those of their shapes.
         cell: vertices of meshes that lie in one cube with this edge (metres) become one; 0 keeps all.
     """
     numbers: dict[str, int] = {}
@@ -82,7 +85,8 @@ def scene_model(scene: SceneGraph, *, cell: float = 0.0) -> SceneModel:
                 numbers[digest] = len(meshes)
                 meshes.append(_creased(*_clustered(*triangles(attached.shape), cell)))
             for role in _roles(attached):
-                color = _COLLISION if role == "collision" else attached.color or _color(scene, frame, movable)
+                color = (paint or {}).get(frame) or attached.color or _color(scene, frame, movable)
+                color = _COLLISION if role == "collision" else color
                 pieces.append(ScenePiece(frame, numbers[digest], attached.pose, color, role))
     return SceneModel(tuple(scene.frame_names), tuple(meshes), tuple(pieces))
 
@@ -92,7 +96,7 @@ def _roles(attached: AttachedShape) -> list[Role]:
     return [*roles, "collision"] if attached.collision and attached.shape.kind != "plane" else roles
 
 
-def _color(scene: SceneGraph, frame: str, movable: dict[str, int]) -> tuple[float, float, float, float]:
+def _color(scene: SceneGraph, frame: str, movable: dict[str, int]) -> Color:
     if frame in movable:
         return _OBJECTS[movable[frame] % len(_OBJECTS)]
     return _SURFACE if {"surface", "region"} & set(scene.classes(frame)) else _OTHER

@@ -42,8 +42,8 @@ window.tmkit = window.tmkit || (() => {
     #tmkit-over { left: 0; top: 0; pointer-events: none; z-index: 40 }
     @media (max-width: 640px) { #tmkit-clock, #tmkit-caption i { display: none } }`;
 
-  let model = null, n = 0, parents, local, order, P, Q, rest, restParents, line = null, subscribed = false;
-  let time = 0, playing = false, loop = true, speed = 1, eventsDone = 0, shown = {}, told = -1, lastBuffer = null;
+  let model = null, n = 0, parents, local, order, P, Q, rest, restParents, line = null, following = false;
+  let time = 0, playing = false, loop = true, speed = 1, eventsDone = 0, shown = {}, told = -1, lastBuffers = [], lastDocument = null, messages = 0;
   let picked = -1, hovered = -1, hoverAt = null, names = 0, axes = false, collision = false, over = null, dirty = true;
   const M = () => window.__viserMutable, tree = () => window.__viserSceneTree;
   const make = (tag, attributes = {}, ...children) => {
@@ -108,7 +108,7 @@ window.tmkit = window.tmkit || (() => {
     M().requestRender();
   }
   function tell(text) {  // Python reads this where there is a server
-    if (model.inbox) M().sendMessage({type: "GuiUpdateMessage", uuid: model.inbox, updates: {value: text}});
+    if (model.inbox) M().sendMessage({type: "GuiUpdateMessage", uuid: model.inbox, updates: {value: `${++messages} ${text}`}});
   }
 
   // --- the time line -------------------------------------------------------------------------------------------------
@@ -459,7 +459,7 @@ window.tmkit = window.tmkit || (() => {
   // --- the beginning -------------------------------------------------------------------------------------------------
 
   function start(document) {
-    model = document;
+    model = document; api.ready = false;
     n = model.frames.length;
     rest = Float64Array.from(model.poses.flat(), (v) => v * UNIT);
     restParents = Int32Array.from(model.parents);
@@ -473,7 +473,6 @@ window.tmkit = window.tmkit || (() => {
       M().canvas.style.background = "linear-gradient(#dfe7ee, #fafbfc 80%)";
       if (line) show(0); else place();
       if (line && model.autoplay) play(true);
-      if (model.inbox && !subscribed) { subscribed = true; follow(); }
       api.ready = true;
     });
   }
@@ -482,22 +481,35 @@ window.tmkit = window.tmkit || (() => {
     if (state && state["/bodies"] && M().messageQueue.length === 0 && M().nodeRefFromName["/bodies"]) then();
     else setTimeout(whenReady, 20, then);
   }
-  function follow() {  // world poses of all frames arrive as one update of the node /poses
+  function follow() {  // a server: documents, and world poses of all frames, arrive as updates of the node /poses
+    const asFloats = (array) => array instanceof Float32Array ? array : new Float32Array(array.buffer, array.byteOffset, array.byteLength / 4);
     const check = () => {
       const props = tree().getState()["/poses"]?.message?.props;
-      if (!props || props.batched_positions === lastBuffer) return;
-      lastBuffer = props.batched_positions;
-      const asFloats = (array) => array instanceof Float32Array ? array : new Float32Array(array.buffer, array.byteOffset, array.byteLength / 4);
-      const positions = asFloats(props.batched_positions), wxyzs = asFloats(props.batched_wxyzs);
+      if (!props) return;
+      if (props.document && props.document !== lastDocument) {
+        lastDocument = props.document;
+        lastBuffers = [props.batched_positions, props.batched_wxyzs];
+        start(JSON.parse(lastDocument));
+        return;
+      }
+      const buffers = [props.batched_positions, props.batched_wxyzs];
+      if (!api.ready || buffers.every((buffer, k) => buffer === lastBuffers[k])) return;
+      lastBuffers = buffers;
+      const positions = asFloats(buffers[0]), wxyzs = asFloats(buffers[1]);
       if (positions.length !== 3 * n) return;
       if (playing) play(false);
       P.set(positions);
-      for (let i = 0; i < n; i++) for (let k = 0; k < 4; k++) Q[4 * i + k] = wxyzs[4 * i + (k + 1) % 4];
+      for (let i = 0; i < n; i++) for (let k = 0; k < 4; k++) Q[4 * i + (k + 3) % 4] = wxyzs[4 * i + k];
       api.updates++;
       place();
     };
-    tree().subscribe(check);
-    check();
+    const begin = () => {
+      if (!tree()?.getState()["/poses"]) return setTimeout(begin, 50);
+      tree().subscribe(check);
+      setInterval(check, 200);  // a document may come while the nodes are not there yet
+      check();
+    };
+    if (!following) { following = true; begin(); }
   }
   async function unpack(text) {
     const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
@@ -505,7 +517,7 @@ window.tmkit = window.tmkit || (() => {
     start(JSON.parse(await new Response(stream).text()));
   }
   const api = {
-    start, unpack, seek, play, jump, pick: (name) => pick(model.frames.indexOf(name)), ready: false, updates: 0,
+    start, unpack, follow, seek, play, jump, pick: (name) => pick(model.frames.indexOf(name)), ready: false, updates: 0,
     get time() { return time; }, get duration() { return line ? line.duration : 0; }, get playing() { return playing; },
     get hovered() { return model.frames[hovered]; }, get picked() { return model.frames[picked]; },
     pixel: (name) => { const i = model.frames.indexOf(name); return view().pixel(P[3 * i], P[3 * i + 1], P[3 * i + 2]).slice(0, 2); },
