@@ -29,7 +29,7 @@ from tmkit.visualization.scene_nodes import add_nodes, bounds, model_document, s
 if TYPE_CHECKING:
     import viser
 
-_CELL = 1.5e-3  # metres within which vertices of large meshes are joined, in files
+CELL = 1.5e-3  # metres within which vertices of large meshes are joined
 
 
 def save_html(shown: Plan | SceneGraph, path: str | Path, *, q: ArrayLike | None = None, autoplay: bool = True) -> Path:
@@ -72,7 +72,7 @@ def page_html(shown: Plan | SceneGraph, *, q: ArrayLike | None = None, autoplay:
     if not isinstance(shown, SceneGraph):
         check_argument(shown, Plan, "shown", function="save_html", hint=plan_hint(shown))
     scene = shown.scene if isinstance(shown, Plan) else shown
-    model = scene_model(scene, cell=_CELL)
+    model = scene_model(scene, cell=CELL)
     at = scene.at(shown.q if isinstance(shown, Plan) else scene.zero_configuration() if q is None else q)
     document = {**rest_document(scene, at.q), **model_document(model)}
     title = f"{len(scene)} frames"

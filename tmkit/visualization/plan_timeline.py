@@ -51,7 +51,7 @@ class TimedSegment:
     last: int
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PlanTimeline:
     """A plan as samples of configurations in versions of the scene.
 
@@ -72,6 +72,9 @@ class PlanTimeline:
     steps: list[int]
     segments: list[TimedSegment]
     facts: list[list[str]]
+
+    def __repr__(self) -> str:
+        return f"PlanTimeline({len(self.steps)} steps, {len(self.times)} samples, {self.times[-1]:.1f} s)"
 
     def step_at(self, sample: int) -> int:
         """Return how many actions are complete at a sample.

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     import viser
 
 _VIEW = np.array([0.80, -0.90, 0.62])  # from the work to the camera: the robot's right front, a little above
+TO_THE_RIGHT = np.array([0.90, 0.80, 0.0]) / np.hypot(0.90, 0.80)  # in the picture, horizontal
 _FIELD_OF_VIEW = np.radians(42.0)
-_ASPECT = 1.4  # least width of a window in heights in which all is seen
+_ASPECT = 1.25  # least width of a window in heights in which all is seen
 _FAR = 4.0  # metres across above which a piece does not count for the view
 
 
@@ -110,24 +111,28 @@ def _turned(quat_xyzw: NDArray[np.float64], points: NDArray[np.float64]) -> NDAr
     return turned
 
 
-def set_view(server: viser.ViserServer, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
-    """Put a floor below what is seen, and the camera where all of it is in the picture.
+def set_view(
+    server: viser.ViserServer, low: NDArray[np.float64], high: NDArray[np.float64], *, moves: bool = True
+) -> None:
+    """Put a floor below what is seen, and the cameras where all of it is in the picture.
 
     Args:
         server: the server.
         low: (3,) the lowest corner, metres.
         high: (3,) the highest corner.
+        moves: whether the cameras of those who look already are moved.
     """
     center, radius = 0.5 * (low + high), 0.5 * float(np.linalg.norm(high - low))
     toward = _VIEW / np.linalg.norm(_VIEW)
-    right = np.cross([0.0, 0.0, 1.0], toward) / np.linalg.norm(toward[:2])
     corners = np.array([[(low, high)[i >> k & 1][k] for k in range(3)] for i in range(8)]) - center
-    across = np.abs(corners @ np.stack([right / _ASPECT, np.cross(toward, right)]).T).max(axis=1)
-    distance = float(np.max(across / np.tan(0.5 * _FIELD_OF_VIEW) + corners @ toward))
-    camera = server.initial_camera
-    camera.fov = float(_FIELD_OF_VIEW)
-    camera.look_at = center
-    camera.position = center + toward * distance * 1.05
+    axes = np.stack([TO_THE_RIGHT / _ASPECT, np.cross(toward, TO_THE_RIGHT)])
+    across = np.abs(corners @ axes.T).max(axis=1)
+    distance = 1.05 * float(np.max(across / np.tan(0.5 * _FIELD_OF_VIEW) + corners @ toward))
+    server.initial_camera.fov = float(_FIELD_OF_VIEW)
+    cameras: list[Any] = [server.initial_camera]
+    for camera in cameras + [client.camera for client in server.get_clients().values() if moves]:
+        camera.position = center + toward * distance  # first: a client keeps its direction where it is to look
+        camera.look_at = center
     side = 2.0 * np.ceil(2.0 * radius)
     server.scene.add_grid(
         "/floor", width=side, height=side, cell_size=0.25, section_size=1.0, plane="xy", shadow_opacity=0.2,

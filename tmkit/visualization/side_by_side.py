@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit.graph import SceneGraph, diff
 from tmkit.spatial import Pose
 from tmkit.visualization.scene_model import scene_model
-from tmkit.visualization.scene_nodes import bounds
+from tmkit.visualization.scene_nodes import TO_THE_RIGHT, bounds
 
 _GREEN, _RED, _ORANGE = (0.16, 0.65, 0.30, 1.0), (0.86, 0.12, 0.12, 1.0), (0.95, 0.55, 0.10, 1.0)
 _PALE = (0.88, 0.89, 0.90, 1.0)
-_GAP = 1.15  # distance of the two, in widths
+_GAP = 1.05  # distance of the two, in widths
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class SideBySide:
 
 
 def side_by_side(before: SceneGraph, after: SceneGraph, *, q: ArrayLike | None = None) -> SideBySide:
-    """Put two versions beside each other along y; frames and all below them are coloured by what changed.
+    """Put two versions beside each other as the first view has it, each frame and what it carries coloured by its change.
 
     Args:
         before: the version on the left.
@@ -46,7 +46,7 @@ def side_by_side(before: SceneGraph, after: SceneGraph, *, q: ArrayLike | None =
     at = before.zero_configuration() if q is None else np.asarray(q, dtype=float)
     values = dict(zip(before.joint_names, at.tolist(), strict=True))
     low, high = bounds(scene_model(before), before.at(at).poses)
-    shift = Pose([0.0, -_GAP * float(high[1] - low[1]), 0.0])
+    shift = Pose(_GAP * float((high - low) @ np.abs(TO_THE_RIGHT)) * TO_THE_RIGHT)
     both = SceneGraph().mount(before, "world", prefix="before/").mount(after, "world", prefix="after/", pose=shift)
     joints = {f"{side}/{name}": value for side in ("before", "after") for name, value in values.items()}
     difference = diff(before, after)

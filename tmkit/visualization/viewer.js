@@ -501,6 +501,7 @@ window.tmkit = window.tmkit || (() => {
       P.set(positions);
       for (let i = 0; i < n; i++) for (let k = 0; k < 4; k++) Q[4 * i + (k + 3) % 4] = wxyzs[4 * i + k];
       api.updates++;
+      if (line) { shown = {}; byId("tmkit-caption").textContent = "Changed by hand; scrub to return to the plan."; }
       place();
     };
     const begin = () => {

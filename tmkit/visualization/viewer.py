@@ -27,7 +27,7 @@ from tmkit.errors import ArgumentError, TmkitError
 from tmkit.graph import SceneGraph
 from tmkit.plans import Plan
 from tmkit.tamp import PlanningProblem, PlanResult
-from tmkit.visualization.page import script_text, start_server, stop_server
+from tmkit.visualization.page import CELL, script_text, start_server, stop_server
 from tmkit.visualization.plan_timeline import PlanTimeline, plan_timeline, rest_document, timeline_document
 from tmkit.visualization.scene_model import Color, SceneModel, scene_model
 from tmkit.visualization.scene_nodes import add_nodes, bounds, model_document, set_view
@@ -68,13 +68,14 @@ class Viewer:
         self._panels: list[Panel] = []
         self._tabs: Any = None
         self._picked: str | None = None
+        self._view = (np.zeros(3), np.ones(3))
         self._timeline: PlanTimeline | None = None
         self._model: SceneModel | None = None
         self.handles: dict[int, Any] = {}
         self.problem = problem
         self._server = start_server(host, port)
         try:
-            self._server.gui.configure_theme(show_logo=False, show_share_button=False)
+            self._server.gui.configure_theme(control_layout="collapsible", show_logo=False, show_share_button=False)
             self._inbox = self._server.gui.add_text("inbox", "", visible=False)
             self._inbox.on_update(lambda event: self._receive(event.target.value))
             self._run_script(f"{script_text()}\nwindow.tmkit.follow();")
@@ -207,16 +208,16 @@ class Viewer:
             caption: text below the picture of a scene without a time line.
         """
         with self._lock, self._server.atomic():
-            is_first = self._model is None
+            before = () if self._model is None else self._model.frames
             self._scene, self._q, self._timeline, self._picked = scene, np.array(q), timeline, None
-            self._model = scene_model(scene, paint=paint)
+            self._model = scene_model(scene, cell=CELL, paint=paint)
             poses = scene.at(q).poses
             api = self._server.scene
             api.reset()
             self.handles = add_nodes(api, self._model, poses)
             api.add_batched_axes("/poses", poses[:, [6, 3, 4, 5]], poses[:, :3], visible=False)
-            if is_first or timeline is None:
-                set_view(self._server, *bounds(self._model, poses))
+            self._view = bounds(self._model, poses) if self._model.frames != before else self._view
+            set_view(self._server, *self._view, moves=self._model.frames != before)
             if self._tabs is not None:
                 self._tabs.remove()
             self._tabs = self._server.gui.add_tab_group()

@@ -148,12 +148,12 @@ class TreePanel(_Panel):
             sizes, axes = np.linalg.eigh(spread.covariance[:3, :3])  # for the picture only
             axes[:, 0] *= np.sign(np.linalg.det(axes))
             turn = spread.mean @ Pose.from_matrix(_homogeneous(axes))
-            scales.append(np.maximum(_SIGMAS * np.sqrt(np.maximum(sizes, 0.0)), 1e-4))
+            scales.append(np.maximum(_SIGMAS * np.sqrt(np.maximum(sizes, 0.0)), 1e-3))
             turns.append(turn.quat_xyzw[[3, 0, 1, 2]])
             places.append(turn.translation)
         viewer.server.scene.add_batched_meshes_simple(
             "/covariance", ball.vertices, ball.faces, batched_wxyzs=np.array(turns), batched_positions=np.array(places),
-            batched_scales=np.array(scales), batched_colors=(128, 60, 200), opacity=0.35, cast_shadow=False,
+            batched_scales=np.array(scales), batched_colors=(128, 60, 200), opacity=0.5, cast_shadow=False,
             receive_shadow=False, visible=self._spread.value,
         )  # fmt: skip
 

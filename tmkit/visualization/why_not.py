@@ -94,7 +94,7 @@ class WhyNotPanel:
                 f"{f' [{html.escape(met)}]' if met else ''}</div>"
             )
         rows += [f"<p>{html.escape(text)}</p>" for text in self._result.diagnosis.causes]
-        self._text.content = boxed("".join(rows), "50vh")
+        self._text.content = boxed("".join(rows), "70vh")
 
     def receive(self, word: str, rest: str) -> None:
         """Show a cause that was clicked.
