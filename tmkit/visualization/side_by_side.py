@@ -36,7 +36,7 @@ class SideBySide:
 
 
 def side_by_side(before: SceneGraph, after: SceneGraph, *, q: ArrayLike | None = None) -> SideBySide:
-    """Put two versions beside each other as the first view has it, each frame and what it carries coloured by its change.
+    """Put two versions beside each other as the first view has it, coloured by what changed.
 
     Args:
         before: the version on the left.

@@ -138,7 +138,7 @@ window.tmkit = window.tmkit || (() => {
     let low = 0, high = line.times.length - 1;
     while (low < high) {
       const middle = (low + high + 1) >> 1;
-      if (line.times[middle] <= t + 1e-9) low = middle; else high = middle - 1;
+      if (line.times[middle] <= t + 2 * UNIT) low = middle; else high = middle - 1;
     }
     return low;
   }

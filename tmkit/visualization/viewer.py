@@ -75,7 +75,8 @@ class Viewer:
         self.problem = problem
         self._server = start_server(host, port)
         try:
-            self._server.gui.configure_theme(control_layout="collapsible", show_logo=False, show_share_button=False)
+            self._server.gui.configure_theme(show_logo=False, show_share_button=False)
+            self._server.gui.main_panel.dock_right()
             self._inbox = self._server.gui.add_text("inbox", "", visible=False)
             self._inbox.on_update(lambda event: self._receive(event.target.value))
             self._run_script(f"{script_text()}\nwindow.tmkit.follow();")

@@ -95,7 +95,6 @@ class TreePanel(_Panel):
         if self._gizmo is None:
             self._gizmo = self._viewer.server.scene.add_transform_controls("/gizmo", scale=0.18, depth_test=False)
             self._gizmo.on_update(lambda _: self._follow_gizmo())
-            self._gizmo.on_drag_end(lambda _: self.update())
         if not self._is_own:
             self._gizmo.position, self._gizmo.wxyz = pose.translation, pose.quat_xyzw[[3, 0, 1, 2]]
 
