@@ -352,6 +352,8 @@ class Viewer:
         """
         from viser import _messages
 
+        if self._closed.is_set():
+            return
         message = _messages.SceneNodeUpdateMessage("/poses", updates)
         self._server.scene._queue_scene_message(message)
 
