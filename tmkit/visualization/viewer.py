@@ -161,7 +161,7 @@ class Viewer:
             own = PlanningProblem(shown.scene, shown.q, domain=shown.domain, goal=shown.goal, robots=shown.robots)
             self.problem = problem or (own if built_in else None)
             timeline = plan_timeline(shown)
-            self.draw(shown.scene, shown.q, timeline=timeline, panels=[TreePanel, JointsPanel, PlanPanel])
+            self.draw(shown.scene, shown.q, timeline=timeline, panels=self._usual_panels())
         elif isinstance(shown, PlanResult):
             self.problem = problem or self.problem
             WhyNotPanel(shown).show_first(self)
@@ -179,9 +179,11 @@ class Viewer:
             from tmkit.robots import find_manipulators, home_configuration
 
             q = home_configuration(find_manipulators(self.problem.robots, scene), scene)
-        panels: list[PanelMaker] = [TreePanel, JointsPanel]
-        panels += [FactsPanel, PlanPanel] if self.problem is not None else []
-        self.draw(scene, scene.at(scene.zero_configuration() if q is None else q).q, panels=panels)
+        q = scene.at(scene.zero_configuration() if q is None else q).q
+        self.draw(scene, q, panels=self._usual_panels())
+
+    def _usual_panels(self) -> list[PanelMaker]:
+        return [TreePanel, JointsPanel, *([FactsPanel] if self.problem is not None else []), PlanPanel]
 
     def compare(self, before: SceneGraph, after: SceneGraph, *, q: ArrayLike | None = None) -> None:
         """Show two versions side by side: what was added is green, removed red, changed orange.

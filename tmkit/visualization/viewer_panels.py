@@ -317,6 +317,8 @@ class PlanPanel(_Panel):
     def __init__(self, viewer: Stage, tabs: Any) -> None:
         self._viewer = viewer
         gui, problem, timeline = viewer.server.gui, viewer.problem, viewer.timeline
+        if problem is None and timeline is None:
+            return
         with tabs.add_tab("Plan"):
             if problem is not None:
                 goal = " ".join(str(goal) for goal in problem.goals)
