@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -141,6 +142,24 @@ def test_a_failed_plan_opens_on_its_cause(failed):
         page.wait_for_function(
             "text => document.getElementById('tmkit-caption')?.textContent.includes(text)", arg=str(second)
         )
+        assert errors == []
+
+
+def test_the_search_tree_node_by_node():
+    """A click on a node shows the version that the search reached there."""
+    if "record_tree" not in {field.name for field in dataclasses.fields(tk.PlanningOptions)}:
+        pytest.skip("this planner records no search trees")
+    problem = PlanningProblem(tk.load_scene("panda_table", "blocks3"), goal="(on a b)")
+    result = tk.plan(problem, tk.PlanningOptions(record_tree=True))
+    with Viewer(result, problem=problem, port=0) as viewer, open_page(viewer.url, width=1100) as (page, errors, _):
+        page.get_by_role("tab", name="Search").click()
+        tree = result.search_trees[0]
+        index = max(i for i, node in enumerate(tree.nodes) if node.is_in_plan)
+        page.locator(f'[data-tmkit-tell="node 0 {index}"]').click()
+        scene, q = tree.version(index, problem.scene)
+        _until(lambda: viewer.scene == scene, page)
+        np.testing.assert_array_equal(viewer.q, q)
+        assert distance(drawn_poses(page, ["a"])["a"], scene.pose("a", q=q)) < _TOLERANCE
         assert errors == []
 
 

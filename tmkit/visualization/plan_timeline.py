@@ -76,16 +76,6 @@ class PlanTimeline:
     def __repr__(self) -> str:
         return f"PlanTimeline({len(self.steps)} steps, {len(self.times)} samples, {self.times[-1]:.1f} s)"
 
-    def step_at(self, sample: int) -> int:
-        """Return how many actions are complete at a sample.
-
-        Args:
-            sample: index of the sample.
-        """
-        return (
-            int(np.searchsorted(self.steps, sample, side="right")) if sample < len(self.times) - 1 else len(self.steps)
-        )
-
 
 def plan_timeline(plan: Plan, *, rate: float = RATE) -> PlanTimeline:
     """Return the samples of a plan, timed within the limits of its arms.

@@ -7,6 +7,7 @@ action has one example, its first; causes are sorted as in the diagnosis, most f
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,9 +31,11 @@ class WhyNotPanel:
 
     Args:
         result: a result without a plan.
+        more: further panels.
     """
 
-    def __init__(self, result: PlanResult) -> None:
+    def __init__(self, result: PlanResult, more: Sequence[PanelMaker] = ()) -> None:
+        self._more = more
         self._result = result
         self._cases = [_Case(action, cause) for action in result.diagnosis.actions for cause in action.causes]
         self._now = next((i for i, case in enumerate(self._cases) if case.cause.example is not None), 0)
@@ -48,7 +51,7 @@ class WhyNotPanel:
     def _show(self, viewer: Stage, number: int) -> None:
         self._now = number
         example = self._cases[number].cause.example if self._cases else None
-        panels: list[PanelMaker] = [self._build, TreePanel, JointsPanel, PlanPanel]
+        panels: list[PanelMaker] = [self._build, TreePanel, JointsPanel, PlanPanel, *self._more]
         if example is not None:
             case = self._cases[number]
             paint = dict.fromkeys(example.scene.frame_names, _PALE)
