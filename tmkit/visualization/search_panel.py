@@ -74,8 +74,9 @@ class _SearchPanel:
                 failed = "".join(f"\n{f.count} x {f.action}: {f.cause}" for f in node.failures)
                 count = sum(failure.count for failure in node.failures)
                 text = " ".join(node.actions) or "start"
+                hint = html.escape(" ".join(node.choices) + failed)
                 rows.append(
-                    f'<div data-tmkit-tell="node {number} {index}" title="{html.escape(" ".join(node.choices) + failed)}" '
+                    f'<div data-tmkit-tell="node {number} {index}" title="{hint}" '
                     f'style="cursor:pointer;padding-left:{0.8 * min(depths[-1], 20)}em;{style}">{html.escape(text)}'
                     f"{f' <span style=color:#c53030>{count} failed</span>' if count else ''}</div>"
                 )
