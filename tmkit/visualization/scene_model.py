@@ -24,6 +24,7 @@ Color = tuple[float, float, float, float]
 Triangles = tuple[NDArray[np.float32], NDArray[np.uint32]]
 
 _CREASE = np.radians(40.0)
+_LARGE = 4000  # faces above which a mesh is reduced
 _PLANE = 10.0  # metres from side to side of a drawn half space
 _SURFACE, _OTHER, _COLLISION = (0.79, 0.72, 0.62, 1.0), (0.85, 0.87, 0.89, 1.0), (1.0, 0.55, 0.1, 0.45)
 _OBJECTS = (
@@ -138,7 +139,7 @@ def _clustered(
     vertices: NDArray[np.float64], faces: NDArray[np.int64], cell: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Join the vertices in each cell of a grid, and drop the faces that vanish."""
-    if cell <= 0.0 or len(faces) < 2000:
+    if cell <= 0.0 or len(faces) < _LARGE:
         return vertices, faces
     _, first, number = np.unique(np.round(vertices / cell), axis=0, return_index=True, return_inverse=True)
     joined = number.reshape(-1)[faces]

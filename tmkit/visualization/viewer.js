@@ -178,6 +178,7 @@ window.tmkit = window.tmkit || (() => {
     byId("tmkit-clock").textContent = `${time.toFixed(1)} / ${line.duration.toFixed(1)} s`;
     const key = `${done} ${segment}`;
     if (shown.key !== key) {
+      byId("tmkit-facts")?.style.setProperty("opacity", 1);
       const step = line.steps[at], caption = byId("tmkit-caption");
       caption.replaceChildren();
       if (!step) caption.append("The goal holds at the start.");
@@ -501,7 +502,11 @@ window.tmkit = window.tmkit || (() => {
       P.set(positions);
       for (let i = 0; i < n; i++) for (let k = 0; k < 4; k++) Q[4 * i + (k + 3) % 4] = wxyzs[4 * i + k];
       api.updates++;
-      if (line) { shown = {}; byId("tmkit-caption").textContent = "Changed by hand; scrub to return to the plan."; }
+      if (line) {
+        shown = {};
+        byId("tmkit-caption").textContent = "Not a state of the time line; scrub to return to the plan.";
+        byId("tmkit-facts")?.style.setProperty("opacity", 0.3);
+      }
       place();
     };
     const begin = () => {
