@@ -14,7 +14,7 @@ window.tmkit = window.tmkit || (() => {
     .tmkit { font: 13px/1.4 system-ui, sans-serif; color: #22303c; box-sizing: border-box; position: fixed; z-index: 50 }
     .tmkit * { box-sizing: border-box }
     .tmkit button { font: inherit; color: inherit; border: 1px solid #cbd5e0; background: #fff; border-radius: 5px;
-      padding: 2px 8px; cursor: pointer; min-width: 30px; height: 26px }
+      padding: 2px 8px; cursor: pointer; min-width: 30px; height: 26px; white-space: nowrap; flex: none }
     .tmkit button:hover { background: #edf2f7 } .tmkit button.on { background: #2b6cb0; color: #fff; border-color: #2b6cb0 }
     #tmkit-bar { left: 0; right: 0; bottom: 0; height: 96px; padding: 6px 12px; background: #fff;
       border-top: 1px solid #d5dde5; display: flex; flex-direction: column; gap: 5px }

@@ -21,6 +21,7 @@ from tmkit.visualization.stage import Stage
 RED = (0.86, 0.12, 0.12, 1.0)
 _MOST_ROWS, _MOST_JOINTS, _MOST_FACTS = 1500, 60, 12
 _ENDLESS = {"prismatic": 2.0}  # half the range of a slider whose joint has no limits, metres; else radians
+_TOUCH = 1e-3  # metres of overlap up to which a pair only touches, as an object its support
 _SIGMAS = 2.0  # of an ellipsoid's half axes
 _BOX = '<div style="max-height:%s;overflow:auto;font:12px/1.5 ui-monospace,monospace;margin:4px 8px">%s</div>'
 
@@ -130,10 +131,11 @@ class TreePanel(_Panel):
         viewer = self._viewer
         movable = viewer.scene.frames_of_class("movable")
         contacts = CollisionWorld(viewer.scene, movable=movable).contacts(viewer.q)
-        pairs = [(contact.frame_a, contact.frame_b) for contact in contacts]
-        viewer.paint({frame: RED for pair in pairs for frame in pair})
-        text = "; ".join(f"{a} and {b}" for a, b in pairs[:8]) or "Nothing collides."
-        viewer.notify(f"{len(pairs)} contacts", text)
+        deep = [contact for contact in contacts if contact.distance < -_TOUCH]
+        viewer.paint({frame: RED for contact in deep for frame in (contact.frame_a, contact.frame_b)})
+        texts = [f"{c.frame_a} and {c.frame_b} by {-1000.0 * c.distance:.1f} mm" for c in deep[:8]]
+        touching = f"{len(contacts) - len(deep)} other pairs touch."
+        viewer.notify(f"{len(deep)} pairs overlap", f"{'; '.join(texts) or 'None'}. {touching}")
 
     def _draw_ellipsoids(self) -> None:
         import trimesh
