@@ -74,7 +74,7 @@ class Stage(ABC):
         self._server = start_server(host, port)
         self._server.gui.configure_theme(show_logo=False, show_share_button=False)
         self._server.gui.main_panel.dock_right()
-        self._server.request_share_url = lambda verbose=True: None  # type: ignore[method-assign]  # no page goes public
+        self._server.request_share_url = lambda **_: None  # type: ignore[method-assign]  # no page goes public
         self._inbox = self._server.gui.add_text("inbox", "", visible=False)
         self._inbox.on_update(lambda event: self._receive(event.target.value))
         self._run_script(f"{script_text()}\nwindow.tmkit.follow();")
