@@ -118,11 +118,23 @@ class Stage(ABC):
 
     @abstractmethod
     def show(self, shown: Shown, *, q: ArrayLike | None = None, problem: PlanningProblem | None = None) -> None:
-        """Show something else; see :class:`tmkit.visualization.Viewer`."""
+        """Show something else.
+
+        Args:
+            shown: a scene, a problem, a plan, or the result of planning.
+            q: (n_joints,) configuration of a scene.
+            problem: the problem that a result belongs to.
+        """
 
     @abstractmethod
     def compare(self, before: SceneGraph, after: SceneGraph, *, q: ArrayLike | None = None) -> None:
-        """Show two versions side by side; see :class:`tmkit.visualization.Viewer`."""
+        """Show two versions side by side.
+
+        Args:
+            before: the version on the left.
+            after: the version on the right.
+            q: (n_joints,) configuration of both.
+        """
 
     def draw(
         self, scene: SceneGraph, q: NDArray[np.float64], *, panels: Sequence[PanelMaker],
