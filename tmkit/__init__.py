@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         PlanStatus as PlanStatus, load_planning_problem as load_planning_problem, plan as plan,
         validate_plan as validate_plan,
     )  # fmt: skip
+    from tmkit.visualization import save_html as save_html, show as show
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 

@@ -614,7 +614,8 @@ def test_the_demo_runs(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert outcome.code == 0, outcome
     assert "the plan is valid" in outcome.out
     assert "Simulated: SimulationReport(succeeded;" in outcome.out
-    assert {path.name for path in (tmp_path / "demo").iterdir()} == {"plan.json", "report.json", "demo.png"}
+    written = {path.name for path in (tmp_path / "demo").iterdir()}
+    assert written == {"plan.json", "plan.html", "report.json", "demo.png"}
 
 
 def test_a_demo_that_misses_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,7 @@ from tmkit.cli.goals import GoalArm, GoalAt, GoalFile, GoalIn, check_goals, erro
 from tmkit.cli.options import PlanningFlags, with_options, with_planning_flags
 from tmkit.cli.plan_files import TmpGoal, TmpRobot, TmpScenes, TmpStart, load_plan_file, refuse_beside_problem
 from tmkit.cli.start import start_configuration
+from tmkit.cli.viewing import wait_for_browser
 
 if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
@@ -67,6 +68,7 @@ def demo(
             raise typer.Exit(ExitCode.NO)
         fail(result.explanation)
     tk.save_plan(result.plan, folder / "plan.json")
+    tk.save_html(result.plan, folder / "plan.html")
     for number, action in enumerate(result.plan.actions, start=1):
         tell(f"  {number}. {action}")
     tell(f"Planned in {result.statistics.total_seconds:.2f} s.")
@@ -76,6 +78,7 @@ def demo(
     write_json(folder / "report.json", report.to_dict())
     tell(f"Simulated: {report!r}")
     tell(f"Pictures: {folder / 'demo.png'} and {folder / 'demo.gif'}; plan: {folder / 'plan.json'}")
+    tell(f"To turn and scrub in a browser: {folder / 'plan.html'}")
     ok = checked.is_valid and report.is_successful
     if as_json:
         print_json(
@@ -142,6 +145,9 @@ def plan(
     tree: Annotated[
         Path | None, typer.Option(metavar="FILE.png|.svg|.json", help="Draw the search tree, or write it as data.")
     ] = None,
+    view: Annotated[
+        bool, typer.Option("--view", help="Show the plan in the browser, or why there is none; Ctrl-C ends it.")
+    ] = False,
     as_json: AsJson = False,
     allow: AllowFolders = None,
     package: Packages = None,
@@ -205,6 +211,8 @@ def plan(
         _write_trees(result, tree)
     if picture is not None and not result.is_solved:
         _draw(result, picture, say=_say_nothing if as_json else say)
+    if view:
+        _view(result, task)
     if not result.is_solved:
         raise typer.Exit(ExitCode.NO)
 
@@ -243,6 +251,7 @@ def check(
 def simulate(
     path: PlanFile,
     gui: Annotated[bool, typer.Option("--gui", help="Show the simulator's window.")] = False,
+    view: Annotated[bool, typer.Option("--view", help="Show the simulation in the browser; Ctrl-C ends it.")] = False,
     record: Annotated[Path | None, typer.Option(metavar="FILE.gif|.mp4", help="Record a video.")] = None,
     picture: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw the final scene.")] = None,
     report: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the report.")] = None,
@@ -274,7 +283,10 @@ def simulate(
         packages=package, meshes=meshes,
     )  # fmt: skip
     with errors_about(path):
-        result = _simulate(plan, gui=gui, record=record, picture=picture, grasp=grasp)
+        if view:
+            result = _simulate_in_view(plan, gui=gui, record=record, picture=picture, grasp=grasp)
+        else:
+            result = _simulate(plan, gui=gui, record=record, picture=picture, grasp=grasp)
     if report is not None:
         write_json(report, result.to_dict())
     if as_json:
@@ -352,6 +364,15 @@ def _write_trees(result: PlanResult | PortfolioResult, path: Path) -> None:
         draw_search_tree(trees, path)
 
 
+def _view(result: PlanResult | PortfolioResult, problem: PlanningProblem) -> None:
+    """Show a result in the browser until the user interrupts."""
+    from tmkit.tamp import PlanResult
+    from tmkit.visualization import Viewer
+
+    with Viewer(result if isinstance(result, PlanResult) else result.result, problem=problem) as viewer:
+        wait_for_browser(viewer, opens=True)
+
+
 def _check(
     plan: Plan, domain: str | None = None, semantics: str | None = None, *, scene: SceneGraph | None = None,
     robot: list[str] | None = None,
@@ -360,11 +381,30 @@ def _check(
         return tk.validate_plan(plan, domain=domain, semantics=semantics, scene=scene, robot=robot, on_progress=show)
 
 
-def _simulate(plan: Plan, *, gui: bool, record: Path | None, picture: Path | None, grasp: Any) -> SimulationReport:
+def _simulate(
+    plan: Plan, *, gui: bool, record: Path | None, picture: Path | None, grasp: Any, on_state: Any = None
+) -> SimulationReport:
     from tmkit.simulation import simulate
 
     with progress("simulating") as show:
-        return simulate(plan, gui=gui, record=record, picture=picture, grasp=grasp, on_progress=show)
+        return simulate(plan, gui=gui, record=record, picture=picture, grasp=grasp, on_state=on_state, on_progress=show)
+
+
+def _simulate_in_view(plan: Plan, **arguments: Any) -> SimulationReport:
+    """Simulate with the browser following; it stays open until the user interrupts."""
+    import webbrowser
+
+    from tmkit.visualization import LatestScene, Viewer
+
+    latest = LatestScene(plan.scene, plan.q)
+    with Viewer(plan.scene, q=plan.q) as viewer:
+        say(f"Showing at {viewer.url}")
+        webbrowser.open(viewer.url)
+        viewer.follow(latest)
+        report = _simulate(plan, **arguments, on_state=latest.put)
+        latest.end()
+        wait_for_browser(viewer, opens=False)
+    return report
 
 
 def _outcome(report: ValidationReport) -> str:

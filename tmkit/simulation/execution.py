@@ -71,6 +71,7 @@ def simulate(
     position_tolerance: float = 0.015, rotation_tolerance: float = math.radians(5.0),
     settings: PhysicsSettings | None = None, world: SceneGraph | None = None,
     on_progress: Callable[[SimulationProgress], None] | None = None,
+    on_state: Callable[[SceneGraph, NDArray[np.float64]], None] | None = None,
 ) -> SimulationReport:  # fmt: skip
     """Execute a plan in a physics simulation and compare the outcome with the plan.
 
@@ -88,6 +89,8 @@ def simulate(
         world: the scene as it truly is at the start, with the same frames, such as one that was drawn from an uncertain
             scene; the plan's first scene by default. What is compared is still where the plan puts things.
         on_progress: called at the start of each phase and step, and every quarter of a simulated second.
+        on_state: called with the scene as it is and its configuration (n_joints,), thirty times a simulated second;
+            :meth:`tmkit.visualization.LatestScene.put` shows it in a viewer.
 
     Returns:
         The report. The same plan and arguments give the same report, to the last bit.
@@ -129,7 +132,7 @@ def simulate(
             studio = Studio(simulation, frame_view, supersampling=_FILM_SUPERSAMPLING)
         execution = _Execution(
             simulation, plan, watch=watch, by_constraint=by_constraint, film=film, studio=studio, real_time=gui,
-            progress=progress,
+            progress=progress, on_state=on_state,
         )  # fmt: skip
         execute(plan, execution, rate=1.0 / simulation.settings.time_step)
         if film is not None or picture is not None:
@@ -166,6 +169,7 @@ class _Execution:
     def __init__(
         self, simulation: Simulation, plan: Plan, *, watch: Watch, by_constraint: bool, film: Film | None,
         studio: Studio | None, real_time: bool, progress: _Progress,
+        on_state: Callable[[SceneGraph, NDArray[np.float64]], None] | None,
     ) -> None:  # fmt: skip
         self._simulation = simulation
         self._plan = plan
@@ -174,6 +178,7 @@ class _Execution:
         self._real_time = real_time
         self._studio = studio
         self._progress = progress
+        self._on_state = on_state
         self._now: tuple[str, int, str] = ("settle", 0, "")
         self._q = np.array(plan.q, dtype=float)  # commanded
         self._arms = {
@@ -331,6 +336,8 @@ class _Execution:
             self._progress(*self._now, simulated=self._simulation.time)
         if self._ticks % self._watch_every == 0:
             self._observe()
+        if self._on_state is not None and self._ticks % (2 * self._watch_every) == 0:
+            self._on_state(simulation.current_scene(), simulation.q)
         if self._film is not None and self._studio is not None and self._frame_is_due():
             self._film.add(self._studio.picture())
         if self._real_time and self._ticks % self._watch_every == 0:

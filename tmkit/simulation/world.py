@@ -243,6 +243,13 @@ class Simulation:
             return self._start.pose(frame)
         return link_pose(self._bullet, self.client, body=body, link=body.links[frame]) @ body.offsets[frame]
 
+    def current_scene(self) -> SceneGraph:
+        """Return the scene with all objects where they are now; each keeps its parent."""
+        with self._scene.edit() as edit:
+            for name in self.objects:
+                edit.set_pose(name, self.pose(name, relative_to=self._scene.parent(name)))
+        return edit.finish()
+
     def speed(self, name: str) -> float:
         """Return the speed of an object's base, m/s, plus a tenth of a metre times its angular speed."""
         body = self._object(name)

@@ -1,6 +1,7 @@
-"""Visualization: plots of results, pictures of relations and scenes.
+"""Visualization: scenes, plans and failures in a browser; plots of results, pictures of relations and scenes.
 
-Drawing needs the extra ``viewer``; without it each function raises a :class:`~tmkit.errors.MissingExtraError`.
+:func:`show` opens a :class:`Viewer`, :func:`save_html` writes a page that needs no server. Plots and pictures need the
+extra ``viewer``; without it each of their functions raises a :class:`~tmkit.errors.MissingExtraError`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
         semantics_graph_drawing as semantics_graph_drawing,
         try_edge as try_edge,
     )
+    from tmkit.visualization.notebooks import enable_notebook as enable_notebook, show as show
+    from tmkit.visualization.page import save_html as save_html
     from tmkit.visualization.region_picture import draw_region as draw_region, require_plots as require_plots
     from tmkit.visualization.relation_picture import (
         draw_relations as draw_relations,
@@ -29,9 +32,11 @@ if TYPE_CHECKING:
         draw_search_tree as draw_search_tree,
         search_tree_drawing as search_tree_drawing,
     )
+    from tmkit.visualization.scene_sources import LatestScene as LatestScene, SceneSource as SceneSource
     from tmkit.visualization.semantics_picture import (
         draw_semantics as draw_semantics,
         semantics_drawing as semantics_drawing,
     )
+    from tmkit.visualization.viewer import Viewer as Viewer
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -1,0 +1,62 @@
+"""A real browser for tests of pages: Debian's chromium, driven by playwright; tests are skipped where one is absent."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+# Without the switches after the first, chromium draws with SwiftShader, several times slower than Mesa's llvmpipe.
+_SWITCHES = ("--no-sandbox", "--use-gl=angle", "--use-angle=gl-egl", "--ignore-gpu-blocklist")
+_TIMEOUT = 120_000  # milliseconds: a machine may be busy
+
+_NODE_POSES = """names => Object.fromEntries(names.map(name => {
+    const node = window.__viserMutable.nodeRefFromName['/bodies/' + name];
+    return [name, [...node.position.toArray(), ...node.quaternion.toArray()]];
+}))"""
+_TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+
+
+@contextmanager
+def open_page(url: str, *, width: int = 640, height: int = 400) -> Iterator[tuple[Any, list[str], list[str]]]:
+    """Open a page that shows a scene; yield it with the list of its errors and the list of its requests.
+
+    The test is skipped without chromium or playwright.
+    """
+    playwright = pytest.importorskip("playwright.sync_api", reason="the tests of pages need playwright")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("the tests of pages need Debian's chromium: apt-get install chromium")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=list(_SWITCHES))
+        try:
+            page = browser.new_page(viewport={"width": width, "height": height})
+            page.set_default_timeout(_TIMEOUT)
+            errors: list[str] = []
+            requests: list[str] = []
+            page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+            page.on("pageerror", lambda error: errors.append(str(error)))
+            page.on("request", lambda request: requests.append(request.url))
+            page.goto(url)
+            page.wait_for_function("window.tmkit && window.tmkit.ready")
+            yield page, errors, requests
+        finally:
+            browser.close()
+
+
+def drawn_poses(page: Any, frames: Iterable[str]) -> dict[str, NDArray[np.float64]]:
+    """Return the poses (7,) of the nodes of frames as they are drawn: x, y, z, qx, qy, qz, qw."""
+    page.evaluate(_TWO_FRAMES)
+    poses = page.evaluate(_NODE_POSES, list(frames))
+    return {name: np.array(pose) for name, pose in poses.items()}
+
+
+def distance(drawn: NDArray[np.float64], pose: Any) -> float:
+    """Return how far a drawn pose (7,) is from a pose: the largest difference of metres and components."""
+    sign = np.copysign(1.0, drawn[3:] @ pose.quat_xyzw)  # q and -q are one rotation
+    return float(np.max(np.abs(np.concatenate([drawn[:3] - pose.translation, sign * drawn[3:] - pose.quat_xyzw]))))

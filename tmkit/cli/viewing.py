@@ -1,0 +1,135 @@
+"""``tmkit view``: scenes, problems and plans in the browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tmkit.cli.common import (
+    AllowFolders,
+    DomainOption,
+    Meshes,
+    Packages,
+    load,
+    package_folders,
+    progress,
+    require_writable,
+    say,
+)
+from tmkit.cli.completion import Kind, complete_names
+from tmkit.cli.json_files import read_json_file
+from tmkit.cli.start import start_configuration
+
+if TYPE_CHECKING:
+    from tmkit.graph import SceneGraph
+    from tmkit.plans import Plan
+    from tmkit.tamp import PlanningProblem
+    from tmkit.visualization import Viewer
+
+_PLAN, _PROBLEM = ".json", ".toml"
+
+Port = Annotated[int, typer.Option(metavar="N", help="Port of the page; 0 for any free one.", min=0, max=65535)]
+Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")]
+
+
+def view(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SCENE...|PLAN.json|PROBLEM.toml",
+            help="Scene files or built-in names, merged in order; or a plan; or a problem.",
+            autocompletion=complete_names(Kind.SCENES),
+        ),
+    ],
+    compare: Annotated[
+        list[str] | None,
+        typer.Option("--compare", metavar="SCENE", help="A scene to show beside it, with the difference coloured."),
+    ] = None,
+    domain: DomainOption = None,
+    robot: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--robot", metavar="NAME|FILE", help="Arm of a scene, for its ready configuration; repeatable.",
+            autocompletion=complete_names(Kind.ROBOTS),
+        ),
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option("--start", metavar="FILE|k=v,...", help="Joint values of a scene.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE.html", help="Write an offline page instead.")
+    ] = None,
+    port: Port = 8080,
+    browser: Browser = True,
+    allow: AllowFolders = None,
+    package: Packages = None,
+    meshes: Meshes = "load",
+) -> None:  # fmt: skip
+    """Show a scene, a plan or a problem in the browser; Ctrl-C ends it.
+
+    With --domain a scene shows its facts, which follow what is moved, and can be planned from where it is.
+    """
+    from tmkit.plans import Plan
+    from tmkit.tamp import PlanningProblem
+    from tmkit.visualization import Viewer, save_html
+
+    if html is not None:
+        require_writable(html)
+    shown: Plan | PlanningProblem | SceneGraph = _read(files, domain, allow, package, meshes)
+    scene = shown if not isinstance(shown, Plan | PlanningProblem) else shown.scene
+    if isinstance(shown, Plan | PlanningProblem):
+        for option, value in {"--robot": robot, "--start": start}.items():
+            if value:
+                raise typer.BadParameter(f"'{files[0]}' contains this", param_hint=option)
+    q = start_configuration(scene, robot or (), start)
+    if domain is not None and shown is scene:
+        shown = PlanningProblem(scene, q, domain=domain, goal="(and)", robots=robot or "panda")
+    other = load(compare, allow=allow, packages=package, meshes=meshes) if compare else None
+    if html is not None:
+        say(f"Written to {save_html(scene if isinstance(shown, PlanningProblem) else shown, html, q=q)}")
+        return
+    with Viewer(port=port) as viewer:
+        if other is not None:
+            viewer.compare(scene, other, q=q)
+        else:
+            viewer.show(shown, q=q)
+        wait_for_browser(viewer, opens=browser)
+
+
+def _read(
+    files: list[str], domain: str | None, allow: list[Path] | None, package: list[str] | None, meshes: str
+) -> Plan | PlanningProblem | SceneGraph:
+    """Read a plan, a problem or a scene, by the suffix and the content of a file that stands alone."""
+    import tmkit as tk
+
+    alone = Path(files[0]) if len(files) == 1 else None
+    if alone is not None and alone.suffix == _PROBLEM:
+        with progress("reading the problem"):
+            return tk.load_planning_problem(
+                alone, domain=domain, allow_folders=allow or (), packages=package_folders(package), meshes=meshes
+            )[0]
+    if alone is not None and alone.suffix == _PLAN:
+        document = read_json_file(alone, what="plan or scene")
+        if isinstance(document, dict) and "steps" in document:
+            return tk.load_plan(alone)
+    return load(files, allow=allow, packages=package, meshes=meshes)
+
+
+def wait_for_browser(viewer: Viewer, *, opens: bool) -> None:
+    """Print the address of a viewer, open it, and wait for an interrupt.
+
+    Args:
+        viewer: the viewer.
+        opens: whether a browser is opened.
+    """
+    import webbrowser
+
+    say(f"Showing at {viewer.url} (Ctrl-C ends it)")
+    if opens:
+        webbrowser.open(viewer.url)
+    try:
+        viewer.wait()
+    except KeyboardInterrupt:
+        say("Closed.")

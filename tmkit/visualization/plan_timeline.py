@@ -1,0 +1,260 @@
+"""A plan as a time line: samples of the motion with the scene version of each, segments, actions and facts.
+
+The samples hold what moves, and that is little: the pose of each moving frame *in its parent*. A page computes the
+world poses by itself, so a thousand frames on a moving arm cost no more than the arm. What changes for good (a new
+parent, another place on the table) is an *event* at a sample.
+
+The document of :func:`timeline_document` is what the page reads: integers, in units of :data:`UNIT`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit.errors import TmkitError
+from tmkit.graph import SceneGraph, diff
+from tmkit.plans import Plan, PlanStep, Segment, SegmentKind, TimedMotion, execute
+from tmkit.robots import Manipulator
+from tmkit.spatial import Pose
+from tmkit.tamp.validation.plan_domain import load_plan_domain
+
+_logger = logging.getLogger(__name__)
+
+RATE = 15.0  # samples a second; pages interpolate between them
+UNIT = 1e-6  # metres, seconds, components of quaternions
+_HAND_SECONDS = 0.4  # in which fingers are shown to close or open
+_PAUSE_SECONDS = 0.25  # of an action without motion
+
+
+@dataclass(frozen=True)
+class TimedSegment:
+    """A segment on the time line.
+
+    Attributes:
+        step: index of its action, from 0.
+        kind: what the arm does.
+        held: the object that is handled, if any.
+        first: its first sample.
+        last: its last sample.
+    """
+
+    step: int
+    kind: str
+    held: str | None
+    first: int
+    last: int
+
+
+@dataclass(eq=False, repr=False)
+class PlanTimeline:
+    """A plan as samples of configurations in versions of the scene.
+
+    Attributes:
+        plan: the plan.
+        times: (m,) seconds of the samples.
+        q: (m, n_joints) configurations.
+        scenes: the version of each sample.
+        steps: the last sample of each action.
+        segments: the segments in order.
+        facts: the facts that hold at the start and after each action, in PDDL; empty if the domain is unavailable.
+    """
+
+    plan: Plan
+    times: NDArray[np.float64]
+    q: NDArray[np.float64]
+    scenes: list[SceneGraph]
+    steps: list[int]
+    segments: list[TimedSegment]
+    facts: list[list[str]]
+
+    def __repr__(self) -> str:
+        return f"PlanTimeline({len(self.steps)} steps, {len(self.times)} samples, {self.times[-1]:.1f} s)"
+
+
+def plan_timeline(plan: Plan, *, rate: float = RATE) -> PlanTimeline:
+    """Return the samples of a plan, timed within the limits of its arms.
+
+    Args:
+        plan: the plan.
+        rate: samples a second.
+    """
+    recorder = _Recorder(plan, rate)
+    execute(plan, recorder, rate=rate)
+    return PlanTimeline(
+        plan, np.array(recorder.times), np.array(recorder.q), recorder.scenes, recorder.steps, recorder.segments,
+        plan_facts(plan),
+    )  # fmt: skip
+
+
+def plan_facts(plan: Plan) -> list[list[str]]:
+    """Return the facts, in PDDL, that hold at the start of a plan and after each action; none without its domain.
+
+    Args:
+        plan: the plan; only a built-in domain is loaded.
+    """
+    try:
+        domain = load_plan_domain(plan)
+        objects = domain.semantics.objects(plan.scene)
+        versions = [(plan.scene, plan.q), *((step.scene, step.q) for step in plan.steps)]
+        return [[str(fact) for fact in domain.state(scene, objects, q)] for scene, q in versions]
+    except TmkitError as error:
+        _logger.info("the facts of the plan are not shown: %s", error)
+        return []
+
+
+@dataclass(eq=False)
+class _Recorder:
+    """An executor that records instead of moving anything."""
+
+    plan: Plan
+    rate: float
+    times: list[float] = field(default_factory=list)
+    q: list[NDArray[np.float64]] = field(default_factory=list)
+    scenes: list[SceneGraph] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+    segments: list[TimedSegment] = field(default_factory=list)
+
+    def begin(self, plan: Plan) -> None:
+        self._add(plan.scene, plan.q, 0.0)
+
+    def begin_step(self, number: int, step: PlanStep) -> None:
+        del number
+        if not step.segments:
+            self._add(self.scenes[-1], self.q[-1], _PAUSE_SECONDS)
+
+    def follow(self, motion: TimedMotion) -> None:
+        columns = [self.plan.scene.joint_names.index(name) for name in motion.joint_names]
+        is_hand = motion.segment.kind in (SegmentKind.GRASP, SegmentKind.RELEASE)
+        fingers = {} if is_hand else dict(motion.segment.gripper)
+        first = len(self.times) - 1
+        for row in motion.timed.positions[1:]:
+            q = np.array(self.scenes[-1].configuration(fingers, base=self.q[-1]))
+            q[columns] = row
+            self._add(self.scenes[-1], q, motion.timed.period)
+        if not is_hand:
+            self._end(motion.segment, first)
+
+    def grasp(self, arm: Manipulator, segment: Segment) -> None:
+        self._move_hand(arm, segment)
+
+    def release(self, arm: Manipulator, segment: Segment) -> None:
+        self._move_hand(arm, segment)
+
+    def end_step(self, number: int, step: PlanStep) -> None:
+        del number
+        self.scenes[-1], self.q[-1] = step.scene, np.asarray(step.q)
+        self.steps.append(len(self.times) - 1)
+
+    def finish(self) -> None:
+        """Nothing is left to do."""
+
+    def _move_hand(self, arm: Manipulator, segment: Segment) -> None:
+        del arm
+        first, before = len(self.times) - 1, self.q[-1]
+        after = self.scenes[-1].configuration(dict(segment.gripper), base=before)
+        count = max(2, round(_HAND_SECONDS * self.rate))
+        for share in np.arange(1, count + 1) / count:
+            self._add(self.scenes[-1], before + share * (after - before), 1.0 / self.rate)
+        self._end(segment, first)
+
+    def _end(self, segment: Segment, first: int) -> None:
+        step = len(self.steps)
+        scene, q = segment.end(self.scenes[-1], self.q[-1])
+        self.scenes[-1], self.q[-1] = scene, q
+        self.segments.append(TimedSegment(step, segment.kind.value, segment.held, first, len(self.times) - 1))
+
+    def _add(self, scene: SceneGraph, q: NDArray[np.float64], seconds: float) -> None:
+        self.times.append((self.times[-1] if self.times else 0.0) + seconds)
+        self.q.append(np.array(q, dtype=float))
+        self.scenes.append(scene)
+
+
+# --- the document -----------------------------------------------------------------------------------------------------
+
+
+def timeline_document(timeline: PlanTimeline) -> dict[str, Any]:
+    """Return a time line as plain values for a page.
+
+    Poses are x, y, z, qx, qy, qz, qw in units of :data:`UNIT`; ``tracks`` are differences from sample to sample.
+
+    Args:
+        timeline: the time line.
+    """
+    plan, facts = timeline.plan, timeline.facts
+    index = {name: i for i, name in enumerate(plan.scene.frame_names)}
+    events: list[list[int]] = []
+    scene = plan.scene
+    for sample, later in enumerate(timeline.scenes):
+        if later is not scene:
+            events += [[sample, *event] for event in _changes(scene, later, index)]
+            scene = later
+    steps = []
+    for number, step in enumerate(plan.steps):
+        before, after = (set(facts[number]), set(facts[number + 1])) if facts else (set(), set())
+        steps.append(
+            {
+                "action": str(step.action), "choice": step.choice, "end": timeline.steps[number],
+                "added": sorted(after - before), "removed": sorted(before - after),
+            }
+        )  # fmt: skip
+    return {
+        "goal": plan.goal,
+        "domain": plan.domain,
+        "times": np.diff(np.rint(timeline.times / UNIT), prepend=0.0).astype(int).tolist(),
+        "tracks": {str(index[name]): track for name, track in _tracks(timeline) if name in index},
+        "events": events,
+        "steps": steps,
+        "segments": [[s.step, s.kind, s.held or "", s.first, s.last] for s in timeline.segments],
+        "facts": facts[0] if facts else None,
+    }
+
+
+def rest_document(scene: SceneGraph, q: NDArray[np.float64]) -> dict[str, Any]:
+    """Return frames, parents and poses in the parent as plain values for a page.
+
+    Args:
+        scene: the scene.
+        q: (n_joints,) configuration.
+    """
+    at = scene.at(q)
+    index = {name: i for i, name in enumerate(scene.frame_names)}
+    return {
+        "frames": list(scene.frame_names),
+        "parents": [-1 if (p := scene.parent(name)) is None else index[p] for name in scene.frame_names],
+        "poses": [_numbers(at.pose(name, relative_to=scene.parent(name) or name)) for name in scene.frame_names],
+    }
+
+
+def _numbers(pose: Pose) -> list[int]:
+    return [round(float(value) / UNIT) for value in (*pose.translation, *pose.quat_xyzw)]
+
+
+def _changes(before: SceneGraph, after: SceneGraph, index: dict[str, int]) -> Iterator[list[int]]:
+    """Yield frame, parent and pose of each frame that is at another place in the tree of a later version."""
+    for frame in diff(before, after).frames:
+        later = frame.after
+        if later is not None and later.name in index and {"parent", "pose"} & set(frame.fields):
+            parent = -1 if later.parent is None else index[later.parent]
+            yield [index[later.name], parent, *_numbers(after.local_pose(later.name))]
+
+
+def _tracks(timeline: PlanTimeline) -> Iterator[tuple[str, list[int]]]:
+    """Yield each frame whose joint moves with its poses in its parent, differences in units of :data:`UNIT`."""
+    scene = timeline.plan.scene
+    for frame in scene.frame_names:
+        joint = scene.joint(frame)
+        parent = scene.parent(frame)
+        if parent is None or joint.type in ("fixed", "free"):
+            continue
+        rows = np.array(scene.pose_batch(frame, relative_to=parent, q=timeline.q))
+        flips = np.cumprod(np.where(np.sum(rows[1:, 3:] * rows[:-1, 3:], axis=1) < 0.0, -1.0, 1.0))
+        rows[1:, 3:] *= flips[:, None]  # neighbours in one half of the sphere, so that the page may interpolate
+        numbers = np.rint(rows / UNIT).astype(int)
+        if np.any(numbers != numbers[0]):
+            yield frame, np.diff(numbers, axis=0, prepend=np.zeros((1, 7), dtype=int)).T.reshape(-1).tolist()
