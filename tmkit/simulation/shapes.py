@@ -209,6 +209,32 @@ def _bounding_box(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64]]
     return lower + corners * np.maximum(upper - lower, 1e-6), np.zeros((0, 3), dtype=np.int64)
 
 
+def drawn_triangles(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return vertices (n, 3) and faces (m, 3) of a shape as it is drawn, round where it is round.
+
+    Args:
+        shape: any shape.
+    """
+    if shape.kind in ("box", "sphere", "cylinder", "capsule"):
+        from trimesh import creation
+
+        sizes = [float(size) for size in shape.dimensions]
+        if shape.kind == "box":
+            mesh = creation.box(sizes)
+        elif shape.kind == "sphere":
+            mesh = creation.icosphere(subdivisions=4, radius=sizes[0])
+        elif shape.kind == "cylinder":
+            mesh = creation.cylinder(*sizes, sections=64)
+        else:
+            mesh = creation.capsule(height=sizes[1], radius=sizes[0], count=(32, 32))
+        vertices = np.asarray(mesh.vertices, dtype=float)
+        return vertices - (vertices.min(axis=0) + vertices.max(axis=0)) / 2.0, np.asarray(mesh.faces, dtype=np.int64)
+    if shape.kind == "point_cloud" and len(shape.points) > MOST_POINTS:
+        kept = np.linspace(0, len(shape.points) - 1, MOST_POINTS).astype(int)
+        shape = PointCloud(shape.points[kept], radius=float(shape.dimensions[0]))
+    return _triangles(shape)
+
+
 def _triangles(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     if shape.kind == "plane":
         corners = (
