@@ -47,9 +47,7 @@ def glb(parts: list[tuple[np.ndarray, np.ndarray, int]]) -> bytes:
     for vertices, faces, color in parts:
         for array, kind, component, target in ((vertices, "VEC3", 5126, 34962), (faces, "SCALAR", 5123, 34963)):
             data = np.ascontiguousarray(array, dtype="<f4" if component == 5126 else "<u2")
-            views.append(
-                {"buffer": 0, "byteOffset": len(binary), "byteLength": data.nbytes, "target": target}
-            )
+            views.append({"buffer": 0, "byteOffset": len(binary), "byteLength": data.nbytes, "target": target})
             accessor = {"bufferView": len(views) - 1, "componentType": component, "count": len(array), "type": kind}
             if kind == "VEC3":
                 accessor |= {"min": data.min(axis=0).tolist(), "max": data.max(axis=0).tolist()}

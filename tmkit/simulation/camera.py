@@ -219,7 +219,7 @@ def _hidden_shares(
 
     What may hide are the boxes around the visible shapes of other pieces; of frames in focus, of all other frames.
     """
-    groups = [((frame,), 0.0) for frame in pieces.fixed]
+    groups: list[tuple[tuple[str, ...], float]] = [((frame,), 0.0) for frame in pieces.fixed]
     groups += [(piece.frames, _ROBOT_COUNTS) for piece in pieces.mechanisms]
     groups += [(piece.frames, 1.0) for piece in pieces.objects]
     points, owners, weights, blockers = [], [], [], []

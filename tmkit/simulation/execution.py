@@ -80,7 +80,8 @@ def simulate(
     Args:
         plan: the plan.
         gui: open pybullet's window and run in real time.
-        record: where to write a film (``.gif`` or ``.webp``; ``.mp4`` with the extra ``video``), at twice the simulated speed.
+        record: where to write a film at twice the simulated speed (``.gif`` or ``.webp``; ``.mp4`` with the extra
+            ``video``).
         picture: where to write a picture of the end (``.png`` or ``.jpg``).
         camera: the view of film and picture; by default a good one is found.
         grasp: ``contact`` holds objects by friction between the fingers; ``constraint`` fixes them to the hand.
@@ -115,14 +116,17 @@ def simulate(
     if film is not None or picture is not None:
         renderer = "filament" if chosen_renderer(renderer) == "filament" else "tiny"
     progress("build", 0)
-    with ExitStack() as stack, Simulation.from_scene(
-        plan.scene if world is None else world,
-        plan.q,
-        robot=plan.robots,
-        passive=_operated_joints(plan),
-        gui=gui,
-        settings=settings,
-    ) as simulation:
+    with (
+        ExitStack() as stack,
+        Simulation.from_scene(
+            plan.scene if world is None else world,
+            plan.q,
+            robot=plan.robots,
+            passive=_operated_joints(plan),
+            gui=gui,
+            settings=settings,
+        ) as simulation,
+    ):
         by_constraint = grasp == "constraint"
         watch = Watch(
             simulation, plan, position_tolerance=position_tolerance, rotation_tolerance=rotation_tolerance, world=world

@@ -219,8 +219,11 @@ def _draw_gap(draw: ImageDraw, camera: Camera, example: FailureExample, text: st
     ends = [at.pose(name, relative_to=root).translation for name in (example.manipulator.tool, str(example.object))]
     seen = [_projected(camera, point) for point in ends]
     draw.line([*seen[0], *seen[1]], fill=(200, 30, 30), width=_LINE)
-    middle = ((seen[0][0] + seen[1][0]) / 2.0 + 8.0, (seen[0][1] + seen[1][1]) / 2.0 - 2.0 * font.size)
-    draw.text(middle, f"at least {text}", fill=(200, 30, 30), font=font)
+    words = f"at least {text}"
+    width = float(draw.textlength(words, font=font))
+    (x, y), run = np.mean(seen, axis=0), abs(seen[1][0] - seen[0][0]) or 1.0
+    rise = 0.5 * width * min(abs(seen[1][1] - seen[0][1]) / run, 2.0)  # of the line within the words
+    draw.text((float(x) - width / 2.0, float(y) - rise - 1.5 * font.size), words, fill=(200, 30, 30), font=font)
 
 
 def _projected(camera: Camera, point: NDArray[np.float64]) -> tuple[float, float]:

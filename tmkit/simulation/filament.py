@@ -27,16 +27,17 @@ from tmkit.simulation.quiet import quiet_output
 from tmkit.simulation.shapes import DEFAULT_COLOR, drawn_triangles
 from tmkit.spatial import Pose
 
-_LIGHTS = 12  # that together make a soft shadow
-_LIGHT_RADIUS = 0.09  # of the place of the lights, in their distance
-_KEY, _AMBIENT = 110_000.0, 7_500.0  # candela at 1 m of all lights together; of the light from everywhere
-_FLOOR, _BACKDROP = (0.80, 0.81, 0.82), (0.80, 0.81, 0.82)
+_LIGHTS = 8  # that together make a soft shadow
+_LIGHT_RADIUS = 0.07  # of the place of the lights, in their distance
+_KEY, _AMBIENT, _FILL = 60_000.0, 8_500.0, 35_000.0  # the soft light, in candela at 1 m; from everywhere; from above
+_FLOOR, _BACKDROP = (0.84, 0.85, 0.86), (0.75, 0.76, 0.77)
 _FLOOR_SIZE = 60.0  # metres
 _SMOOTH = math.cos(math.radians(40.0))  # sides of an edge that bends less are shaded as one surface
 _STUDIO = """<mujoco><visual><headlight active="0"/></visual>
 <custom><numeric name="filament.ao.enabled" data="1"/><numeric name="filament.shadows.map_size" data="2048"/></custom>
 <asset><texture name="sky" type="cube" builtin="gradient" rgb1="1 1 1" rgb2=".72 .72 .74" width="32" height="192"/>
-</asset><worldbody><light type="image" texture="sky" intensity="{ambient}"/>{lights}</worldbody></mujoco>"""
+</asset><worldbody><light type="image" texture="sky" intensity="{ambient}"/>
+<light type="directional" dir="0 0 -1" intensity="{fill}" castshadow="false"/>{lights}</worldbody></mujoco>"""
 
 
 def is_available() -> bool:
@@ -75,7 +76,8 @@ class FilamentStudio:
         self._size = (round(supersampling * camera.width), round(supersampling * camera.height))
         with quiet_output():
             if not hasattr(collections.abc, "Buffer"):  # of Python 3.12; MuJoCo's module needs the name
-                collections.abc.Buffer = importlib.import_module("typing_extensions").Buffer
+                name = "Buffer"
+                setattr(collections.abc, name, importlib.import_module("typing_extensions").Buffer)
             importlib.import_module("mujoco.studio")  # registers the renderer's materials
             self._mujoco, self._api = importlib.import_module("mujoco"), importlib.import_module("mujoco.mjrf")
             vulkan = self._api.GraphicsApi.GRAPHICS_API_VULKAN
@@ -149,9 +151,9 @@ class FilamentStudio:
             aim = middle - place
             lights += (
                 f'<light type="spot" pos="{" ".join(map(str, place))}" dir="{" ".join(map(str, aim))}" '
-                f'intensity="{_KEY * distance**2 / _LIGHTS}" range="{20.0 * distance}" cutoff="50" castshadow="true"/>'
+                f'intensity="{_KEY * distance**2 / _LIGHTS}" range="{20.0 * distance}" cutoff="65" castshadow="true"/>'
             )
-        model = self._mujoco.MjModel.from_xml_string(_STUDIO.format(ambient=_AMBIENT, lights=lights))
+        model = self._mujoco.MjModel.from_xml_string(_STUDIO.format(ambient=_AMBIENT, fill=_FILL, lights=lights))
         data = self._mujoco.MjData(model)
         self._mujoco.mj_forward(model, data)
         self._scene.configure_from_model(model)

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tmkit.errors import SimulationError
 from tmkit.plans import Plan, Segment, SegmentKind, execute
 from tmkit.simulation.camera import Camera, fit_camera
-from tmkit.simulation.recording import FRAMES_PER_SECOND, Film, captioned
+from tmkit.simulation.recording import FRAMES_PER_SECOND, SPEED, Film, captioned
 from tmkit.simulation.rendering import Renderer, StillScene, open_studio
 
 if TYPE_CHECKING:
@@ -25,16 +26,17 @@ _PAUSE = 3  # frames for a hand to close or open
 
 
 def record_plan(
-    plan: Plan, path: str | Path, *, camera: Camera | None = None, captions: bool = True, supersampling: float = 1.0,
-    renderer: Renderer = "auto",
+    plan: Plan, path: str | Path, *, camera: Camera | None = None, captions: bool = True, speed: float = SPEED,
+    supersampling: float = 1.0, renderer: Renderer = "auto",
 ) -> Path:  # fmt: skip
-    """Write a film of a plan as it is planned, at twice its speed.
+    """Write a film of a plan as it is planned.
 
     Args:
         plan: the plan.
         path: a ``.gif`` or ``.webp``, or an ``.mp4`` with the extra ``video``.
         camera: the camera; by default one that shows all places the plan goes to, 640 by 480 pixels.
         captions: whether each action is named while it is carried out.
+        speed: planned seconds that the film shows in one second.
         supersampling: how many times larger frames are drawn before they are reduced.
         renderer: ``filament``, ``tiny``, or the better that is there.
 
@@ -42,13 +44,16 @@ def record_plan(
         The path of the film.
 
     Raises:
+        SimulationError: a speed that is not positive, or an argument of the renderer.
         OutputError: the film cannot be written; raised before anything is drawn.
         MissingExtraError: an MP4 is wanted without the extra ``video``, or the renderer is not there.
     """
+    if not 0.0 < speed < float("inf"):
+        raise SimulationError(f"speed must be a positive number, not {speed}")
     film, still = Film(path), StillScene(plan.scene, plan.q)
     view = fit_camera(still, include=places(plan), width=640, height=480) if camera is None else camera
     with open_studio(still, view, supersampling=supersampling, renderer=renderer) as studio:
-        execute(plan, _Player(plan, still, film, studio, captions=captions), rate=FRAMES_PER_SECOND)
+        execute(plan, _Player(plan, still, film, studio, captions=captions), rate=FRAMES_PER_SECOND * SPEED / speed)
     return film.write()
 
 
@@ -84,10 +89,12 @@ class _Player:
 
     def grasp(self, arm: Manipulator, segment: Segment) -> None:
         """Close the hand."""
+        del arm
         self._hand(segment)
 
     def release(self, arm: Manipulator, segment: Segment) -> None:
         """Open the hand."""
+        del arm
         self._hand(segment)
 
     def end_step(self, number: int, step: PlanStep) -> None:

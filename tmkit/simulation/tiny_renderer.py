@@ -143,8 +143,6 @@ class TinyStudio:
         return points
 
 
-
-
 def _smooth_step(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
     """Return 0 up to ``low``, 1 from ``high`` on, and a smooth transition between; 1 for what is infinite."""
     share = np.clip((np.where(np.isfinite(values), values, high) - low) / (high - low), 0.0, 1.0)

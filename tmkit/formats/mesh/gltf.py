@@ -1,9 +1,10 @@
 """Geometry of glTF 2.0 files, binary (``.glb``) or as JSON (``.gltf``).
 
 Only what a shape needs is read: the triangles of the default scene, each moved by the nodes above it, and the plain
-colours of materials. Textures, cameras, animations and skins are not looked at, so no picture is ever opened. A buffer is inside the file, in
-a ``data:`` URI, or in a file in the folder of the file or below it; any other URI is refused. Units are metres. As for
-COLLADA, the up-axis is *not* applied: descriptions with glTF visuals and other collision meshes have both in one frame.
+colours of materials. Textures, cameras, animations and skins are not looked at, so no picture is ever opened. A buffer
+is inside the file, in a ``data:`` URI, or in a file in the folder of the file or below it; any other URI is refused.
+Units are metres. As for COLLADA, the up-axis is *not* applied: descriptions with glTF visuals and other collision
+meshes have both in one frame.
 
 Invariants: before an array is made, the triangles of all instances are counted against the limit; nodes form a tree.
 """
@@ -105,7 +106,9 @@ class _Document:
         """Return the plain colour of a primitive's material."""
         try:
             looks = self.document["materials"][primitive["material"]].get("pbrMetallicRoughness", {})
-            return OPEN if "baseColorTexture" in looks else packed(looks.get("baseColorFactor", (1.0,) * 4), linear=True)
+            return (
+                OPEN if "baseColorTexture" in looks else packed(looks.get("baseColorFactor", (1.0,) * 4), linear=True)
+            )
         except (LookupError, TypeError, AttributeError):
             return OPEN
 

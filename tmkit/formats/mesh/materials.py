@@ -68,7 +68,7 @@ class MtlFile:
 
     def __init__(self, obj: Path, limits: ReadingLimits) -> None:
         self._folder, self._limits = real_path(obj).parent, limits
-        self.colors: dict[str, int] = {}
+        self.colors: dict[str | None, int] = {}
 
     def __getitem__(self, name: str) -> bytes:
         """Return the names of the materials in a file; their colours are kept in ``colors``."""
@@ -86,7 +86,7 @@ class MtlFile:
                 self.colors[material] = packed(rest[:3])
             elif word == "map_Kd":
                 textured.add(material)
-        self.colors |= dict.fromkeys(textured, OPEN)
+        self.colors |= dict.fromkeys((*textured, ""), OPEN)
         return "".join(f"newmtl {name}\nKd 1 1 1\n" for name in self.colors if name).encode()
 
 

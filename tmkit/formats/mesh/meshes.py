@@ -116,7 +116,7 @@ class MeshLoader:
         return self._shapes[key]
 
     def colors(self, mesh: MeshSpec) -> list[int]:
-        """Return the colours of a mesh that was loaded, in the order of its parts; ``OPEN`` where it leaves one open."""
+        """Return the colours of a loaded mesh in the order of its parts; ``OPEN`` where it leaves one open."""
         return self._read[real_path(mesh.path)].palette()
 
     def _make(self, mesh: MeshSpec) -> Shape:
@@ -273,8 +273,8 @@ def _color_of(geometry: Any, materials: MtlFile | None) -> int:
     """Return the colour of a mesh of trimesh."""
     material = getattr(geometry.visual, "material", None)
     if materials is not None:
-        return materials.colors.get(getattr(material, "name", ""), OPEN)
-    return OPEN if material is None else packed(np.asarray(material.main_color) / 255.0)
+        return materials.colors.get(getattr(material, "name", None), OPEN)
+    return OPEN if material is None else packed([float(part) / 255.0 for part in material.main_color])
 
 
 def _unprocessed(data: bytes, kind: str, materials: MtlFile | None) -> dict[str, Any]:

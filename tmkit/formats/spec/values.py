@@ -24,7 +24,14 @@ from tmkit.formats.mesh.inertias import united_inertia
 from tmkit.formats.mesh.materials import OPEN, unpacked
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.spec.model import (
-    FrameSpec, GeometrySpec, InertiaSpec, JointSpec, MeshSpec, PoseSpec, PrimitiveSpec, Quadruple,
+    FrameSpec,
+    GeometrySpec,
+    InertiaSpec,
+    JointSpec,
+    MeshSpec,
+    PoseSpec,
+    PrimitiveSpec,
+    Quadruple,
 )  # fmt: skip
 from tmkit.graph import (
     AttachedShape,
