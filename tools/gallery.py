@@ -28,6 +28,7 @@ from tmkit.simulation import (
     render,
     write_picture,
 )  # fmt: skip
+from tmkit.simulation.playback import places
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs/images"
@@ -47,7 +48,7 @@ def planned(*scenes: str, **options: object) -> tk.Plan:
     return result.plan
 
 
-# Name, plan, planned seconds in a second of film, what is special about the camera.
+# By name: the plan, and the planned seconds in a second of its film.
 FILMS: dict[str, tuple[Callable[[], tk.Plan], float]] = {
     "blocks": (lambda: planned("panda_table", "blocks3", domain="blocks", goal=TOWER), 4.0),
     "ceiling": (
@@ -91,8 +92,6 @@ def film(name: str) -> None:
     folder = IMAGES / "gallery"
     folder.mkdir(exist_ok=True)
     found = plan()
-    from tmkit.simulation.playback import places
-
     camera = fit_camera(StillScene(found.scene, found.q), include=places(found), width=FILM[0], height=FILM[1])
     record_plan(found, folder / f"{name}.webp", camera=camera, speed=speed, renderer="filament")
 
@@ -108,12 +107,6 @@ def beside(pictures: list[np.ndarray], columns: int) -> np.ndarray:
     """Return pictures of one size as a grid."""
     rows = [np.concatenate(pictures[row : row + columns], axis=1) for row in range(0, len(pictures), columns)]
     return np.concatenate(rows)
-
-
-def demo() -> None:
-    """Draw the end of the demo."""
-    plan = FILMS["blocks"][0]()
-    write_picture(IMAGES / "demo.png", at_step(plan, len(plan.steps), width=800, height=600))
 
 
 def drawer() -> None:
@@ -204,8 +197,6 @@ def reach() -> None:
 def hero() -> None:
     """Write the film of the README: a drawer is opened, emptied and closed."""
     plan = FILMS["drawer"][0]()
-    from tmkit.simulation.playback import places
-
     camera = fit_camera(StillScene(plan.scene, plan.q), include=places(plan), width=600, height=420)
     record_plan(plan, IMAGES / "demo.webp", camera=camera, speed=3.0, supersampling=1.0, renderer="filament")
 
@@ -226,7 +217,7 @@ def sheet() -> None:
 
 STILLS = {
     one.__name__: one
-    for one in (demo, drawer, handover, kitchen, classic, robots, samplers, failures, swept, reach, hero, sheet)
+    for one in (drawer, handover, kitchen, classic, robots, samplers, failures, swept, reach, hero, sheet)
 }
 
 

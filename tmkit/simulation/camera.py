@@ -87,7 +87,7 @@ class Camera:
 
     def axes(self) -> NDArray[np.float64]:
         """Return root_from_camera as rotation (3, 3): columns right, up and backwards."""
-        back = np.subtract(self.position, self.target)
+        back = np.subtract(self.position, self.target, dtype=float)
         back /= np.linalg.norm(back)
         right = np.cross(np.asarray(self.up, dtype=float), back)
         right /= np.linalg.norm(right)
@@ -128,7 +128,13 @@ class Surroundings:
         points = _interesting_points(world, partition(world.scene))
         lower, upper = points.min(axis=0), points.max(axis=0)
         radius = max(1.0, 0.65 * float(np.linalg.norm(upper[:2] - lower[:2])))
-        return cls((lower[:2] + upper[:2]) / 2.0, float(lower[2]) - 0.001, radius)
+        heights = [
+            float((world.pose(frame) @ part.pose).translation[2])
+            for frame in world.scene.frame_names
+            for part in world.scene.shapes(frame)
+            if part.visual and part.shape.kind == "plane"
+        ]
+        return cls((lower[:2] + upper[:2]) / 2.0, min([float(lower[2]), *heights]) - 0.001, radius)
 
 
 def _interesting_points(world: Posed, pieces: Pieces) -> NDArray[np.float64]:

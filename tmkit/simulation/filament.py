@@ -129,7 +129,7 @@ class FilamentStudio:
     def _view(self) -> Any:
         camera, near = self._camera, 0.02
         top = near * math.tan(camera.field_of_view / 2.0)
-        forward = np.subtract(camera.target, camera.position)
+        forward = np.subtract(camera.target, camera.position, dtype=float)
         return self._api.Camera(
             pos=np.array(camera.position), forward=forward / np.linalg.norm(forward), up=camera.axes()[:, 1],
             frustum_center=0.0, frustum_width=top * camera.width / camera.height, frustum_bottom=-top,

@@ -44,7 +44,9 @@ def test_colours_are_kept_to_a_byte(color: tuple[float, ...]) -> None:
     assert unpacked(packed([0.2140, 0.0031308, 1.0], linear=True)) == pytest.approx([0.5, 0.04045, 1.0, 1.0], abs=0.003)
 
 
-@pytest.mark.parametrize("wrong", [(1.0, 0.0), (0.1, "x", 0.2), (2.0, 0.0, 0.0), (float("nan"), 0.0, 0.0), (0, 0, 0, 0)])
+@pytest.mark.parametrize(
+    "wrong", [(1.0, 0.0), (0.1, "x", 0.2), (2.0, 0.0, 0.0), (float("nan"), 0.0, 0.0), (0, 0, 0, 0)]
+)
 def test_what_is_no_colour_leaves_it_open(wrong: tuple[object, ...]) -> None:
     """Too few numbers, words, numbers out of range and what is not seen at all are no colours."""
     assert packed(wrong) == OPEN
@@ -95,7 +97,9 @@ def test_materials_of_collada_and_gltf(tmp_path: Path) -> None:
     ]
     path = glb(tmp_path / "a.glb", document(meshes=[{"primitives": primitives}], materials=looks))
     assert colors(path) == [(0.0, 0.0, 1.0, 1.0), (0.0, 0.498, 0.0, 1.0)]
-    wrist = MeshLoader().packages.find("package://example-robot-data/robots/ur_description/meshes/ur5/visual/wrist1.dae")
+    wrist = MeshLoader().packages.find(
+        "package://example-robot-data/robots/ur_description/meshes/ur5/visual/wrist1.dae"
+    )
     assert wrist is not None
     expected = [(0.0512,) * 3, (0.14272,) * 3, (0.25088, 0.34752, 0.4096)]
     assert [color[:3] for color in colors(wrist)] == [pytest.approx(color, abs=0.003) for color in expected]
