@@ -24,11 +24,11 @@ from tmkit.simulation import (
     draw_failure,
     draw_swept_volume,
     fit_camera,
+    fit_camera_to_plan,
     record_plan,
     render,
     write_picture,
 )  # fmt: skip
-from tmkit.simulation.playback import places
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs/images"
@@ -43,7 +43,7 @@ def problem(domain: str, name: str) -> Path:
 
 def planned(*scenes: str, **options: object) -> tk.Plan:
     """Return the plan for a goal in scenes."""
-    result = tk.plan(tk.load_scene(*scenes), **options)
+    result = tk.plan(tk.load_scene(*scenes), **{"time_limit": 600.0, **options})
     assert result.plan is not None, result.explanation
     return result.plan
 
@@ -92,7 +92,7 @@ def film(name: str) -> None:
     folder = IMAGES / "gallery"
     folder.mkdir(exist_ok=True)
     found = plan()
-    camera = fit_camera(StillScene(found.scene, found.q), include=places(found), width=FILM[0], height=FILM[1])
+    camera = fit_camera_to_plan(found, width=FILM[0], height=FILM[1])
     record_plan(found, folder / f"{name}.webp", camera=camera, speed=speed, renderer="filament")
 
 
@@ -197,7 +197,7 @@ def reach() -> None:
 def hero() -> None:
     """Write the film of the README: a drawer is opened, emptied and closed."""
     plan = FILMS["drawer"][0]()
-    camera = fit_camera(StillScene(plan.scene, plan.q), include=places(plan), width=600, height=420)
+    camera = fit_camera_to_plan(plan, width=600, height=420)
     record_plan(plan, IMAGES / "demo.webp", camera=camera, speed=3.0, supersampling=1.0, renderer="filament")
 
 

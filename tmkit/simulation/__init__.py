@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from tmkit.simulation.camera import Camera as Camera, fit_camera as fit_camera
     from tmkit.simulation.execution import simulate as simulate
     from tmkit.simulation.failure_picture import draw_failure as draw_failure
-    from tmkit.simulation.playback import record_plan as record_plan
+    from tmkit.simulation.playback import (
+        fit_camera_to_plan as fit_camera_to_plan, record_plan as record_plan,
+    )  # fmt: skip
     from tmkit.simulation.progress import SimulationProgress as SimulationProgress
     from tmkit.simulation.recording import Film as Film, write_picture as write_picture
     from tmkit.simulation.rendering import (

@@ -9,7 +9,7 @@ hidden, by a wall, a robot or another object.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -168,14 +168,16 @@ def _boxes(world: Posed, frame: str) -> list[tuple[NDArray[np.float64], Pose, ND
 
 
 def fit_camera(
-    world: Posed, *, include: ArrayLike = (), focus: Collection[str] = (), width: int = 1280, height: int = 960
-) -> Camera:
+    world: Posed, *, include: ArrayLike = (), focus: Collection[str] = (), later: Sequence[Posed] = (),
+    width: int = 1280, height: int = 960,
+) -> Camera:  # fmt: skip
     """Return a view that shows mechanisms, objects and surfaces well, none behind another.
 
     Args:
         world: a simulation, or a scene with its configuration (:class:`StillScene`).
         include: (n, 3) further points that are to be in view, metres in the root frame.
         focus: frames that matter most; they should be hidden by nothing else.
+        later: the same scene at other moments of a film, in which as little should be hidden.
         width: pixels of the picture.
         height: pixels of the picture.
     """
@@ -184,8 +186,9 @@ def fit_camera(
     points = np.concatenate([_interesting_points(world, pieces), further])
     ahead = _direction_of_work(world, pieces)
     cameras = [_framing(points, ahead + math.radians(turn), width, height) for turn in _VIEWS]
-    hidden = _hidden_shares(world, pieces, set(focus), [camera.position for camera in cameras])
-    return cameras[int(np.argmin(np.round(hidden, 2)))]
+    eyes = [camera.position for camera in cameras]
+    hidden = [_hidden_shares(one, partition(one.scene), set(focus), eyes) for one in (world, *later)]
+    return cameras[int(np.argmin(np.round(np.mean(hidden, axis=0), 2)))]
 
 
 def _direction_of_work(world: Posed, pieces: Pieces) -> float:

@@ -40,8 +40,8 @@ from tmkit.motion.timing import time_path
 from tmkit.plans.execution import execute
 from tmkit.plans.values import Plan
 from tmkit.simulation.arm_player import ArmPlayer
-from tmkit.simulation.camera import Camera, fit_camera
-from tmkit.simulation.playback import places
+from tmkit.simulation.camera import Camera
+from tmkit.simulation.playback import fit_camera_to_plan
 from tmkit.simulation.progress import SimulationProgress
 from tmkit.simulation.recording import FRAMES_PER_SECOND, Film, captioned, check_output, write_picture
 from tmkit.simulation.rendering import Renderer, chosen_renderer, open_studio, render
@@ -133,7 +133,7 @@ def simulate(
         )
         view = camera
         if view is None and (film is not None or picture is not None):
-            view = fit_camera(simulation, include=places(plan))
+            view = fit_camera_to_plan(plan, width=1280, height=960)
         studio = None
         if film is not None and view is not None:
             frame_view = view if camera is not None else view.resized(*_FILM_SIZE)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tmkit.plans import PlanStep, TimedMotion
     from tmkit.robots import Manipulator
 
+_MOMENTS = 6  # of a plan at which is looked what is hidden
 _PAUSE = 3  # frames for a hand to close or open
 
 
@@ -51,10 +52,24 @@ def record_plan(
     if not 0.0 < speed < float("inf"):
         raise SimulationError(f"speed must be a positive number, not {speed}")
     film, still = Film(path), StillScene(plan.scene, plan.q)
-    view = fit_camera(still, include=places(plan), width=640, height=480) if camera is None else camera
+    view = fit_camera_to_plan(plan) if camera is None else camera
     with open_studio(still, view, supersampling=supersampling, renderer=renderer) as studio:
         execute(plan, _Player(plan, still, film, studio, captions=captions), rate=FRAMES_PER_SECOND * SPEED / speed)
     return film.write()
+
+
+def fit_camera_to_plan(plan: Plan, *, width: int = 640, height: int = 480) -> Camera:
+    """Return a view for a film that shows all places a plan goes to, and hides as little as possible on the way.
+
+    Args:
+        plan: the plan.
+        width: pixels.
+        height: pixels.
+    """
+    steps = plan.steps[:: max(1, len(plan.steps) // _MOMENTS)]
+    moments = [StillScene(step.scene, step.q) for step in steps]
+    still = StillScene(plan.scene, plan.q)
+    return fit_camera(still, include=places(plan), later=moments, width=width, height=height)
 
 
 class _Player:
