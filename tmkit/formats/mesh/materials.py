@@ -64,6 +64,10 @@ class MtlFile:
     """The materials of an OBJ file, as a resolver of trimesh that gives it no other file.
 
     trimesh notes the names of materials only where it is given materials; these it gets, without textures.
+
+    Args:
+        obj: the OBJ file.
+        limits: how large the file of materials may be.
     """
 
     def __init__(self, obj: Path, limits: ReadingLimits) -> None:
