@@ -124,7 +124,7 @@ def test_film_and_picture_of_a_plan(tmp_path: Path) -> None:
 def test_outputs_are_checked_before_the_simulation_starts(tmp_path: Path) -> None:
     """What cannot be written is refused at once, with the reason."""
     plan = PlanWriter(gantry_scene()).plan()
-    with pytest.raises(OutputError, match=r"a film must end in \.gif or \.mp4"):
+    with pytest.raises(OutputError, match=r"a film must end in \.gif or \.webp or \.mp4"):
         simulate(plan, record=tmp_path / "film.avi")
     with pytest.raises(OutputError, match=r"a picture must end in \.png or \.jpg or \.jpeg"):
         simulate(plan, picture=tmp_path / "end")

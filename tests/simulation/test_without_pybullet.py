@@ -86,8 +86,8 @@ def test_the_message_says_what_to_install(scene: str, tmp_path: Path) -> None:
 
 
 def test_a_plan_with_pybullet_s_meshes_says_what_to_install(tmp_path: Path) -> None:
-    """A plan that was saved with pybullet's Panda names its meshes; the error has the package of missing ones."""
-    result = tk.plan(tk.load_scene("panda_table", "blocks1"), goal="(holding a)", robot="panda")
+    """A plan that was saved with pybullet's iiwa names its meshes; the error has the package of missing ones."""
+    result = tk.plan(tk.load_scene("iiwa_table", "blocks1"), goal="(holding a)", robot="iiwa")
     assert result.plan is not None
     tk.save_plan(result.plan, tmp_path / "plan.json")
     ended = run(COMMAND, "check", "plan.json", folder=tmp_path)

@@ -252,7 +252,7 @@ def simulate(
     path: PlanFile,
     gui: Annotated[bool, typer.Option("--gui", help="Show the simulator's window.")] = False,
     view: Annotated[bool, typer.Option("--view", help="Show the simulation in the browser; Ctrl-C ends it.")] = False,
-    record: Annotated[Path | None, typer.Option(metavar="FILE.gif|.mp4", help="Record a video.")] = None,
+    record: Annotated[Path | None, typer.Option(metavar="FILE.gif|.webp|.mp4", help="Record a video.")] = None,
     picture: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw the final scene.")] = None,
     report: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the report.")] = None,
     grasp: Annotated[

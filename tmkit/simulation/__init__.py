@@ -12,11 +12,17 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit.simulation.camera import Camera as Camera, fit_camera as fit_camera, render as render
+    from tmkit.simulation.camera import Camera as Camera, fit_camera as fit_camera
     from tmkit.simulation.execution import simulate as simulate
     from tmkit.simulation.failure_picture import draw_failure as draw_failure
+    from tmkit.simulation.playback import (
+        fit_camera_to_plan as fit_camera_to_plan, record_plan as record_plan,
+    )  # fmt: skip
     from tmkit.simulation.progress import SimulationProgress as SimulationProgress
     from tmkit.simulation.recording import Film as Film, write_picture as write_picture
+    from tmkit.simulation.rendering import (
+        StillScene as StillScene, chosen_renderer as chosen_renderer, open_studio as open_studio, render as render,
+    )  # fmt: skip
     from tmkit.simulation.report import (
         JointError as JointError, ObjectError as ObjectError, SimulationNote as SimulationNote,
         SimulationReport as SimulationReport, SimulationStatus as SimulationStatus, Slip as Slip,

@@ -1,39 +1,48 @@
-"""Pictures of a simulation, made without a screen.
-
-pybullet's TinyRenderer draws on the processor, with shadows but without smooth edges and before a white nothing. So a
-picture is drawn at twice its size and reduced, and stands in a small studio: a pale floor below the scene that takes
-shadows and fades into a soft backdrop. The floor is a body without a collision shape, made for the moment of drawing;
-the physics never sees it.
+"""Cameras, and views that show what a picture is about.
 
 :func:`fit_camera` finds a view: it looks from in front and above, on the side from which no wall hides the objects,
 from as near as shows the mechanisms, the objects and what they stand on. Of larger things (a wall, a floor) only the
-neighbourhood counts.
-
-Limits of the renderer: no transparency; the shadow map covers what is within a few metres of the origin.
+neighbourhood counts. Of several directions it takes the one from which the fewest points of objects and of robots are
+hidden, by a wall, a robot or another object.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit.errors import SimulationError
-from tmkit.simulation.world import Simulation
+from tmkit.graph import SceneGraph
+from tmkit.simulation.pieces import Pieces, partition
+from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 
-_NEAR, _FAR = 0.02, 20.0
-_SKY_TOP, _SKY_BOTTOM = np.array([0.78, 0.85, 0.93]), np.array([0.965, 0.972, 0.98])
-_FLOOR = np.array([0.925, 0.935, 0.945])
 _LIGHT = (-0.6, 0.95, 1.8)  # towards the light: right, back to the camera and up in the picture, over the left shoulder
-_AMBIENT, _DIFFUSE, _SPECULAR = 0.55, 0.45, 0.15
-_FLOOR_SIZE = 1.0  # half a side of the floor that takes shadows, in radii of the scene; more takes time to draw
 _NEIGHBOURHOOD = 0.5  # metres around mechanisms and objects within which fixed things are part of the picture
 _MARGIN = 1.1  # how much wider the view is than what it must show
 _VIEWS = (-40.0, 40.0, -65.0, 65.0, -20.0, 20.0, -90.0, 90.0, 150.0, -150.0)  # degrees from straight ahead, best first
 _ELEVATION = math.radians(27.0)
+_ROBOT_COUNTS = 0.5  # of a point of a mechanism that is hidden, where one of an object counts 1
+_FOCUS_COUNTS = 2.0  # of a point of a frame in focus
+_SAMPLES = 0.4 * np.array([[0, 0, 0], *([x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1))], dtype=float)
+
+
+class Posed(Protocol):
+    """What a picture shows: a simulation, or a scene at a configuration."""
+
+    @property
+    def scene(self) -> SceneGraph:
+        """The scene, with the shapes that are drawn."""
+        ...
+
+    def pose(self, frame: str) -> Pose:
+        """Return root_from_frame as it is now."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,152 +87,15 @@ class Camera:
 
     def axes(self) -> NDArray[np.float64]:
         """Return root_from_camera as rotation (3, 3): columns right, up and backwards."""
-        back = np.subtract(self.position, self.target)
+        back = np.subtract(self.position, self.target, dtype=float)
         back /= np.linalg.norm(back)
         right = np.cross(np.asarray(self.up, dtype=float), back)
         right /= np.linalg.norm(right)
         return np.column_stack([right, np.cross(back, right), back])
 
 
-class Studio:
-    """A fixed view of a simulation with floor, backdrop and light, for one picture or the frames of a film.
-
-    What does not depend on the moment (the size of the studio, the height of its floor, the backdrop) is computed once:
-    frames are cheap and do not flicker.
-
-    Args:
-        simulation: the simulation.
-        camera: where from.
-        supersampling: how many times larger pictures are drawn before they are reduced; 1 has hard edges.
-
-    Raises:
-        SimulationError: a supersampling below 1.
-    """
-
-    def __init__(self, simulation: Simulation, camera: Camera, *, supersampling: float = 2.0) -> None:
-        if not 1.0 <= supersampling <= 8.0:
-            raise SimulationError(f"supersampling must be between 1 and 8, not {supersampling}")
-        self._simulation = simulation
-        self._camera = camera
-        self._width = round(supersampling * camera.width)
-        self._height = round(supersampling * camera.height)
-        points = _interesting_points(simulation)
-        lower, upper = points.min(axis=0), points.max(axis=0)
-        self._middle = (lower[:2] + upper[:2]) / 2.0
-        self._floor_height = float(lower[2]) - 0.001
-        self._radius = max(1.0, 0.65 * float(np.linalg.norm(upper[:2] - lower[:2])))
-        self._light = _towards_light(camera)
-        self._backdrop, self._floor_light = self._plain_backdrop()
-
-    def picture(self) -> NDArray[np.uint8]:
-        """Draw the simulation as it is now.
-
-        Returns:
-            (height, width, 3) red, green, blue.
-        """
-        from PIL import Image
-
-        floor = self._add_floor()
-        try:
-            colors, bodies = self._draw()
-        finally:
-            self._simulation.bullet.removeBody(floor, physicsClientId=self._simulation.client)
-        pixels = self._compose(colors, bodies, floor)
-        if pixels.shape[:2] == (self._camera.height, self._camera.width):
-            return pixels
-        size = (self._camera.width, self._camera.height)
-        return np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.BOX), dtype=np.uint8)
-
-    def _add_floor(self) -> int:
-        bullet, client = self._simulation.bullet, self._simulation.client
-        half = _FLOOR_SIZE * self._radius
-        shape = bullet.createVisualShape(
-            bullet.GEOM_BOX, halfExtents=[half, half, 0.0005], rgbaColor=[0.9, 0.9, 0.9, 1.0], physicsClientId=client
-        )
-        position = [float(self._middle[0]), float(self._middle[1]), self._floor_height - 0.0005]
-        index: int = bullet.createMultiBody(0.0, -1, shape, basePosition=position, physicsClientId=client)
-        return index
-
-    def _draw(self) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
-        """Return colours (height, width, 3) and the body behind each pixel (-1 none)."""
-        bullet, camera = self._simulation.bullet, self._camera
-        _, _, rgba, _, segments = bullet.getCameraImage(
-            self._width,
-            self._height,
-            viewMatrix=bullet.computeViewMatrix(camera.position, camera.target, camera.up),
-            projectionMatrix=bullet.computeProjectionMatrixFOV(
-                math.degrees(camera.field_of_view), self._width / self._height, _NEAR, _FAR
-            ),
-            lightDirection=self._light,
-            lightDistance=4.0 * self._radius,
-            lightColor=[1.0, 1.0, 1.0],
-            shadow=1,
-            lightAmbientCoeff=_AMBIENT,
-            lightDiffuseCoeff=_DIFFUSE,
-            lightSpecularCoeff=_SPECULAR,
-            renderer=bullet.ER_TINY_RENDERER,
-            physicsClientId=self._simulation.client,
-        )
-        shape = (self._height, self._width)
-        colors = np.asarray(rgba, dtype=np.uint8).reshape(*shape, 4)[..., :3]
-        return colors, np.asarray(segments, dtype=np.int32).reshape(shape)
-
-    def _compose(self, colors: NDArray[np.uint8], bodies: NDArray[np.int32], floor: int) -> NDArray[np.uint8]:
-        """Put the backdrop behind the scene, and what the scene casts on the floor into it."""
-        on_floor = bodies == floor
-        pixels = np.where((on_floor | (bodies < 0))[..., None], self._backdrop, colors)
-        green = colors[..., 1]
-        sample = green[on_floor][::7]
-        if len(sample):
-            lit = max(float(np.percentile(sample, 75)), 1.0)
-            rows, columns = np.nonzero(on_floor & (green < 0.98 * lit))
-            darkness = 1.0 - green[rows, columns, None] / lit
-            lost = darkness * self._floor_light[rows, columns]
-            pixels[rows, columns] = np.clip(pixels[rows, columns] - lost, 0.0, 255.0).astype(np.uint8)
-        return pixels
-
-    def _plain_backdrop(self) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-        """Return floor and sky without shadows, and the floor's part in it, both (height, width, 3) from 0 to 255."""
-        share = np.linspace(0.0, 1.0, self._height)[:, None, None]
-        sky = (1.0 - share) * _SKY_TOP + share * _SKY_BOTTOM
-        distance = np.linalg.norm(self._floor_points() - self._middle, axis=-1) / self._radius
-        fade = _smooth_step(distance, 0.9, 2.0)[..., None]
-        floor = 255.0 * _FLOOR * (1.0 - fade)
-        shaded = floor * (
-            1.0 - _smooth_step(distance, 0.7, 0.97 * _FLOOR_SIZE)[..., None]
-        )  # shadows end before the drawn floor does
-        return (floor + 255.0 * sky * fade + 0.5).astype(np.uint8), shaded.astype(np.float32)
-
-    def _floor_points(self) -> NDArray[np.float64]:
-        """Return the point (height, width, 2) of the floor plane behind each pixel; inf where there is none."""
-        camera = self._camera
-        half = math.tan(camera.field_of_view / 2.0)
-        x = (2.0 * (np.arange(self._width) + 0.5) / self._width - 1.0) * half * self._width / self._height
-        y = (1.0 - 2.0 * (np.arange(self._height) + 0.5) / self._height) * half
-        rays = np.stack(np.broadcast_arrays(x[None, :], y[:, None], np.float64(-1.0)), axis=-1) @ camera.axes().T
-        eye = plain_numbers(camera.position, "position")
-        drop = (self._floor_height - eye[2]) / np.where(rays[..., 2] == 0.0, 1e-12, rays[..., 2])
-        points: NDArray[np.float64] = eye[:2] + drop[..., None] * rays[..., :2]
-        points[drop <= 0.0] = np.inf
-        return points
-
-
-def render(simulation: Simulation, camera: Camera, *, supersampling: float = 2.0) -> NDArray[np.uint8]:
-    """Draw a simulation as it is now; for many pictures from one place keep a :class:`Studio`.
-
-    Args:
-        simulation: the simulation.
-        camera: where from.
-        supersampling: how many times larger it is drawn before it is reduced; 1 is fast and has hard edges.
-
-    Returns:
-        (height, width, 3) red, green, blue.
-    """
-    return Studio(simulation, camera, supersampling=supersampling).picture()
-
-
-def _towards_light(camera: Camera) -> list[float]:
-    """Return the direction to the light, which stands behind the camera and lights the visible sides."""
+def towards_light(camera: Camera) -> list[float]:
+    """Return the direction from a scene to the light, which stands behind the camera and lights the visible sides."""
     axes = camera.axes()
     level = np.array([[0.0, 0.0, 1.0]]).T
     right = axes[:, :1] - level * axes[2, 0]
@@ -232,19 +104,44 @@ def _towards_light(camera: Camera) -> list[float]:
     return [float(value) for value in light]
 
 
-def _smooth_step(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
-    """Return 0 up to ``low``, 1 from ``high`` on, and a smooth transition between; 1 for what is infinite."""
-    share = np.clip((np.where(np.isfinite(values), values, high) - low) / (high - low), 0.0, 1.0)
-    return share * share * (3.0 - 2.0 * share)
+@dataclass(frozen=True)
+class Surroundings:
+    """Where a scene lies, computed once for a film.
+
+    Attributes:
+        middle: (2,) of the scene, metres in the root frame.
+        floor: height below everything, metres.
+        radius: of the scene, metres.
+    """
+
+    middle: NDArray[np.float64]
+    floor: float
+    radius: float
+
+    @classmethod
+    def of(cls, world: Posed) -> Surroundings:
+        """Return the surroundings of a scene as it is now.
+
+        Args:
+            world: the scene and its poses.
+        """
+        points = _interesting_points(world, partition(world.scene))
+        lower, upper = points.min(axis=0), points.max(axis=0)
+        radius = max(1.0, 0.65 * float(np.linalg.norm(upper[:2] - lower[:2])))
+        heights = [
+            float((world.pose(frame) @ part.pose).translation[2])
+            for frame in world.scene.frame_names
+            for part in world.scene.shapes(frame)
+            if part.visual and part.shape.kind == "plane"
+        ]
+        return cls((lower[:2] + upper[:2]) / 2.0, min([float(lower[2]), *heights]) - 0.001, radius)
 
 
-def _interesting_points(simulation: Simulation) -> NDArray[np.float64]:
+def _interesting_points(world: Posed, pieces: Pieces) -> NDArray[np.float64]:
     """Return corners (n, 3) of boxes around what a picture should show."""
-    clouds: list[NDArray[np.float64]] = []
-    fixed: list[NDArray[np.float64]] = []
-    for body in simulation.bodies:
-        for frame in body.links:
-            (fixed if body.kind == "fixed" else clouds).extend(_corners_of_shapes(simulation, frame))
+    moving = [frame for piece in (*pieces.mechanisms, *pieces.objects) for frame in piece.frames]
+    clouds = [cloud for frame in moving for cloud, *_ in _boxes(world, frame)]
+    fixed = [cloud for frame in pieces.fixed for cloud, *_ in _boxes(world, frame)]
     if clouds:
         near = np.concatenate(clouds)
         low, high = near.min(axis=0) - _NEIGHBOURHOOD, near.max(axis=0) + _NEIGHBOURHOOD
@@ -257,38 +154,47 @@ def _interesting_points(simulation: Simulation) -> NDArray[np.float64]:
     return np.concatenate(clouds) if clouds else np.array([[-0.5, -0.5, 0.0], [0.5, 0.5, 0.5]])
 
 
-def _corners_of_shapes(simulation: Simulation, frame: str) -> list[NDArray[np.float64]]:
-    """Return the corners (8, 3) of the boxes around the visible shapes of a frame, in the root."""
+def _boxes(world: Posed, frame: str) -> list[tuple[NDArray[np.float64], Pose, NDArray[np.float64]]]:
+    """Return the boxes around the visible shapes of a frame: corners (8, 3) in the root, pose and bounds (2, 3)."""
     corners = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=float)
     result = []
-    for attached in simulation.scene.shapes(frame):
+    for attached in world.scene.shapes(frame):
         if attached.visual and attached.shape.kind != "plane":  # which has no corners
             lower, upper = (np.asarray(bound, dtype=float) for bound in attached.shape.bounds)
-            pose = simulation.pose(frame) @ attached.pose
-            result.append(np.asarray(pose.apply(lower + corners * (upper - lower)), dtype=float))
+            pose = world.pose(frame) @ attached.pose
+            cloud = np.asarray(pose.apply(lower + corners * (upper - lower)), dtype=float)
+            result.append((cloud, pose, np.stack([lower, upper])))
     return result
 
 
-def fit_camera(simulation: Simulation, *, include: ArrayLike = (), width: int = 1280, height: int = 960) -> Camera:
-    """Return a view of a simulation that shows its mechanisms, objects and surfaces well.
+def fit_camera(
+    world: Posed, *, include: ArrayLike = (), focus: Collection[str] = (), later: Sequence[Posed] = (),
+    width: int = 1280, height: int = 960,
+) -> Camera:  # fmt: skip
+    """Return a view that shows mechanisms, objects and surfaces well, none behind another.
 
     Args:
-        simulation: the simulation.
+        world: a simulation, or a scene with its configuration (:class:`StillScene`).
         include: (n, 3) further points that are to be in view, metres in the root frame.
+        focus: frames that matter most; they should be hidden by nothing else.
+        later: the same scene at other moments of a film, in which as little should be hidden.
         width: pixels of the picture.
         height: pixels of the picture.
     """
-    points = np.concatenate([_interesting_points(simulation), np.reshape(plain_numbers(include, "include"), (-1, 3))])
-    ahead = _direction_of_work(simulation)
+    pieces = partition(world.scene)
+    further = np.reshape(plain_numbers(include, "include"), (-1, 3))
+    points = np.concatenate([_interesting_points(world, pieces), further])
+    ahead = _direction_of_work(world, pieces)
     cameras = [_framing(points, ahead + math.radians(turn), width, height) for turn in _VIEWS]
-    hidden = [_hidden_share(simulation, camera) for camera in cameras]
-    return cameras[int(np.argmin(np.round(hidden, 2)))]
+    eyes = [camera.position for camera in cameras]
+    hidden = [_hidden_shares(one, partition(one.scene), set(focus), eyes) for one in (world, *later)]
+    return cameras[int(np.argmin(np.round(np.mean(hidden, axis=0), 2)))]
 
 
-def _direction_of_work(simulation: Simulation) -> float:
+def _direction_of_work(world: Posed, pieces: Pieces) -> float:
     """Return the direction, an angle about z, from the mechanisms to the objects."""
-    bases = [simulation.pose(body.base).translation for body in simulation.bodies if body.kind == "mechanism"]
-    goals = [simulation.pose(name).translation for name in simulation.objects]
+    bases = [world.pose(piece.base).translation for piece in pieces.mechanisms]
+    goals = [world.pose(piece.base).translation for piece in pieces.objects]
     if not bases or not goals:
         return 0.0
     offset = np.mean(goals, axis=0) - np.mean(bases, axis=0)
@@ -315,23 +221,39 @@ def _framing(points: ArrayLike, azimuth: float, width: int, height: int) -> Came
     return Camera(_triple(target + distance * direction), _triple(target), width=width, height=height)
 
 
-def _hidden_share(simulation: Simulation, camera: Camera) -> float:
-    """Return the share of the objects that something fixed hides from the camera; shapes count as their boxes."""
-    goals = np.array([simulation.pose(name).translation for name in simulation.objects]).reshape(-1, 3)
-    if len(goals) == 0:
-        return 0.0
-    hidden = np.zeros(len(goals), dtype=bool)
-    for body in simulation.bodies:
-        if body.kind == "fixed":
-            for attached in simulation.scene.shapes(body.base):
-                if attached.shape.kind in ("plane", "point_cloud", "height_field"):
-                    continue  # their boxes hide too much
-                lower, upper = (np.asarray(bound, dtype=float) for bound in attached.shape.bounds)
-                shape_from_root = (simulation.pose(body.base) @ attached.pose).inverse()
-                eye = np.asarray(shape_from_root.apply(camera.position), dtype=float)
-                ends = np.asarray(shape_from_root.apply(goals), dtype=float)
-                hidden |= _crosses_box(eye, ends, lower, upper)
-    return float(np.mean(hidden))
+def _hidden_shares(
+    world: Posed, pieces: Pieces, focus: set[str], eyes: list[tuple[float, float, float]]
+) -> NDArray[np.float64]:
+    """Return for each eye the share of points of objects, mechanisms and frames in focus that something hides.
+
+    What may hide are the boxes around the visible shapes of other pieces; of frames in focus, of all other frames.
+    """
+    groups: list[tuple[tuple[str, ...], float]] = [((frame,), 0.0) for frame in pieces.fixed]
+    groups += [(piece.frames, _ROBOT_COUNTS) for piece in pieces.mechanisms]
+    groups += [(piece.frames, 1.0) for piece in pieces.objects]
+    points, owners, weights, blockers = [], [], [], []
+    for number, (frames, weight) in enumerate(groups):
+        found = [(frame, pose, bounds) for frame in frames for _, pose, bounds in _boxes(world, frame)]
+        for frame, pose, bounds in found:
+            blockers.append((number, frame, pose.inverse(), bounds))
+            counts = _FOCUS_COUNTS if frame in focus else weight / len(found)
+            if counts:
+                points.append(np.asarray(pose.apply(bounds.mean(axis=0) + _SAMPLES * (bounds[1] - bounds[0]))))
+                owners += [(number, frame)] * len(_SAMPLES)
+                weights += [counts] * len(_SAMPLES)
+    if not points:
+        return np.zeros(len(eyes))
+    goals, counts_of = np.concatenate(points), np.array(weights)
+    hidden = np.zeros((len(eyes), len(goals)), dtype=bool)
+    for number, frame, shape_from_root, (lower, upper) in blockers:
+        kinds = {part.shape.kind for part in world.scene.shapes(frame)}
+        if kinds & {"point_cloud", "height_field"}:  # their boxes hide too much
+            continue
+        ends = np.asarray(shape_from_root.apply(goals), dtype=float)
+        other = np.array([frame != of if of in focus else number != piece for piece, of in owners])
+        for row, eye in enumerate(eyes):
+            hidden[row] |= other & _crosses_box(np.asarray(shape_from_root.apply(eye)), ends, lower, upper)
+    return np.asarray(hidden @ counts_of / counts_of.sum(), dtype=float)
 
 
 def _crosses_box(

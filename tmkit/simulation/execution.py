@@ -26,9 +26,10 @@ import logging
 import math
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +40,11 @@ from tmkit.motion.timing import time_path
 from tmkit.plans.execution import execute
 from tmkit.plans.values import Plan
 from tmkit.simulation.arm_player import ArmPlayer
-from tmkit.simulation.camera import Camera, Studio, fit_camera, render
+from tmkit.simulation.camera import Camera
+from tmkit.simulation.playback import fit_camera_to_plan
 from tmkit.simulation.progress import SimulationProgress
-from tmkit.simulation.recording import FRAMES_PER_SECOND, Film, check_output, write_picture
+from tmkit.simulation.recording import FRAMES_PER_SECOND, Film, captioned, check_output, write_picture
+from tmkit.simulation.rendering import Renderer, chosen_renderer, open_studio, render
 from tmkit.simulation.report import JointError, ObjectError, SimulationReport
 from tmkit.simulation.settings import PhysicsSettings
 from tmkit.simulation.watching import Watch
@@ -69,8 +72,8 @@ def simulate(
     plan: Plan, *, gui: bool = False, record: str | Path | None = None, picture: str | Path | None = None,
     camera: Camera | None = None, grasp: Literal["contact", "constraint"] = "contact",
     position_tolerance: float = 0.015, rotation_tolerance: float = math.radians(5.0),
-    settings: PhysicsSettings | None = None, world: SceneGraph | None = None,
-    on_progress: Callable[[SimulationProgress], None] | None = None,
+    settings: PhysicsSettings | None = None, world: SceneGraph | None = None, renderer: Renderer = "auto",
+    captions: bool = False, on_progress: Callable[[SimulationProgress], None] | None = None,
     on_state: Callable[[SceneGraph, NDArray[np.float64]], None] | None = None,
 ) -> SimulationReport:  # fmt: skip
     """Execute a plan in a physics simulation and compare the outcome with the plan.
@@ -78,7 +81,8 @@ def simulate(
     Args:
         plan: the plan.
         gui: open pybullet's window and run in real time.
-        record: where to write a film (``.gif``; ``.mp4`` with the extra ``video``), at twice the simulated speed.
+        record: where to write a film at twice the simulated speed (``.gif`` or ``.webp``; ``.mp4`` with the extra
+            ``video``).
         picture: where to write a picture of the end (``.png`` or ``.jpg``).
         camera: the view of film and picture; by default a good one is found.
         grasp: ``contact`` holds objects by friction between the fingers; ``constraint`` fixes them to the hand.
@@ -88,6 +92,8 @@ def simulate(
         settings: the numbers of the physics.
         world: the scene as it truly is at the start, with the same frames, such as one that was drawn from an uncertain
             scene; the plan's first scene by default. What is compared is still where the plan puts things.
+        renderer: what draws film and picture: ``filament``, ``tiny``, or the better that is there.
+        captions: whether the film names the action that is carried out.
         on_progress: called at the start of each phase and step, and every quarter of a simulated second.
         on_state: called with the scene as it is and its configuration (n_joints,), thirty times a simulated second;
             :meth:`tmkit.visualization.LatestScene.put` shows it in a viewer.
@@ -98,7 +104,7 @@ def simulate(
     Raises:
         SimulationError: the scene cannot be simulated, or an argument is none of those that are known.
         OutputError: film or picture cannot be written; raised before the simulation starts.
-        MissingExtraError: an MP4 is wanted without the extra ``video``.
+        MissingExtraError: an MP4 is wanted without the extra ``video``, or the renderer is not there.
     """
     check_argument(plan, Plan, "plan", function="simulate", hint=plan_hint(plan))
     if grasp not in _GRASPS:
@@ -110,29 +116,36 @@ def simulate(
     film = None if record is None else Film(record)
     if picture is not None:
         check_output(picture, film=False)
+    if film is not None or picture is not None:
+        renderer = "filament" if chosen_renderer(renderer) == "filament" else "tiny"
     progress("build", 0)
-    with Simulation.from_scene(
-        plan.scene if world is None else world,
-        plan.q,
-        robot=plan.robots,
-        passive=_operated_joints(plan),
-        gui=gui,
-        settings=settings,
-    ) as simulation:
+    with (
+        ExitStack() as stack,
+        Simulation.from_scene(
+            plan.scene if world is None else world,
+            plan.q,
+            robot=plan.robots,
+            passive=_operated_joints(plan),
+            gui=gui,
+            settings=settings,
+        ) as simulation,
+    ):
         by_constraint = grasp == "constraint"
         watch = Watch(
             simulation, plan, position_tolerance=position_tolerance, rotation_tolerance=rotation_tolerance, world=world
         )
         view = camera
         if view is None and (film is not None or picture is not None):
-            view = fit_camera(simulation, include=_places(plan))
+            view = fit_camera_to_plan(plan, width=1280, height=960)
         studio = None
         if film is not None and view is not None:
             frame_view = view if camera is not None else view.resized(*_FILM_SIZE)
-            studio = Studio(simulation, frame_view, supersampling=_FILM_SUPERSAMPLING)
+            studio = stack.enter_context(
+                open_studio(simulation, frame_view, supersampling=_FILM_SUPERSAMPLING, renderer=renderer)
+            )
         execution = _Execution(
             simulation, plan, watch=watch, by_constraint=by_constraint, film=film, studio=studio, real_time=gui,
-            progress=progress, on_state=on_state,
+            progress=progress, captions=captions, on_state=on_state,
         )  # fmt: skip
         execute(plan, execution, rate=1.0 / simulation.settings.time_step)
         if film is not None or picture is not None:
@@ -140,7 +153,7 @@ def simulate(
         if film is not None:
             film.write()
         if picture is not None and view is not None:
-            write_picture(picture, render(simulation, view))
+            write_picture(picture, render(simulation, view, renderer=renderer))
         return execution.report(position_tolerance, rotation_tolerance)
 
 
@@ -168,7 +181,7 @@ class _Execution:
 
     def __init__(
         self, simulation: Simulation, plan: Plan, *, watch: Watch, by_constraint: bool, film: Film | None,
-        studio: Studio | None, real_time: bool, progress: _Progress,
+        studio: Any, real_time: bool, progress: _Progress, captions: bool,
         on_state: Callable[[SceneGraph, NDArray[np.float64]], None] | None,
     ) -> None:  # fmt: skip
         self._simulation = simulation
@@ -178,7 +191,7 @@ class _Execution:
         self._real_time = real_time
         self._studio = studio
         self._progress = progress
-        self._on_state = on_state
+        self._captions, self._on_state = captions, on_state
         self._now: tuple[str, int, str] = ("settle", 0, "")
         self._q = np.array(plan.q, dtype=float)  # commanded
         self._arms = {
@@ -339,7 +352,7 @@ class _Execution:
         if self._on_state is not None and self._ticks % (2 * self._watch_every) == 0:
             self._on_state(simulation.current_scene(), simulation.q)
         if self._film is not None and self._studio is not None and self._frame_is_due():
-            self._film.add(self._studio.picture())
+            self._film.add(captioned(self._studio.picture(), self._now[2] if self._captions else ""))
         if self._real_time and self._ticks % self._watch_every == 0:
             time.sleep(self._watch_every * period)
 
@@ -402,14 +415,3 @@ def _joint_errors(plan: Plan, q: NDArray[np.float64]) -> dict[str, JointError]:
         slides = plan.scene.joint(plan.scene.joint_frame(joint)).type == "prismatic"
         errors[joint] = JointError(float(plan.final_q[entry]), float(q[entry]), is_prismatic=slides)
     return errors
-
-
-def _places(plan: Plan) -> NDArray[np.float64]:
-    """Return the points (n, 3) to which the plan takes the arms' links and their tools, after each step."""
-    frames = [plan.scene.joint_frame(joint) for robot in plan.robots for joint in robot.joints]
-    frames += [robot.tool for robot in plan.robots]
-    points = []
-    for step in plan.steps:
-        at = step.scene.at(step.q)
-        points += [at.pose(frame).translation for frame in frames]
-    return np.reshape(np.array(points, dtype=float), (-1, 3))

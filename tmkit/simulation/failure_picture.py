@@ -26,9 +26,10 @@ from tmkit.errors import SimulationError, UnknownNameError
 from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.plans import FailureKind
 from tmkit.robots import movable_frames
-from tmkit.simulation.camera import Camera, fit_camera, render
+from tmkit.simulation.camera import Camera, fit_camera
 from tmkit.simulation.recording import check_output, write_picture
-from tmkit.simulation.world import Simulation
+from tmkit.simulation.rendering import Renderer, StillScene, render
+from tmkit.simulation.shapes import drawn_triangles
 from tmkit.tamp import ActionDiagnosis, FailureCause, FailureExample, PlanResult, SuggestionKind
 from tmkit.tamp.diagnosis.diagnosis import in_centimetres
 
@@ -44,8 +45,9 @@ _LETTERS = 0.021  # height of a line of the caption, in widths of the picture
 
 
 def draw_failure(
-    result: PlanResult, path: str | Path, *, action: str | None = None, width: int = 960, height: int = 640
-) -> Path:
+    result: PlanResult, path: str | Path, *, action: str | None = None, width: int = 960, height: int = 640,
+    renderer: Renderer = "auto",
+) -> Path:  # fmt: skip
     """Draw the configuration that was blocked, when there is no plan.
 
     Args:
@@ -54,6 +56,7 @@ def draw_failure(
         action: the action whose failure to draw, as in the diagnosis; the one that failed most by default.
         width: pixels.
         height: pixels of the picture above its caption.
+        renderer: what draws: ``filament``, ``tiny``, or the better that is there.
 
     Returns:
         The path of the file.
@@ -70,9 +73,9 @@ def draw_failure(
         raise SimulationError("the diagnosis has no example to draw: those of other processes stay there")
     red = tuple(_obstacles(example)) or example.in_the_way  # not what is only a support, unless there is nothing else
     scene = _coloured(example, red)
-    with Simulation.from_scene(scene, example.q) as simulation:
-        camera = fit_camera(simulation, include=_points_of(example), width=width, height=height)
-        pixels = render(simulation, camera)
+    still = StillScene(scene, example.q)
+    camera = fit_camera(still, include=_points_of(example), focus=_focus(example, red), width=width, height=height)
+    pixels = render(still, camera, renderer=renderer)
     outline = _outline(example, camera) if example.object is not None else np.zeros((height, width), dtype=bool)
     return write_picture(target, _composed(pixels, outline, camera, example, cause, _caption(chosen, cause, red)))
 
@@ -155,39 +158,29 @@ def _points_of(example: FailureExample) -> NDArray[np.float64]:
     return np.array([at.pose(name, relative_to=root).translation for name in names if example.scene.root(name) == root])
 
 
+def _focus(example: FailureExample, red: Iterable[str]) -> list[str]:
+    """Return the frames that the picture is about."""
+    return [*red, *(example.pairs[0] if example.pairs else ()), *([example.object] if example.object else ())]
+
+
 def _outline(example: FailureExample, camera: Camera) -> NDArray[np.bool_]:
     """Return where the outline of the handled object is (height, width), whatever hides it."""
-    scene = example.scene
-    with scene.edit() as edit:
-        for frame in scene.frame_names:
-            if frame != example.object and (scene.shapes(frame) or scene.classes(frame)):
-                edit.set_shapes(frame, [])
-                edit.set_classes(frame, [])
-    with Simulation.from_scene(edit.finish(), example.q) as simulation:
-        alone = _silhouette(simulation, camera)
+    from PIL import Image, ImageDraw
+
+    mask = Image.new("1", (camera.width, camera.height))
+    draw, name = ImageDraw.Draw(mask), str(example.object)
+    pose = example.scene.at(example.q).pose(name)
+    for part in example.scene.shapes(name):
+        vertices, faces = drawn_triangles(part.shape)
+        corners = [_projected(camera, point) for point in np.asarray((pose @ part.pose).apply(vertices))]
+        for face in faces if part.visual else ():
+            draw.polygon([corners[int(corner)] for corner in face], fill=1)
+    alone = np.asarray(mask, dtype=bool)
     edge = np.zeros_like(alone)
     for axis in (0, 1):
         for shift in range(-1, 2):
             edge |= alone ^ np.roll(alone, shift, axis=axis)
     return edge
-
-
-def _silhouette(simulation: Simulation, camera: Camera) -> NDArray[np.bool_]:
-    """Return the pixels (height, width) that a simulation's bodies cover."""
-    import math
-
-    bullet = simulation.bullet
-    segments = bullet.getCameraImage(
-        camera.width,
-        camera.height,
-        viewMatrix=bullet.computeViewMatrix(camera.position, camera.target, camera.up),
-        projectionMatrix=bullet.computeProjectionMatrixFOV(
-            math.degrees(camera.field_of_view), camera.width / camera.height, 0.02, 20.0
-        ),
-        renderer=bullet.ER_TINY_RENDERER,
-        physicsClientId=simulation.client,
-    )[4]
-    return np.asarray(np.asarray(segments, dtype=np.int32).reshape(camera.height, camera.width) >= 0)
 
 
 def _caption(action: ActionDiagnosis, cause: FailureCause, red: tuple[str, ...]) -> str:
@@ -226,8 +219,11 @@ def _draw_gap(draw: ImageDraw, camera: Camera, example: FailureExample, text: st
     ends = [at.pose(name, relative_to=root).translation for name in (example.manipulator.tool, str(example.object))]
     seen = [_projected(camera, point) for point in ends]
     draw.line([*seen[0], *seen[1]], fill=(200, 30, 30), width=_LINE)
-    middle = ((seen[0][0] + seen[1][0]) / 2.0 + 8.0, (seen[0][1] + seen[1][1]) / 2.0 - 2.0 * font.size)
-    draw.text(middle, f"at least {text}", fill=(200, 30, 30), font=font)
+    words = f"at least {text}"
+    width = float(draw.textlength(words, font=font))
+    (x, y), run = np.mean(seen, axis=0), abs(seen[1][0] - seen[0][0]) or 1.0
+    rise = 0.5 * width * min(abs(seen[1][1] - seen[0][1]) / run, 2.0)  # of the line within the words
+    draw.text((float(x) - width / 2.0, float(y) - rise - 1.5 * font.size), words, fill=(200, 30, 30), font=font)
 
 
 def _projected(camera: Camera, point: NDArray[np.float64]) -> tuple[float, float]:

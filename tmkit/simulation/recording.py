@@ -1,6 +1,7 @@
 """Writing pictures and films of a simulation: whole or not at all.
 
-A film is a GIF by default, which needs nothing but Pillow and plays everywhere, or an MP4 with the extra ``video``.
+A film is a GIF, which plays everywhere, a WebP, which is smaller and has all colours (both need nothing but Pillow), or
+an MP4 with the extra ``video``.
 Films run at twice the speed of the simulated world, with eight frames for each simulated second. All frames of a GIF
 share one palette and are not dithered: static parts cost next to nothing.
 
@@ -28,8 +29,9 @@ FRAMES_PER_SECOND = 8.0  # frames for each simulated second
 SPEED = 2.0  # simulated seconds that a film shows in one second
 
 _PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg")
-_FILM_SUFFIXES = (".gif", ".mp4")
+_FILM_SUFFIXES = (".gif", ".webp", ".mp4")
 _PALETTE_SAMPLES = 6
+_WEBP_QUALITY = 60
 
 
 def check_output(path: str | Path, *, film: bool) -> Path:
@@ -84,11 +86,34 @@ def write_picture(path: str | Path, pixels: NDArray[np.uint8]) -> Path:
     return target
 
 
+def captioned(pixels: NDArray[np.uint8], text: str) -> NDArray[np.uint8]:
+    """Return a picture with a line of text at its lower edge.
+
+    Args:
+        pixels: (height, width, 3).
+        text: the line; nothing is written if it is empty.
+    """
+    from PIL import Image, ImageDraw, ImageFont
+
+    if not text:
+        return pixels
+    image = Image.fromarray(pixels)
+    size = max(10, round(0.033 * image.width))
+    font, draw = ImageFont.load_default(size), ImageDraw.Draw(image, "RGBA")
+    _, top, width, bottom = draw.textbbox((0, 0), text, font=font)
+    left, pad = size * 0.6, size * 0.35
+    low = image.height - size * 0.6
+    box = (left - pad, low - (bottom - top) - 2 * pad, left + width + pad, low)
+    draw.rounded_rectangle(box, radius=pad, fill=(255, 255, 255, 190))
+    draw.text((left, box[1] + pad - top), text, fill=(30, 30, 35), font=font)
+    return np.asarray(image, dtype=np.uint8)
+
+
 class Film:
     """Frames that become a file when they are all there.
 
     Args:
-        path: a ``.gif`` or ``.mp4`` that can be written.
+        path: a ``.gif``, ``.webp`` or ``.mp4`` that can be written.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -112,17 +137,29 @@ class Film:
         """
         if not self._frames:
             raise _failure(self._target, "there are no frames")
-        write_files({self._target: self._mp4() if self._target.suffix.lower() == ".mp4" else self._gif()})
+        write = {".gif": self._gif, ".webp": self._webp, ".mp4": self._mp4}[self._target.suffix.lower()]
+        write_files({self._target: write()})
         return self._target
+
+    def _durations(self) -> list[int]:
+        """Return how long each frame is shown, milliseconds; GIF counts in hundredths of a second."""
+        return [10 * round(100.0 / (FRAMES_PER_SECOND * SPEED))] * (len(self._frames) - 1) + [2000]
+
+    def _webp(self) -> bytes:
+        file = io.BytesIO()
+        self._frames[0].save(
+            file, format="WEBP", save_all=True, append_images=self._frames[1:], duration=self._durations(), loop=0,
+            quality=_WEBP_QUALITY, method=4,
+        )  # fmt: skip
+        return file.getvalue()
 
     def _gif(self) -> bytes:
         file = io.BytesIO()
         palette = self._palette()
         reduced = [frame.quantize(palette=palette, dither=0) for frame in self._frames]
-        duration = 10 * round(100.0 / (FRAMES_PER_SECOND * SPEED))  # milliseconds; the format counts in hundredths
         reduced[0].save(
             file, format="GIF", save_all=True, append_images=reduced[1:],
-            duration=[duration] * (len(reduced) - 1) + [2000], loop=0, disposal=1, optimize=False,
+            duration=self._durations(), loop=0, disposal=1, optimize=False,
         )  # fmt: skip
         return file.getvalue()
 

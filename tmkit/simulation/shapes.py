@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from tmkit.errors import SimulationError
 from tmkit.formats.mesh.frustum import mesh_of_cloud, mesh_of_field
-from tmkit.graph import AttachedShape, PointCloud, Shape
+from tmkit.graph import AttachedShape, Mesh, PointCloud, Shape
 from tmkit.spatial import Pose
 
 _SHAPES_OF_BODY = 16  # that pybullet takes
@@ -86,10 +86,9 @@ class ShapeBuilder:
 
     def visual(self, shapes: Sequence[PlacedShape]) -> int:
         """Return a visual shape that joins ``shapes``, each in its colour, or -1 when none of them is visible."""
-        chosen = [placed for placed in shapes if placed.attached.visual]
+        chosen = _few_to_draw([placed for placed in shapes if placed.attached.visual])
         if not chosen:
             return -1
-        _require_few(chosen, "be drawn")
         index = self._bullet.createVisualShapeArray(
             **self._arrays(chosen, visual=True, still=True),
             visualFramePositions=[list(placed.pose.translation) for placed in chosen],
@@ -162,6 +161,29 @@ class ShapeBuilder:
         return self._written[key]
 
 
+def _few_to_draw(shapes: list[PlacedShape]) -> list[PlacedShape]:
+    """Return shapes as they are, or joined by colour where they are more than pybullet draws of a body."""
+    if len(shapes) <= _SHAPES_OF_BODY:
+        return shapes
+    by_color: dict[Any, list[PlacedShape]] = {}
+    for placed in shapes:
+        color = placed.attached.color or DEFAULT_COLOR
+        if color not in by_color and len(by_color) == _SHAPES_OF_BODY:
+            color = next(iter(by_color))  # more colours than it draws: the first stands for the rest
+        by_color.setdefault(color, []).append(placed)
+    joined = []
+    for color, parts in by_color.items():
+        vertices, faces, count = [], [], 0
+        for placed in parts:
+            own, corners = drawn_triangles(placed.attached.shape)
+            vertices.append(np.asarray(placed.pose.apply(own), dtype=float))
+            faces.append(corners + count)
+            count += len(own)
+        mesh = AttachedShape(Mesh(np.concatenate(vertices), np.concatenate(faces)), color=color, collision=False)
+        joined.append(PlacedShape(mesh, Pose.identity(), parts[0].frame))
+    return joined
+
+
 def _require_few(chosen: Sequence[PlacedShape], purpose: str) -> None:
     """Refuse more shapes than pybullet takes in a body: it would crash."""
     if len(chosen) > _SHAPES_OF_BODY:
@@ -207,6 +229,32 @@ def _bounding_box(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64]]
     corners = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=float)
     lower, upper = shape.bounds
     return lower + corners * np.maximum(upper - lower, 1e-6), np.zeros((0, 3), dtype=np.int64)
+
+
+def drawn_triangles(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return vertices (n, 3) and faces (m, 3) of a shape as it is drawn, round where it is round.
+
+    Args:
+        shape: any shape.
+    """
+    if shape.kind in ("box", "sphere", "cylinder", "capsule"):
+        from trimesh import creation
+
+        sizes = [float(size) for size in shape.dimensions]
+        if shape.kind == "box":
+            mesh = creation.box(sizes)
+        elif shape.kind == "sphere":
+            mesh = creation.icosphere(subdivisions=4, radius=sizes[0])
+        elif shape.kind == "cylinder":
+            mesh = creation.cylinder(radius=sizes[0], height=sizes[1], sections=64)
+        else:
+            mesh = creation.capsule(height=sizes[1], radius=sizes[0], count=(32, 32))
+        vertices = np.asarray(mesh.vertices, dtype=float)
+        return vertices - (vertices.min(axis=0) + vertices.max(axis=0)) / 2.0, np.asarray(mesh.faces, dtype=np.int64)
+    if shape.kind == "point_cloud" and len(shape.points) > MOST_POINTS:
+        kept = np.linspace(0, len(shape.points) - 1, MOST_POINTS).astype(int)
+        shape = PointCloud(shape.points[kept], radius=float(shape.dimensions[0]))
+    return _triangles(shape)
 
 
 def _triangles(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

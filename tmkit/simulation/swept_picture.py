@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from tmkit.graph import AttachedShape, Mesh, SceneGraph
 from tmkit.manipulation import SweptVolume
 from tmkit.plans import Plan
-from tmkit.simulation.camera import fit_camera, render
+from tmkit.simulation.camera import fit_camera
 from tmkit.simulation.recording import check_output, write_picture
-from tmkit.simulation.world import Simulation
+from tmkit.simulation.rendering import Renderer, StillScene, render
 
 _COLOR = (0.25, 0.45, 0.95, 1.0)
 _OPACITY = 0.45
@@ -27,8 +27,9 @@ _SIDES = tuple((axis, side) for axis in range(3) for side in (0, 1))
 
 
 def draw_swept_volume(
-    plan: Plan, volume: SweptVolume, path: str | Path, *, width: int = 960, height: int = 640
-) -> Path:
+    plan: Plan, volume: SweptVolume, path: str | Path, *, width: int = 960, height: int = 640,
+    renderer: Renderer = "auto",
+) -> Path:  # fmt: skip
     """Draw the space that a plan sweeps, half transparent over the scene at the start.
 
     Args:
@@ -37,6 +38,7 @@ def draw_swept_volume(
         path: a ``.png`` or ``.jpg``.
         width: pixels.
         height: pixels.
+        renderer: what draws: ``filament``, ``tiny``, or the better that is there.
 
     Returns:
         The path of the file.
@@ -47,11 +49,10 @@ def draw_swept_volume(
     target = check_output(path, film=False)
     lower, upper = volume.bounds
     corners = np.array(list(itertools.product(*zip(lower, upper, strict=True))))
-    with Simulation.from_scene(plan.scene, plan.q) as simulation:
-        camera = fit_camera(simulation, include=corners if len(volume.cells) else (), width=width, height=height)
-        without = render(simulation, camera)
-    with Simulation.from_scene(_with_cells(plan.scene, volume), plan.q) as simulation:
-        covered = render(simulation, camera)
+    still = StillScene(plan.scene, plan.q)
+    camera = fit_camera(still, include=corners if len(volume.cells) else (), width=width, height=height)
+    without = render(still, camera, renderer=renderer)
+    covered = render(_with_cells(plan.scene, volume), camera, q=plan.q, renderer=renderer)
     mixed = (1.0 - _OPACITY) * without + _OPACITY * covered
     return write_picture(target, np.rint(mixed).astype(np.uint8))
 

@@ -1,8 +1,9 @@
 """A picture of the reachable region: top, front and side, with the robot's silhouette.
 
 Each point is the tool in one configuration without a collision, coloured by how many of six directions it reaches in
-its cube of space; the best lie on top. The silhouette is made of the hulls of the projected collision shapes, so it
-shows what collides, not what is drawn elsewhere. The bytes are a function of the region alone.
+its cube of space; yellow are those with the most, which lie on top. The silhouette is made of the hulls of the
+projected collision shapes, so it shows what collides, not what is drawn elsewhere. The bytes are a function of the
+region alone.
 """
 
 from __future__ import annotations
@@ -77,8 +78,10 @@ def draw_region(region: ReachableRegion, path: str | Path, *, cell: float = 0.1)
     panels = figure.subplots(1, 3)
     for axes, view in zip(panels, _VIEWS, strict=True):
         _draw_view(axes, region, counts, view)
-    bar = figure.colorbar(panels[0].collections[0], ax=panels, ticks=range(1, _DIRECTIONS + 1), shrink=0.8)
-    bar.set_label(f"directions of the tool in a cube of {cell:g} m")
+    bar = figure.colorbar(
+        panels[0].collections[0], ax=panels, ticks=range(1, int(counts.max(initial=1)) + 1), shrink=0.8
+    )
+    bar.set_label(f"directions of the tool in a cube of {cell:g} m, of {_DIRECTIONS}")
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", metadata={"Software": None})
     write_files({target: buffer.getvalue()})
@@ -93,8 +96,9 @@ def _draw_view(axes: Axes, region: ReachableRegion, counts: NDArray[np.int64], v
 
     name, across, up = view
     order = np.argsort(counts, kind="stable")
-    colors = colormaps["viridis"].resampled(_DIRECTIONS)
-    norm = BoundaryNorm(np.arange(0.5, _DIRECTIONS + 1.0), _DIRECTIONS)
+    most = int(counts.max(initial=1))
+    colors = colormaps["viridis"].resampled(most)
+    norm = BoundaryNorm(np.arange(0.5, most + 1.0), most)
     axes.scatter(
         region.positions[order, across], region.positions[order, up], c=counts[order], s=2.0, linewidths=0.0,
         cmap=colors, norm=norm,

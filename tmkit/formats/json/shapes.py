@@ -29,9 +29,8 @@ from tmkit._support.source_location import SourceLocation, reported
 from tmkit.errors import FileFormatError
 from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.mesh.array_files import npy_bytes, read_heights, read_points
-from tmkit.formats.mesh.meshes import MeshLoader
+from tmkit.formats.mesh.meshes import MeshLoader, mesh_of_source
 from tmkit.formats.mesh.package_uris import install_hint
-from tmkit.formats.spec.model import MeshSpec
 from tmkit.formats.spec.values import primitive
 from tmkit.graph import HeightField, Mesh, Plane, PointCloud, Shape
 
@@ -153,16 +152,8 @@ def _portable(source: str) -> str:
 
 def _from_source(source: str, loader: MeshLoader) -> Shape | None:
     """Return the mesh that a source names, ``None`` when it leads nowhere here."""
-    uri, _, scale = source.partition("#scale=")
-    path = loader.packages.find(uri)
-    if path is None:
-        return None
-    try:
-        factors = tuple(float(factor) for factor in scale.split(",")) if scale else (1.0, 1.0, 1.0)
-        x, y, z = factors
-    except ValueError:
-        return None
-    return loader.load(MeshSpec(path, (x, y, z)))
+    mesh = mesh_of_source(source, loader.packages)
+    return None if mesh is None else loader.load(mesh)
 
 
 def _mesh_from_dict(node: JsonNode, loader: MeshLoader) -> Shape:

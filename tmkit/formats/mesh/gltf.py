@@ -1,9 +1,10 @@
 """Geometry of glTF 2.0 files, binary (``.glb``) or as JSON (``.gltf``).
 
-Only what a shape needs is read: the triangles of the default scene, each moved by the nodes above it. Materials,
-textures, cameras, animations and skins are not looked at, so no picture is ever opened. A buffer is inside the file, in
-a ``data:`` URI, or in a file in the folder of the file or below it; any other URI is refused. Units are metres. As for
-COLLADA, the up-axis is *not* applied: descriptions with glTF visuals and other collision meshes have both in one frame.
+Only what a shape needs is read: the triangles of the default scene, each moved by the nodes above it, and the plain
+colours of materials. Textures, cameras, animations and skins are not looked at, so no picture is ever opened. A buffer
+is inside the file, in a ``data:`` URI, or in a file in the folder of the file or below it; any other URI is refused.
+Units are metres. As for COLLADA, the up-axis is *not* applied: descriptions with glTF visuals and other collision
+meshes have both in one frame.
 
 Invariants: before an array is made, the triangles of all instances are counted against the limit; nodes form a tree.
 """
@@ -26,6 +27,7 @@ import numpy.typing as npt
 from tmkit._support.elementary import product
 from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit.errors import MeshError
+from tmkit.formats.mesh.materials import OPEN, packed
 from tmkit.formats.mesh.sandbox import below, real_path
 
 _MAGIC, _JSON, _BINARY = b"glTF", b"JSON", b"BIN\0"
@@ -33,11 +35,11 @@ _TYPES = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126:
 _TRIANGLES, _STRIP, _FAN = 4, 5, 6
 
 Array = npt.NDArray[np.float64]
-Part = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.float64]]
+Part = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.float64], int]
 
 
 def read_gltf(path: Path, data: bytes, limits: ReadingLimits) -> list[Part]:
-    """Return vertices (n, 3) in metres, faces (m, 3) and transform (4, 4) of every mesh in the default scene.
+    """Return vertices (n, 3) in metres, faces (m, 3), transform (4, 4) and colour of the default scene's meshes.
 
     Args:
         path: the file, for messages and for buffers beside it.
@@ -95,7 +97,20 @@ class _Document:
             raise MeshError.at(
                 self.path, f"the mesh has {count} triangles, expected at most {self.limits.mesh_triangles}"
             )
-        return [(self._vertices(primitive), self._faces(primitive), matrix) for primitive, matrix in used]
+        return [
+            (self._vertices(primitive), self._faces(primitive), matrix, self._color(primitive))
+            for primitive, matrix in used
+        ]
+
+    def _color(self, primitive: dict[str, Any]) -> int:
+        """Return the plain colour of a primitive's material."""
+        try:
+            looks = self.document["materials"][primitive["material"]].get("pbrMetallicRoughness", {})
+            return (
+                OPEN if "baseColorTexture" in looks else packed(looks.get("baseColorFactor", (1.0,) * 4), linear=True)
+            )
+        except (LookupError, TypeError, AttributeError):
+            return OPEN
 
     def _instances(self) -> Iterator[tuple[int, Array]]:
         """Yield the meshes that nodes of the default scene place, with their transforms, parents first."""

@@ -30,6 +30,7 @@ from tmkit._support.signals import interrupts_kept
 from tmkit._support.source_location import SourceLocation
 from tmkit.errors import MeshError, ShapeError
 from tmkit.formats.mesh.gltf import Part, read_gltf
+from tmkit.formats.mesh.materials import OPEN, Colors, MtlFile, keep_plain_effects, packed, reduced
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.sandbox import real_path
 
@@ -44,8 +45,8 @@ _FIRST_BYTES = 65536  # of a file that are looked at at a time
 # The parts of a COLLADA file that say how it looks and moves.
 _DIGITS = 12  # decimals of the poses of parts: their turns come from other libraries, with last bits of their own
 _LOOKS = (
-    "bind_material", "instance_camera", "instance_light", "library_animations", "library_cameras",
-    "library_controllers", "library_effects", "library_images", "library_lights", "library_materials",
+    "instance_camera", "instance_light", "library_animations", "library_cameras", "library_controllers",
+    "library_images", "library_lights",
 )  # fmt: skip
 
 logger = logging.getLogger(__name__)
@@ -53,18 +54,33 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class MeshSpec:
-    """A mesh file and the factors by which its coordinates are multiplied."""
+    """A mesh file, the factors by which its coordinates are multiplied, and the part: all, or those of one colour."""
 
     path: Path
     scale: Triple = (1.0, 1.0, 1.0)
+    part: int | None = None
 
 
 @dataclass(frozen=True)
 class MeshArrays:
-    """Vertices (n, 3) in metres and faces (m, 3) of a mesh, not yet a shape."""
+    """Vertices (n, 3) in metres, faces (m, 3) of a mesh and their colours (m,), not yet a shape."""
 
     vertices: npt.NDArray[np.float64]
     faces: npt.NDArray[np.int32]
+    colors: Colors
+
+    def palette(self) -> list[int]:
+        """Return the different colours in the order of their first faces."""
+        found, first = np.unique(self.colors, return_index=True)
+        return [int(color) for color in found[np.argsort(first)]]
+
+    def of_color(self, color: int) -> MeshArrays:
+        """Return the faces of a colour with their vertices, in the same orders."""
+        faces = self.faces[self.colors == color]
+        used, inverse = np.unique(faces, return_inverse=True)
+        return MeshArrays(
+            self.vertices[used], inverse.reshape(-1, 3).astype(np.int32), self.colors[self.colors == color]
+        )
 
 
 @dataclass
@@ -77,7 +93,7 @@ class MeshLoader:
 
     packages: PackageResolver = field(default_factory=PackageResolver)
     _read: dict[Path, MeshArrays] = field(default_factory=dict)
-    _shapes: dict[tuple[Path, Triple], Shape] = field(default_factory=dict)
+    _shapes: dict[MeshSpec, Shape] = field(default_factory=dict)
 
     def load(self, mesh: MeshSpec, *, place: SourceLocation | None = None) -> Shape:
         """Return the mesh as a shape, the same object for the same file and scale.
@@ -89,29 +105,39 @@ class MeshLoader:
         Raises:
             MeshError: the file is missing, unreadable, empty or holds numbers that are not finite.
         """
-        path = real_path(mesh.path)
-        key = (path, mesh.scale)
+        key = MeshSpec(real_path(mesh.path), mesh.scale, mesh.part)
         if key not in self._shapes:
             try:
-                self._shapes[key] = self._make(path, mesh.scale)
+                self._shapes[key] = self._make(key)
             except MeshError as error:
                 if place is None:
                     raise
                 raise place.mesh_error(f"{mesh.path}: {error.data['reason']}", mesh=str(mesh.path)) from error
         return self._shapes[key]
 
-    def _make(self, path: Path, scale: Triple) -> Shape:
+    def colors(self, mesh: MeshSpec) -> list[int]:
+        """Return the colours of a loaded mesh in the order of its parts; ``OPEN`` where it leaves one open."""
+        return self._read[real_path(mesh.path)].palette()
+
+    def _make(self, mesh: MeshSpec) -> Shape:
         """Return the shape of a file that was not asked for before."""
         from tmkit.graph import Mesh
 
+        path = mesh.path
         if path not in self._read:
             began = time.monotonic()
-            self._read[path] = mesh = read_mesh(path, limits=self.packages.limits)
-            size, seconds = (len(mesh.vertices), len(mesh.faces)), time.monotonic() - began
+            self._read[path] = read = read_mesh(path, limits=self.packages.limits)
+            size, seconds = (len(read.vertices), len(read.faces)), time.monotonic() - began
             logger.debug("mesh %s: %d vertices, %d faces, read in %.3f s", path, *size, seconds)
-        arrays = scaled(self._read[path], scale)
+        arrays = self._read[path]
+        if mesh.part is not None:
+            palette = arrays.palette()
+            if mesh.part >= len(palette):
+                raise MeshError.at(path, f"the mesh has {len(palette)} colours, so there is no part {mesh.part}")
+            arrays = arrays.of_color(palette[mesh.part])
+        arrays = scaled(arrays, mesh.scale)
         try:
-            return Mesh(arrays.vertices, arrays.faces, source=_source_of(path, scale, packages=self.packages))
+            return Mesh(arrays.vertices, arrays.faces, source=_source_of(mesh, packages=self.packages))
         except ShapeError as error:
             raise MeshError.at(path, str(error)) from error
 
@@ -153,7 +179,8 @@ def _read(path: Path, limits: ReadingLimits) -> MeshArrays:
     faces = np.concatenate([part.faces + start for part, start in zip(parts, starts, strict=True)])
     if not np.isfinite(vertices).all():
         raise MeshError.at(path, "the mesh has coordinates that are not finite numbers")
-    merged = _merged(MeshArrays(vertices, faces.astype(np.int32)))
+    colors = reduced(np.concatenate([part.colors for part in parts]))
+    merged = _merged(MeshArrays(vertices, faces.astype(np.int32), colors))
     if not len(merged.faces):
         raise MeshError.at(path, "the mesh is empty: all its triangles have two corners in one place")
     return merged
@@ -169,15 +196,34 @@ def scaled(arrays: MeshArrays, scale: Triple) -> MeshArrays:
     faces = arrays.faces
     if np.prod(np.sign(scale)) < 0.0:
         faces = np.ascontiguousarray(faces[:, ::-1])
-    return MeshArrays(arrays.vertices * np.asarray(scale), faces)
+    return MeshArrays(arrays.vertices * np.asarray(scale), faces, arrays.colors)
 
 
-def _source_of(path: Path, scale: Triple, *, packages: PackageResolver) -> str:
-    """Return the note by which a shape remembers its file: a portable URI, or only the file's name; and the scale."""
-    name = packages.portable_uri(path) or path.name
-    if scale == (1.0, 1.0, 1.0):
-        return name
-    return f"{name}#scale={','.join(repr(factor) for factor in scale)}"
+def _source_of(mesh: MeshSpec, *, packages: PackageResolver) -> str:
+    """Return the note by which a shape remembers its file: a portable URI, or the file's name; and scale and part."""
+    name = packages.portable_uri(mesh.path) or mesh.path.name
+    if mesh.scale != (1.0, 1.0, 1.0):
+        name += f"#scale={','.join(repr(factor) for factor in mesh.scale)}"
+    return name if mesh.part is None else f"{name}#part={mesh.part}"
+
+
+def mesh_of_source(source: str, packages: PackageResolver) -> MeshSpec | None:
+    """Return the mesh that a shape's source names, ``None`` when it leads nowhere here.
+
+    Args:
+        source: the source.
+        packages: where ``package://`` URIs lead.
+    """
+    uri, _, part = source.partition("#part=")
+    uri, _, scale = uri.partition("#scale=")
+    path = packages.find(uri)
+    if path is None:
+        return None
+    try:
+        x, y, z = (float(factor) for factor in scale.split(",")) if scale else (1.0, 1.0, 1.0)
+        return MeshSpec(path, (x, y, z), int(part) if part else None)
+    except ValueError:
+        return None
 
 
 def _parts(path: Path, data: bytes, limits: ReadingLimits) -> list[MeshArrays]:
@@ -186,24 +232,32 @@ def _parts(path: Path, data: bytes, limits: ReadingLimits) -> list[MeshArrays]:
         found, unit = read_gltf(path, data, limits), 1.0
     else:
         with interrupts_kept():  # trimesh catches everything, interrupts included, while it imports and reads
-            found, unit = _parts_by_trimesh(path, data)
-    triangles = sum(len(faces) for _, faces, _ in found)  # counted before any mesh is copied to where it is used
+            found, unit = _parts_by_trimesh(path, data, limits)
+    triangles = sum(len(faces) for _, faces, _, _ in found)  # counted before any mesh is copied to where it is used
     if triangles > limits.mesh_triangles:
         raise MeshError.at(path, f"the mesh has {triangles} triangles, expected at most {limits.mesh_triangles}")
-    return [_moved(vertices * unit, faces, matrix, unit) for vertices, faces, matrix in found if len(faces)]
+    return [
+        _moved(vertices * unit, faces, matrix, unit, color) for vertices, faces, matrix, color in found if len(faces)
+    ]
 
 
-def _parts_by_trimesh(path: Path, data: bytes) -> tuple[list[Part], float]:
-    """Return vertices, faces and transform of each mesh of a file, and the metres in its unit."""
+def _parts_by_trimesh(path: Path, data: bytes, limits: ReadingLimits) -> tuple[list[Part], float]:
+    """Return vertices, faces, transform and colour of each mesh of a file, and the metres in its unit."""
     import trimesh
 
     text, unit = _plain_collada(path, data) if path.suffix.lower() == ".dae" else (data, 1.0)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            scene = trimesh.load_scene(_unprocessed(text, path.suffix.lower().removeprefix(".")))
+            materials = MtlFile(path, limits) if path.suffix.lower() == ".obj" else None
+            scene = trimesh.load_scene(_unprocessed(text, path.suffix.lower().removeprefix("."), materials))
             found = [
-                (np.asarray(geometry.vertices, dtype=np.float64), np.asarray(geometry.faces, dtype=np.int64), matrix)
+                (
+                    np.asarray(geometry.vertices, dtype=np.float64),
+                    np.asarray(geometry.faces, dtype=np.int64),
+                    matrix,
+                    _color_of(geometry, materials),
+                )
                 for geometry, matrix in _placed(scene)
             ]
     except MemoryError:
@@ -215,7 +269,15 @@ def _parts_by_trimesh(path: Path, data: bytes) -> tuple[list[Part], float]:
     return found, unit
 
 
-def _unprocessed(data: bytes, kind: str) -> dict[str, Any]:
+def _color_of(geometry: Any, materials: MtlFile | None) -> int:
+    """Return the colour of a mesh of trimesh."""
+    material = getattr(geometry.visual, "material", None)
+    if materials is not None:
+        return materials.colors.get(getattr(material, "name", None), OPEN)
+    return OPEN if material is None else packed([float(part) / 255.0 for part in material.main_color])
+
+
+def _unprocessed(data: bytes, kind: str, materials: MtlFile | None) -> dict[str, Any]:
     """Return what trimesh's reader of a format makes, marked to be left as it is.
 
     ``trimesh.load_scene(..., process=False)`` does not hand the wish on to files of several parts: their vertices would
@@ -225,8 +287,9 @@ def _unprocessed(data: bytes, kind: str) -> dict[str, Any]:
 
     read = cast("dict[str, Any]", mesh_loaders)[kind]
     made: dict[str, Any] = read(
-        file_obj=io.BytesIO(data), file_type=kind, resolver=None, metadata=None, process=False, skip_materials=True
-    )
+        file_obj=io.BytesIO(data), file_type=kind, resolver=materials, metadata=None, process=False,
+        skip_materials=materials is None,
+    )  # fmt: skip
     for part in made["geometry"].values() if "geometry" in made else (made,):
         part["process"] = False
     return made
@@ -244,21 +307,22 @@ def _placed(scene: Any) -> list[tuple[Any, npt.NDArray[np.float64]]]:
 
 
 def _moved(
-    vertices: npt.NDArray[np.float64], faces: npt.NDArray[np.int64], matrix: npt.NDArray[np.float64], unit: float
-) -> MeshArrays:
+    vertices: npt.NDArray[np.float64], faces: npt.NDArray[np.int64], matrix: npt.NDArray[np.float64], unit: float,
+    color: int,
+) -> MeshArrays:  # fmt: skip
     """Return a mesh moved by a 4 x 4 matrix, which may mirror, and whose translation is in units of ``unit`` metres."""
     if not np.array_equal(matrix, np.eye(4)):
         matrix = np.round(matrix, _DIGITS)
         vertices = product(vertices, matrix[:3, :3].T) + unit * matrix[:3, 3]
         if np.linalg.det(matrix[:3, :3]) < 0.0:
             faces = faces[:, ::-1]
-    return MeshArrays(vertices, faces.astype(np.int32))
+    return MeshArrays(vertices, faces.astype(np.int32), np.full(len(faces), color, dtype=np.uint32))
 
 
 def _plain_collada(path: Path, data: bytes) -> tuple[bytes, float]:
-    """Return a COLLADA file without everything but its geometry, and the metres in one of its units.
+    """Return a COLLADA file without everything but its geometry and plain colours, and the metres in one of its units.
 
-    Looks are omitted because a broken reference to a texture would otherwise take the geometry with it.
+    Other looks are omitted because a broken reference to a texture would otherwise take the geometry with it.
     """
     from lxml import etree
 
@@ -272,6 +336,7 @@ def _plain_collada(path: Path, data: bytes) -> tuple[bytes, float]:
         parent = element.getparent()
         if parent is not None:
             parent.remove(element)
+    keep_plain_effects(root)
     for unit in root.findall("{*}asset/{*}unit"):
         try:
             metres = float(unit.get("meter", "1"))
@@ -335,4 +400,4 @@ def _merged(arrays: MeshArrays) -> MeshArrays:
     new_index[used] = rank[inverse]
     faces = new_index[arrays.faces]
     whole = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
-    return MeshArrays(vertices[np.sort(first)], np.ascontiguousarray(faces[whole]))
+    return MeshArrays(vertices[np.sort(first)], np.ascontiguousarray(faces[whole]), arrays.colors[whole])

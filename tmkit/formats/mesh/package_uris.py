@@ -199,6 +199,8 @@ class PackageResolver:
         """Return the ``package://`` URI by which other computers find this file, ``None`` when there is none."""
         real = real_path(path)
         for root in data_roots():
+            if (found := below(real, root / "scenes" / "packages")) is not None and "/" in found:
+                return f"{_SCHEME}{found}"
             if (found := below(real, root)) is not None and found.split("/")[0] in ("domains", "scenes"):
                 return f"{_SCHEME}tmkit/{found}"
         for name, root in _installed_around(real):
@@ -271,8 +273,8 @@ class PackageResolver:
                 yield folder
         if name == "tmkit":
             yield from data_roots()
+        yield from (root / "scenes" / "packages" / name for root in data_roots())  # with colours, and small
         yield from _installed(name)
-        yield from (root / "scenes" / "packages" / name for root in data_roots())  # in place of what is not installed
 
 
 def install_hint(uri: str) -> str:
@@ -330,9 +332,9 @@ def _installed_around(path: Path) -> Iterator[tuple[str, Path]]:
 
 def _searched(name: str, rest: str, looked: Sequence[Path]) -> str:
     """Say shortly where a package was looked for, and what was nearly right."""
-    existing = [root for root in looked if os.path.isdir(root)]
     parts = [root / "scenes" / "packages" / name for root in data_roots()]  # of packages, and not the packages
-    if existing and existing[0] not in parts:
+    existing = [root for root in looked if os.path.isdir(root) and root not in parts]
+    if existing:
         return f"the package '{name}' was found at {existing[0]}{_hint(existing[0] / rest)}"
     if name in _INSTALLED_BY:
         return (

@@ -24,7 +24,7 @@ from tmkit._support.source_location import SourceLocation, did_you_mean, reporte
 from tmkit.errors import DuplicateNameError, FileFormatError
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, GroupSpec, PoseSpec, SceneSpecification
-from tmkit.formats.spec.values import attached_of, inertia_of, joint_of, moved_by_offset, pose_of
+from tmkit.formats.spec.values import attached_of, in_colors, inertia_of, joint_of, moved_by_offset, pose_of
 from tmkit.graph import Mimic, SceneEdit, SceneGraph
 
 WORLD = "world"
@@ -166,7 +166,8 @@ def add_specified_frame(edit: SceneEdit, spec: FrameSpec, loader: MeshLoader) ->
         spec: the frame.
         loader: loader of meshes.
     """
-    shapes = [attached_of(geometry, loader, spec.friction) for geometry in spec.geometry]
+    solids = [attached_of(geometry, loader, spec.friction) for geometry in spec.geometry]
+    shapes = [part for one, solid in zip(spec.geometry, solids, strict=True) for part in in_colors(one, solid, loader)]
     with reported(spec.place):
         if spec.body is not None and spec.body != spec.name:
             with suppress(DuplicateNameError):  # of its first frame
@@ -186,7 +187,7 @@ def add_specified_frame(edit: SceneEdit, spec: FrameSpec, loader: MeshLoader) ->
             edit.set_attributes(spec.name, spec.attributes)
     if spec.inertia is not None:
         with reported(spec.inertia.place):
-            edit.set_inertia(spec.name, inertia_of(spec.inertia, spec.geometry, shapes))
+            edit.set_inertia(spec.name, inertia_of(spec.inertia, spec.geometry, solids))
 
 
 def _add_edges(edit: SceneEdit, specs: Iterable[FrameSpec]) -> None:

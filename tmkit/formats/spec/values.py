@@ -11,7 +11,8 @@ Invariants: functions of their arguments, apart from meshes, which are loaded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,8 +21,18 @@ from tmkit._support.source_location import reported
 from tmkit.errors import ShapeError
 from tmkit.formats.mesh.frustum import frustum
 from tmkit.formats.mesh.inertias import united_inertia
+from tmkit.formats.mesh.materials import OPEN, unpacked
 from tmkit.formats.mesh.meshes import MeshLoader
-from tmkit.formats.spec.model import FrameSpec, GeometrySpec, InertiaSpec, JointSpec, MeshSpec, PoseSpec, PrimitiveSpec
+from tmkit.formats.spec.model import (
+    FrameSpec,
+    GeometrySpec,
+    InertiaSpec,
+    JointSpec,
+    MeshSpec,
+    PoseSpec,
+    PrimitiveSpec,
+    Quadruple,
+)  # fmt: skip
 from tmkit.graph import (
     AttachedShape,
     Box,
@@ -111,6 +122,40 @@ def attached_of(spec: GeometrySpec, loader: MeshLoader, friction: float | None) 
             friction=spec.friction if spec.friction is not None else friction if spec.collision else None,
             level=spec.level,
         )
+
+
+def in_colors(spec: GeometrySpec, solid: AttachedShape, loader: MeshLoader) -> Iterator[AttachedShape]:
+    """Yield a shape as it is, or one that is only drawn for each colour of its mesh file, and one that collides.
+
+    Several colours of a file count more than the one colour of a description, which counts more than one of a file.
+
+    Args:
+        spec: the specified shape.
+        solid: the built shape.
+        loader: loader of meshes.
+    """
+    mesh = spec.shape if spec.visual and isinstance(spec.shape, MeshSpec) else None
+    colors = [] if mesh is None else loader.colors(mesh)
+    if mesh is None or len(colors) < 2:
+        one = next((unpacked(color) for color in colors if color != OPEN), None)
+        yield solid if one is None or spec.color is not None else _variant(solid, color=one)
+        return
+    for number, color in enumerate(colors):
+        shape = loader.load(replace(mesh, part=number), place=spec.place)
+        yield _variant(solid, shape=shape, color=spec.color if color == OPEN else unpacked(color), collision=False)
+    if solid.collision:
+        yield _variant(solid, visual=False)
+
+
+def _variant(
+    part: AttachedShape, *, shape: Shape | None = None, color: Quadruple | None = None, visual: bool = True,
+    collision: bool | None = None,
+) -> AttachedShape:  # fmt: skip
+    """Return a shape with some of its properties changed; the colour is always."""
+    return AttachedShape(
+        part.shape if shape is None else shape, part.pose, color=color, visual=visual,
+        collision=part.collision if collision is None else collision, friction=part.friction, level=part.level,
+    )  # fmt: skip
 
 
 def _shape(spec: GeometrySpec, loader: MeshLoader) -> Shape:

@@ -1,0 +1,234 @@
+"""Draw the pictures and films of scenes in ``docs/images``, by the renderer ``filament``.
+
+``python tools/gallery.py [NAME...]``, with the extras ``render`` and ``viewer`` and the packages of all robots; all of
+them take an hour of one core. Films show plans as planned, so nothing here depends on physics.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+import tmkit as tk
+from tmkit.manipulation import swept_volume
+from tmkit.simulation import (
+    Camera,
+    StillScene,
+    draw_failure,
+    draw_swept_volume,
+    fit_camera,
+    fit_camera_to_plan,
+    record_plan,
+    render,
+    write_picture,
+)  # fmt: skip
+
+ROOT = Path(__file__).resolve().parents[1]
+IMAGES = ROOT / "docs/images"
+TOWER = "(and (on a b) (on b c))"
+FILM = (400, 300)
+
+
+def problem(domain: str, name: str) -> Path:
+    """Return the path of a problem file."""
+    return tk.data_path(f"domains/{domain}/problems/{name}.pddl")
+
+
+def planned(*scenes: str, **options: object) -> tk.Plan:
+    """Return the plan for a goal in scenes."""
+    result = tk.plan(tk.load_scene(*scenes), **{"time_limit": 600.0, **options})
+    assert result.plan is not None, result.explanation
+    return result.plan
+
+
+# By name: the plan, and the planned seconds in a second of its film.
+FILMS: dict[str, tuple[Callable[[], tk.Plan], float]] = {
+    "blocks": (lambda: planned("panda_table", "blocks3", domain="blocks", goal=TOWER), 4.0),
+    "ceiling": (
+        lambda: planned("panda_ceiling", "ceiling3", domain="blocks", goal=problem("blocks", "ceiling3")), 8.0,
+    ),
+    "blocks_uncertain": (
+        lambda: planned("panda_alone", "unsure_blocks", domain="blocks_uncertain", goal="(surely-on a b)"), 2.0,
+    ),
+    "kitchen": (
+        lambda: planned(
+            "iiwa_kitchen", "kitchen_blocks4", domain="kitchen", goal="(and (cooked b0) (cooked b1) (athome))",
+            robot="iiwa_flange",
+        ), 9.0,
+    ),
+    "hanoi": (lambda: planned("panda_table", "hanoi3", domain="hanoi", goal=problem("hanoi", "hanoi3")), 14.0),
+    "sorting": (lambda: planned("panda_table", "sort8", domain="sorting", goal=problem("sorting", "sort8")), 16.0),
+    "rearrangement": (
+        lambda: planned("panda_table", "rearrange_swap", domain="rearrangement", goal=problem("rearrangement", "swap")),
+        9.0,
+    ),
+    "pour": (lambda: planned("panda_table", "tea", domain="pour", goal="(and (filled bowl) (on cup table))"), 5.0),
+    "mobile_manipulation": (
+        lambda: planned(
+            "mobile_panda", "three_tables", domain="mobile_manipulation", goal="(on b south)",
+            robot=("panda", "panda_base"),
+        ), 6.0,
+    ),
+    "push": (lambda: planned("panda_push", domain="push", goal="(on plate rack)", seed=0), 5.0),
+    "handover": (
+        lambda: planned(
+            "baxter_trays", domain="handover", goal=problem("handover", "across"), robot=("baxter", "baxter_left")
+        ), 3.0,
+    ),
+    "drawer": (lambda: planned("panda_drawer", domain="drawer", goal=problem("drawer", "empty"), robot="panda"), 3.0),
+}  # fmt: skip
+
+
+def film(name: str) -> None:
+    """Write the film of a domain."""
+    plan, speed = FILMS[name]
+    folder = IMAGES / "gallery"
+    folder.mkdir(exist_ok=True)
+    found = plan()
+    camera = fit_camera_to_plan(found, width=FILM[0], height=FILM[1])
+    record_plan(found, folder / f"{name}.webp", camera=camera, speed=speed, renderer="filament")
+
+
+def at_step(plan: tk.Plan, number: int, camera: Camera | None = None, *, width: int, height: int) -> np.ndarray:
+    """Return a picture of the world after so many steps."""
+    scene, q = (plan.steps[number - 1].scene, plan.steps[number - 1].q) if number else (plan.scene, plan.q)
+    view = fit_camera(StillScene(scene, q), width=width, height=height) if camera is None else camera
+    return render(scene, view, q=q, renderer="filament")
+
+
+def beside(pictures: list[np.ndarray], columns: int) -> np.ndarray:
+    """Return pictures of one size as a grid."""
+    rows = [np.concatenate(pictures[row : row + columns], axis=1) for row in range(0, len(pictures), columns)]
+    return np.concatenate(rows)
+
+
+def drawer() -> None:
+    """Draw the open drawer."""
+    write_picture(IMAGES / "drawer.png", at_step(FILMS["drawer"][0](), 1, width=720, height=480))
+
+
+def handover() -> None:
+    """Draw the moment at which both hands hold the block."""
+    plan = FILMS["handover"][0]()
+    scene, q = plan.steps[0].scene, plan.steps[0].q
+    for segment in plan.steps[1].segments:
+        scene, q = segment.end(scene, q)
+        if segment.kind == "grasp":
+            break
+    camera = fit_camera(StillScene(scene, q), focus=["a"], width=720, height=480)
+    write_picture(IMAGES / "handover.png", render(scene, camera, q=q, renderer="filament"))
+
+
+def kitchen() -> None:
+    """Draw the start, a pick and the end in the kitchen."""
+    subprocess.run([sys.executable, ROOT / "examples/kitchen.py", IMAGES / "kitchen.png"], check=True)
+
+
+def classic() -> None:
+    """Draw four classic problems."""
+    hanoi = planned("panda_table", "hanoi6", domain="hanoi", goal=problem("hanoi", "hanoi6"))
+    cells = [(hanoi.steps[6].scene, hanoi.steps[6].q)]
+    for table, scene in (("panda_table", "sort14"), ("panda_table", "rearrange_row"), ("panda_ceiling", "ceiling6")):
+        loaded = tk.load_scene(table, scene)
+        cells.append((loaded, tk.load_manipulator("panda").ready_configuration(loaded)))
+    pictures = []
+    for scene, q in cells:
+        camera = fit_camera(StillScene(scene, q), width=480, height=360)
+        pictures.append(render(scene, camera, q=q, renderer="filament"))
+    write_picture(IMAGES / "classic_problems.jpg", beside(pictures, 2))
+
+
+def robots() -> None:
+    """Draw the five robots at the end of the demo, and the Panda on its base."""
+    pictures = []
+    for name in ("panda", "iiwa", "ur5", "xarm", "baxter"):
+        plan = planned(f"{name}_table", "blocks3", domain="blocks", goal=TOWER, robot=name)
+        pictures.append(at_step(plan, len(plan.steps), width=480, height=360))
+    plan = FILMS["mobile_manipulation"][0]()
+    pictures.append(at_step(plan, 1, width=480, height=360))
+    write_picture(IMAGES / "robots.jpg", beside(pictures, 3))
+
+
+def samplers() -> None:
+    """Draw grasps and stable faces."""
+    subprocess.run([sys.executable, ROOT / "tests/benchmarks/samplers_pictures.py", "--out", IMAGES], check=True)
+
+
+def failures() -> None:
+    """Draw what a lid is in the way of, and a block out of reach."""
+    lid = tk.AttachedShape(tk.Box([0.16, 0.16, 0.02]), color=(0.6, 0.6, 0.6, 1.0))
+    scene = tk.load_scene("panda_table", "blocks3")
+    x, y, z = scene.pose("a").translation
+    covered = scene.add_frame("lid", "world", pose=tk.Pose([x, y, z + 0.09]), shapes=[lid])
+    result = tk.plan(covered, goal="(on a b)", robot="panda", max_iterations=1)
+    draw_failure(result, IMAGES / "failure_lid.png", width=720, height=480, renderer="filament")
+    shelf = tk.AttachedShape(tk.Box([0.3, 0.3, 0.05]), color=(0.6, 0.6, 0.6, 1.0))
+    block = tk.AttachedShape(tk.Box([0.05, 0.05, 0.05]), color=(0.2, 0.3, 0.8, 1.0))
+    away = scene.add_frame("shelf", "world", pose=tk.Pose([1.4, -0.3, -0.025]), classes=["surface"], shapes=[shelf])
+    away = away.add_frame("far", "shelf", pose=tk.Pose([0.0, 0.0, 0.05]), classes=["movable"], shapes=[block])
+    result = tk.plan(away, goal="(on far b)", robot="panda", suggest=False, max_iterations=1)
+    draw_failure(result, IMAGES / "failure_reach.png", width=720, height=480, renderer="filament")
+
+
+def swept() -> None:
+    """Draw the space that a plan sweeps."""
+    plan = planned("panda_table", "blocks3", domain="blocks", goal="(on a b)")
+    volume = swept_volume(plan, cell=0.04)
+    draw_swept_volume(plan, volume, IMAGES / "swept.png", width=720, height=480, renderer="filament")
+
+
+def reach() -> None:
+    """Draw the reachable workspace of the iiwa with a cup, as in the page on own robots."""
+    page = (ROOT / "docs/howto/own_robot.md").read_text(encoding="utf-8")
+    text = page.split("```text\n", 1)[1].split("```", 1)[0]
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "robot.robray").write_text(text, encoding="utf-8")
+        command = [sys.executable, "-m", "tmkit.cli", "robot", "check", "robot.robray", "--tip", "cup", "--picture"]
+        subprocess.run([*command, IMAGES / "reach.png"], cwd=folder, check=False)
+
+
+def hero() -> None:
+    """Write the film of the README: a drawer is opened, emptied and closed."""
+    plan = FILMS["drawer"][0]()
+    camera = fit_camera_to_plan(plan, width=600, height=420)
+    record_plan(plan, IMAGES / "demo.webp", camera=camera, speed=3.0, supersampling=1.0, renderer="filament")
+
+
+def sheet() -> None:
+    """Write the middle frames of all films beside each other, to look at; not part of the pages."""
+    frames = []
+    for name in FILMS:
+        path = IMAGES / "gallery" / f"{name}.webp"
+        if path.exists():
+            with Image.open(path) as moving:
+                moving.seek(moving.n_frames // 2)
+                frames.append(np.asarray(moving.convert("RGB")))
+    while len(frames) % 3:
+        frames.append(np.full_like(frames[0], 255))
+    Image.fromarray(beside(frames, 3)).save(Path(tempfile.gettempdir()) / "gallery_sheet.png")
+
+
+STILLS = {
+    one.__name__: one
+    for one in (drawer, handover, kitchen, classic, robots, samplers, failures, swept, reach, hero, sheet)
+}
+
+
+def main() -> None:
+    """Draw what is named, or all."""
+    for name in sys.argv[1:] or [*STILLS, *(f"film:{name}" for name in FILMS), "sheet"]:
+        began = time.process_time()
+        film(name.removeprefix("film:")) if name.startswith("film:") else STILLS[name]()
+        sys.stdout.write(f"{name}: {time.process_time() - began:.0f} s\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
