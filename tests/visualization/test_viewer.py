@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import signal
 import subprocess
@@ -147,8 +146,6 @@ def test_a_failed_plan_opens_on_its_cause(failed):
 
 def test_the_search_tree_node_by_node():
     """A click on a node shows the version that the search reached there."""
-    if "record_tree" not in {field.name for field in dataclasses.fields(tk.PlanningOptions)}:
-        pytest.skip("this planner records no search trees")
     problem = PlanningProblem(tk.load_scene("panda_table", "blocks3"), goal="(on a b)")
     result = tk.plan(problem, tk.PlanningOptions(record_tree=True))
     with Viewer(result, problem=problem, port=0) as viewer, open_page(viewer.url, width=1100) as (page, errors, _):

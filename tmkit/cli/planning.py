@@ -188,7 +188,7 @@ def plan(
         stated = [goals] if isinstance(goals, str) else goals or ()
         all_goals = [part for part in (shown, problem, *stated) if part is not None]
         task = tk.PlanningProblem(scene, q, domain or "blocks", all_goals, robots, semantics)
-    wanted = wanted if tree is None else replace(wanted, record_tree=True)
+    wanted = replace(wanted, record_tree=True) if view or tree is not None else wanted
     best: dict[int, Plan] = {}
     try:
         with errors_about_goals(goal_file, other_goal=goal), wrong_goal_in(file):

@@ -4,44 +4,17 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from tmkit.graph import SceneGraph
-from tmkit.plans.values import Configuration
+from tmkit.tamp import SearchTree
 from tmkit.visualization.stage import Panel, PanelMaker, Stage
 from tmkit.visualization.viewer_panels import boxed
 
 _MOST_ROWS = 1000
 
 
-class RecordedTree(Protocol):
-    """A search tree as it is recorded: nodes in the order in which they were reached, parents first.
-
-    A node has ``parent``, ``actions``, ``choices``, ``failures`` (with ``action``, ``cause`` and ``count``) and
-    ``is_in_plan``.
-    """
-
-    @property
-    def search(self) -> str:
-        """Which search it was."""
-        ...
-
-    @property
-    def nodes(self) -> Sequence[Any]:
-        """The nodes."""
-        ...
-
-    def version(self, index: int, scene: SceneGraph) -> tuple[SceneGraph, Configuration]:
-        """Return the version and the configuration of a node.
-
-        Args:
-            index: index of the node.
-            scene: the scene at the start.
-        """
-        ...
-
-
-def search_panel(trees: Sequence[RecordedTree], start: SceneGraph) -> PanelMaker:
+def search_panel(trees: Sequence[SearchTree], start: SceneGraph) -> PanelMaker:
     """Return what makes the panel of some search trees.
 
     Args:
@@ -56,7 +29,7 @@ def search_panel(trees: Sequence[RecordedTree], start: SceneGraph) -> PanelMaker
 
 
 class _SearchPanel:
-    def __init__(self, viewer: Stage, tabs: Any, trees: Sequence[RecordedTree], start: SceneGraph) -> None:
+    def __init__(self, viewer: Stage, tabs: Any, trees: Sequence[SearchTree], start: SceneGraph) -> None:
         self._viewer, self._trees, self._start = viewer, trees, start
         self._now: tuple[int, int] | None = None
         with tabs.add_tab("Search"):

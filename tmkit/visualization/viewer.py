@@ -84,8 +84,8 @@ class Viewer(Stage):
         more: list[PanelMaker] = []
         if isinstance(shown, PlanResult):
             start = shown.plan if shown.plan is not None else problem or self.problem
-            if start is not None and (trees := getattr(shown, "search_trees", ())):  # with the option record_tree
-                more = [search_panel(trees, start.scene)]
+            if start is not None and shown.search_trees:
+                more = [search_panel(shown.search_trees, start.scene)]
             shown = shown.plan if shown.plan is not None else shown
         if isinstance(shown, Plan):
             built_in = is_built_in(shown.domain, "domains") and not shown.semantics  # a file's own code is never run

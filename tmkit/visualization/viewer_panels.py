@@ -354,7 +354,7 @@ class PlanPanel(_Panel):
         try:
             problem = replace(viewer.problem, scene=viewer.scene, q=viewer.q, goal=self._goal.value)
             viewer.notify("Planning", self._goal.value)
-            result = plan(problem, PlanningOptions(time_limit=float(self._seconds.value)))
+            result = plan(problem, PlanningOptions(time_limit=float(self._seconds.value), record_tree=True))
             viewer.show(result, problem=problem)
             viewer.notify(result.status.value, result.explanation, is_error=result.plan is None)
         except TmkitError as error:
