@@ -232,8 +232,6 @@ class TransferSearch:
             node.wanted = [node.wanted[k] for k in rng.permutation(len(node.wanted)).tolist()]
         node.wanted.sort(key=lambda pair: (pair[1].needs_regrasp, _fewest(pair[1])))
 
-    # ------------------------------------------------------------------------------------------------------- actions
-
     # ------------------------------------------------------------------------------------------------------ attempts
 
     def _attempts(self, node: _Node) -> Iterator[_Node | None]:
@@ -387,19 +385,20 @@ class TransferSearch:
                     return
                 yield None  # later attempts may tell what is in the way, and other places
 
-    def _moved(self, node: _Node, name: str, draw: int, *, count: int = 1) -> Iterator[_Node | None]:
-        """Attempt to move an object to random places, clear of what helpful transfers need."""
+    def _moved(self, node: _Node, name: str, draw: int, *, is_any: bool = False) -> Iterator[_Node | None]:
+        """Attempt to move an object to a random place, clear of what helpful transfers need, or to any by any grasp."""
         transfers = list(self.compare.transfers_of(node, name))
         rng = np.random.default_rng(seed_of(self.seed, f"{self.moves} {name} {draw}"))
-        made = 0
         for k in rng.permutation(len(transfers)).tolist():
             transfer = transfers[k]
             for place in self.compare.candidates(node, transfer, count=_ASIDES, draw=draw):
                 if self._is_long():
                     yield None
-                if not self.compare.is_clear(node, transfer, place, node.wanted):
+                if not (is_any or self.compare.is_clear(node, transfer, place, node.wanted)):
                     continue
                 direct = self.compare.compared(node.node.scene, transfer, (place,)).direct
+                if is_any:
+                    direct = tuple(direct[i] for i in rng.permutation(len(direct)).tolist())
                 option = next(
                     (o for o, _ in direct if self.compare.is_reachable(node, transfer, o, place, draw=draw)), None
                 )
@@ -407,10 +406,7 @@ class TransferSearch:
                     draw > 2 or self.compare.lets_go_at(node.node.scene, transfer, option, place)
                 ):
                     yield self._carried_out(node, transfer, option, place, draw)
-                    made += 1
-                    break
-            if made >= count:
-                return
+                    return
 
     def _regrasped(self, node: _Node, transfer: Transfer, analysis: Analysis) -> Iterator[_Node | None]:
         """Put an object down where it can be grasped in a way that is free where it is wanted."""
@@ -453,7 +449,7 @@ class TransferSearch:
                 if handled is None:
                     yield self._as_proposed(node, applicable[k])
                 else:
-                    yield next(self._moved(node, handled[0], draw), None)
+                    yield next(self._moved(node, handled[0], draw, is_any=draw > 1), None)
 
 
 def _exits(step: PlanStep | None) -> dict[bytes, Configuration]:
