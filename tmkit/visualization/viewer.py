@@ -146,7 +146,7 @@ class Viewer(Stage):
                     last = state
                     self._update(*state)
                 self._closed.wait(max(0.001, 1.0 / rate - (time.monotonic() - began)))
-            if isinstance(last, tuple):
+            if isinstance(last, tuple) and not self._closed.is_set():
                 self.set_state(*last)
 
         self._follower = threading.Thread(target=run, name="tmkit viewer", daemon=True)
