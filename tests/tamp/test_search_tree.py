@@ -59,7 +59,7 @@ def test_the_search_over_transfers_is_recorded(name: str) -> None:
     for tree in recorded.search_trees:
         check_tree(tree)
     *before, tree = recorded.search_trees
-    assert not any(other.is_solved for other in before)
+    assert not any(other.is_in_plan for other in before)
     way = [index for index, node in enumerate(tree.nodes) if node.is_in_plan]
     actions = [action for index in way for action in tree.nodes[index].actions]
     assert [str(action) for action in recorded.plan.actions] == [
@@ -105,7 +105,7 @@ def test_a_search_in_vain_is_recorded() -> None:
     failed: Counter[tuple[str, str]] = Counter()
     for tree in trees:
         check_tree(tree)
-        assert not tree.is_solved
+        assert not tree.is_in_plan
         for node in tree.nodes:
             failed.update({(failure.action, failure.cause): failure.count for failure in node.failures})
     assert failed == {(action, cause): count for action, cause, count in result.statistics.failures}

@@ -20,7 +20,6 @@ from tmkit._support.argument_errors import callable_name
 from tmkit.errors import CostError, TimeLimitError
 from tmkit.graph import SceneGraph
 from tmkit.pddl import GroundAction
-from tmkit.plans import step_duration
 from tmkit.plans.values import Plan, PlanStep
 from tmkit.robots import Manipulator
 from tmkit.tamp.options import Cost, PlanningOptions
@@ -74,6 +73,8 @@ class StepCosts:
         if self.cost == "path_length":
             return step.path_length
         if self.cost == "duration":
+            from tmkit.plans.execution import step_duration  # with ruckig, which is slow to import
+
             return step_duration(step, self.scene, robots=self.robots)
         return _checked(self.cost, replace(step, action=self.stated(step.action)))
 

@@ -97,7 +97,7 @@ class SearchTree(Displayed):
     nodes: tuple[SearchTreeNode, ...]
 
     @property
-    def is_solved(self) -> bool:
+    def is_in_plan(self) -> bool:
         """Whether this search found the plan."""
         return any(node.is_in_plan for node in self.nodes)
 
@@ -120,7 +120,7 @@ class SearchTree(Displayed):
         return scene, np.array(way[0].q)
 
     def __repr__(self) -> str:
-        return f"SearchTree({self.search}, {len(self.nodes)} nodes{', with the plan' if self.is_solved else ''})"
+        return f"SearchTree({self.search}, {len(self.nodes)} nodes{', with the plan' if self.is_in_plan else ''})"
 
 
 class _Move(Protocol):
@@ -156,7 +156,7 @@ def recorded_trees(
     """
     made = [_of_task_plans(tree, found) for tree in trees]
     if transfers is not None and versions:
-        is_found = bool(found) and not any(tree.is_solved for tree in made)
+        is_found = bool(found) and not any(tree.is_in_plan for tree in made)
         made.append(_of_transfers(transfers, versions, versions[-1] if is_found else None))
     return tuple(made)
 

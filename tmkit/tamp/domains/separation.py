@@ -24,9 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import trimesh
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linprog
 
 from tmkit.graph import AttachedShape, SceneGraph, Sphere
 from tmkit.manipulation.grasps.floating import FloatingBody
@@ -248,6 +246,9 @@ def _inscribed(attached: AttachedShape) -> tuple[NDArray[np.float64], float, flo
     if shape.kind in ("box", "sphere", "cylinder", "capsule"):
         lower, upper = (np.asarray(bound) for bound in shape.bounds)
         return attached.pose.apply((lower + upper) / 2), float(np.min(upper - lower)) / 2, 0.0
+    import trimesh  # both are slow to import
+    from scipy.optimize import linprog
+
     if shape.kind != "mesh" or not (mesh := trimesh.Trimesh(shape.vertices, shape.faces)).is_volume:
         return None
     normals, offsets = mesh.face_normals, np.einsum("ij,ij->i", mesh.face_normals, mesh.triangles[:, 0])
