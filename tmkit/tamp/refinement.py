@@ -30,8 +30,6 @@ from tmkit.tamp.costs import CostBound
 from tmkit.tamp.refinement_tree import Expansion, FailureRecord, RefinementNode, RefinementTree
 
 _VISITS_PER_ATTEMPT = 20  # how often nodes may be visited again, for each new attempt that is allowed
-_SCENES_BEYOND_ARM = 3  # in which all attempts fail because of the arm alone, before another skeleton is tried
-_OF_ARM = (FailureKind.OUT_OF_REACH, FailureKind.NO_CONFIGURATION, FailureKind.JOINT_LIMIT, FailureKind.STRAIGHT_LINE)
 
 
 @dataclass(frozen=True)
@@ -154,7 +152,7 @@ class _Descent:
                 if level.expansion.is_impossible:
                     return RefinementOutcome(None, self._deepest(), impossible=level.expansion.action)
                 back = self._go_back()
-                if back is None or self._is_used_up() or self._is_beyond_arm():
+                if back is None or self._is_used_up():
                     return RefinementOutcome(None, self._deepest())
                 level = back
                 child = self._next(level)
@@ -166,11 +164,6 @@ class _Descent:
     def _is_used_up(self) -> bool:
         bound = self.budget.attempts
         return self.attempts > bound or self.visits > _VISITS_PER_ATTEMPT * bound or self.is_over()
-
-    def _is_beyond_arm(self) -> bool:
-        """Return whether the deepest action failed in several scenes, and always because of the arm alone."""
-        several = _SCENES_BEYOND_ARM * self.budget.attempts_per_node
-        return len(self.records) >= several and all(record.failure.kind in _OF_ARM for record in self.records)
 
     def _next(self, level: _Level) -> RefinementNode | None:
         """Return the next child of a level, an old one or a new; None when there is none within the bounds."""
