@@ -112,7 +112,7 @@ def narrow_gap(
     return (
         f"all {len(free)} grasps of '{object}' need a gap of at least {_floored(needed)} mm beside it, the thickness "
         f"of a finger there ({deep}), and {1000.0 * _CLEARANCE:g} mm of clearance; the gap{plural} to "
-        f"{listed_bodies(gaps)} {are} {low if low == high else f'{low} to {high}'} mm, and none of "
+        f"{listed_bodies(sorted(gaps))} {are} {low if low == high else f'{low} to {high}'} mm, and none of "
         f"these {len(stuck)} objects has a free grasp before another of them is moved"
     )
 

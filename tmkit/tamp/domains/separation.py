@@ -26,6 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit._support.elementary import norm, norms
 from tmkit.graph import AttachedShape, SceneGraph, Sphere
 from tmkit.manipulation.grasps.floating import FloatingBody
 from tmkit.motion.regions.solids import solid_points
@@ -76,7 +77,7 @@ def separated(scene: SceneGraph, handled: Handled, *, q: ArrayLike, manipulator:
         found = _enclosed(scene, object, bounds, what=f"'{object}'", q=q, fact=handled.fact, manipulator=manipulator)
         if found is not None:
             return found
-    proofs, wide = [], float(np.linalg.norm(bounds[1] - bounds[0])) + _OFF
+    proofs, wide = [], norm(bounds[1] - bounds[0]) + _OFF
     for region in handled.regions:
         around = _bounds(scene, region, only_solid=False)
         if around is None or not _stands_still(scene, region, movable):
@@ -134,10 +135,10 @@ def _balls(scene: SceneGraph, manipulator: Manipulator) -> Iterator[_Ball]:
         centre, radius, beyond = max(inside, key=lambda found: found[1])
         if link in touching:
             own = np.concatenate([solid_points(attached) for attached in solids])
-            far = float(np.max(np.linalg.norm(own - centre, axis=1)))
+            far = float(np.max(norms(own - centre)))
         else:
             at = scene.pose(link, relative_to=manipulator.tool, q=scene.zero_configuration()).apply(centre)
-            far = min(float(np.max(np.linalg.norm(found - at, axis=1))) for found in touching.values()) + _SLACK
+            far = min(float(np.max(norms(found - at))) for found in touching.values()) + _SLACK
         for share in _SHARES if link in touching and len(solids) == 1 else (1.0,):
             reach = share * far + manipulator.contact_tolerance
             yield _Ball(link, centre, share * radius - (1.0 - share) * beyond - _SLACK, reach + _SLACK)
@@ -165,13 +166,13 @@ def _enclosing(
         return ~world.collides(rows(cells), np.repeat(fingers, len(cells), axis=0))
 
     near = ball.reach + _HALF_DIAGONAL * side
-    count = math.ceil((float(np.linalg.norm(bounds[1] - bounds[0])) / 2 + near) / side)
+    count = math.ceil((norm(bounds[1] - bounds[0]) / 2 + near) / side)
     if count >= _HALF:
         return None
     steps = np.arange(-count, count + 1)
     cells = np.array(np.meshgrid(steps, steps, steps)).reshape(3, -1).T
     local = place.inverse().apply(middle + side * cells)
-    cells = cells[np.linalg.norm(local - np.clip(local, *bounds), axis=1) <= near]
+    cells = cells[norms(local - np.clip(local, *bounds)) <= near]
     for direction in itertools.product((0, 1, -1), repeat=3):  # up comes first
         ahead = np.array(direction)
         line = cells[int(np.argmax(cells @ ahead))] + np.arange(_HALF)[:, None] * ahead

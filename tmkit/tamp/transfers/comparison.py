@@ -199,10 +199,12 @@ class TransferComparison:
             except _ELSEWHERE:  # a domain that looks for what was taken away
                 continue
             found += [place for place in listed if isinstance(place, Place)]
-        unique = {(place.support, digits(place.pose)): place for place in reversed(found)}
+        unique: dict[object, Place] = {}
+        for place in found:
+            unique.setdefault((place.support, digits(place.pose)), place)
         alike = Counter[object]()
         places: tuple[Place, ...] = ()
-        for place in reversed(unique.values()):  # many at one point bring little, but each has its price
+        for place in unique.values():  # many at one point bring little, but each has its price
             point = place.support, tuple(np.round(place.pose.translation / _NEAR).tolist())
             alike[point] += 1
             if alike[point] <= _ALIKE:
