@@ -13,7 +13,7 @@ from support.gantry import GANTRY
 import tmkit as tk
 from tmkit.errors import PlanFileError, SceneError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation import Pick, Place
+from tmkit.manipulation import Grasp, Pick, Place
 from tmkit.plans import CameraModel, Plan, PlannedObservation, Reparenting, covariance_rows
 from tmkit.plans.observations import with_observations
 from tmkit.spatial import Pose
@@ -100,7 +100,8 @@ def test_slip_comes_on_top() -> None:
         assert slipped.local_pose("a") == pose
     with pytest.raises(SceneError, match=r"a covariance of a pose is \(6, 6\) and finite, not \(3, 3\)"):
         covariance_rows(np.eye(3))
-    assert Pick("a", None, slip=covariance_rows(SLIP)) != Pick("a", None)  # type: ignore[arg-type]
+    grasp = Grasp(pose, 0.04, "from above")
+    assert Pick("a", grasp, slip=covariance_rows(SLIP)) != Pick("a", grasp)
     assert Place("a", "b", pose).slip is None
 
 
