@@ -26,10 +26,13 @@ from tmkit.graph import SceneGraph
 from tmkit.pddl import GroundAction
 from tmkit.plans.failures import FailureKind
 from tmkit.plans.values import PlanStep
+from tmkit.robots import movable_frames
 from tmkit.tamp.costs import CostBound
+from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.refinement_tree import Expansion, FailureRecord, RefinementNode, RefinementTree
 
 _VISITS_PER_ATTEMPT = 20  # how often nodes may be visited again, for each new attempt that is allowed
+_SCENES_OF_FIXTURES = 3  # in which nothing but arm and fixtures makes an action fail, before another skeleton is tried
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,7 @@ class _Descent:
                 if level.expansion.is_impossible:
                     return RefinementOutcome(None, self._deepest(), impossible=level.expansion.action)
                 back = self._go_back()
-                if back is None or self._is_used_up():
+                if back is None or self._is_used_up() or self._is_of_fixtures():
                     return RefinementOutcome(None, self._deepest())
                 level = back
                 child = self._next(level)
@@ -164,6 +167,18 @@ class _Descent:
     def _is_used_up(self) -> bool:
         bound = self.budget.attempts
         return self.attempts > bound or self.visits > _VISITS_PER_ATTEMPT * bound or self.is_over()
+
+    def _is_of_fixtures(self) -> bool:
+        """Return whether the deepest action failed in several scenes, and no other movable object was in the way."""
+        several = _SCENES_OF_FIXTURES * self.budget.attempts_per_node
+        if len(self.records) < several:
+            return False
+        movable = set(movable_frames(self.tree.root.scene))
+        return not any(
+            record.frames is None
+            or any(pddl_name(frame) not in record.action.arguments for frame in record.frames & movable)
+            for record in self.records
+        )
 
     def _next(self, level: _Level) -> RefinementNode | None:
         """Return the next child of a level, an old one or a new; None when there is none within the bounds."""

@@ -127,10 +127,9 @@ class _TransfersBeside:
             attempts: motions that were tried in vain.
         """
         self._attempts += attempts
-        if self._attempts < _TRANSFERS_AFTER:
+        if self._attempts < _TRANSFERS_AFTER and not self._has_begun:
             return None
         moves, self._attempts = divmod(self._attempts, _ATTEMPTS_PER_MOVE)
-        self._attempts += _TRANSFERS_AFTER
         return self.advance(moves)
 
     def advance(self, moves: int) -> tuple[PlanStep, ...] | None:

@@ -83,9 +83,10 @@ _PROVING_SEARCH = "astar(blind())"
 
 _FIRST_SECONDS = 2.0  # after which it is asked whether there is a plan at all
 _FOLLOW_UP_SECONDS = 0.5
-_LANDMARK_SECONDS, _LANDMARK_SHARE = 2.0, 0.15
+_LANDMARK_SECONDS, _LANDMARK_SHARE = 3.0, 0.15
 _ALONE_SECONDS = 0.2  # for which the search by landmarks runs alone
-_GAVE_UP = "landmarks"  # in the history of a task
+_AGAIN, _AGAIN_GROWTH = 7e6, 2.0  # work for it on a task with learned constraints, and in terms of what it took before
+_LANDMARKS = "landmarks"  # in the history of a task
 _REMEMBERED = 16  # problems that are not translated again
 _TRANSLATING_MEMORY = 4 << 30  # bytes: a quantifier over a dozen variables takes all there is, and in seconds
 _PROVING_MEMORY = 2 << 30  # bytes, for the search that only tests, beside another, whether there is a plan
@@ -198,29 +199,28 @@ class FastDownward(TaskPlanner[TranslatedTask]):
     def _first(self, searches: Searches) -> Outcome:
         """Return what came of the search by landmarks, if that counts, else of the first search.
 
-        Once it does not count, it is not tried again with more learned constraints.
+        Learned constraints can make it slow: on the same task with more of them it may do little more than before, and
+        once it does not count, it is not tried again.
         """
         history = searches.task.history
-        if not self.landmark_search or _GAVE_UP in history:
+        work = min(self.landmark_work, history.get(_LANDMARKS, self.landmark_work))
+        if not self.landmark_search or not work:
             return self._greedy(searches)
         share = _LANDMARK_SHARE * searches.seconds_left  # a short time limit is not spent on it
-        search = self.landmark_search.format(seconds=round(min(_LANDMARK_SECONDS, share), 2))
+        seconds = _LANDMARK_SECONDS * work / self.landmark_work
+        search = self.landmark_search.format(seconds=round(min(seconds, share), 2))
         with searches.started([search]) as running:
-            if running.ends_within(_ALONE_SECONDS):
-                found = running.outcome()
-                return found if self._is_settled(found) else self._greedy(searches)
-            outcome = self._greedy(searches, beside=running)
+            is_short = running.ends_within(_ALONE_SECONDS)
+            outcome = None if is_short else self._greedy(searches, work=work, beside=running)
             found = running.outcome()
-        if self._is_settled(found):
+        if _is_settled(found, work):
+            took = found.statistics.expanded * len(searches.task.operators)
+            history[_LANDMARKS] = max(_AGAIN, _AGAIN_GROWTH * took)
             return found
-        history.add(_GAVE_UP)
-        return outcome
+        history[_LANDMARKS] = 0.0
+        return self._greedy(searches) if outcome is None else outcome
 
-    def _is_settled(self, found: Outcome) -> bool:
-        """Whether what came of the search by landmarks counts."""
-        return found.is_unsolvable or any(True for _ in found.results(self.landmark_work))
-
-    def _greedy(self, searches: Searches, *, beside: RunningSearch | None = None) -> Outcome:
+    def _greedy(self, searches: Searches, *, work: float = 0.0, beside: RunningSearch | None = None) -> Outcome:
         """Return what came of the first search and, where there was a plan, of those that follow it.
 
         When the first search is slow, it is asked beside it whether there is a plan at all, for which greedy searches
@@ -232,7 +232,7 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         with searches.started(chain) as running:
             if beside is not None and running.ends_after(beside):
                 found = beside.outcome()
-                if self._is_settled(found):
+                if _is_settled(found, work):
                     return found
             if not first.startswith("astar(") and not running.ends_within(_FIRST_SECONDS):
                 with searches.started([_PROVING_SEARCH], memory_limit=_PROVING_MEMORY) as proving:
@@ -306,6 +306,11 @@ def _translated(encoding: Encoding, time_limit: float) -> str | None:
         if finished.code != 0:
             raise finished.error(f"Fast Downward's translator ended with exit code {finished.code}")
         return (folder / "output.sas").read_text(encoding="utf-8")
+
+
+def _is_settled(found: Outcome, work: float) -> bool:
+    """Whether what came of the search by landmarks counts, which may do so much work."""
+    return found.is_unsolvable or any(True for _ in found.results(work))
 
 
 def _by_cost(result: TaskPlanResult) -> tuple[float, int]:

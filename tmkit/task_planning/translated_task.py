@@ -38,12 +38,13 @@ class TranslatedTask(SasTask):
         blocked: for each context that some action is forbidden in, the variable that tells whether it holds.
         encoding: how it is told what is forbidden: by axioms, by taking operators apart (``split``), or by the latter
             as long as that makes few operators (``auto``), since heuristics see through operators, but not axioms.
-        history: names of searches that gave up on it, or on it with fewer constraints; such tasks share them.
+        history: work that searches may do on it, by their names, as it was learned on the same task with fewer
+            constraints; such tasks share it.
     """
 
     blocked: FrozenMapping[frozenset[Pair], int] = field(default_factory=FrozenMapping, repr=False)
     encoding: Literal["auto", "axioms", "split"] = "auto"
-    history: set[str] = field(default_factory=set, repr=False, compare=False)
+    history: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
 
     def is_goal_impossible(self) -> bool:
         """Return whether some two of the goal's facts can be proved never to hold together; False proves nothing."""
