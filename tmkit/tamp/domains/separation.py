@@ -169,15 +169,16 @@ def _enclosing(
     count = math.ceil((norm(bounds[1] - bounds[0]) / 2 + near) / side)
     if count >= _HALF:
         return None
+    directions = [np.array(ahead) for ahead in itertools.product((0, 1, -1), repeat=3) if any(ahead)]  # up comes first
+    outwards = np.arange(_HALF)[:, None]
+    if any(np.all(is_open(outwards * ahead)) for ahead in directions):
+        return None  # straight out from the middle
     steps = np.arange(-count, count + 1)
     cells = np.array(np.meshgrid(steps, steps, steps)).reshape(3, -1).T
     local = place.inverse().apply(middle + side * cells)
     cells = cells[norms(local - np.clip(local, *bounds)) <= near]
-    for direction in itertools.product((0, 1, -1), repeat=3):  # up comes first
-        ahead = np.array(direction)
-        line = cells[int(np.argmax(cells @ ahead))] + np.arange(_HALF)[:, None] * ahead
-        if np.any(ahead) and np.all(is_open(line)):
-            return None  # straight out
+    if any(np.all(is_open(cells[int(np.argmax(cells @ ahead))] + outwards * ahead)) for ahead in directions):
+        return None  # straight out
     known = np.zeros((2 * _HALF + 1,) * 3, dtype=bool)
     opened, closed, checked = known.copy(), [], 0
     while len(cells):
