@@ -44,7 +44,7 @@ _logger = logging.getLogger(__name__)
 _ALL_OBJECTS_AFTER = 4  # iterations with the useful objects alone
 _RELOCATIONS_AFTER = 0.5
 _TRANSFERS_AFTER = 64  # failed attempts after which the search over transfers begins
-_ATTEMPTS_PER_MOVE = 6  # of task plans for each attempt of that search, which takes so much longer
+_ATTEMPTS_PER_MOVE = 5  # of task plans for each attempt of that search, which takes so much longer
 _CHOICE = 16  # places aside that a domain lists at once for that search, which compares them itself
 _LAST_MOVES = 96  # attempts of that search when the task plans have come to an end
 
