@@ -39,11 +39,11 @@ AT = PositionCoord("e|C", "g|C", "[h]")
 Anything: Any = None
 
 
-def scene() -> SceneGraph:
+def scene(joint: Joint = Fixed()) -> SceneGraph:  # noqa: B008 - a value
     """Return three bodies, two of them joined."""
     made = SceneGraph(root=None).add_body("D").add_body("C").add_body("E")
     made = made.add_root("h", body="D").add_root("g", body="C").add_root("e", body="E")
-    return made.attach("g", "h", pose=tk.Pose([1.0, 0.0, 0.0]))
+    return made.attach("g", "h", pose=tk.Pose([1.0, 0.0, 0.0]), joint=joint)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def scene() -> SceneGraph:
         (lambda: relate(scene(), "{g}|C"), r"such as PoseCoord\("),
         (lambda: relate(scene(), PoseCoord("{e}|E", "{h}|D", "[h]")), "join the trees with add_pose"),
         (
-            lambda: relate(scene(), TWIST.coord),
+            lambda: relate(scene(joint=Free()), TWIST.coord),
             "add what is missing with add_twist, also where nothing moves; or pass qd",
         ),
         (lambda: add_pose(scene(), POSE.coord), r"it takes a SemanticPose \(PoseCoord.*SemanticPose\(PoseCoord\(...\)"),

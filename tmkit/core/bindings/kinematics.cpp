@@ -60,7 +60,10 @@ Made by ``scene.at(q)``. Immutable.)");
         const std::string_view from = reference_frame(scene, frame, relative_to);
         return make_array(k.twist(frame, from, axes ? *axes : from));
     }, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "axes"_a = nb::none(),
-            R"(Return the twist (6,) that the joint velocities give. O(depth).
+            R"(Return the twist (6,) of one frame relative to another: by joints, and by twist edges. O(depth).
+
+Where a twist edge says how a frame on the way moves, that counts; elsewhere the joints move as ``qd`` says, and fixed and
+free edges do not. With t twist edges on the way O(t depth).
 
 Linear part (m/s) of the frame's origin, then angular part (rad/s). In the notation of relations it is
 ``(frame|its body, body of relative_to, [axes])``.
@@ -73,7 +76,8 @@ Args:
 Raises:
     UnknownNameError: no such frame.
     DisconnectedError: the frames are in different trees.
-    ConfigurationError: the configuration has no velocities, as ``scene.at(q)`` without ``qd``.)")
+    ConfigurationError: the configuration has no velocities, as ``scene.at(q)`` without ``qd``.
+    SceneError: twist edges lead over an edge on the way, and do not say how that moves.)")
         .def("__repr__", [](const Kinematics& k) {
         return "Kinematics(" + std::to_string(k.size()) + " frames, " + std::to_string(k.q().size()) + " joints)";
     });

@@ -46,40 +46,42 @@ void bind_pose_numbers(nb::class_<SceneGraph>& cls) {
 
 // None also where no path of twists leads there.
 std::optional<Vector6> twist_numbers(const SceneGraph& s, std::optional<Name> point, Name body, Name ref_body,
-                                     Name axes, const OptionalArray& q, NoiseSum* error = nullptr) {
+                                     Name axes, const OptionalArray& q, const OptionalArray& qd,
+                                     NoiseSum* error = nullptr) {
     if ((point && !sits_on(s, *point, body) && !sits_on(s, *point, ref_body)) || !s.find(axes)) return std::nullopt;
     const BodyId *moves = s.find_body(body), *reference = s.find_body(ref_body);
     if (!moves || !reference) return std::nullopt;
-    return related_twist(s, point, *moves, *reference, axes, ConfigurationArgument(q, s).get(), error);
+    return related_twist(s, point, *moves, *reference, axes, ConfigurationArgument(q, s).get(),
+                         ConfigurationArgument(qd, s).get(), error);
 }
 
 void bind_twist_numbers(nb::class_<SceneGraph>& cls) {
     cls.def("_related_twist",
             [](const SceneGraph& s, std::optional<Name> point, Name body, Name ref_body, Name axes,
-               const OptionalArray& q, char part) -> MaybeArray {
-        const std::optional<Vector6> twist = twist_numbers(s, point, body, ref_body, axes, q);
+               const OptionalArray& q, char part, const OptionalArray& qd) -> MaybeArray {
+        const std::optional<Vector6> twist = twist_numbers(s, point, body, ref_body, axes, q, qd);
         if (!twist) return std::nullopt;
         if (part == 't') return make_array(*twist);
         return make_array(part == 'v' ? std::vector<double>(twist->begin(), twist->begin() + 3)
                                       : std::vector<double>(twist->begin() + 3, twist->end()),
                           {3});
     },
-            "point"_a.none(), "body"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(), "part"_a = 't',
+            "point"_a.none(), "body"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(), "part"_a = 't', "qd"_a = nb::none(),
             R"(The numbers (6,) of a twist, or (3,) of its linear (v) or angular (w) part.
 
-None where a name is wrong or no path of twists leads there.)");
+None where a name is wrong or nothing says how the bodies move.)");
     cls.def("_uncertain_twist",
             [](const SceneGraph& s, Name point, Name body, Name ref_body, Name axes,
-               const OptionalArray& q) -> std::optional<std::pair<ReadOnlyArray, std::optional<NoiseHandle>>> {
+               const OptionalArray& q, const OptionalArray& qd) -> std::optional<std::pair<ReadOnlyArray, std::optional<NoiseHandle>>> {
         NoiseSum error;
-        const std::optional<Vector6> twist = twist_numbers(s, point, body, ref_body, axes, q, &error);
+        const std::optional<Vector6> twist = twist_numbers(s, point, body, ref_body, axes, q, qd, &error);
         if (!twist) return std::nullopt;
         return std::pair{make_array(*twist), noise_or_none(error.edge())};
     },
-            "point"_a, "body"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(),
+            "point"_a, "body"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(), "qd"_a = nb::none(),
             R"(The numbers (6,) of a twist and its error, source by source (None: exact).
 
-None where a name is wrong or no path of twists leads there.)");
+None where a name is wrong or nothing says how the bodies move.)");
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ def integrate(scene: SceneGraph, dt: float) -> SceneGraph:
     """Return the scene after a time in which every body moves by its twist, constantly.
 
     Each edge of poses between two bodies moves by the twist of the one relative to the other, where twist edges tell
-    it. What has no twist relative to its parent goes along with that. O(n) where there are twists.
+    it. What has no twist relative to its parent goes along with that. Joints stay where they are: the configuration is
+    not part of a scene. O(n) where there are twists.
 
     The covariances of the poses grow by those of the twists, and all correlations stay: of edges that one twist moves,
     and of the twist with what it has moved. ``integrate(a).integrate(b)`` has the covariance of ``integrate(a + b)``.
@@ -61,6 +62,8 @@ def integrate(scene: SceneGraph, dt: float) -> SceneGraph:
             twist, error = uncertain_twist(scene, coord)
         except SemanticError as refusal:
             unknown[frame] = refusal
+            continue
+        if error is None and not twist.any():
             continue
         with np.errstate(over="ignore"):
             motion = twist * dt

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from tmkit._core import SceneGraph, twist_path
+from tmkit._core import SceneGraph, joints_between, twist_path
 from tmkit.errors import DisconnectedError, UnknownNameError
 from tmkit.relations import LinearVelocityCoord, SemanticError, SemanticRelation, TwistCoord, Violation
 
@@ -124,12 +124,13 @@ def unjoined(scene: SceneGraph, coord: Any, error: DisconnectedError) -> Semanti
     return SemanticError.of(f"relate({coord!r})", [violation])
 
 
-def explain(scene: SceneGraph, coord: Any) -> NoReturn:
-    """Say why the core has no numbers: a name is wrong, or no path of twists leads there.
+def explain(scene: SceneGraph, coord: Any, qd: object = None) -> NoReturn:
+    """Say why the core has no numbers: a name is wrong, or nothing says how one body moves relative to the other.
 
     Args:
         scene: the scene.
         coord: coordinates of a relation.
+        qd: the joint velocities that were given; None for none.
 
     Raises:
         UnknownNameError, SemanticError: the reason.
@@ -138,7 +139,13 @@ def explain(scene: SceneGraph, coord: Any) -> NoReturn:
     rule = f"a path of twists leads from body '{coord.ref_body}' to body '{coord.body}'"
     why, repair = "there is none", "add what is missing with add_twist, also where nothing moves; or pass qd"
     there, back = (coord.body, coord.ref_body), (coord.ref_body, coord.body)
+    tree = scene.root(getattr(coord, "point", coord.coord))
+    ends = [next((f for f in frames_on(scene, body) if scene.root(f) == tree), None) for body in there]
     if any(twist_path(scene, body, relative_to_body=other) for body, other in (there, back)):
         why = f"there is one, but poses do not join its frames to '{getattr(coord, 'point', coord.coord)}'"
         repair = "add what is missing with add_pose"
+    elif ends[0] is not None and ends[1] is not None:
+        joints = joints_between(scene, ends[0], ends[1])
+        if joints and qd is None:
+            why, repair = f"joint '{joints[0]}' is between them", "pass q and qd, or add a twist with add_twist"
     raise SemanticError.of(f"relate({coord!r})", [Violation(rule, why, repair=repair)])

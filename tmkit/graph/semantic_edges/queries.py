@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import Kinematics, SceneGraph
 from tmkit.errors import DisconnectedError
 from tmkit.graph.semantic_edges.names import check_names, explain, unjoined
-from tmkit.graph.semantic_edges.twist_queries import joint_twist
 from tmkit.relations import (
     AngularVelocityCoord,
     AngularVelocityVector,
@@ -84,15 +83,16 @@ def relate(
             (a rotation vector instead of the matrix where the axes are not those of the reference frame), or a
             six-vector.
         q: (n_joints,) configuration; needed where a joint is on the way.
-        qd: (n_joints,) joint velocities: then velocities are those of the joints, not those of twist edges. O(n).
+        qd: (n_joints,) joint velocities. Twist edges say how frames on the way of a velocity move; elsewhere joints move
+            as ``qd`` says, free edges do not, and fixed edges never do. Without it, joints and free edges say nothing.
 
     Returns:
         The relation: a :class:`~tmkit.relations.SemanticPose` for a ``PoseCoord``, and so on.
 
     Raises:
         UnknownNameError: a frame or body that is not there.
-        SemanticError: a frame is not on the body named; no poses, or no twists, lead from one to the other; or the
-            representation cannot say what is asked.
+        SemanticError: a frame is not on the body named; no poses lead from one to the other, or nothing says how the one
+            moves relative to the other; or the representation cannot say what is asked.
         ConfigurationError: a joint is on the way and q is missing.
     """
     if type(scene) is not SceneGraph and isinstance(scene, Kinematics):  # the quicker test first
@@ -165,15 +165,14 @@ def _pose(scene: Any, c: Any, q: ArrayLike | None, _: ArrayLike | None) -> Vecto
     return explain(scene, c) if found is None else found
 
 
-def _by_twists(kind: str, part: slice, *, at_point: bool = True) -> _Numbers:
+def _by_twists(kind: str, *, at_point: bool = True) -> _Numbers:
     """Return the function of a velocity's numbers: a part of a twist, which the core calls by a letter."""
 
     def numbers(scene: Any, coord: Any, q: ArrayLike | None, qd: ArrayLike | None) -> Vector:
         point = coord.point if at_point else None
-        if qd is not None:
-            return joint_twist(scene, coord, point, q, qd)[part]
-        found: Vector | None = scene._related_twist(point, coord.body, coord.ref_body, coord.coord, q, kind)
-        return explain(scene, coord) if found is None else found
+        q = scene.zero_configuration() if q is None and qd is not None else q
+        found: Vector | None = scene._related_twist(point, coord.body, coord.ref_body, coord.coord, q, kind, qd)
+        return explain(scene, coord, qd) if found is None else found
 
     return numbers
 
@@ -182,11 +181,9 @@ _QUERIES: dict[type, Any] = {
     PositionCoord: (SemanticPosition, PositionVector, None, _position),
     OrientationCoord: (SemanticOrientation, RotationMatrix, RotationVector, _orientation),
     PoseCoord: (SemanticPose, VectorAndMatrix, VectorAndRotationVector, _pose),
-    LinearVelocityCoord: (SemanticLinearVelocity, LinearVelocityVector, None, _by_twists("v", slice(3))),
-    AngularVelocityCoord: (
-        SemanticAngularVelocity, AngularVelocityVector, None, _by_twists("w", slice(3, 6), at_point=False),
-    ),
-    TwistCoord: (SemanticTwist, TwistVector, None, _by_twists("t", slice(6))),
+    LinearVelocityCoord: (SemanticLinearVelocity, LinearVelocityVector, None, _by_twists("v")),
+    AngularVelocityCoord: (SemanticAngularVelocity, AngularVelocityVector, None, _by_twists("w", at_point=False)),
+    TwistCoord: (SemanticTwist, TwistVector, None, _by_twists("t")),
 }  # fmt: skip
 _AS_IT_IS: dict[Any, str] = {  # which hold the core's array as it comes, and where
     PositionVector: "vector",

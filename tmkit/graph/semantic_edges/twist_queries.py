@@ -19,7 +19,9 @@ from tmkit.spatial import GaussianTwist
 Vector = NDArray[np.float64]
 
 
-def gaussian_twist(scene: SceneGraph, coord: TwistCoord, *, q: ArrayLike | None = None) -> GaussianTwist:
+def gaussian_twist(
+    scene: SceneGraph, coord: TwistCoord, *, q: ArrayLike | None = None, qd: ArrayLike | None = None
+) -> GaussianTwist:
     """Return a twist that holds in a scene and its uncertainty. O(t) for t twist edges, and a pose for each on the way.
 
     The errors of the twist edges on the way are moved to the point and into the axes that are asked for, and added up:
@@ -29,8 +31,9 @@ def gaussian_twist(scene: SceneGraph, coord: TwistCoord, *, q: ArrayLike | None 
 
     Args:
         scene: the scene.
-        coord: what is asked for, as for :func:`relate`; joints do not move.
+        coord: what is asked for, as for :func:`relate`.
         q: (n_joints,) configuration; needed where a joint is on the way of a pose.
+        qd: (n_joints,) joint velocities, exact; as for :func:`relate`.
 
     Returns:
         The linear velocity of the point and the angular velocity, in the axes of the frame of expression; exact (a
@@ -38,70 +41,38 @@ def gaussian_twist(scene: SceneGraph, coord: TwistCoord, *, q: ArrayLike | None 
 
     Raises:
         UnknownNameError: a frame or body that is not there.
-        SemanticError: a frame is not on the body named; no twists lead from one body to the other; or no coordinates
-            of a twist.
+        SemanticError: a frame is not on the body named; nothing says how the one moves relative to the other;
+            or no coordinates of a twist.
         ConfigurationError: a joint is on the way and q is missing.
     """
     if not isinstance(coord, TwistCoord):
         what = " ".join(repr(coord).split())[:80]
         repair = "such as TwistCoord('g|C', 'D', '[g]')"
         raise SemanticError.of("gaussian_twist", [Violation("it takes coordinates of a twist", what, repair=repair)])
-    vector, error = uncertain_twist(scene, coord, q=q)
+    vector, error = uncertain_twist(scene, coord, q=q, qd=qd)
     return GaussianTwist(vector, None if error is None else error.covariance)
 
 
 def uncertain_twist(
-    scene: SceneGraph, coord: TwistCoord, *, q: ArrayLike | None = None
+    scene: SceneGraph, coord: TwistCoord, *, q: ArrayLike | None = None, qd: ArrayLike | None = None
 ) -> tuple[Vector, EdgeNoise | None]:
     """Return a twist (6,) [linear, angular] and its noise, None if it is exact.
 
     Args:
         scene: the scene.
         coord: coordinates of the twist.
-        q: (n_joints,) configuration; needed if the scene has joints.
+        q, qd: (n_joints,) configuration and velocities, as for :func:`gaussian_twist`.
 
     Raises:
         UnknownNameError, SemanticError, ConfigurationError: as :func:`gaussian_twist`.
     """
     typed_apart: Any = scene
     try:
-        found = typed_apart._uncertain_twist(coord.point, coord.body, coord.ref_body, coord.coord, q)
+        found = typed_apart._uncertain_twist(coord.point, coord.body, coord.ref_body, coord.coord, q, qd)
     except DisconnectedError as error:
         raise unjoined(scene, coord, error) from error
-    vector, noise = (explain(scene, coord), None) if found is None else found
+    vector, noise = (explain(scene, coord, qd), None) if found is None else found
     return vector, noise
-
-
-def joint_twist(scene: SceneGraph, coord: Any, point: str | None, q: ArrayLike | None, qd: ArrayLike) -> Vector:
-    """Return the velocity (6,) [linear, angular] that the joints give.
-
-    Args:
-        scene: the scene.
-        coord: coordinates of a velocity or twist.
-        point: the frame whose point moves; None: the angular velocity only counts.
-        q: (n_joints,) configuration; all zeros if omitted.
-        qd: (n_joints,) joint velocities.
-
-    Raises:
-        UnknownNameError, SemanticError: as :func:`gaussian_twist`.
-    """
-    check_names(scene, coord)
-    if coord.body == coord.ref_body:
-        return np.zeros(6)
-    at = scene.at(q if q is not None else scene.zero_configuration(), qd)
-    tree = scene.root(point if point is not None else coord.coord)
-    ends = []
-    for body in (coord.body, coord.ref_body):
-        frame = next((f for f in frames_on(scene, body) if scene.root(f) == tree), None)
-        if frame is None:
-            rule = f"poses join a frame of body '{body}' to '{point or coord.coord}'"
-            raise SemanticError.of(f"relate({coord!r})", [Violation(rule, "there is none")])
-        ends.append(frame)
-    moving = ends[0] if point is None or is_on_reference(scene, coord) else point
-    twist = at.twist(moving, relative_to=ends[1], axes=coord.coord)
-    if point is None or moving == point:
-        return twist
-    return np.concatenate([twist[:3] + np.cross(twist[3:], _way(scene, point, moving, coord.coord, q)), twist[3:]])
 
 
 def transport(

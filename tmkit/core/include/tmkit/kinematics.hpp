@@ -35,9 +35,10 @@ public:
     std::vector<double> jacobian(std::string_view frame, const Vector3& point = {0.0, 0.0, 0.0},
                                  std::optional<std::string_view> axes = {}) const;
 
-    // [linear, angular] of `frame`, at its origin, relative to the body of `reference`, in the axes of `axes`: what the
-    // joints give at velocities qd, of which there must be as many as joints. O(depth). Throws Error(disconnected), or
-    // Error(scene) where the one also moves relative to the other by a twist edge.
+    // [linear, angular] of `frame`, at its origin, relative to the body of `reference`, in the axes of `axes`: as the
+    // joints move at velocities qd, of which there must be as many as joints, and by twist edges where these lead over
+    // edges on the way. O(depth), with twist edges as `related_twist`. Throws Error(disconnected), or Error(scene) where
+    // twist edges lead over an edge on the way, but do not say how that moves.
     Vector6 twist(std::string_view frame, std::string_view reference, std::string_view axes) const;
 
 private:

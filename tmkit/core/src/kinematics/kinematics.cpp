@@ -1,5 +1,7 @@
 #include "tmkit/kinematics.hpp"
 
+#include "tmkit/scene_relations.hpp"
+
 namespace tmkit {
 
 namespace {
@@ -58,7 +60,12 @@ Vector6 Kinematics::twist(std::string_view frame, std::string_view reference, st
     if (layout_->root[moving] != layout_->root[still])
         scene_.pose(frame, reference, q_.data());  // throws with the reason
     if (layout_->root[moving] != layout_->root[turned]) scene_.pose(frame, axes, q_.data());
-    scene_.require_no_twist_on_way(frame, reference);
+    if (scene_.twist_on_way(scene_.record(frame).id, scene_.record(reference).id)) {
+        const BodyId body = scene_.record(frame).body, other = scene_.record(reference).body;
+        const auto mixed = related_twist(scene_, frame, body, other, axes, q_.data(), qd_.data());
+        if (!mixed) scene_.require_no_twist_on_way(frame, reference);  // throws with the reason
+        return *mixed;
+    }
     const Vector3 point = pose(moving).translation;
     const Vector6 a = velocity(moving, point), b = velocity(still, point);
     const Pose axes_from_root = pose(turned).inverse();

@@ -183,7 +183,7 @@ TEST_CASE("errors of twists: asked anywhere, learned with the edges that they mo
     const EditableScene scene = edit.scene();
     NoiseSum error;
     const auto body = [&](const char* name) { return scene.body_id(name); };
-    CHECK(related_twist(scene, "f8", body("f8"), body("f12"), "f5", nullptr, &error) ==
+    CHECK(related_twist(scene, "f8", body("f8"), body("f12"), "f5", nullptr, nullptr, &error) ==
           related_twist(scene, "f8", body("f8"), body("f12"), "f5", nullptr));
     CHECK(error.find(unsure->terms[0].source.get()) != nullptr);
     CHECK(error.covariance().linear[0] > 0.0);
