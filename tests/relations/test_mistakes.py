@@ -11,7 +11,19 @@ import pytest
 
 import tmkit as tk
 from tmkit.errors import SceneError, UnknownNameError
-from tmkit.graph import Node, SceneGraph, add_edge, add_pose, add_twist, relate, update_pose, update_twist
+from tmkit.graph import (
+    Fixed,
+    Free,
+    Joint,
+    Node,
+    SceneGraph,
+    add_edge,
+    add_pose,
+    add_twist,
+    relate,
+    update_pose,
+    update_twist,
+)
 from tmkit.relations import (
     EulerAngles,
     HomogeneousMatrix,

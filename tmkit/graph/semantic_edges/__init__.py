@@ -11,8 +11,8 @@ that can be decided; ``docs/concepts/relations.md`` lists them. The core keeps t
 the conversions and the queries.
 
 Invariants: scenes are values; each function returns another or leaves all as it was. A relation is known in a scene
-when a path leads to it: of pose edges for poses, of twist edges for velocities (a zero twist is stored, not implied),
-joined at the common ancestor of both bodies.
+when a path leads to it: of pose edges for poses; for velocities of twist edges, and of fixed edges and joints over which
+no twist edge leads.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from tmkit.graph.semantic_edges.integration import finite_difference as finite_difference, integrate as integrate
     from tmkit.graph.semantic_edges.poses import add_pose as add_pose, update_pose as update_pose
     from tmkit.graph.semantic_edges.queries import relate as relate
-    from tmkit.graph.semantic_edges.twist_queries import gaussian_twist as gaussian_twist, transport as transport
+    from tmkit.graph.semantic_edges.twist_queries import (
+        gaussian_twist as gaussian_twist, transport as transport, twist as twist,
+    )  # fmt: skip
     from tmkit.graph.semantic_edges.twists import add_twist as add_twist, update_twist as update_twist
 else:
     __getattr__, __dir__ = lazy_names(__name__)

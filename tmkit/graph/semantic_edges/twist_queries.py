@@ -10,10 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import EdgeNoise, SceneGraph
+from tmkit._core import EdgeNoise, Kinematics, SceneGraph
 from tmkit.errors import DisconnectedError
-from tmkit.graph.semantic_edges.names import check_names, explain, frames_on, is_on_reference, unjoined
-from tmkit.relations import SemanticError, SemanticWrench, TwistCoord, Violation, WrenchCoord, WrenchVector
+from tmkit.graph.rigid import loose_edge
+from tmkit.graph.semantic_edges.names import check_names, explain, unjoined
+from tmkit.relations import (
+    SemanticError,
+    SemanticTwist,
+    SemanticWrench,
+    TwistCoord,
+    TwistVector,
+    Violation,
+    WrenchCoord,
+    WrenchVector,
+)
 from tmkit.spatial import GaussianTwist
 
 Vector = NDArray[np.float64]
@@ -75,27 +85,74 @@ def uncertain_twist(
     return vector, noise
 
 
+def twist(
+    scene: SceneGraph | Kinematics, frame: str, *, relative_to: str | None = None, at: str | None = None,
+    axes: str | None = None, q: ArrayLike | None = None, qd: ArrayLike | None = None,
+) -> SemanticTwist:  # fmt: skip
+    """Return how a frame moves relative to another, with its semantics; the bodies are those of the frames.
+
+    Twist edges, moving joints and fixed edges count together, along the one way between the two bodies. O(depth), and
+    O(t depth) with t twist edges.
+
+    Args:
+        scene: the scene; or a scene at a configuration, ``scene.at(q, qd)``, which has q and qd of its own.
+        frame: a frame of the body that moves.
+        relative_to: a frame of the body relative to which it moves; the root of its tree if omitted.
+        at: the frame at whose origin the linear velocity is: that of the point of the moving body which is there;
+            ``frame`` if omitted.
+        axes: the frame in whose axes the numbers are; ``relative_to`` if omitted.
+        q: (n_joints,) configuration; needed where a joint is on the way.
+        qd: (n_joints,) joint velocities, rad/s or m/s; without them joints and free edges say nothing of motion.
+
+    Returns:
+        The twist: linear velocity (m/s), then angular velocity (rad/s).
+
+    Raises:
+        UnknownNameError: no such frame.
+        SemanticError: no poses lead to a frame, or nothing says how the one moves relative to the other.
+        ConfigurationError: a joint is on the way and q is missing.
+    """
+    if isinstance(scene, Kinematics):
+        scene, q, qd = scene.scene, scene.q, scene.qd if len(scene.qd) == len(scene.q) else None
+    reference = scene.root(frame) if relative_to is None else relative_to
+    turned = reference if axes is None else axes
+    coord = TwistCoord._of(frame if at is None else at, scene.body(frame), scene.body(reference), turned)
+    q = scene.zero_configuration() if q is None and qd is not None else q
+    core: Any = scene
+    try:
+        vector = core._related_twist(coord.point, coord.body, coord.ref_body, turned, q, "t", qd, True)
+    except DisconnectedError as error:
+        raise unjoined(scene, coord.replace(point=frame), error) from error
+    if vector is None:
+        explain(scene, coord.replace(point=frame), qd)
+    return SemanticTwist._known(coord, TwistVector(vector))
+
+
 def transport(
     scene: SceneGraph, wrench: SemanticWrench, *, point: str, axes: str | None = None, q: ArrayLike | None = None
 ) -> SemanticWrench:
-    """Return a wrench about another point of its body, in other axes.
+    """Return a wrench about another point, in other axes.
 
     Args:
         scene: the scene, whose poses join the frames.
         wrench: the wrench.
-        point: frame about whose origin the moment is wanted, on the body that the wrench acts on.
+        point: frame about whose origin the moment is wanted, on the body that the wrench acts on, or on one that moves
+            as one with it (:func:`tmkit.graph.is_rigid`): then the result is of that body.
         axes: frame of expression; that of the wrench by default.
         q: (n_joints,) configuration, where a joint is on the way to the axes.
 
     Raises:
         UnknownNameError: a frame or body that is not there.
-        SemanticError: a frame is not on the body, or no poses lead there.
+        SemanticError: a frame is not on the body, the bodies do not move as one, or no poses lead there.
     """
     c = wrench.coord
     to = c.coord if axes is None else axes
-    coord = WrenchCoord._of(point, c.body, c.ref_body, to)
+    coord = WrenchCoord._of(point, scene.body(point), c.ref_body, to)
     check_names(scene, c)
     check_names(scene, coord)
+    if coord.body != c.body and (loose := loose_edge(scene, c.point, point)) is not None:
+        rule = f"body '{coord.body}' of '{point}' moves as one with body '{c.body}', on which the wrench acts"
+        raise SemanticError.of(f"transport({c!r})", [Violation(rule, f"frame '{loose}' is not fixed to its parent")])
     force, torque = wrench.numbers
     try:
         way = _way(scene, point, c.point, c.coord, q)

@@ -1,0 +1,128 @@
+"""Frames that move as one: what is rigidly joined in a version of a scene.
+
+Two frames move as one where the path of poses between them has only fixed edges over which no twist edge leads. So the
+fixed links of a robot are one rigid group, with the tool in its hand and what it holds, until one of these edges
+changes.
+
+Invariants: functions of one version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tmkit._core import Inertia, SceneGraph
+
+
+def rigid_frames(scene: SceneGraph, frame: str) -> tuple[str, ...]:
+    """Return the frames that move as one with a frame, itself among them, in insertion order.
+
+    O(r log n) for r such frames and their children, and O(t depth) for t twist edges.
+
+    Args:
+        scene: the scene.
+        frame: the frame.
+
+    Raises:
+        UnknownNameError: no such frame.
+    """
+    moving = _edges_with_twists(scene)
+    top = frame
+    while (parent := scene.parent(top)) is not None and _is_still(scene, top, moving):
+        top = parent
+    found, waiting = [top], [top]
+    while waiting:
+        below = [child for child in scene.children(waiting.pop()) if _is_still(scene, child, moving)]
+        found += below
+        waiting += below
+    return tuple(sorted(found, key=scene.frame_id))
+
+
+def is_rigid(scene: SceneGraph, frame: str, other: str) -> bool:
+    """Return whether two frames move as one. O(depth log n), and O(t depth) for t twist edges.
+
+    Args:
+        scene: the scene.
+        frame, other: the frames.
+
+    Raises:
+        UnknownNameError: no such frame.
+    """
+    return loose_edge(scene, frame, other) is None
+
+
+def loose_edge(scene: SceneGraph, frame: str, other: str) -> str | None:
+    """Return the frame below the first edge between two frames that is not rigid; None where they move as one.
+
+    Args:
+        scene: the scene.
+        frame, other: the frames; where no poses join them, ``frame`` is returned.
+
+    Raises:
+        UnknownNameError: no such frame.
+    """
+    if scene.root(frame) != scene.root(other):
+        return frame
+    moving = _edges_with_twists(scene)
+    up, down = ([end, *scene.ancestors(end)] for end in (frame, other))
+    common = set(up).intersection(down)
+    between = [at for at in (*up, *reversed(down)) if at not in common]
+    return next((at for at in between if not _is_still(scene, at, moving)), None)
+
+
+def rigid_inertia(scene: SceneGraph, frame: str) -> Inertia | None:
+    """Return the mass properties of all bodies that move as one with a frame, in its axes; None where none has any.
+
+    What a hand holds counts: of a gripper with an object this is the payload at the wrist.
+
+    Args:
+        scene: the scene; masses in kg.
+        frame: the frame.
+
+    Raises:
+        UnknownNameError: no such frame.
+    """
+    parts = list(_inertias(scene, frame))
+    if not parts:
+        return None
+    mass = sum(part.mass for part in parts)
+    center = np.sum([part.mass * part.center for part in parts], axis=0) / mass
+    matrix = np.zeros((3, 3))
+    for part in parts:  # Steiner's theorem
+        off = part.center - center
+        matrix += part.matrix + part.mass * (np.sum(off * off) * np.eye(3) - np.outer(off, off))
+    return Inertia(mass, center, matrix=(matrix + matrix.T) / 2)
+
+
+def _inertias(scene: SceneGraph, frame: str) -> Iterator[Inertia]:
+    """Yield the mass properties of each body that moves as one with a frame, in its axes."""
+    seen = set()
+    for name in rigid_frames(scene, frame):
+        body = scene.body(name)
+        own = None if body in seen else scene.inertia(name)
+        seen.add(body)
+        if own is not None:
+            at = scene.pose(name, relative_to=frame)
+            turn = at.as_matrix()[:3, :3]
+            yield Inertia(own.mass, at.apply(own.center), matrix=turn @ own.matrix @ turn.T)
+
+
+def _edges_with_twists(scene: SceneGraph) -> set[str]:
+    """Return the frames below edges over which twist edges lead."""
+    moving: set[str] = set()
+    for frame in scene.twist_frames:
+        edge = scene.twist_edge(frame)
+        assert edge is not None, "it is among the frames with twists"
+        up = {frame, *scene.ancestors(frame)}
+        tree = scene.root(frame)
+        on = next((f for f in scene.frame_names if scene.body(f) == edge[0] and scene.root(f) == tree), None)
+        moving |= up if on is None else up.symmetric_difference((on, *scene.ancestors(on)))
+    return moving
+
+
+def _is_still(scene: SceneGraph, frame: str, moving: set[str]) -> bool:
+    parent = scene.parent(frame)
+    on_one_body = parent is not None and scene.body(parent) == scene.body(frame)
+    return scene.joint(frame).type == "fixed" and (on_one_body or frame not in moving)
