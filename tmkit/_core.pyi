@@ -2033,6 +2033,20 @@ class SceneGraph:
                 a body is given.
         """
 
+    def make_root(self, frame: str) -> SceneGraph:
+        """
+        Make a frame the root of its tree: the edges above it are turned round, and nothing moves. O(depth log n).
+
+        Errors, stamped poses and twist edges stay what they say.
+
+        Args:
+            frame: the frame.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: a joint is above it.
+        """
+
     def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: numpy.typing.ArrayLike | None = None, covariance: numpy.typing.ArrayLike | None = None) -> SceneGraph:
         """
         Move a frame with its subtree under another parent. O(depth log n).
@@ -2569,6 +2583,20 @@ class SceneEdit:
                 a body is given.
         """
 
+    def make_root(self, frame: str) -> None:
+        """
+        Make a frame the root of its tree: the edges above it are turned round, and nothing moves. O(depth log n).
+
+        Errors, stamped poses and twist edges stay what they say.
+
+        Args:
+            frame: the frame.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: a joint is above it.
+        """
+
     def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: numpy.typing.ArrayLike | None = None, covariance: numpy.typing.ArrayLike | None = None) -> None:
         """
         Move a frame with its subtree under another parent. O(depth log n).
@@ -2988,7 +3016,10 @@ class Kinematics:
 
     def twist(self, frame: str, *, relative_to: str | None = None, axes: str | None = None) -> numpy.typing.NDArray[numpy.float64]:
         """
-        Return the twist (6,) that the joint velocities give. O(depth).
+        Return the twist (6,) of one frame relative to another: by joints, and by twist edges. O(depth).
+
+        Where a twist edge says how a frame on the way moves, that counts; elsewhere the joints move as ``qd`` says, and fixed and
+        free edges do not. With t twist edges on the way O(t depth).
 
         Linear part (m/s) of the frame's origin, then angular part (rad/s). In the notation of relations it is
         ``(frame|its body, body of relative_to, [axes])``.
@@ -3002,6 +3033,7 @@ class Kinematics:
             UnknownNameError: no such frame.
             DisconnectedError: the frames are in different trees.
             ConfigurationError: the configuration has no velocities, as ``scene.at(q)`` without ``qd``.
+            SceneError: twist edges lead over an edge on the way, and do not say how that moves.
         """
 
     def __repr__(self) -> str: ...

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tmkit.graph.patterns import find_structure as find_structure
     from tmkit.graph.rigid import is_rigid as is_rigid, rigid_frames as rigid_frames, rigid_inertia as rigid_inertia
     from tmkit.graph.semantic_edges import (
-        Node as Node, add_edge as add_edge, add_pose as add_pose, add_twist as add_twist,
+        Node as Node, add_edge as add_edge, add_fact as add_fact, add_pose as add_pose, add_twist as add_twist,
         finite_difference as finite_difference, gaussian_twist as gaussian_twist, integrate as integrate,
         relate as relate, transport as transport, twist as twist, update_pose as update_pose,
         update_twist as update_twist,

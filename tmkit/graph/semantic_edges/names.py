@@ -144,7 +144,9 @@ def explain(scene: SceneGraph, coord: Any, qd: object = None) -> NoReturn:
     if any(twist_path(scene, body, relative_to_body=other) for body, other in (there, back)):
         why = f"there is one, but poses do not join its frames to '{getattr(coord, 'point', coord.coord)}'"
         repair = "add what is missing with add_pose"
-    elif ends[0] is not None and ends[1] is not None:
+    elif ends[0] is None or ends[1] is None:
+        why, repair = "nor do poses", "join the trees with add_pose, or add a twist with add_twist"
+    else:
         joints = joints_between(scene, ends[0], ends[1])
         if joints and qd is None:
             why, repair = f"joint '{joints[0]}' is between them", "pass q and qd, or add a twist with add_twist"

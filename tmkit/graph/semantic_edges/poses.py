@@ -49,7 +49,7 @@ def add_pose(
     """
     require_conflict_option(on_conflict)
     check_names(scene, coord_of(pose, SemanticPose, "add_pose"))
-    between = _between_frames(scene, pose, q)
+    between = pose_between_frames(scene, pose, q)
     frame, reference = between.coord.ori, between.coord.ref_ori
     try:
         return with_pose_edge(scene, frame, reference, _pose_of(between), joint)
@@ -77,7 +77,7 @@ def update_pose(scene: SceneGraph, pose: SemanticPose, *, q: ArrayLike | None = 
         SceneError: there is no such edge, or it is inside a body, where poses are constant.
     """
     check_names(scene, coord_of(pose, SemanticPose, "update_pose"))
-    between = _between_frames(scene, pose, q)
+    between = pose_between_frames(scene, pose, q)
     if scene.parent(between.coord.ref_ori) == between.coord.ori:
         between = between.inverse2()
     frame, reference = between.coord.ori, between.coord.ref_ori
@@ -107,8 +107,17 @@ def with_pose_edge(scene: SceneGraph, frame: str, reference: str, pose: Pose, jo
     return scene.attach(frame, reference, pose=pose, joint=joint)
 
 
-def _between_frames(scene: SceneGraph, pose: SemanticPose, q: ArrayLike | None) -> SemanticPose:
-    """Return a pose as that of its orientation frame relative to its reference orientation frame, expressed there."""
+def pose_between_frames(scene: SceneGraph, pose: SemanticPose, q: ArrayLike | None) -> SemanticPose:
+    """Return a pose as that of its orientation frame relative to its reference orientation frame, expressed there.
+
+    Args:
+        scene: the scene.
+        pose: the pose, at any points and in any axes that the poses of the scene join.
+        q: (n_joints,) configuration; needed where a joint is on the way.
+
+    Raises:
+        SemanticError: the conversion is not possible.
+    """
     made = SemanticPose(pose.coord, pose.representation)
     c = made.coord
     if c.coord != c.ref_ori:

@@ -57,6 +57,9 @@ public:
                           std::optional<double> window);
     void set_stamped_poses(std::string_view frame,
                            const Ref<const StampedPoses>& stamps);       // all at once; null takes them away
+    // Turns the edges above a frame round, so that it is the root of its tree; nothing moves. O(depth log n). Throws
+    // Error(scene) where a joint is above it.
+    void make_root(std::string_view frame);
     void set_noise(std::string_view frame, Ref<const EdgeNoise> noise);  // null: exact
     void add_noise(std::string_view frame, const EdgeNoise& noise);      // besides what is there
     // A joint whose value is known with this variance (rad^2 or m^2): one source, for the joint and those that mimic

@@ -62,7 +62,8 @@ Vector6 Kinematics::twist(std::string_view frame, std::string_view reference, st
     if (layout_->root[moving] != layout_->root[turned]) scene_.pose(frame, axes, q_.data());
     if (scene_.twist_on_way(scene_.record(frame).id, scene_.record(reference).id)) {
         const BodyId body = scene_.record(frame).body, other = scene_.record(reference).body;
-        const auto mixed = related_twist(scene_, frame, body, other, axes, q_.data(), qd_.data());
+        const double none = 0.0;  // without joints there are velocities, too: of free edges, which do not move
+        const auto mixed = related_twist(scene_, frame, body, other, axes, q_.data(), qd_.empty() ? &none : qd_.data());
         if (!mixed) scene_.require_no_twist_on_way(frame, reference);  // throws with the reason
         return *mixed;
     }
