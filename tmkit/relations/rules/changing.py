@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from tmkit.relations.notation import read_body
+from tmkit.relations.notation import BODY
 from tmkit.relations.rules.checking import (
     CHANGE_COORD,
     MATRIX_LIKE,
@@ -303,7 +303,7 @@ def change_body(x: _Coord, by: Coord | str) -> _Coord:
 def _joined_to(operation: str, x: Any, body: str, by: Any, what: str) -> str:
     """Return the body that is joined to another, by name or by a relation between the two."""
     if isinstance(by, str):
-        return read_body(by)
+        return BODY.read(by)[0]
     if not isinstance(by, (PositionCoord, OrientationCoord, PoseCoord)):
         unfit(operation, x, by)
     if by.body == body:
