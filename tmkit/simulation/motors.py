@@ -200,36 +200,24 @@ class Motors:
             for index, position in zip(drive.indices, drive.positions(q), strict=True):
                 self._engine.resetJointState(drive.body, index, float(position), 0.0)
 
-    def tell(self, q: NDArray[np.float64], velocity: NDArray[np.float64]) -> None:
-        """Set the targets of all joints but the fingers.
-
-        Args:
-            q: (n_joints,) radians or metres.
-            velocity: (n_joints,) per second.
-        """
-        for drive in self._drives:
-            self._tell(drive, q, velocity, drive.forces)
-
-    def tell_fingers(self, q: NDArray[np.float64], velocity: NDArray[np.float64], *, force: float, arm: str) -> None:
-        """Set the targets of the fingers of an arm.
-
-        Args:
-            q: (n_joints,) radians or metres.
-            velocity: (n_joints,) per second.
-            force: force of each finger in N.
-            arm: name of the arm.
-        """
-        for hand in self._hands[arm]:
-            self._tell(hand, q, velocity, [force * lever for lever in hand.forces])
-
-    def _tell(
-        self, drive: _Drive, q: NDArray[np.float64], velocity: NDArray[np.float64], forces: Sequence[float]
+    def tell(
+        self, q: NDArray[np.float64], velocity: NDArray[np.float64], *, arm: str | None = None, force: float = 0.0
     ) -> None:
-        self._engine.setJointMotorControlArray(
-            drive.body, drive.indices, self._engine.POSITION_CONTROL, targetPositions=drive.positions(q).tolist(),
-            targetVelocities=drive.velocities(velocity).tolist(), forces=forces,
-            positionGains=[self._gain] * len(drive.indices), velocityGains=[1.0] * len(drive.indices),
-        )  # fmt: skip
+        """Set the targets of all joints but the fingers, or of the fingers of an arm.
+
+        Args:
+            q: (n_joints,) radians or metres.
+            velocity: (n_joints,) per second.
+            arm: name of the arm whose fingers are told.
+            force: of each of its fingers in N.
+        """
+        for drive in self._drives if arm is None else self._hands[arm]:
+            self._engine.setJointMotorControlArray(
+                drive.body, drive.indices, self._engine.POSITION_CONTROL, targetPositions=drive.positions(q).tolist(),
+                targetVelocities=drive.velocities(velocity).tolist(),
+                forces=drive.forces if arm is None else [force * lever for lever in drive.forces],
+                positionGains=[self._gain] * len(drive.indices), velocityGains=[1.0] * len(drive.indices),
+            )  # fmt: skip
 
     def read(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the configuration (n,) that the joints have; entries without a simulated joint stay as in ``q``."""

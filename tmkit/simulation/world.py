@@ -75,7 +75,7 @@ class Simulation(BodyWorld):
         still = np.zeros_like(q)
         self._motors.tell(q, still)
         for robot in robots:
-            self._motors.tell_fingers(q, still, force=robot.grip_force, arm=robot.name)
+            self._motors.tell(q, still, arm=robot.name, force=robot.grip_force)
         self._set_friction([link for robot in robots for link in robot.contact_links])
         parked = CollisionRules.from_start(robots[0], scene, q=q, others=robots[1:]).parked if robots else ()
         allowed = [(a, b) for a, b, _ in scene.allowed_pairs]
@@ -228,7 +228,7 @@ class Simulation(BodyWorld):
         self.client  # noqa: B018  raises when closed
         values = plain_numbers(q, "q")
         for name in [robot.name for robot in self._robots] if arm is None else [arm]:
-            self._motors.tell_fingers(values, np.zeros_like(values), force=force, arm=name)
+            self._motors.tell(values, np.zeros_like(values), arm=name, force=force)
 
     def step(self, count: int = 1) -> None:
         """Let ``count`` time steps pass."""
