@@ -152,16 +152,6 @@ def rotations() -> type[Rotation]:
     return Rotation
 
 
-def rotation_defect(matrix: Vector) -> str | None:
-    """Return why a matrix (3, 3) is no rotation matrix, or None."""
-    defect = float(np.abs(matrix @ matrix.T - np.eye(3)).max())
-    if defect > ROTATION_TOLERANCE:
-        return f"R R^T differs from the identity by {defect:.3g}"
-    if np.linalg.det(matrix) < 0.0:
-        return f"it is left-handed: its determinant is {np.linalg.det(matrix):.6g}"
-    return None
-
-
 def rotation_of(values: ArrayLike, what: str) -> Vector:
     """Return a read-only rotation matrix.
 
@@ -173,9 +163,13 @@ def rotation_of(values: ArrayLike, what: str) -> Vector:
         SemanticError: it is none; the message gives the defect.
     """
     matrix = array_of(values, (3, 3), what)
-    defect = rotation_defect(matrix)
-    if defect is not None:
-        raise SemanticError.of(what, [Violation("a rotation matrix is orthonormal and right-handed", defect)])
+    defect, text = float(np.abs(matrix @ matrix.T - np.eye(3)).max()), ""
+    if defect > ROTATION_TOLERANCE:
+        text = f"R R^T differs from the identity by {defect:.3g}"
+    elif np.linalg.det(matrix) < 0.0:
+        text = f"it is left-handed: its determinant is {np.linalg.det(matrix):.6g}"
+    if text:
+        raise SemanticError.of(what, [Violation("a rotation matrix is orthonormal and right-handed", text)])
     return matrix
 
 

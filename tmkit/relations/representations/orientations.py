@@ -29,7 +29,6 @@ from tmkit.relations.representations.vectors import Vector3
 from tmkit.relations.violations import SemanticError, Violation
 
 
-@dataclass(frozen=True, eq=False, init=False)
 class PositionVector(Vector3):
     """A vector (3,) from the reference point to the point, metres. No constraint."""
 
@@ -122,7 +121,6 @@ class EulerAngles(Multiplied):
         return cls(rotations().from_matrix(np.array(numbers[0])).as_euler(letters), sequence)
 
 
-@dataclass(frozen=True, eq=False, init=False)
 class RotationVector(Vector3):
     """An axis times an angle in radians (3,), at most pi if made from a matrix. It may be expressed in any frame."""
 

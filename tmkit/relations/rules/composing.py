@@ -52,24 +52,21 @@ def inverse(x: _Coord, *, is_matrix: bool | None = None) -> _Coord:
         SemanticError: the relation is a matrix, which would not be expressed in its reference orientation frame.
     """
     c: Any = x
-    if isinstance(x, PositionCoord):
-        result: Any = c._of(c.ref_point, c.ref_body, c.point, c.body, c.coord)
-    elif isinstance(x, OrientationCoord):
-        result = c._of(c.ref_ori, c.ref_body, c.ori, c.body, c.coord)
-    elif isinstance(x, PoseCoord):
-        result = c._of(c.ref_point, c.ref_ori, c.ref_body, c.point, c.ori, c.body, c.coord)
-    elif isinstance(x, (LinearVelocityCoord, TwistCoord, TorqueCoord, WrenchCoord)):
-        result = c._of(c.point, c.ref_body, c.body, c.coord)
-    elif isinstance(x, (AngularVelocityCoord, ForceCoord)):
-        result = c._of(c.ref_body, c.body, c.coord)
-    else:
+    if not isinstance(x, (*_CHAINED, *_ADDED)):
         unfit("inverse", x)
+    result: Any = c._of(*(getattr(c, _other_side(name, c.fields)) for name in c.fields))
     if checks_are_on() and is_matrix is not False and isinstance(x, MATRIX_LIKE):
         check = Check("inverse", x)
         require_matrix(check, x, result.coord, result.ref_ori)
         check.done()
     made: _Coord = result
     return made
+
+
+def _other_side(name: str, fields: tuple[str, ...]) -> str:
+    """Return the field that the inverse has in place of another."""
+    other = name.removeprefix("ref_") if name.startswith("ref_") else f"ref_{name}"
+    return other if other in fields else name
 
 
 def inverse2(x: _Coord) -> _Coord:
