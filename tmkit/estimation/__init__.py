@@ -22,7 +22,10 @@ if TYPE_CHECKING:
         solve_with_gtsam as solve_with_gtsam,
         to_gtsam_graph as to_gtsam_graph,
     )
-    from tmkit.estimation.observations import Observation as Observation, Observations as Observations
+    from tmkit.estimation.observations import (
+        ByTag as ByTag, Estimate as Estimate, Fused as Fused, Latest as Latest, MinCovariance as MinCovariance,
+        Observation as Observation, Observations as Observations, ResolutionPolicy as ResolutionPolicy,
+    )  # fmt: skip
     from tmkit.estimation.pose_graph import (
         PoseFactor as PoseFactor, PoseGraph as PoseGraph, PoseGraphSolution as PoseGraphSolution,
         pose_graph as pose_graph, solve_pose_graph as solve_pose_graph, write_back as write_back,
@@ -33,9 +36,5 @@ if TYPE_CHECKING:
         ResolutionStatus as ResolutionStatus,
         resolve_observations as resolve_observations,
     )
-    from tmkit.estimation.resolution_policies import (
-        ByTag as ByTag, Estimate as Estimate, Fused as Fused, Latest as Latest, MinCovariance as MinCovariance,
-        ResolutionPolicy as ResolutionPolicy,
-    )  # fmt: skip
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -32,9 +32,11 @@ Prassler, "A scene graph based shared 3D world model for robotic applications", 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -170,3 +172,101 @@ class Observations:
 
     def __repr__(self) -> str:
         return f"Observations({len(self._all)} of {len(self._by_frame)} frames)"
+
+
+# ------------------------------------------------------------------------------------------------------------ policies
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A whole path from the base to the frame in question.
+
+    Attributes:
+        observations: those on the path, from the base to the frame; none for the pose in the scene so far.
+        pose: base_from_target.
+        stamp: of the oldest part, in seconds; None when a part has none.
+    """
+
+    observations: tuple[Observation, ...]
+    pose: GaussianPose
+    stamp: float | None
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.observations)) or "the pose in the scene"
+
+
+@runtime_checkable
+class ResolutionPolicy(Protocol):
+    """Selects estimates. Your own policy is a class with this method."""
+
+    def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
+        """Return those that count: none, one, or several, which are fused.
+
+        Args:
+            estimates: those that agree, at least one; in an order that does not depend on that of addition.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Latest:
+    """The path whose oldest part is the newest. A path with a part without a time is older than all."""
+
+    def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
+        """Return the newest."""
+        return [max(estimates, key=_age)]
+
+
+@dataclass(frozen=True)
+class ByTag:
+    """The newest path all of whose observations have a tag.
+
+    Attributes:
+        tags: in the order of preference; the first for which there is a path counts.
+    """
+
+    tags: tuple[str, ...]
+
+    def __init__(self, *tags: str) -> None:
+        object.__setattr__(self, "tags", tags)
+
+    def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
+        """Return the newest with the first tag that has one; nothing when none has any."""
+        for tag in self.tags:
+            found = [each for each in estimates if each.observations and all(tag in o.tags for o in each.observations)]
+            if found:
+                return [max(found, key=_age)]
+        return []
+
+
+@dataclass(frozen=True)
+class MinCovariance:
+    """The path with the smallest covariance: variances of the position and, times a lever squared, of the orientation.
+
+    Attributes:
+        lever: metres; how far from its origin the frame's places matter.
+    """
+
+    lever: float = field(default=0.1)
+
+    def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
+        """Return the one of least covariance."""
+        return [min(estimates, key=self.spread)]
+
+    def spread(self, estimate: Estimate) -> float:
+        """Return the sum of the variances, m^2."""
+        variances = np.diag(estimate.pose.covariance)
+        return float(variances[:3].sum() + self.lever**2 * variances[3:].sum())
+
+
+@dataclass(frozen=True)
+class Fused:
+    """All of them together: the most probable pose, and what that says of every frame that shares an error."""
+
+    def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
+        """Return all."""
+        return estimates
+
+
+def _age(estimate: Estimate) -> float:
+    return -math.inf if estimate.stamp is None else estimate.stamp

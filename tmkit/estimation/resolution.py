@@ -23,8 +23,7 @@ from numpy.typing import ArrayLike
 from tmkit._core import EdgeNoise, Measurement, SceneGraph
 from tmkit._support.results import GateStatus, Result
 from tmkit.errors import SceneError, UnknownNameError
-from tmkit.estimation.observations import Observation, Observations
-from tmkit.estimation.resolution_policies import Estimate, ResolutionPolicy
+from tmkit.estimation.observations import Estimate, Observation, Observations, ResolutionPolicy
 from tmkit.graph import common_ancestor, path_noise
 from tmkit.spatial import Pose, chi_square_quantile, mahalanobis_distance
 

@@ -17,32 +17,39 @@ from typing import NoReturn
 from tmkit.relations.violations import SemanticError, Violation
 
 _NAME = r"[^\s|{}\[\](),]+"
-_POINT = re.compile(rf"({_NAME})\|({_NAME})")
-_ORIENTATION = re.compile(rf"\[({_NAME})\]\|({_NAME})")
-_FRAME = re.compile(rf"\{{({_NAME})\}}\|({_NAME})")
 _POSE = re.compile(rf"\(({_NAME}),\s*\[({_NAME})\]\)\|({_NAME})")
-_BODY = re.compile(_NAME)
-_COORD = re.compile(rf"\[({_NAME})\]")
 
 
-def read_point(text: str) -> tuple[str, str]:
-    """Return point and body of ``e|C``.
+class Form:
+    """A form of the notation.
 
-    Raises:
-        SemanticError: the text is not in this form.
+    Args:
+        pattern: regular expression; its groups are the names.
+        what: what it denotes, for messages.
+        form: an example of it.
+        wanted: how a name ``{0}`` and a body ``{1}`` are written so.
     """
-    match = _POINT.fullmatch(text) if isinstance(text, str) else None
-    return (match[1], match[2]) if match else _refuse(text, "a point on a body", "e|C", "{0}|{1}")
+
+    def __init__(self, pattern: str, *, what: str, form: str, wanted: str) -> None:
+        self._pattern, self._what, self._form, self._wanted = re.compile(pattern), what, form, wanted
+
+    def read(self, text: str) -> tuple[str, ...]:
+        """Return the names in a text.
+
+        Raises:
+            SemanticError: the text is not in this form.
+        """
+        match = self._pattern.fullmatch(text) if isinstance(text, str) else None
+        return match.groups() if match else _refuse(text, self._what, self._form, self._wanted)
 
 
-def read_orientation(text: str) -> tuple[str, str]:
-    """Return orientation frame and body of ``[a]|C``.
-
-    Raises:
-        SemanticError: the text is not in this form.
-    """
-    match = _ORIENTATION.fullmatch(text) if isinstance(text, str) else None
-    return (match[1], match[2]) if match else _refuse(text, "an orientation frame on a body", "[a]|C", "[{0}]|{1}")
+POINT = Form(rf"({_NAME})\|({_NAME})", what="a point on a body", form="e|C", wanted="{0}|{1}")
+ORIENTATION = Form(
+    rf"\[({_NAME})\]\|({_NAME})", what="an orientation frame on a body", form="[a]|C", wanted="[{0}]|{1}"
+)
+BODY = Form(rf"({_NAME})", what="a body", form="C", wanted="{1}")
+COORD = Form(rf"\[({_NAME})\]", what="the frame of expression", form="[r]", wanted="[{0}]")
+_FRAME = re.compile(rf"\{{({_NAME})\}}\|({_NAME})")
 
 
 def read_pose(text: str) -> tuple[str, str, str]:
@@ -60,25 +67,6 @@ def read_pose(text: str) -> tuple[str, str, str]:
     return _refuse(text, what, "{g}|C or (e,[a])|C", "{{{0}}}|{1}")
 
 
-def read_body(text: str) -> str:
-    """Return the name of a body.
-
-    Raises:
-        SemanticError: the text is no name.
-    """
-    return text if isinstance(text, str) and _BODY.fullmatch(text) else _refuse(text, "a body", "C", "{1}")
-
-
-def read_frame(text: str) -> str:
-    """Return the frame of expression of ``[r]``.
-
-    Raises:
-        SemanticError: the text is not in this form.
-    """
-    match = _COORD.fullmatch(text) if isinstance(text, str) else None
-    return match[1] if match else _refuse(text, "the frame of expression", "[r]", "[{0}]")
-
-
 def read_name(text: str, what: str) -> str:
     """Return a name that is a field of its own.
 
@@ -89,21 +77,10 @@ def read_name(text: str, what: str) -> str:
     Raises:
         SemanticError: the text is no name.
     """
-    if isinstance(text, str) and _BODY.fullmatch(text):
+    if isinstance(text, str) and re.fullmatch(_NAME, text):
         return text
     rule = f"{what} is a name, without spaces and without any of | {{ }} [ ] ( ) ,"
     raise SemanticError.of("notation", [Violation(rule, repr(text))])
-
-
-def show_pose(point: str, ori: str, body: str) -> str:
-    """Return the notation of a point and an orientation frame on a body.
-
-    Args:
-        point: names of the origin and the orientation frame.
-        ori: names of the origin and the orientation frame.
-        body: the body to which they are fixed.
-    """
-    return f"{{{point}}}|{body}" if point == ori else f"({point},[{ori}])|{body}"
 
 
 _ANY = re.compile(rf"[{{\[(]*({_NAME})[}}\])]*(?:\|({_NAME}))?")

@@ -23,8 +23,10 @@ from tmkit.relations.violations import SemanticError, Violation
 
 _RULES: dict[str, Callable[..., Any]] = {
     "inverse": rules.inverse, "inverse2": rules.inverse2, "compose": lambda x, y: rules.compose(x, y)[0],
-    "change_point": rules.change_point, "change_point_body": rules.change_point_body,
-    "change_reference_point": rules.change_ref_point, "change_reference_point_body": rules.change_ref_point_body,
+    "change_point": rules.change_point,
+    "change_point_body": lambda x, by: rules.change_point(x, by, keeps_body=False),
+    "change_reference_point": rules.change_ref_point,
+    "change_reference_point_body": lambda x, by: rules.change_ref_point(x, by, keeps_body=False),
     "change_orientation_frame": rules.change_ori, "change_reference_orientation_frame": rules.change_ref_ori,
     "change_coordinate_frame": rules.change_coord, "change_reference_body": rules.change_ref_body,
     "change_body": rules.change_body, "integrate": rules.integrate,

@@ -152,16 +152,6 @@ def rotations() -> type[Rotation]:
     return Rotation
 
 
-def rotation_defect(matrix: Vector) -> str | None:
-    """Return why a matrix (3, 3) is no rotation matrix, or None."""
-    defect = float(np.abs(matrix @ matrix.T - np.eye(3)).max())
-    if defect > ROTATION_TOLERANCE:
-        return f"R R^T differs from the identity by {defect:.3g}"
-    if np.linalg.det(matrix) < 0.0:
-        return f"it is left-handed: its determinant is {np.linalg.det(matrix):.6g}"
-    return None
-
-
 def rotation_of(values: ArrayLike, what: str) -> Vector:
     """Return a read-only rotation matrix.
 
@@ -173,9 +163,13 @@ def rotation_of(values: ArrayLike, what: str) -> Vector:
         SemanticError: it is none; the message gives the defect.
     """
     matrix = array_of(values, (3, 3), what)
-    defect = rotation_defect(matrix)
-    if defect is not None:
-        raise SemanticError.of(what, [Violation("a rotation matrix is orthonormal and right-handed", defect)])
+    defect, text = float(np.abs(matrix @ matrix.T - np.eye(3)).max()), ""
+    if defect > ROTATION_TOLERANCE:
+        text = f"R R^T differs from the identity by {defect:.3g}"
+    elif np.linalg.det(matrix) < 0.0:
+        text = f"it is left-handed: its determinant is {np.linalg.det(matrix):.6g}"
+    if text:
+        raise SemanticError.of(what, [Violation("a rotation matrix is orthonormal and right-handed", text)])
     return matrix
 
 
@@ -193,45 +187,3 @@ def frozen(array: Vector) -> Vector:
     """Return an array as read-only."""
     array.flags.writeable = False
     return array
-
-
-def in_reference(coord: Any, what: str) -> list[Violation]:
-    """Return the violation of coordinates that are not expressed in their reference orientation frame, or none.
-
-    Args:
-        coord: coordinates with an orientation.
-        what: name of the representation, for the error message.
-    """
-    if coord.coord == coord.ref_ori:
-        return []
-    free = "FiniteScrew or VectorAndRotationVector" if coord.relation == "Pose" else "a rotation vector"
-    return [
-        Violation(
-            f"{what} is expressed in its reference orientation frame",
-            f"coordinate frame {coord.coord}",
-            f"reference orientation frame {coord.ref_ori}",
-            f"express it there, or use a representation that allows it ({free})",
-        )
-    ]
-
-
-def between_frames(coord: Any, what: str) -> list[Violation]:
-    """Return the violations of coordinates of a pose that do not relate a frame to a frame.
-
-    Args:
-        coord: coordinates of a pose.
-        what: name of the representation, for the error message.
-    """
-    if coord.point == coord.ori and coord.ref_point == coord.ref_ori:
-        return []
-    broken = []
-    if coord.point != coord.ori:
-        repair = "use vector and matrix, which allow any point: represented_by(VectorAndMatrix)"
-        rule = f"the point of {what} is the origin of its orientation frame"
-        broken.append(Violation(rule, f"point {coord.point}", f"orientation frame {coord.ori}", repair))
-    if coord.ref_point != coord.ref_ori:
-        repair = "use vector and matrix, which allow any reference point: represented_by(VectorAndMatrix)"
-        rule = f"the reference point of {what} is the origin of its reference orientation frame"
-        sides = f"reference point {coord.ref_point}", f"reference orientation frame {coord.ref_ori}"
-        broken.append(Violation(rule, *sides, repair))
-    return broken

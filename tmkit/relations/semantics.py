@@ -21,31 +21,39 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
-from tmkit.relations.notation import (
-    read_body,
-    read_frame,
-    read_name,
-    read_orientation,
-    read_point,
-    read_pose,
-    show_pose,
-)
+from tmkit.relations.notation import BODY, COORD, ORIENTATION, POINT, read_name, read_pose
 
-_set = object.__setattr__
+_Reader = Callable[[str], tuple[str, ...]]
 
 
 class Semantics:
     """Base of what is related to what: names in fixed fields.
 
+    Args:
+        target, reference: what is related to what, in the papers' notation.
+
     Attributes:
-        relation: name of the relation, as in the JSON form.
+        relation: name of the relation, as in the JSON form and in the name of the class.
         fields: names of the fields, in order.
     """
 
     __slots__ = ()
     relation: ClassVar[str]
-    fields: ClassVar[tuple[str, ...]]
+    fields: ClassVar[tuple[str, ...]] = ()
     _setters: ClassVar[tuple[Callable[[Any, str], None], ...]]  # of the fields, past __setattr__
+    _readers: ClassVar[tuple[_Reader, _Reader]]  # of target and reference
+
+    def __init__(self, target: str, reference: str) -> None:
+        self._fill(self._read(target, reference))
+
+    def _read(self, target: str, reference: str) -> tuple[str, ...]:
+        """Return the names in the notation of the target and the reference."""
+        read_target, read_reference = self._readers
+        return (*read_target(target), *read_reference(reference))
+
+    def _fill(self, values: tuple[str, ...]) -> None:
+        for put, value in zip(self._setters, values, strict=True):
+            put(self, value)
 
     @classmethod
     def _of(cls, *values: str) -> Self:
@@ -56,8 +64,10 @@ class Semantics:
         return made
 
     def __init_subclass__(cls) -> None:
-        fields = getattr(cls, "fields", ())
-        cls._setters = tuple(getattr(cls, name).__set__ for name in fields if hasattr(cls, name))
+        if cls.__slots__:
+            cls.relation = cls.__name__.removesuffix("Semantics").removesuffix("Coord")
+            cls.fields = tuple(cls.__slots__)
+            cls._setters = tuple(getattr(cls, name).__set__ for name in cls.fields)
 
     @classmethod
     def named(cls, **names: str) -> Self:  # the fields of the class, by name
@@ -71,6 +81,13 @@ class Semantics:
             wanted, got = ", ".join(cls.fields), ", ".join(names)
             raise TypeError(f"{cls.__name__} has the fields {wanted}; given were {got or 'none'}")
         return cls._of(*(read_name(names[name], name) for name in cls.fields))
+
+    def notation(self) -> tuple[str, ...]:
+        """Return the target and the reference in the papers' notation."""
+        raise NotImplementedError  # pragma: no cover - every relation has its own
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self.notation()))})"
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a {type(self).__name__} cannot be changed; '{name}' was to be set")
@@ -113,32 +130,23 @@ def _restore(cls: type[_Made], values: tuple[str, ...]) -> _Made:
     return cls._of(*values)
 
 
-class _Target(Semantics):
-    """The part of ``repr`` that says what is related to what, for each shape of relation."""
-
-    __slots__ = ()
-
-    def notation(self) -> tuple[str, ...]:
-        """Return the target and the reference in the papers' notation."""
-        raise NotImplementedError  # pragma: no cover - every relation has its own
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(repr(text) for text in self.notation())})"
-
-
-class _Expressed(_Target):
+class _Expressed(Semantics):
     """What is related to what, with the frame in which it is expressed."""
 
     __slots__ = ()
     coord: str
+
+    def __init__(self, target: str, reference: str, coord: str) -> None:
+        self._fill((*self._read(target, reference), *COORD.read(coord)))
 
     def notation(self) -> tuple[str, ...]:
         """Return target, reference and frame of expression in the papers' notation."""
         return (*super().notation(), f"[{self.coord}]")
 
 
-class _PositionLike(_Target):
+class _PositionLike(Semantics):
     __slots__ = ()
+    _readers = (POINT.read, POINT.read)
     point: str
     body: str
     ref_point: str
@@ -148,8 +156,9 @@ class _PositionLike(_Target):
         return f"{self.point}|{self.body}", f"{self.ref_point}|{self.ref_body}"
 
 
-class _OrientationLike(_Target):
+class _OrientationLike(Semantics):
     __slots__ = ()
+    _readers = (ORIENTATION.read, ORIENTATION.read)
     ori: str
     body: str
     ref_ori: str
@@ -159,8 +168,9 @@ class _OrientationLike(_Target):
         return f"[{self.ori}]|{self.body}", f"[{self.ref_ori}]|{self.ref_body}"
 
 
-class _PoseLike(_Target):
+class _PoseLike(Semantics):
     __slots__ = ()
+    _readers = (read_pose, read_pose)
     point: str
     ori: str
     body: str
@@ -169,12 +179,13 @@ class _PoseLike(_Target):
     ref_body: str
 
     def notation(self) -> tuple[str, ...]:
-        target = show_pose(self.point, self.ori, self.body)
-        return target, show_pose(self.ref_point, self.ref_ori, self.ref_body)
+        sides = (self.point, self.ori, self.body), (self.ref_point, self.ref_ori, self.ref_body)
+        return tuple(f"{{{p}}}|{body}" if p == ori else f"({p},[{ori}])|{body}" for p, ori, body in sides)
 
 
-class _AtPoint(_Target):
+class _AtPoint(Semantics):
     __slots__ = ()
+    _readers = (POINT.read, BODY.read)
     point: str
     body: str
     ref_body: str
@@ -183,8 +194,9 @@ class _AtPoint(_Target):
         return f"{self.point}|{self.body}", self.ref_body
 
 
-class _Free(_Target):
+class _Free(Semantics):
     __slots__ = ()
+    _readers = (BODY.read, BODY.read)
     body: str
     ref_body: str
 
@@ -208,10 +220,6 @@ class PositionSemantics(_PositionLike):
     """
 
     __slots__ = _POSITION
-    relation, fields = "Position", _POSITION
-
-    def __init__(self, target: str, reference: str) -> None:
-        _fill(self, (*read_point(target), *read_point(reference)))
 
 
 class PositionCoord(_Expressed, _PositionLike):
@@ -224,10 +232,6 @@ class PositionCoord(_Expressed, _PositionLike):
     """
 
     __slots__ = (*_POSITION, "coord")
-    relation, fields = "Position", (*_POSITION, "coord")
-
-    def __init__(self, target: str, reference: str, coord: str) -> None:
-        _fill(self, (*read_point(target), *read_point(reference), read_frame(coord)))
 
 
 class OrientationSemantics(_OrientationLike):
@@ -239,10 +243,6 @@ class OrientationSemantics(_OrientationLike):
     """
 
     __slots__ = _ORIENTATION
-    relation, fields = "Orientation", _ORIENTATION
-
-    def __init__(self, target: str, reference: str) -> None:
-        _fill(self, (*read_orientation(target), *read_orientation(reference)))
 
 
 class OrientationCoord(_Expressed, _OrientationLike):
@@ -255,10 +255,6 @@ class OrientationCoord(_Expressed, _OrientationLike):
     """
 
     __slots__ = (*_ORIENTATION, "coord")
-    relation, fields = "Orientation", (*_ORIENTATION, "coord")
-
-    def __init__(self, target: str, reference: str, coord: str) -> None:
-        _fill(self, (*read_orientation(target), *read_orientation(reference), read_frame(coord)))
 
 
 class PoseSemantics(_PoseLike):
@@ -270,10 +266,6 @@ class PoseSemantics(_PoseLike):
     """
 
     __slots__ = _POSE
-    relation, fields = "Pose", _POSE
-
-    def __init__(self, target: str, reference: str) -> None:
-        _fill(self, (*read_pose(target), *read_pose(reference)))
 
 
 class PoseCoord(_Expressed, _PoseLike):
@@ -286,126 +278,78 @@ class PoseCoord(_Expressed, _PoseLike):
     """
 
     __slots__ = (*_POSE, "coord")
-    relation, fields = "Pose", (*_POSE, "coord")
-
-    def __init__(self, target: str, reference: str, coord: str) -> None:
-        _fill(self, (*read_pose(target), *read_pose(reference), read_frame(coord)))
 
 
-class _AtPointSemantics(_AtPoint):
-    __slots__ = _AT_POINT
-    fields = _AT_POINT
-
-    def __init__(self, target: str, reference: str) -> None:
-        _fill(self, (*read_point(target), read_body(reference)))
-
-
-class _AtPointCoord(_Expressed, _AtPoint):
-    __slots__ = (*_AT_POINT, "coord")
-    fields = (*_AT_POINT, "coord")
-
-    def __init__(self, target: str, reference: str, coord: str) -> None:
-        _fill(self, (*read_point(target), read_body(reference), read_frame(coord)))
-
-
-class _FreeSemantics(_Free):
-    __slots__ = _FREE
-    fields = _FREE
-
-    def __init__(self, target: str, reference: str) -> None:
-        _fill(self, (read_body(target), read_body(reference)))
-
-
-class _FreeCoord(_Expressed, _Free):
-    __slots__ = (*_FREE, "coord")
-    fields = (*_FREE, "coord")
-
-    def __init__(self, target: str, reference: str, coord: str) -> None:
-        _fill(self, (read_body(target), read_body(reference), read_frame(coord)))
-
-
-class LinearVelocitySemantics(_AtPointSemantics):
+class LinearVelocitySemantics(_AtPoint):
     """The velocity of a point of a body relative to another body: ``("e|C", "D")``."""
 
-    __slots__ = ()
-    relation = "LinearVelocity"
+    __slots__ = _AT_POINT
 
 
-class LinearVelocityCoord(_AtPointCoord):
+class LinearVelocityCoord(_Expressed, _AtPoint):
     """A linear velocity with the frame in which it is expressed: ``("e|C", "D", "[r]")``."""
 
-    __slots__ = ()
-    relation = "LinearVelocity"
+    __slots__ = (*_AT_POINT, "coord")
 
 
-class AngularVelocitySemantics(_FreeSemantics):
+class AngularVelocitySemantics(_Free):
     """The angular velocity of a body relative to another: ``("C", "D")``. It has no point."""
 
-    __slots__ = ()
-    relation = "AngularVelocity"
+    __slots__ = _FREE
 
 
-class AngularVelocityCoord(_FreeCoord):
+class AngularVelocityCoord(_Expressed, _Free):
     """An angular velocity with the frame in which it is expressed: ``("C", "D", "[r]")``."""
 
-    __slots__ = ()
-    relation = "AngularVelocity"
+    __slots__ = (*_FREE, "coord")
 
 
-class TwistSemantics(_AtPointSemantics):
+class TwistSemantics(_AtPoint):
     """The velocity of a body relative to another, its linear part that of a point: ``("e|C", "D")``."""
 
-    __slots__ = ()
-    relation = "Twist"
+    __slots__ = _AT_POINT
 
 
-class TwistCoord(_AtPointCoord):
+class TwistCoord(_Expressed, _AtPoint):
     """A twist with the frame in which it is expressed: ``("e|C", "D", "[r]")``."""
 
-    __slots__ = ()
-    relation = "Twist"
+    __slots__ = (*_AT_POINT, "coord")
 
 
-class ForceSemantics(_FreeSemantics):
+class ForceSemantics(_Free):
     """The force on a body, exerted by another: ``("C", "D")``."""
 
-    __slots__ = ()
-    relation = "Force"
+    __slots__ = _FREE
 
 
-class ForceCoord(_FreeCoord):
+class ForceCoord(_Expressed, _Free):
     """A force with the frame in which it is expressed: ``("C", "D", "[r]")``."""
 
-    __slots__ = ()
-    relation = "Force"
+    __slots__ = (*_FREE, "coord")
 
 
-class TorqueSemantics(_AtPointSemantics):
+class TorqueSemantics(_AtPoint):
     """The moment about a point on a body, exerted by another: ``("e|C", "D")``."""
 
-    __slots__ = ()
-    relation = "Torque"
+    __slots__ = _AT_POINT
 
 
-class TorqueCoord(_AtPointCoord):
+class TorqueCoord(_Expressed, _AtPoint):
     """A torque with the frame in which it is expressed: ``("e|C", "D", "[r]")``."""
 
-    __slots__ = ()
-    relation = "Torque"
+    __slots__ = (*_AT_POINT, "coord")
 
 
-class WrenchSemantics(_AtPointSemantics):
+class WrenchSemantics(_AtPoint):
     """Force and moment about a point on a body, exerted by another: ``("e|C", "D")``."""
 
-    __slots__ = ()
-    relation = "Wrench"
+    __slots__ = _AT_POINT
 
 
-class WrenchCoord(_AtPointCoord):
+class WrenchCoord(_Expressed, _AtPoint):
     """A wrench with the frame in which it is expressed: ``("e|C", "D", "[r]")``."""
 
-    __slots__ = ()
-    relation = "Wrench"
+    __slots__ = (*_AT_POINT, "coord")
 
 
 Coord = (
@@ -413,8 +357,3 @@ Coord = (
     | ForceCoord | TorqueCoord | WrenchCoord
 )  # fmt: skip
 """What is related to what, and the frame in which the numbers are expressed."""
-
-
-def _fill(made: Semantics, values: tuple[str, ...]) -> None:
-    for name, value in zip(made.fields, values, strict=True):
-        _set(made, name, value)

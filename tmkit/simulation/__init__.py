@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from tmkit.simulation.playback import (
         fit_camera_to_plan as fit_camera_to_plan, record_plan as record_plan,
     )  # fmt: skip
-    from tmkit.simulation.progress import SimulationProgress as SimulationProgress
     from tmkit.simulation.recording import Film as Film, write_picture as write_picture
     from tmkit.simulation.rendering import (
         StillScene as StillScene, chosen_renderer as chosen_renderer, open_studio as open_studio, render as render,
     )  # fmt: skip
     from tmkit.simulation.report import (
         JointError as JointError, ObjectError as ObjectError, SimulationNote as SimulationNote,
-        SimulationReport as SimulationReport, SimulationStatus as SimulationStatus, Slip as Slip,
+        SimulationProgress as SimulationProgress, SimulationReport as SimulationReport,
+        SimulationStatus as SimulationStatus, Slip as Slip,
     )  # fmt: skip
     from tmkit.simulation.settings import PhysicsSettings as PhysicsSettings
     from tmkit.simulation.swept_picture import draw_swept_volume as draw_swept_volume

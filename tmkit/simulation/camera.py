@@ -104,37 +104,18 @@ def towards_light(camera: Camera) -> list[float]:
     return [float(value) for value in light]
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """Where a scene lies, computed once for a film.
-
-    Attributes:
-        middle: (2,) of the scene, metres in the root frame.
-        floor: height below everything, metres.
-        radius: of the scene, metres.
-    """
-
-    middle: NDArray[np.float64]
-    floor: float
-    radius: float
-
-    @classmethod
-    def of(cls, world: Posed) -> Surroundings:
-        """Return the surroundings of a scene as it is now.
-
-        Args:
-            world: the scene and its poses.
-        """
-        points = _interesting_points(world, partition(world.scene))
-        lower, upper = points.min(axis=0), points.max(axis=0)
-        radius = max(1.0, 0.65 * float(np.linalg.norm(upper[:2] - lower[:2])))
-        heights = [
-            float((world.pose(frame) @ part.pose).translation[2])
-            for frame in world.scene.frame_names
-            for part in world.scene.shapes(frame)
-            if part.visual and part.shape.kind == "plane"
-        ]
-        return cls((lower[:2] + upper[:2]) / 2.0, min([float(lower[2]), *heights]) - 0.001, radius)
+def surroundings(world: Posed) -> tuple[NDArray[np.float64], float, float]:
+    """Return the middle (2,) of a scene, a height below everything, and its radius; metres in the root frame."""
+    points = _interesting_points(world, partition(world.scene))
+    lower, upper = points.min(axis=0), points.max(axis=0)
+    radius = max(1.0, 0.65 * float(np.linalg.norm(upper[:2] - lower[:2])))
+    heights = [
+        float((world.pose(frame) @ part.pose).translation[2])
+        for frame in world.scene.frame_names
+        for part in world.scene.shapes(frame)
+        if part.visual and part.shape.kind == "plane"
+    ]
+    return (lower[:2] + upper[:2]) / 2.0, min([float(lower[2]), *heights]) - 0.001, radius
 
 
 def _interesting_points(world: Posed, pieces: Pieces) -> NDArray[np.float64]:

@@ -42,10 +42,9 @@ from tmkit.plans.values import Plan
 from tmkit.simulation.arm_player import ArmPlayer
 from tmkit.simulation.camera import Camera
 from tmkit.simulation.playback import fit_camera_to_plan
-from tmkit.simulation.progress import SimulationProgress
 from tmkit.simulation.recording import FRAMES_PER_SECOND, Film, captioned, check_output, write_picture
 from tmkit.simulation.rendering import Renderer, chosen_renderer, open_studio, render
-from tmkit.simulation.report import JointError, ObjectError, SimulationReport
+from tmkit.simulation.report import JointError, ObjectError, SimulationProgress, SimulationReport
 from tmkit.simulation.settings import PhysicsSettings
 from tmkit.simulation.watching import Watch
 from tmkit.simulation.world import Simulation
@@ -112,7 +111,13 @@ def simulate(
     for name, value in (("position_tolerance", position_tolerance), ("rotation_tolerance", rotation_tolerance)):
         if not value >= 0.0:
             raise SimulationError(f"{name} must not be negative, but is {value}")
-    progress = _Progress(on_progress, steps=len(plan.steps))
+    began = time.monotonic()
+
+    def progress(phase: str, step: int, action: str = "", *, simulated: float = 0.0) -> None:
+        if on_progress is not None:
+            seconds = time.monotonic() - began
+            on_progress(SimulationProgress(phase, step, len(plan.steps), seconds, action, simulated))
+
     film = None if record is None else Film(record)
     if picture is not None:
         check_output(picture, film=False)
@@ -157,31 +162,12 @@ def simulate(
         return execution.report(position_tolerance, rotation_tolerance)
 
 
-class _Progress:
-    """Calls a callback with what is being done, if there is one.
-
-    Args:
-        callback: the callback.
-        steps: steps of the plan.
-    """
-
-    def __init__(self, callback: Callable[[SimulationProgress], None] | None, *, steps: int) -> None:
-        self._callback = callback
-        self._steps = steps
-        self._began = time.monotonic()
-
-    def __call__(self, phase: str, step: int, action: str = "", *, simulated: float = 0.0) -> None:
-        if self._callback is not None:
-            seconds = time.monotonic() - self._began
-            self._callback(SimulationProgress(phase, step, self._steps, seconds, action, simulated))
-
-
 class _Execution:
     """One plan being executed in one simulation: an executor for :func:`tmkit.plans.execute`."""
 
     def __init__(
         self, simulation: Simulation, plan: Plan, *, watch: Watch, by_constraint: bool, film: Film | None,
-        studio: Any, real_time: bool, progress: _Progress, captions: bool,
+        studio: Any, real_time: bool, progress: Callable[..., None], captions: bool,
         on_state: Callable[[SceneGraph, NDArray[np.float64]], None] | None,
     ) -> None:  # fmt: skip
         self._simulation = simulation

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.graph import Shape
-from tmkit.simulation.camera import Camera, Posed, Surroundings, towards_light
+from tmkit.simulation.camera import Camera, Posed, surroundings, towards_light
 from tmkit.simulation.quiet import quiet_output
 from tmkit.simulation.shapes import DEFAULT_COLOR, drawn_triangles
 from tmkit.spatial import Pose
@@ -84,9 +84,9 @@ class FilamentStudio:
             self._context = self._api.Context(self._api.ContextConfig(graphics_api=vulkan))
         self._context.set_clear_color(np.array(_BACKDROP))
         self._scene = self._context.create_scene(self._api.SceneParams())
-        around = Surroundings.of(world)
-        ground = np.array([*around.middle, around.floor])
-        self._light(ground, around.radius)
+        middle, floor, radius = surroundings(world)
+        ground = np.array([*middle, floor])
+        self._light(ground, radius)
         self._meshes: dict[str, tuple[Any, int]] = {}
         self._drawn: list[tuple[str, Pose, Any]] = []
         slab = 0.5 * _FLOOR_SIZE * np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]])

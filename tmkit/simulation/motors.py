@@ -15,9 +15,8 @@ A joint that is *passive*, such as that of a drawer that a plan pulls open, has 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,7 @@ from tmkit.errors import SimulationError
 from tmkit.graph import SceneGraph
 from tmkit.robots import Manipulator
 from tmkit.simulation.bodies import Body
+from tmkit.simulation.engine import Engine
 
 _UNLIMITED_EFFORT = 1000.0  # newtons or newton metres of a joint whose scene names no limit
 _GEAR_FORCE = 1000.0  # newtons that the gear between fingers can bear
@@ -86,8 +86,7 @@ class Motors:
     """The motors of one connection.
 
     Args:
-        bullet: the pybullet module.
-        client: the connection.
+        engine: the connection.
         scene: the scene that the bodies were made from.
         bodies: the bodies; those with joints get motors.
         robots: the arms whose hands are to be driven by force.
@@ -96,41 +95,30 @@ class Motors:
     """
 
     def __init__(
-        self, bullet: Any, client: int, *, scene: SceneGraph, bodies: Sequence[Body], robots: Sequence[Manipulator],
+        self, engine: Engine, *, scene: SceneGraph, bodies: Sequence[Body], robots: Sequence[Manipulator],
         gain: float, passive: Mapping[str, float],
     ) -> None:  # fmt: skip
-        self._bullet = bullet
-        self._client = client
+        self._engine = engine
         self._gain = gain
         self._followers = _followers(scene)
         fingers = {robot.name: self._finger_joints(scene, robot) for robot in robots}
         efforts = self._efforts(scene) | {joint: limit for robot in robots for joint, limit in robot.effort.items()}
-        undriven = frozenset(passive).union(*fingers.values())
-        self._drives = [
-            self._drive(body, [name for name in body.joints if name not in undriven], efforts) for body in bodies
-        ]
-        self._drives = [drive for drive in self._drives if drive.indices]
-        self._hands: dict[str, list[_Drive]] = {}
-        for robot in robots:
-            own, levers = fingers[robot.name], self._levers(scene, robot, fingers[robot.name])
-            drives = [self._drive(body, [name for name in body.joints if name in own], levers) for body in bodies]
-            self._hands[robot.name] = [drive for drive in drives if drive.indices]
-        self._all = [self._drive(body, list(body.joints), efforts) for body in bodies if body.joints]
-        names = {(body.index, index): name for body in bodies for name, index in body.joints.items()}
+        driven = self._followers.keys() - passive.keys() - frozenset().union(*fingers.values())
+        self._all = self._drives_of(bodies, self._followers, efforts)
+        self._drives = self._drives_of(bodies, driven, efforts)
+        self._hands = {
+            robot.name: self._drives_of(bodies, fingers[robot.name], self._levers(scene, robot, fingers[robot.name]))
+            for robot in robots
+        }
         for body in bodies:
-            for index in body.joints.values():
-                bullet.changeDynamics(body.index, index, jointDamping=0.0, physicsClientId=client)
-                if (name := names[body.index, index]) in passive:
-                    self._let_go(body, index, passive[name])
+            for name, index in body.joints.items():
+                engine.changeDynamics(body.index, index, jointDamping=0.0)
+                if name in passive:
+                    mode, friction = engine.VELOCITY_CONTROL, passive[name]
+                    engine.setJointMotorControl2(body.index, index, mode, targetVelocity=0.0, force=friction)
         for robot in robots:
             for body in bodies:
                 self._gear(body, robot, fingers[robot.name])
-
-    def _let_go(self, body: Body, index: int, friction: float) -> None:
-        self._bullet.setJointMotorControl2(
-            body.index, index, self._bullet.VELOCITY_CONTROL, targetVelocity=0.0, force=friction,
-            physicsClientId=self._client,
-        )  # fmt: skip
 
     def _finger_joints(self, scene: SceneGraph, robot: Manipulator) -> frozenset[str]:
         if not robot.gripper_joints:
@@ -158,16 +146,23 @@ class Motors:
             result[name] = float(effort) if 0.0 < effort < np.inf else _UNLIMITED_EFFORT
         return result
 
-    def _drive(self, body: Body, names: Sequence[str], efforts: Mapping[str, float]) -> _Drive:
-        followers = [self._followers[name] for name in names]
-        return _Drive(
-            body.index,
-            [body.joints[name] for name in names],
-            np.array([follower.entry for follower in followers], dtype=np.intp),
-            np.array([follower.multiplier for follower in followers]),
-            np.array([follower.offset for follower in followers]),
-            [efforts[name] for name in names],
-        )
+    def _drives_of(self, bodies: Sequence[Body], joints: Collection[str], efforts: Mapping[str, float]) -> list[_Drive]:
+        """Return the motors of some joints, body by body."""
+        drives = []
+        for body in bodies:
+            followers = [self._followers[name] for name in body.joints if name in joints]
+            if followers:
+                drives.append(
+                    _Drive(
+                        body.index,
+                        [body.joints[follower.joint] for follower in followers],
+                        np.array([follower.entry for follower in followers], dtype=np.intp),
+                        np.array([follower.multiplier for follower in followers]),
+                        np.array([follower.offset for follower in followers]),
+                        [efforts[follower.joint] for follower in followers],
+                    )
+                )
+        return drives
 
     def _gear(self, body: Body, robot: Manipulator, fingers: frozenset[str]) -> None:
         """Gear the fingers on ``body`` to the first of them: ``value = ratio * value of the first + shift``."""
@@ -183,13 +178,13 @@ class Motors:
                 continue
             ratio = (closed[name] - opened[name]) / stroke
             shift = opened[name] - ratio * opened[first]
-            gear = self._bullet.createConstraint(
-                body.index, body.joints[first], body.index, body.joints[name], self._bullet.JOINT_GEAR, [0.0, 0.0, 1.0],
-                [0.0, 0.0, 0.0], [0.0, 0.0, 0.0], physicsClientId=self._client,
+            gear = self._engine.createConstraint(
+                body.index, body.joints[first], body.index, body.joints[name], self._engine.JOINT_GEAR, [0.0, 0.0, 1.0],
+                [0.0, 0.0, 0.0], [0.0, 0.0, 0.0],
             )  # fmt: skip
-            self._bullet.changeConstraint(
+            self._engine.changeConstraint(
                 gear, gearRatio=-1.0 / ratio, relativePositionTarget=-shift / ratio, erp=_GEAR_ERROR_REDUCTION,
-                maxForce=_GEAR_FORCE, physicsClientId=self._client,
+                maxForce=_GEAR_FORCE,
             )  # fmt: skip
 
     def _value_at(self, name: str, robot: Manipulator, values: Mapping[str, float]) -> float:
@@ -203,45 +198,32 @@ class Motors:
         """Put every joint at its value in configuration ``q`` (n,), at rest, without physics."""
         for drive in self._all:
             for index, position in zip(drive.indices, drive.positions(q), strict=True):
-                self._bullet.resetJointState(drive.body, index, float(position), 0.0, physicsClientId=self._client)
+                self._engine.resetJointState(drive.body, index, float(position), 0.0)
 
-    def tell(self, q: NDArray[np.float64], velocity: NDArray[np.float64]) -> None:
-        """Set the targets of all joints but the fingers.
-
-        Args:
-            q: (n_joints,) radians or metres.
-            velocity: (n_joints,) per second.
-        """
-        for drive in self._drives:
-            self._tell(drive, q, velocity, drive.forces)
-
-    def tell_fingers(self, q: NDArray[np.float64], velocity: NDArray[np.float64], *, force: float, arm: str) -> None:
-        """Set the targets of the fingers of an arm.
-
-        Args:
-            q: (n_joints,) radians or metres.
-            velocity: (n_joints,) per second.
-            force: force of each finger in N.
-            arm: name of the arm.
-        """
-        for hand in self._hands[arm]:
-            self._tell(hand, q, velocity, [force * lever for lever in hand.forces])
-
-    def _tell(
-        self, drive: _Drive, q: NDArray[np.float64], velocity: NDArray[np.float64], forces: Sequence[float]
+    def tell(
+        self, q: NDArray[np.float64], velocity: NDArray[np.float64], *, arm: str | None = None, force: float = 0.0
     ) -> None:
-        self._bullet.setJointMotorControlArray(
-            drive.body, drive.indices, self._bullet.POSITION_CONTROL, targetPositions=drive.positions(q).tolist(),
-            targetVelocities=drive.velocities(velocity).tolist(), forces=forces,
-            positionGains=[self._gain] * len(drive.indices), velocityGains=[1.0] * len(drive.indices),
-            physicsClientId=self._client,
-        )  # fmt: skip
+        """Set the targets of all joints but the fingers, or of the fingers of an arm.
+
+        Args:
+            q: (n_joints,) radians or metres.
+            velocity: (n_joints,) per second.
+            arm: name of the arm whose fingers are told.
+            force: of each of its fingers in N.
+        """
+        for drive in self._drives if arm is None else self._hands[arm]:
+            self._engine.setJointMotorControlArray(
+                drive.body, drive.indices, self._engine.POSITION_CONTROL, targetPositions=drive.positions(q).tolist(),
+                targetVelocities=drive.velocities(velocity).tolist(),
+                forces=drive.forces if arm is None else [force * lever for lever in drive.forces],
+                positionGains=[self._gain] * len(drive.indices), velocityGains=[1.0] * len(drive.indices),
+            )  # fmt: skip
 
     def read(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the configuration (n,) that the joints have; entries without a simulated joint stay as in ``q``."""
         result = q.copy()
         for drive in reversed(self._all):
-            states = self._bullet.getJointStates(drive.body, drive.indices, physicsClientId=self._client)
+            states = self._engine.getJointStates(drive.body, drive.indices)
             for state, entry, multiplier, offset in zip(
                 reversed(states), drive.entries[::-1], drive.multipliers[::-1], drive.offsets[::-1], strict=True
             ):

@@ -1,12 +1,10 @@
-"""Which frames of a scene move together in a simulation, and what they weigh.
+"""Which frames of a scene move together in a simulation.
 
 A physics engine has rigid bodies and mechanisms, a scene graph has frames. The translation is a walk down the tree. A
 frame of the class ``movable`` starts an *object*; a frame on a moving joint makes its parent the base of a *mechanism*,
 to which everything below belongs; what is left never moves and is *fixed*. An object below a mechanism (a block in the
 hand) is a piece of its own all the same, because it can be let go; an object with joints of its own (a box with a lid)
 is a mechanism with a free base.
-
-Masses are those of :mod:`tmkit.manipulation.masses`. Frames that only mark a place weigh next to nothing.
 
 Invariants: each frame of the scene is in exactly one piece, except that the fixed base of a mechanism appears as its
 base. This module does not depend on pybullet.
@@ -16,12 +14,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tmkit.graph import Fixed, SceneGraph
-from tmkit.manipulation.masses import ball_inertia, lumped_inertia
+from tmkit.graph import SceneGraph
 from tmkit.robots import is_movable
 
 _MOVING_JOINTS = ("revolute", "continuous", "prismatic")
-MARKER_MASS = 1e-5  # kilograms of a frame that only marks a place
 
 
 @dataclass(frozen=True)
@@ -56,16 +52,6 @@ class Pieces:
     objects: tuple[Piece, ...]
 
 
-def is_free_object(scene: SceneGraph, frame: str) -> bool:
-    """Return whether a frame is a movable object without an actuated joint.
-
-    Args:
-        scene: the scene.
-        frame: the frame.
-    """
-    return scene.joint(frame).type not in _MOVING_JOINTS and is_movable(scene, frame)
-
-
 def partition(scene: SceneGraph) -> Pieces:
     """Cut a scene into the pieces that move as one. O(number of frames)."""
     owner: dict[str, str | None] = {}  # base of the piece that a frame belongs to; None is fixed
@@ -75,7 +61,7 @@ def partition(scene: SceneGraph) -> Pieces:
     for frame in order:
         parent = scene.parent(frame)
         above = owner[parent] if parent is not None else None
-        if is_free_object(scene, frame):
+        if scene.joint(frame).type not in _MOVING_JOINTS and is_movable(scene, frame):
             objects.append(frame)
             owner[frame] = frame
         elif parent is not None and above is None and scene.joint(frame).type in _MOVING_JOINTS:
@@ -105,44 +91,3 @@ def _piece(scene: SceneGraph, base: str, owner: dict[str, str | None]) -> Piece:
             excluded.append(frame)
     moving = tuple(frame for frame in frames[1:] if scene.joint(frame).type in _MOVING_JOINTS)
     return Piece(base, tuple(frames), moving, tuple(excluded))
-
-
-def with_masses(scene: SceneGraph, piece: Piece, *, density: float) -> SceneGraph:
-    """Return the scene with an inertia on every body of a mechanism and no free edge in it, ready to be simulated.
-
-    Args:
-        scene: the scene.
-        piece: a mechanism of it.
-        density: kg/m^3 of links that have a shape but no mass.
-    """
-    with scene.edit() as edit:
-        for frame in piece.frames[1:]:
-            if scene.joint(frame).type == "free":
-                edit.set_joint(frame, Fixed())
-        for group in _rigid_groups(scene, piece):
-            heavy = {scene.body(frame) for frame in group if _mass(scene, frame) > 0.0}
-            done = set(heavy)
-            for frame in group:
-                if scene.body(frame) in done:
-                    continue
-                done.add(scene.body(frame))
-                alone = not heavy and frame == group[0]
-                edit.set_inertia(
-                    frame, lumped_inertia(scene, group, density=density) if alone else ball_inertia(MARKER_MASS, 0.01)
-                )
-    return edit.finish()
-
-
-def _rigid_groups(scene: SceneGraph, piece: Piece) -> list[list[str]]:
-    groups: dict[str, list[str]] = {}
-    head: dict[str, str] = {}
-    for frame in piece.frames:
-        parent = scene.parent(frame)
-        head[frame] = frame if frame == piece.base or frame in piece.moving else head[str(parent)]
-        groups.setdefault(head[frame], []).append(frame)
-    return list(groups.values())
-
-
-def _mass(scene: SceneGraph, frame: str) -> float:
-    inertia = scene.inertia(frame)
-    return 0.0 if inertia is None else inertia.mass

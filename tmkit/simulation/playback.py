@@ -69,7 +69,7 @@ def fit_camera_to_plan(plan: Plan, *, width: int = 640, height: int = 480) -> Ca
     steps = plan.steps[:: max(1, len(plan.steps) // _MOMENTS)]
     moments = [StillScene(step.scene, step.q) for step in steps]
     still = StillScene(plan.scene, plan.q)
-    return fit_camera(still, include=places(plan), later=moments, width=width, height=height)
+    return fit_camera(still, include=_places(plan), later=moments, width=width, height=height)
 
 
 class _Player:
@@ -103,14 +103,16 @@ class _Player:
             self._end(segment)
 
     def grasp(self, arm: Manipulator, segment: Segment) -> None:
-        """Close the hand."""
+        """Close or open the hand."""
         del arm
-        self._hand(segment)
+        before = self._q
+        after = segment.end(self._scene, before)[1]
+        for share in np.arange(1, _PAUSE + 1) / _PAUSE:
+            self._still.move(self._scene, before + share * (after - before))
+            self._frame()
+        self._end(segment)
 
-    def release(self, arm: Manipulator, segment: Segment) -> None:
-        """Open the hand."""
-        del arm
-        self._hand(segment)
+    release = grasp
 
     def end_step(self, number: int, step: PlanStep) -> None:
         """Go on from where the step ends."""
@@ -122,14 +124,6 @@ class _Player:
         """Show the end."""
         self._frame()
 
-    def _hand(self, segment: Segment) -> None:
-        before = self._q
-        after = segment.end(self._scene, before)[1]
-        for share in np.arange(1, _PAUSE + 1) / _PAUSE:
-            self._still.move(self._scene, before + share * (after - before))
-            self._frame()
-        self._end(segment)
-
     def _end(self, segment: Segment) -> None:
         scene, q = segment.end(self._scene, self._q)
         self._scene, self._q = scene, np.array(q, dtype=float)
@@ -138,12 +132,8 @@ class _Player:
         self._film.add(captioned(self._studio.picture(), self._caption))
 
 
-def places(plan: Plan) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the points (n, 3) to which a plan takes the arms' links and their tools, after each step.
-
-    Args:
-        plan: the plan.
-    """
+def _places(plan: Plan) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the points (n, 3) to which a plan takes the arms' links and their tools, after each step."""
     frames = [plan.scene.joint_frame(joint) for robot in plan.robots for joint in robot.joints]
     frames += [robot.tool for robot in plan.robots]
     points = []

@@ -1,4 +1,4 @@
-"""What a simulation of a plan found.
+"""What a simulation of a plan found, and what it tells while it runs (see :mod:`tmkit._support.progress`).
 
 Holding a :class:`SimulationReport` means that a plan was executed to its end under physics. Every number compares what
 happened with what the plan says; every note says in words where and why they differ. A plan that fails in physics is
@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from tmkit._support.progress import Progress
 from tmkit._support.results import Displayed, Result
+
+_PHASES = {
+    "build": "loading the scene",
+    "settle": "waiting until everything has settled",
+    "write": "writing film and picture",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +179,24 @@ class SimulationReport(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values in SI units, which :func:`json.dumps` takes."""
         return {"ok": self.is_successful, **Result.to_dict(self)}
+
+
+@dataclass(frozen=True)
+class SimulationProgress(Progress):
+    """What is being simulated.
+
+    Attributes:
+        phase: ``build`` while the engine loads the scene, ``simulate``, ``settle`` after the last action, ``write``
+            while film and picture are written.
+        step: steps of the plan executed so far.
+        steps: steps of the plan.
+        action: the action that is being executed; empty in the other phases.
+        simulated_seconds: of the world that is simulated.
+    """
+
+    action: str = ""
+    simulated_seconds: float = 0.0
+
+    def __str__(self) -> str:
+        what = _PHASES.get(self.phase) or f"step {self.step + 1} of {self.steps}: {self.action}"
+        return f"simulating, {self.seconds:.1f} s: {what}, {self.simulated_seconds:.1f} s simulated"

@@ -1,8 +1,8 @@
 """Scene shapes as pybullet shapes.
 
 Boxes, spheres, cylinders, capsules and planes are what they are; cones and meshes become convex hulls, as they are for
-the motion planner. pybullet surrounds a hull by a margin of a millimetre; :func:`remove_margins` takes it away: a block
-with a mesh lies as deep as one that is a box.
+the motion planner. The margin of a millimetre by which pybullet surrounds a hull is taken away: a block with a mesh
+lies as deep as one that is a box.
 
 Height fields that stand still are the triangles of their skin: pybullet's own height fields cannot stand beside other
 shapes on one body, and cut their cells along another diagonal. Point clouds that stand still are a cube around each
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from tmkit.errors import SimulationError
 from tmkit.formats.mesh.frustum import mesh_of_cloud, mesh_of_field
 from tmkit.graph import AttachedShape, Mesh, PointCloud, Shape
+from tmkit.simulation.engine import Engine
 from tmkit.spatial import Pose
 
 _SHAPES_OF_BODY = 16  # that pybullet takes
@@ -54,15 +55,12 @@ class ShapeBuilder:
     """Makes collision and visual shapes for one pybullet connection.
 
     Args:
-        bullet: the pybullet module.
-        client: the connection.
+        engine: the connection.
         folder: where mesh files may be written.
     """
 
-    def __init__(self, bullet: Any, client: int, *, folder: Path) -> None:
-        self._bullet = bullet
-        self._client = client
-        self._folder = folder
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        self._engine, self._folder = engine, folder
         self._written: dict[str, str] = {}
 
     def collision(self, shapes: Sequence[PlacedShape], *, still: bool) -> int:
@@ -76,11 +74,10 @@ class ShapeBuilder:
         if not chosen:
             return -1
         _require_few(chosen, "collide")
-        index = self._bullet.createCollisionShapeArray(
+        index = self._engine.createCollisionShapeArray(
             **self._arrays(chosen, visual=False, still=still),
             collisionFramePositions=[list(placed.pose.translation) for placed in chosen],
             collisionFrameOrientations=[list(placed.pose.quat_xyzw) for placed in chosen],
-            physicsClientId=self._client,
         )
         return self._made(index, chosen, "collide")
 
@@ -89,12 +86,11 @@ class ShapeBuilder:
         chosen = _few_to_draw([placed for placed in shapes if placed.attached.visual])
         if not chosen:
             return -1
-        index = self._bullet.createVisualShapeArray(
+        index = self._engine.createVisualShapeArray(
             **self._arrays(chosen, visual=True, still=True),
             visualFramePositions=[list(placed.pose.translation) for placed in chosen],
             visualFrameOrientations=[list(placed.pose.quat_xyzw) for placed in chosen],
             rgbaColors=[list(placed.attached.color or DEFAULT_COLOR) for placed in chosen],
-            physicsClientId=self._client,
         )
         return self._made(index, chosen, "be drawn")
 
@@ -106,43 +102,31 @@ class ShapeBuilder:
 
     def _arrays(self, shapes: Sequence[PlacedShape], *, visual: bool, still: bool) -> dict[str, list[Any]]:
         """Return the parallel arrays in which pybullet takes several shapes at once."""
-        result: dict[str, list[Any]] = {
-            "shapeTypes": [], "radii": [], "halfExtents": [], "lengths": [], "fileNames": [], "meshScales": [],
-        }  # fmt: skip
-        if not visual:
-            result |= {"planeNormals": [], "flags": []}
-        for placed in shapes:
-            kind, radius, half_extents, length, file_name = self._described(placed, visual=visual, still=still)
-            result["shapeTypes"].append(kind)
-            result["radii"].append(radius)
-            result["halfExtents"].append(half_extents)
-            result["lengths"].append(length)
-            result["fileNames"].append(file_name)
-            result["meshScales"].append([1.0, 1.0, 1.0])
-            if not visual:
-                triangles = kind == self._bullet.GEOM_MESH and _is_triangles(placed, still=still)
-                result["planeNormals"].append([0.0, 0.0, 1.0])
-                result["flags"].append(self._bullet.GEOM_FORCE_CONCAVE_TRIMESH if triangles else 0)
-        return result
+        rows = [self._described(placed, visual=visual, still=still) for placed in shapes]
+        return {key: [row[key] for row in rows] for key in rows[0]}
 
-    def _described(
-        self, placed: PlacedShape, *, visual: bool, still: bool
-    ) -> tuple[int, float, list[float], float, str]:
-        bullet, shape = self._bullet, placed.attached.shape
+    def _described(self, placed: PlacedShape, *, visual: bool, still: bool) -> dict[str, Any]:
+        bullet, shape = self._engine, placed.attached.shape
         nothing = [0.0, 0.0, 0.0]
+        made: dict[str, Any] = {"radii": 0.0, "halfExtents": nothing, "lengths": 0.0, "fileNames": ""}
+        made["meshScales"] = [1.0, 1.0, 1.0]
+        if not visual:
+            made |= {"planeNormals": [0.0, 0.0, 1.0], "flags": 0}
         if shape.kind == "box":
-            return bullet.GEOM_BOX, 0.0, [0.5 * size for size in shape.dimensions], 0.0, ""
+            return made | {"shapeTypes": bullet.GEOM_BOX, "halfExtents": [0.5 * size for size in shape.dimensions]}
         if shape.kind == "sphere":
-            return bullet.GEOM_SPHERE, shape.dimensions[0], nothing, 0.0, ""
-        if shape.kind == "cylinder" and visual:
-            return bullet.GEOM_CYLINDER, shape.dimensions[0], nothing, shape.dimensions[1], ""
-        if shape.kind == "capsule":
-            return bullet.GEOM_CAPSULE, shape.dimensions[0], nothing, shape.dimensions[1], ""
+            return made | {"shapeTypes": bullet.GEOM_SPHERE, "radii": shape.dimensions[0]}
+        if shape.kind == "capsule" or (shape.kind == "cylinder" and visual):
+            kind = bullet.GEOM_CAPSULE if shape.kind == "capsule" else bullet.GEOM_CYLINDER
+            return made | {"shapeTypes": kind, "radii": shape.dimensions[0], "lengths": shape.dimensions[1]}
         if shape.kind == "plane" and not visual:
             if not still:
                 raise SimulationError(f"frame '{placed.frame}': a plane cannot be simulated on a body that moves")
-            return bullet.GEOM_PLANE, 0.0, nothing, 0.0, ""
-        return bullet.GEOM_MESH, 0.0, nothing, 0.0, self._mesh_file(placed, visual=visual, still=still)
+            return made | {"shapeTypes": bullet.GEOM_PLANE}
+        if not visual and _is_triangles(placed, still=still):
+            made["flags"] = bullet.GEOM_FORCE_CONCAVE_TRIMESH
+        file = self._mesh_file(placed, visual=visual, still=still)
+        return made | {"shapeTypes": bullet.GEOM_MESH, "fileNames": file}
 
     def _mesh_file(self, placed: PlacedShape, *, visual: bool, still: bool) -> str:
         shape = placed.attached.shape
@@ -202,17 +186,6 @@ def _is_triangles(placed: PlacedShape, *, still: bool) -> bool:
     )
 
 
-def remove_margins(bullet: Any, client: int, *, body: int) -> None:
-    """Remove the margin of 1 mm that pybullet adds to the convex hulls of a body without links.
-
-    Args:
-        bullet: the module ``pybullet``.
-        client: index of the connection.
-        body: index of the body.
-    """
-    bullet.changeDynamics(body, -1, collisionMargin=0.0, physicsClientId=client)
-
-
 def _downsampled(shape: Shape, placed: PlacedShape, *, visual: bool) -> Shape:
     """Return as many points of a large cloud as can be drawn; none may be missing where they collide one by one."""
     if not visual and placed.attached.level != "box":
@@ -231,11 +204,12 @@ def _bounding_box(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64]]
     return lower + corners * np.maximum(upper - lower, 1e-6), np.zeros((0, 3), dtype=np.int64)
 
 
-def drawn_triangles(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def drawn_triangles(shape: Shape, *, fineness: int = 4) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return vertices (n, 3) and faces (m, 3) of a shape as it is drawn, round where it is round.
 
     Args:
         shape: any shape.
+        fineness: how often the sides of balls are divided; others that are round are as fine.
     """
     if shape.kind in ("box", "sphere", "cylinder", "capsule"):
         from trimesh import creation
@@ -244,11 +218,11 @@ def drawn_triangles(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64
         if shape.kind == "box":
             mesh = creation.box(sizes)
         elif shape.kind == "sphere":
-            mesh = creation.icosphere(subdivisions=4, radius=sizes[0])
+            mesh = creation.icosphere(subdivisions=fineness, radius=sizes[0])
         elif shape.kind == "cylinder":
-            mesh = creation.cylinder(radius=sizes[0], height=sizes[1], sections=64)
+            mesh = creation.cylinder(radius=sizes[0], height=sizes[1], sections=16 * fineness)
         else:
-            mesh = creation.capsule(height=sizes[1], radius=sizes[0], count=(32, 32))
+            mesh = creation.capsule(height=sizes[1], radius=sizes[0], count=(8 * fineness, 8 * fineness))
         vertices = np.asarray(mesh.vertices, dtype=float)
         return vertices - (vertices.min(axis=0) + vertices.max(axis=0)) / 2.0, np.asarray(mesh.faces, dtype=np.int64)
     if shape.kind == "point_cloud" and len(shape.points) > MOST_POINTS:

@@ -15,7 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.simulation.camera import Camera, Surroundings, towards_light
+from tmkit.simulation.camera import Camera, surroundings, towards_light
 from tmkit.simulation.world import Simulation
 from tmkit.spatial.plain import plain_numbers
 
@@ -45,8 +45,7 @@ class TinyStudio:
         self._camera = camera
         self._width = round(supersampling * camera.width)
         self._height = round(supersampling * camera.height)
-        around = Surroundings.of(simulation)
-        self._middle, self._floor_height, self._radius = around.middle, around.floor, around.radius
+        self._middle, self._floor_height, self._radius = surroundings(simulation)
         self._light = towards_light(camera)
         self._backdrop, self._floor_light = self._plain_backdrop()
 

@@ -93,7 +93,7 @@ class Watch:
         for name in self._simulation.objects:
             error = self._error(name)
             if error.position > _MOVED_AT_START or error.rotation > self._rotation_tolerance:
-                self._say(f"'{name}' moved by {error} under gravity: the scene does not support it at its start pose")
+                self.note(f"'{name}' moved by {error} under gravity: the scene does not support it at its start pose")
                 if self._is_miss(error):
                     self._astray.add(name)
 
@@ -132,7 +132,7 @@ class Watch:
         self._carried[robot.name] = _Carried(name, int(self._step or 0), parent, pose)
         if not by_constraint and not any(name in simulation.touching(link) for link in robot.contact_links):
             metres, _ = pose.distance(simulation.pose(name, relative_to=parent))
-            self._say(f"the hand closed on nothing: '{name}' is {1000.0 * metres:.1f} mm from its place in the hand")
+            self.note(f"the hand closed on nothing: '{name}' is {1000.0 * metres:.1f} mm from its place in the hand")
 
     def released(self, name: str, robot: Manipulator) -> None:
         """Record that the gripper of an arm is about to open.
@@ -146,7 +146,7 @@ class Watch:
         if carried is not None and carried.name == name:
             self._slips.append(Slip(carried.step, carried.name, carried.position, carried.rotation, carried.lost))
             if carried.lost is None and carried.position > _MISPLACED_IN_HAND:
-                self._say(f"'{name}' slipped in the hand by {ObjectError(carried.position, carried.rotation)}")
+                self.note(f"'{name}' slipped in the hand by {ObjectError(carried.position, carried.rotation)}")
 
     def leave_step(self) -> None:
         """Tell that a step is over: note each object that is not where the plan has it any more."""
@@ -157,7 +157,7 @@ class Watch:
             error = self._error(name)
             if self._is_miss(error):
                 self._astray.add(name)
-                self._say(f"'{name}' is {error} from where this step ({self._action}) should leave it")
+                self.note(f"'{name}' is {error} from where this step ({self._action}) should leave it")
 
     def leave_plan(self) -> None:
         """Tell that the last step is over."""
@@ -177,7 +177,7 @@ class Watch:
         self._look_for_contacts()
         if behind > _HELD_BACK and not self._held_back:
             self._held_back = True
-            self._say(f"the arm was held back during {self._phase}: joint '{joint}' could not follow")
+            self.note(f"the arm was held back during {self._phase}: joint '{joint}' could not follow")
 
     # --- looking --------------------------------------------------------------------------------------------------
 
@@ -191,7 +191,7 @@ class Watch:
             carried.rotation = max(carried.rotation, float(radians))
             if metres > _LOST:
                 carried.lost = self._phase
-                self._say(f"'{carried.name}' was lost during {self._phase} ({self._action})")
+                self.note(f"'{carried.name}' was lost during {self._phase} ({self._action})")
 
     def _look_for_contacts(self) -> None:
         """Note what the arms, or on a transfer the load, touch and should not, once a step."""
@@ -215,7 +215,7 @@ class Watch:
     def _note_contact(self, who: str, other: str) -> None:
         if (who, other) not in self._touched:
             self._touched.add((who, other))
-            self._say(f"{who} touched '{other}' during {self._phase}")
+            self.note(f"{who} touched '{other}' during {self._phase}")
 
     def _error(self, name: str) -> ObjectError:
         metres, radians = self._planned.pose(name).distance(self._simulation.pose(name))
@@ -225,10 +225,7 @@ class Watch:
         return not (error.position <= self._position_tolerance and error.rotation <= self._rotation_tolerance)
 
     def note(self, text: str) -> None:
-        """Note something that another noticed in this step."""
-        self._say(text)
-
-    def _say(self, text: str) -> None:
+        """Note something about this step."""
         self._notes.append(SimulationNote(self._step, text))
 
     # --- the outcome ----------------------------------------------------------------------------------------------

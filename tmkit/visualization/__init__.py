@@ -21,22 +21,19 @@ if TYPE_CHECKING:
         semantics_graph_drawing as semantics_graph_drawing,
         try_edge as try_edge,
     )
-    from tmkit.visualization.notebooks import enable_notebook as enable_notebook, show as show
     from tmkit.visualization.page import save_html as save_html
     from tmkit.visualization.region_picture import draw_region as draw_region, require_plots as require_plots
     from tmkit.visualization.relation_picture import (
-        draw_relations as draw_relations,
-        relation_drawing as relation_drawing,
-    )
+        draw_relations as draw_relations, draw_semantics as draw_semantics, relation_drawing as relation_drawing,
+        semantics_drawing as semantics_drawing,
+    )  # fmt: skip
     from tmkit.visualization.search_tree_picture import (
         draw_search_tree as draw_search_tree,
         search_tree_drawing as search_tree_drawing,
     )
-    from tmkit.visualization.scene_sources import LatestScene as LatestScene, SceneSource as SceneSource
-    from tmkit.visualization.semantics_picture import (
-        draw_semantics as draw_semantics,
-        semantics_drawing as semantics_drawing,
-    )
-    from tmkit.visualization.viewer import Viewer as Viewer
+    from tmkit.visualization.viewer import (
+        LatestScene as LatestScene, SceneSource as SceneSource, Viewer as Viewer, enable_notebook as enable_notebook,
+        show as show,
+    )  # fmt: skip
 else:
     __getattr__, __dir__ = lazy_names(__name__)

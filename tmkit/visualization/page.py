@@ -8,6 +8,7 @@ line goes back; the panel computes each moment from the moving joints alone inst
 from __future__ import annotations
 
 import base64
+import html
 import json
 import zlib
 from collections.abc import Iterator
@@ -23,8 +24,7 @@ from tmkit.errors import MissingExtraError, OutputError
 from tmkit.graph import SceneGraph
 from tmkit.plans import Plan
 from tmkit.visualization.plan_timeline import plan_timeline, rest_document, timeline_document
-from tmkit.visualization.scene_model import scene_model
-from tmkit.visualization.scene_nodes import add_nodes, bounds, model_document, set_view
+from tmkit.visualization.scene_model import add_nodes, bounds, model_document, scene_model, set_view
 
 if TYPE_CHECKING:
     import viser
@@ -89,7 +89,7 @@ def page_html(shown: Plan | SceneGraph, *, q: ArrayLike | None = None, autoplay:
     packed = base64.b64encode(zlib.compress(json.dumps(document, separators=(",", ":")).encode(), 9)).decode()
     script = f"<script>{script_text()}</script><script>tmkit.unpack({json.dumps(packed)})</script>"
     hidden = "<style>.mantine-Notifications-root{display:none}</style>"  # what viser says of software rendering
-    page = page.replace("<title>Viser</title>", f"<title>tmkit: {_escaped(title)}</title>{hidden}", 1)
+    page = page.replace("<title>Viser</title>", f"<title>tmkit: {html.escape(title, quote=False)}</title>{hidden}", 1)
     end = page.rindex("</body>")
     return page[:end] + script + page[end:]
 
@@ -97,10 +97,6 @@ def page_html(shown: Plan | SceneGraph, *, q: ArrayLike | None = None, autoplay:
 def script_text() -> str:
     """Return the page's script."""
     return (Path(__file__).with_name("viewer.js")).read_text(encoding="utf-8")
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
 def start_server(host: str, port: int) -> viser.ViserServer:

@@ -32,25 +32,6 @@ _HAND_SECONDS = 0.4  # in which fingers are shown to close or open
 _PAUSE_SECONDS = 0.25  # of an action without motion
 
 
-@dataclass(frozen=True)
-class TimedSegment:
-    """A segment on the time line.
-
-    Attributes:
-        step: index of its action, from 0.
-        kind: what the arm does.
-        held: the object that is handled, if any.
-        first: its first sample.
-        last: its last sample.
-    """
-
-    step: int
-    kind: str
-    held: str | None
-    first: int
-    last: int
-
-
 @dataclass(eq=False, repr=False)
 class PlanTimeline:
     """A plan as samples of configurations in versions of the scene.
@@ -61,7 +42,8 @@ class PlanTimeline:
         q: (m, n_joints) configurations.
         scenes: the version of each sample.
         steps: the last sample of each action.
-        segments: the segments in order.
+        segments: of each segment the index of its action, what the arm does, the object that is handled (empty if none)
+            and its first and last sample.
         facts: the facts that hold at the start and after each action, in PDDL; empty if the domain is unavailable.
     """
 
@@ -70,7 +52,7 @@ class PlanTimeline:
     q: NDArray[np.float64]
     scenes: list[SceneGraph]
     steps: list[int]
-    segments: list[TimedSegment]
+    segments: list[tuple[int, str, str, int, int]]
     facts: list[list[str]]
 
     def __repr__(self) -> str:
@@ -88,16 +70,12 @@ def plan_timeline(plan: Plan, *, rate: float = RATE) -> PlanTimeline:
     execute(plan, recorder, rate=rate)
     return PlanTimeline(
         plan, np.array(recorder.times), np.array(recorder.q), recorder.scenes, recorder.steps, recorder.segments,
-        plan_facts(plan),
+        _facts(plan),
     )  # fmt: skip
 
 
-def plan_facts(plan: Plan) -> list[list[str]]:
-    """Return the facts, in PDDL, that hold at the start of a plan and after each action; none without its domain.
-
-    Args:
-        plan: the plan; only a built-in domain is loaded.
-    """
+def _facts(plan: Plan) -> list[list[str]]:
+    """Return the facts at the start and after each action; none without a built-in domain, as only these are loaded."""
     try:
         domain = load_plan_domain(plan)
         objects = domain.semantics.objects(plan.scene)
@@ -118,7 +96,7 @@ class _Recorder:
     q: list[NDArray[np.float64]] = field(default_factory=list)
     scenes: list[SceneGraph] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
-    segments: list[TimedSegment] = field(default_factory=list)
+    segments: list[tuple[int, str, str, int, int]] = field(default_factory=list)
 
     def begin(self, plan: Plan) -> None:
         self._add(plan.scene, plan.q, 0.0)
@@ -141,10 +119,15 @@ class _Recorder:
             self._end(motion.segment, first)
 
     def grasp(self, arm: Manipulator, segment: Segment) -> None:
-        self._move_hand(arm, segment)
+        del arm
+        first, before = len(self.times) - 1, self.q[-1]
+        after = self.scenes[-1].configuration(dict(segment.gripper), base=before)
+        count = max(2, round(_HAND_SECONDS * self.rate))
+        for share in np.arange(1, count + 1) / count:
+            self._add(self.scenes[-1], before + share * (after - before), 1.0 / self.rate)
+        self._end(segment, first)
 
-    def release(self, arm: Manipulator, segment: Segment) -> None:
-        self._move_hand(arm, segment)
+    release = grasp
 
     def end_step(self, number: int, step: PlanStep) -> None:
         del number
@@ -154,20 +137,10 @@ class _Recorder:
     def finish(self) -> None:
         """Nothing is left to do."""
 
-    def _move_hand(self, arm: Manipulator, segment: Segment) -> None:
-        del arm
-        first, before = len(self.times) - 1, self.q[-1]
-        after = self.scenes[-1].configuration(dict(segment.gripper), base=before)
-        count = max(2, round(_HAND_SECONDS * self.rate))
-        for share in np.arange(1, count + 1) / count:
-            self._add(self.scenes[-1], before + share * (after - before), 1.0 / self.rate)
-        self._end(segment, first)
-
     def _end(self, segment: Segment, first: int) -> None:
-        step = len(self.steps)
-        scene, q = segment.end(self.scenes[-1], self.q[-1])
-        self.scenes[-1], self.q[-1] = scene, q
-        self.segments.append(TimedSegment(step, segment.kind.value, segment.held, first, len(self.times) - 1))
+        self.scenes[-1], self.q[-1] = segment.end(self.scenes[-1], self.q[-1])
+        kind, held = segment.kind.value, segment.held or ""
+        self.segments.append((len(self.steps), kind, held, first, len(self.times) - 1))
 
     def _add(self, scene: SceneGraph, q: NDArray[np.float64], seconds: float) -> None:
         self.times.append((self.times[-1] if self.times else 0.0) + seconds)
@@ -210,7 +183,7 @@ def timeline_document(timeline: PlanTimeline) -> dict[str, Any]:
         "tracks": {str(index[name]): track for name, track in _tracks(timeline) if name in index},
         "events": events,
         "steps": steps,
-        "segments": [[s.step, s.kind, s.held or "", s.first, s.last] for s in timeline.segments],
+        "segments": [list(segment) for segment in timeline.segments],
         "facts": facts[0] if facts else None,
     }
 

@@ -7,6 +7,10 @@ has thick axes.
 
 Labels are in the papers' notation (De Laet et al., "Geometric relations between rigid bodies (part 1)", 2013); axes are
 red, green and blue for x, y and z. Arrows of one kind have lengths in proportion.
+
+:func:`semantics_drawing` shows what the words of coordinates mean, without a scene: it places the points and frames
+that they name on two bodies of its own making, apart from each other where their names differ, and draws the relation
+between them. The caption says which word is what.
 """
 
 from __future__ import annotations
@@ -15,23 +19,33 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import ConvexHull
 
 from tmkit.graph import SceneGraph, relate
-from tmkit.relations import ForceCoord, SemanticError, SemanticRelation, TorqueCoord, Violation, WrenchCoord
+from tmkit.relations import (
+    ForceCoord,
+    SemanticError,
+    SemanticRelation,
+    TorqueCoord,
+    Violation,
+    WrenchCoord,
+    from_dict,
+    to_dict,
+)
 from tmkit.relations.semantics import Coord
 from tmkit.spatial import Pose
 from tmkit.visualization.drawing import Area, Dot, Drawing, Label, Line, Mark, save_drawings
 
 Array = NDArray[np.float64]
 
-AXES = ("#d03a3a", "#3f9142", "#3260c4")
-BODIES = ("#6d7680", "#c97a1e", "#2f8f83", "#8454a8", "#a6475f", "#57823a")
+_AXES = ("#d03a3a", "#3f9142", "#3260c4")
+_BODIES = ("#6d7680", "#c97a1e", "#2f8f83", "#8454a8", "#a6475f", "#57823a")
 _GREY = "#8a929b"
-COLORS = {
+_COLORS = {
     "Position": "#1f5fa8",
     "Orientation": "#8454a8",
     "LinearVelocity": "#1d7f4e",
@@ -39,15 +53,27 @@ COLORS = {
     "Force": "#b3261e",
     "Torque": "#b3261e",
 }
-PARTS = {
+_PARTS = {
     "Pose": ("Position", "Orientation"),
     "Twist": ("LinearVelocity", "AngularVelocity"),
     "Wrench": ("Force", "Torque"),
 }
-_POINT = "point"
 _TURNING = ("AngularVelocity", "Torque")
 _SYMBOLS = {
     "Position": "p", "Orientation": "R", "LinearVelocity": "v", "AngularVelocity": "ω", "Force": "f", "Torque": "τ",
+}  # fmt: skip
+_ON_REFERENCE = {
+    "ref_ori": Pose.from_rpy([-0.25, 0.1, -0.05], [0.0, 0.0, -0.35]),
+    "ref_point": Pose([0.12, -0.3, -0.2]),
+    "coord": Pose.from_rpy([-0.1, 0.1, 0.5], [0.25, 0.1, 1.0]),
+}
+_ON_BODY = {"ori": Pose.from_rpy([0.1, 0.3, 0.3], [0.7, -0.4, 0.2]), "point": Pose([-0.05, -0.25, -0.2])}
+_APART = Pose([1.6, 0.2, 0.1])
+_SIZE = 1.7  # metres
+_VALUES = {"linear": [0.3, 0.1, 0.35], "angular": [-0.5, 0.2, 0.5]}
+_WORDS = {
+    "point": "point", "ori": "orientation frame", "body": "body", "ref_point": "reference point",
+    "ref_ori": "reference orientation frame", "ref_body": "reference body", "coord": "expressed in",
 }  # fmt: skip
 
 
@@ -165,16 +191,10 @@ def _roles(coords: Sequence[Coord]) -> dict[str, dict[str, set[str]]]:
     """Return for each frame that is named the bodies that it is named on, and as what: point, ori; axes on none."""
     roles: dict[str, dict[str, set[str]]] = {}
     for coord in coords:
-        for role, body_field, names in (
-            ("point", "body", ("point",)),
-            ("point", "ref_body", ("ref_point",)),
-            ("ori", "body", ("ori",)),
-            ("ori", "ref_body", ("ref_ori",)),
-        ):
-            for name in names:
-                if name in coord.fields:
-                    on = roles.setdefault(getattr(coord, name), {})
-                    on.setdefault(getattr(coord, body_field), set()).add(role)
+        for name in ("point", "ref_point", "ori", "ref_ori"):
+            if name in coord.fields:
+                body = coord.ref_body if name.startswith("ref_") else coord.body
+                roles.setdefault(getattr(coord, name), {}).setdefault(body, set()).add(name.removeprefix("ref_"))
         roles.setdefault(coord.coord, {}).setdefault("", set()).add("axes")
     return roles
 
@@ -216,7 +236,7 @@ def _draw_bodies(board: _Board, coords: Sequence[Coord]) -> None:
                 spots += [board.flat(tip) for tip in _tips(board, name)]
         points = np.concatenate([spot + round_about for spot in spots])
         outline = points[ConvexHull(points).vertices]
-        color = BODIES[number % len(BODIES)]
+        color = _BODIES[number % len(_BODIES)]
         board.marks.append(Area(f"body {body}", outline, color))
         lowest = outline[np.argmin(outline[:, 1])]
         board.marks.append(Label(f"body {body}", lowest, body, color, offset=(0.0, 8.0), anchor="center", size=11.0))
@@ -240,7 +260,7 @@ def _draw_frames(board: _Board, coords: Sequence[Coord]) -> None:
         is_axes = "" in on
         text = _label_of(name, on)
         if is_axes or any("ori" in roles for roles in on.values()):
-            for tip, color in zip(_tips(board, name), AXES, strict=True):
+            for tip, color in zip(_tips(board, name), _AXES, strict=True):
                 points = np.array([at, board.flat(tip)])
                 board.marks.append(Line(f"axes [{name}]", points, color, width=3.0 if is_axes else 1.5, has_head=True))
         if any("point" in roles for roles in on.values()):
@@ -258,7 +278,7 @@ def _parts(
 ) -> list[tuple[str, Coord, Array]]:
     """Return the arrows of a relation: kind, coordinates, and the vector in its axes where the arrow needs one."""
     coord = relation.coord if isinstance(relation, SemanticRelation) else relation
-    kinds = PARTS.get(coord.relation, (coord.relation,))
+    kinds = _PARTS.get(coord.relation, (coord.relation,))
     if not isinstance(relation, SemanticRelation) and isinstance(coord, (ForceCoord, TorqueCoord, WrenchCoord)):
         rule = "forces are drawn from their numbers"
         raise SemanticError.of(
@@ -270,9 +290,9 @@ def _parts(
     return [(kind, coord, np.array(vector)) for kind, vector in zip(kinds, held.numbers, strict=True)]
 
 
-def _draw_part(board: _Board, kind: str, coord: Coord, vector: Array, longest: float) -> None:
+def _draw_part(board: _Board, kind: str, coord: Any, vector: Array, longest: float) -> None:
     """Draw one arrow and its symbol."""
-    color = COLORS[kind]
+    color = _COLORS[kind]
     meaning = f"{kind} of {notation(coord)}"
     symbol = _SYMBOLS[kind]
     if kind == "Position":
@@ -290,8 +310,8 @@ def _draw_part(board: _Board, kind: str, coord: Coord, vector: Array, longest: f
         return
     turned = board.places[coord.coord].rotate(vector)
     at = _where(board, coord)
-    if _POINT in coord.fields and kind in ("LinearVelocity", "Torque"):
-        symbol = f"{symbol}({getattr(coord, _POINT)})"
+    if "point" in coord.fields and kind in ("LinearVelocity", "Torque"):
+        symbol = f"{symbol}({coord.point})"
     if kind in _TURNING:
         _draw_turning(board, at, turned, Label(meaning, np.zeros(2), symbol, color, offset=(6.0, 4.0), size=11.0))
         return
@@ -301,10 +321,10 @@ def _draw_part(board: _Board, kind: str, coord: Coord, vector: Array, longest: f
     board.marks.append(Label(meaning, ends[1], symbol, color, offset=(6.0, 5.0), size=11.0))
 
 
-def _where(board: _Board, coord: Coord) -> Array:
+def _where(board: _Board, coord: Any) -> Array:
     """Return where a velocity or force is drawn: at its point, or in the middle of its body's frames."""
-    if _POINT in coord.fields:
-        return np.array(board.places[str(getattr(coord, _POINT))].translation)
+    if "point" in coord.fields:
+        return np.array(board.places[coord.point].translation)
     frames = [name for name in board.places if board.scene.specification(name).body == coord.body]
     return np.asarray(np.mean([board.places[name].translation for name in frames], axis=0))
 
@@ -337,3 +357,63 @@ def _bow(start: Array, end: Array, height: float) -> Array:
     aside = np.array([-along[1], along[0]])
     t = np.linspace(0.06, 0.94, 24)[:, None]
     return np.asarray(start + t * along + 4 * height * t * (1 - t) * aside)
+
+
+# ------------------------------------------------------------------------------------------ coordinates without a scene
+
+
+def semantics_drawing(coord: Coord, *, title: str | None = None) -> Drawing:
+    """Draw what the words of some coordinates are, on two bodies that stand for any.
+
+    Args:
+        coord: the coordinates, of any relation.
+        title: above the drawing; the coordinates in the papers' notation by default.
+
+    Returns:
+        A drawing whose caption says what each word is.
+    """
+    scene = _two_bodies(coord)
+    held: SemanticRelation | Coord = coord
+    if not any(name in coord.fields for name in ("ref_point", "ref_ori")):
+        kinds = {"LinearVelocity": "linear", "AngularVelocity": "angular", "Force": "linear", "Torque": "angular"}
+        numbers = [number for part in _PARTS.get(coord.relation, (coord.relation,)) for number in _VALUES[kinds[part]]]
+        name = {"Twist": "TwistVector", "Wrench": "WrenchVector"}.get(coord.relation, f"{coord.relation}Vector")
+        held = from_dict({**to_dict(coord), "values": {"representation": name, "vector": numbers}})
+    words = [f"{_WORDS[name]} {getattr(coord, name)}" for name in coord.fields]
+    return relation_drawing(
+        scene, [held], size=_SIZE, title=notation(coord) if title is None else title, caption=(", ".join(words),)
+    )
+
+
+def _two_bodies(coord: Coord) -> SceneGraph:
+    """Return a scene with the frames that coordinates name, where they can be told apart."""
+    on_body = {getattr(coord, name) for name in _ON_BODY if name in coord.fields}
+    scene = SceneGraph(root=None)
+    for body, places, middle in ((coord.ref_body, _ON_REFERENCE, Pose()), (coord.body, _ON_BODY, _APART)):
+        under = f"middle of {body}"
+        if body in scene.body_names:  # a relation inside a body
+            under = scene.frame_names[0]
+        elif len(scene):
+            scene = scene.add_body(body).add_frame(under, scene.frame_names[0], pose=middle, body=body)
+        else:
+            scene = scene.add_body(body).add_root(under, body=body)
+        for role, place in places.items():
+            name = getattr(coord, role, None)
+            if name is not None and name not in scene and not (role == "coord" and name in on_body):
+                at = middle @ place if under == scene.frame_names[0] else place
+                scene = scene.add_frame(name, under, pose=at, body=body)
+    return scene
+
+
+def draw_semantics(coord: Coord, path: str | Path) -> Path:
+    """Draw the points, frames and bodies of coordinates into a PNG file; see :func:`semantics_drawing`.
+
+    Args:
+        coord: coordinates of a relation.
+        path: the PNG file.
+
+    Raises:
+        OutputError: the file cannot be written, or its name does not end in ``.png``.
+        MissingExtraError: the extra ``viewer`` is not installed.
+    """
+    return save_drawings([semantics_drawing(coord)], path, width=6.0)

@@ -150,7 +150,8 @@ class _TreePicture:
         node, board = self.nodes[index], self.board
         color = _PLAN if node.is_in_plan else _OTHER
         if before is None:
-            text = f"search over {self.tree.search}: {_counted(len(self.nodes), 'version')}, {self._tried(index)}"
+            text = f"search over {self.tree.search}: {_counted(len(self.nodes), 'version')}, "
+            text += _counted(self.tries[index], "attempt")
         else:
             text = f"{' '.join(node.actions)}  · {_counted(node.tries, 'attempt')}"
             text += "" if node.estimate is None else f" · estimate {node.estimate:g}"
@@ -175,9 +176,6 @@ class _TreePicture:
             self.board.lines.insert(0 if color == _EDGE else len(self.board.lines), Line(
                 "edge", np.array([before, corner, at]), color, width
             ))  # fmt: skip
-
-    def _tried(self, index: int) -> str:
-        return _counted(self.tries[index], "attempt")
 
 
 def _failures(node: SearchTreeNode) -> list[str]:

@@ -11,45 +11,23 @@ from __future__ import annotations
 
 import json
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tmkit.errors import TmkitError
 from tmkit.graph import SceneGraph
-from tmkit.plans import Plan
-from tmkit.tamp import PlanningProblem, PlanResult
+from tmkit.robots import find_manipulators, home_configuration
+from tmkit.tamp import PlanningProblem
 from tmkit.visualization.page import CELL, script_text, start_server, stop_server
 from tmkit.visualization.plan_timeline import PlanTimeline, rest_document, timeline_document
-from tmkit.visualization.scene_model import Color, SceneModel, scene_model
-from tmkit.visualization.scene_nodes import add_nodes, bounds, model_document, set_view
-
-Shown = SceneGraph | Plan | PlanResult | PlanningProblem
-"""What a viewer can show."""
+from tmkit.visualization.scene_model import Color, SceneModel, add_nodes, bounds, model_document, scene_model, set_view
 
 
-class Panel(Protocol):
-    """A part of the viewer's control panel."""
-
-    def update(self) -> None:
-        """Show the viewer's state."""
-        ...
-
-    def receive(self, word: str, rest: str) -> None:
-        """Act on a line of the page.
-
-        Args:
-            word: its first word.
-            rest: what follows.
-        """
-        ...
-
-
-class Stage(ABC):
-    """A state in the browser, and the panels beside it.
+class Stage:
+    """A state in the browser, and the panels beside it; :class:`tmkit.visualization.Viewer` says what is shown.
 
     Args:
         host: the address that the server listens at.
@@ -59,6 +37,9 @@ class Stage(ABC):
         OutputError: the port is in use.
         MissingExtraError: viser is not installed.
     """
+
+    show: Callable[..., None]  # of the viewer
+    compare: Callable[..., None]
 
     def __init__(self, *, host: str, port: int) -> None:
         self._lock = threading.RLock()
@@ -116,25 +97,15 @@ class Stage(ABC):
         """The frame that was clicked last."""
         return self._picked
 
-    @abstractmethod
-    def show(self, shown: Shown, *, q: ArrayLike | None = None, problem: PlanningProblem | None = None) -> None:
-        """Show something else.
+    def home(self, scene: SceneGraph, base: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Return the configuration (n_joints,) in which the arms of the problem are ready.
 
         Args:
-            shown: a scene, a problem, a plan, or the result of planning.
-            q: (n_joints,) configuration of a scene.
-            problem: the problem that a result belongs to.
+            scene: the version.
+            base: (n_joints,) of all other joints; zero by default.
         """
-
-    @abstractmethod
-    def compare(self, before: SceneGraph, after: SceneGraph, *, q: ArrayLike | None = None) -> None:
-        """Show two versions side by side.
-
-        Args:
-            before: the version on the left.
-            after: the version on the right.
-            q: (n_joints,) configuration of both.
-        """
+        arms = find_manipulators(self.problem.robots, scene) if self.problem is not None else ()
+        return home_configuration(arms, scene, base=base)
 
     def draw(
         self, scene: SceneGraph, q: NDArray[np.float64], *, panels: Sequence[PanelMaker],
@@ -270,6 +241,34 @@ class Stage(ABC):
         from viser import _messages
 
         self._server.gui._websock_interface.queue_message(_messages.RunJavascriptMessage(source))
+
+
+class Panel:
+    """A part of the viewer's control panel. It shows the viewer's state; what a user does in it changes the state.
+
+    Args:
+        viewer: the viewer.
+        tabs: viser's tab group.
+    """
+
+    def __init__(self, viewer: Stage, tabs: Any) -> None:
+        self._viewer = viewer
+        self._build(viewer.server.gui, tabs)
+
+    def _build(self, gui: Any, tabs: Any) -> None:
+        """Add the panel's tab."""
+        raise NotImplementedError  # pragma: no cover - each panel has one
+
+    def update(self) -> None:
+        """Show the viewer's state."""
+
+    def receive(self, word: str, rest: str) -> None:
+        """Act on a line of the page.
+
+        Args:
+            word: its first word.
+            rest: what follows.
+        """
 
 
 PanelMaker = Callable[[Stage, Any], Panel]

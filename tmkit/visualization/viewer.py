@@ -1,28 +1,86 @@
-"""The live viewer: scenes, plans and failures in a browser, to be turned, moved and planned again."""
+"""The live viewer: scenes, plans and failures in a browser, to be turned, moved and planned again.
+
+A viewer shows what a program or notebook hands to it, or follows a source of scenes that change: a running simulation,
+a robot, a file.
+"""
 
 from __future__ import annotations
 
+import html
+import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.data import is_built_in
-from tmkit.errors import ArgumentError
-from tmkit.graph import SceneGraph
+from tmkit.errors import ArgumentError, ConfigurationError
+from tmkit.graph import SceneGraph, diff
 from tmkit.plans import Plan
+from tmkit.spatial import Pose
 from tmkit.tamp import PlanningProblem, PlanResult
+from tmkit.visualization.page import page_html
 from tmkit.visualization.plan_timeline import plan_timeline
-from tmkit.visualization.search_panel import search_panel
-from tmkit.visualization.side_by_side import side_by_side
-from tmkit.visualization.stage import PanelMaker, Shown, Stage
+from tmkit.visualization.scene_model import TO_THE_RIGHT, Color, bounds, scene_model
+from tmkit.visualization.search_panels import search_panel, show_failure
+from tmkit.visualization.stage import PanelMaker, Stage
 from tmkit.visualization.viewer_panels import FactsPanel, JointsPanel, PlanPanel, TreePanel
-from tmkit.visualization.why_not import WhyNotPanel
 
-if TYPE_CHECKING:
-    from tmkit.visualization.scene_sources import SceneSource
+Shown = SceneGraph | Plan | PlanResult | PlanningProblem
+"""What a viewer can show."""
+_FRAME = '<iframe srcdoc="{}" width="100%" height="{}" style="border:1px solid #ddd"></iframe>'
+_CHANGES = {"added": (0.16, 0.65, 0.30, 1.0), "removed": (0.86, 0.12, 0.12, 1.0), "changed": (0.95, 0.55, 0.10, 1.0)}
+_PALE = (0.88, 0.89, 0.90, 1.0)
+_GAP = 1.05  # distance of the two, in widths
+
+SceneState = tuple[SceneGraph, NDArray[np.float64]]
+"""A version of a scene and its configuration (n_joints,), radians and metres."""
+
+
+@runtime_checkable
+class SceneSource(Protocol):
+    """Anything that has a scene which changes; see :meth:`tmkit.visualization.Viewer.follow`."""
+
+    def current(self) -> SceneState | None:
+        """Return the scene as it is now with its configuration; None once there will be no more."""
+        ...
+
+
+class LatestScene:
+    """A source for programs that push: the newest scene that was put is the current one.
+
+    :meth:`put` fits the argument ``on_state`` of :func:`tmkit.simulate`. Any thread may put.
+
+    Args:
+        scene: the scene at the start.
+        q: (n_joints,) its configuration.
+    """
+
+    def __init__(self, scene: SceneGraph, q: NDArray[np.float64]) -> None:
+        self._lock = threading.Lock()
+        self._state: SceneState | None = (scene, q)
+
+    def put(self, scene: SceneGraph, q: NDArray[np.float64]) -> None:
+        """Make a scene the current one.
+
+        Args:
+            scene: the scene.
+            q: (n_joints,) its configuration.
+        """
+        with self._lock:
+            self._state = (scene, q)
+
+    def end(self) -> None:
+        """End the source."""
+        with self._lock:
+            self._state = None
+
+    def current(self) -> SceneState | None:
+        """Return the scene that was put last; None after the end."""
+        with self._lock:
+            return self._state
 
 
 class Viewer(Stage):
@@ -95,7 +153,7 @@ class Viewer(Stage):
             self.draw(shown.scene, shown.q, timeline=timeline, panels=[*self._usual_panels(), *more])
         elif isinstance(shown, PlanResult):
             self.problem = problem or self.problem
-            WhyNotPanel(shown, more).show_first(self)
+            show_failure(self, shown, more)
         elif isinstance(shown, PlanningProblem):
             self.problem = shown
             self._show_scene(shown.scene, shown.q if q is None else q)
@@ -106,12 +164,9 @@ class Viewer(Stage):
             raise ArgumentError(f"show: a scene, problem, plan or result can be shown, not {type(shown).__name__}")
 
     def _show_scene(self, scene: SceneGraph, q: ArrayLike | None) -> None:
-        if q is None and self.problem is not None:
-            from tmkit.robots import find_manipulators, home_configuration
-
-            q = home_configuration(find_manipulators(self.problem.robots, scene), scene)
-        q = scene.at(scene.zero_configuration() if q is None else q).q
-        self.draw(scene, q, panels=self._usual_panels())
+        if q is None:
+            q = self.home(scene) if self.problem is not None else scene.zero_configuration()
+        self.draw(scene, scene.at(q).q, panels=self._usual_panels())
 
     def _usual_panels(self) -> list[PanelMaker]:
         return [TreePanel, JointsPanel, *([FactsPanel] if self.problem is not None else []), PlanPanel]
@@ -124,8 +179,25 @@ class Viewer(Stage):
             after: the version on the right.
             q: (n_joints,) configuration of both; zero by default.
         """
-        both = side_by_side(before, after, q=q)
-        self.draw(both.scene, both.q, paint=both.paint, caption=both.caption, panels=[TreePanel])
+        at = before.zero_configuration() if q is None else np.asarray(q, dtype=float)
+        values = dict(zip(before.joint_names, at.tolist(), strict=True))
+        low, high = bounds(scene_model(before), before.at(at).poses)
+        shift = Pose(_GAP * float((high - low) @ np.abs(TO_THE_RIGHT)) * TO_THE_RIGHT)
+        both = SceneGraph().mount(before, "world", prefix="before/").mount(after, "world", prefix="after/", pose=shift)
+        joints = {f"{side}/{name}": value for side in ("before", "after") for name, value in values.items()}
+        paint: dict[str, Color] = dict.fromkeys(both.frame_names, _PALE)
+        names: dict[str, list[str]] = {kind: [] for kind in _CHANGES}
+        for frame in diff(before, after).frames:
+            kind = "added" if frame.before is None else "removed" if frame.after is None else "changed"
+            text = f" ({', '.join(frame.fields)})" if kind == "changed" else ""
+            for side, scene, there in (("before", before, frame.before), ("after", after, frame.after)):
+                if there is not None:
+                    paint |= dict.fromkeys((f"{side}/{name}" for name in scene.subtree(there.name)), _CHANGES[kind])
+                    shown = there.name
+            names[kind].append(shown + text)
+        caption = "; ".join(f"{kind}: {', '.join(some)}" for kind, some in names.items() if some) or "No difference"
+        known = {name: value for name, value in joints.items() if name in both.joint_names}
+        self.draw(both, both.configuration(known), paint=paint, caption=caption, panels=[TreePanel])
 
     def follow(self, source: SceneSource, *, rate: float = 30.0) -> None:
         """Show the scene of a source as it changes, in a thread of its own, until it ends or the viewer is closed.
@@ -159,3 +231,60 @@ class Viewer(Stage):
                 self.draw(scene, q, panels=[TreePanel])
             self._scene, self._q = scene, q
             self.send_poses(scene.at(q).poses)
+
+
+def show(
+    shown: Shown, *, q: ArrayLike | None = None, problem: PlanningProblem | None = None, port: int = 0,
+    opens: bool = True,
+) -> Viewer:  # fmt: skip
+    """Show a scene, a problem, a plan or the result of planning in the browser, and go on.
+
+    Args:
+        shown: what to show; a result without a plan opens on the likely cause.
+        q: (n_joints,) configuration of a scene, radians or metres; zero by default.
+        problem: the problem that a result belongs to: it gives the facts, and is planned again.
+        port: the port of the page; any free one by default.
+        opens: whether a browser is opened.
+
+    Returns:
+        The viewer; ``viewer.wait()`` keeps a script alive, ``viewer.close()`` ends it.
+
+    Raises:
+        MissingExtraError: viser is not installed.
+        OutputError: the port is in use.
+        ArgumentError: something else is to be shown.
+    """
+    import webbrowser
+
+    viewer = Viewer(shown, q=q, problem=problem, port=port)
+    if opens:
+        webbrowser.open(viewer.url)
+    return viewer
+
+
+def enable_notebook(*, height: int = 480) -> None:
+    """Show scenes, plans and solved results in three dimensions where a notebook displays them.
+
+    Each display is a page of its own of one to three megabytes in the notebook. Results without a plan keep their text.
+
+    Args:
+        height: pixels of a display.
+
+    Raises:
+        ConfigurationError: there is no notebook: IPython does not run this code.
+    """
+    ipython: Any = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if shell is None:
+        raise ConfigurationError("enable_notebook: this is not a notebook; use tmkit.show(...) or tmkit.save_html(...)")
+    formatter = shell.display_formatter.formatters["text/html"]
+
+    def framed(shown: Plan | SceneGraph) -> str:
+        return _FRAME.format(html.escape(page_html(shown, autoplay=False)), height)
+
+    def of_result(result: PlanResult) -> str:
+        return framed(result.plan) if result.plan is not None else result._repr_html_()
+
+    formatter.for_type(SceneGraph, framed)
+    formatter.for_type(Plan, framed)
+    formatter.for_type(PlanResult, of_result)

@@ -16,14 +16,14 @@ import numpy as np
 from tmkit.errors import TmkitError
 from tmkit.graph import SceneGraph
 from tmkit.spatial import Pose
-from tmkit.visualization.stage import Stage
+from tmkit.visualization.stage import Panel
 
 RED = (0.86, 0.12, 0.12, 1.0)
 _MOST_ROWS, _MOST_JOINTS, _MOST_FACTS = 1500, 60, 12
 _ENDLESS = {"prismatic": 2.0}  # half the range of a slider whose joint has no limits, metres; else radians
 _TOUCH = 1e-3  # metres of overlap up to which a pair only touches, as an object its support
 _SIGMAS = 2.0  # of an ellipsoid's half axes
-_BOX = '<div style="max-height:%s;overflow:auto;font:12px/1.5 ui-monospace,monospace;margin:4px 8px">%s</div>'
+_BOX = '<div style="max-height:{};overflow:auto;font:12px/1.5 ui-monospace,monospace;margin:4px 8px">{}</div>'
 
 
 def boxed(content: str, height: str = "40vh") -> str:
@@ -33,45 +33,27 @@ def boxed(content: str, height: str = "40vh") -> str:
         content: HTML.
         height: the greatest height, as CSS.
     """
-    return _BOX % (height, content)
+    return _BOX.format(height, content)
 
 
-class _Panel:
-    """A panel that understands no lines of the page."""
+class TreePanel(Panel):
+    """The tree of the graph, what is known of the frame that is picked, and ways to move it."""
 
-    def receive(self, word: str, rest: str) -> None:
-        """Ignore a line.
-
-        Args:
-            word: its first word.
-            rest: what follows.
-        """
-
-
-class TreePanel(_Panel):
-    """The tree of the graph, what is known of the frame that is picked, and ways to move it.
-
-    Args:
-        viewer: the viewer.
-        tabs: viser's tab group.
-    """
-
-    def __init__(self, viewer: Stage, tabs: Any) -> None:
-        self._viewer, self._gui = viewer, viewer.server.gui
+    def _build(self, gui: Any, tabs: Any) -> None:
+        scene = self._viewer.scene
         self._drawn: SceneGraph | None = None
         self._gizmo: Any = None
-        self._is_own = False  # a change of the gizmo's or the list's is this panel's own
+        self._is_own = False  # a change of the gizmo's is this panel's own
         with tabs.add_tab("Scene"):
-            self._tree = self._gui.add_html("")
-            self._about = self._gui.add_html("")
-            self._moves = self._gui.add_checkbox("Move it", False, hint="a gizmo at the frame that is picked")
+            self._tree, self._about = gui.add_html(""), gui.add_html("")
+            self._moves = gui.add_checkbox("Move it", False, hint="a gizmo at the frame that is picked")
             self._moves.on_update(lambda _: self.update())
-            names = ("", *viewer.scene.frame_names)
-            self._parent = self._gui.add_dropdown("New parent", names, hint="the frame keeps its place in the world")
+            hint = "the frame keeps its place in the world"
+            self._parent = gui.add_dropdown("New parent", ("", *scene.frame_names), hint=hint)
             self._parent.on_update(lambda _: self._reparent())
-            self._gui.add_button("Contacts in red").on_click(lambda _: self._show_contacts())
-            if viewer.scene.noisy_frames:
-                self._spread = self._gui.add_checkbox("Covariance (2 sigma)", True)
+            gui.add_button("Contacts in red").on_click(lambda _: self._show_contacts())
+            if scene.noisy_frames:
+                self._spread = gui.add_checkbox("Covariance (2 sigma)", True)
                 self._spread.on_update(lambda _: self._draw_ellipsoids())
 
     def update(self) -> None:
@@ -141,14 +123,13 @@ class TreePanel(_Panel):
         import trimesh
 
         viewer = self._viewer
-        frames, at = viewer.scene.noisy_frames, viewer.scene
         ball = trimesh.creation.icosphere(subdivisions=2)
         scales, turns, places = [], [], []
-        for frame in frames:
-            spread = at.gaussian_pose(frame, q=viewer.q)
+        for frame in viewer.scene.noisy_frames:
+            spread = viewer.scene.gaussian_pose(frame, q=viewer.q)
             sizes, axes = np.linalg.eigh(spread.covariance[:3, :3])  # for the picture only
             axes[:, 0] *= np.sign(np.linalg.det(axes))
-            turn = spread.mean @ Pose.from_matrix(_homogeneous(axes))
+            turn = spread.mean @ Pose.from_rotation_matrix(np.zeros(3), axes)
             scales.append(np.maximum(_SIGMAS * np.sqrt(np.maximum(sizes, 0.0)), 1e-3))
             turns.append(turn.quat_xyzw[[3, 0, 1, 2]])
             places.append(turn.translation)
@@ -157,12 +138,6 @@ class TreePanel(_Panel):
             batched_scales=np.array(scales), batched_colors=(128, 60, 200), opacity=0.5, cast_shadow=False,
             receive_shadow=False, visible=self._spread.value,
         )  # fmt: skip
-
-
-def _homogeneous(rotation: Any) -> Any:
-    matrix = np.eye(4)
-    matrix[:3, :3] = rotation
-    return matrix
 
 
 def _tree_html(scene: SceneGraph) -> str:
@@ -201,18 +176,12 @@ def _numbers(values: Any, unit: str, digits: int = 3) -> str:
     return " ".join(f"{value:.{digits}f}" for value in values) + f" {unit}"
 
 
-class JointsPanel(_Panel):
-    """A slider for each joint, and the ready configuration of the arms.
+class JointsPanel(Panel):
+    """A slider for each joint, and the ready configuration of the arms."""
 
-    Args:
-        viewer: the viewer.
-        tabs: viser's tab group.
-    """
-
-    def __init__(self, viewer: Stage, tabs: Any) -> None:
-        self._viewer = viewer
+    def _build(self, gui: Any, tabs: Any) -> None:
+        viewer, scene = self._viewer, self._viewer.scene
         self._is_own = False
-        scene, gui = viewer.scene, viewer.server.gui
         self._sliders = []
         with tabs.add_tab("Joints"):
             if viewer.problem is not None:
@@ -248,12 +217,8 @@ class JointsPanel(_Panel):
             self._viewer.set_state(self._viewer.scene, q)
 
     def _go_ready(self) -> None:
-        from tmkit.robots import find_manipulators, home_configuration
-
         viewer = self._viewer
-        if viewer.problem is not None:
-            arms = find_manipulators(viewer.problem.robots, viewer.scene)
-            viewer.set_state(viewer.scene, home_configuration(arms, viewer.scene, base=viewer.q))
+        viewer.set_state(viewer.scene, viewer.home(viewer.scene, viewer.q))
 
     def _write(self) -> None:
         values = zip(self._viewer.scene.joint_names, self._viewer.q, strict=True)
@@ -261,26 +226,21 @@ class JointsPanel(_Panel):
         self._text.content = boxed(f"<pre>{html.escape(chr(10).join(lines))}</pre>")
 
 
-class FactsPanel(_Panel):
-    """The facts that the domain's semantics derive from the state, and those that differ from the first state.
+class FactsPanel(Panel):
+    """The facts that the semantics of the problem's domain derive from the state; those that changed are marked."""
 
-    Args:
-        viewer: the viewer, which has a problem.
-        tabs: viser's tab group.
-    """
-
-    def __init__(self, viewer: Stage, tabs: Any) -> None:
+    def _build(self, gui: Any, tabs: Any) -> None:
         from tmkit.robots import find_manipulators
         from tmkit.tamp import StateDeriver, load_planning_domain
 
-        assert viewer.problem is not None, "the viewer makes this panel for problems"
-        problem, self._viewer = viewer.problem, viewer
+        viewer, problem = self._viewer, self._viewer.problem
+        assert problem is not None, "the viewer makes this panel for problems"
         arms = find_manipulators(problem.robots, viewer.scene)
         domain = load_planning_domain(problem.domain, manipulator=arms, semantics=problem.semantics)
         self._deriver = StateDeriver(domain, domain.semantics.objects(viewer.scene))
         self._first = self._last = self._deriver.derive(viewer.scene, viewer.q)
         with tabs.add_tab("Facts"):
-            self._text = viewer.server.gui.add_html("")
+            self._text = gui.add_html("")
 
     def update(self) -> None:
         """Show the viewer's state."""
@@ -308,17 +268,11 @@ def _fact_rows(title: str, facts: Any, style: str) -> str:
     return (f"<b>{title}</b>" if title and facts else "") + "".join(rows)
 
 
-class PlanPanel(_Panel):
-    """Planning from the state that is shown, and comparing versions of a plan.
+class PlanPanel(Panel):
+    """Planning from the state that is shown, and comparing versions of a plan."""
 
-    Args:
-        viewer: the viewer.
-        tabs: viser's tab group.
-    """
-
-    def __init__(self, viewer: Stage, tabs: Any) -> None:
-        self._viewer = viewer
-        gui, problem, timeline = viewer.server.gui, viewer.problem, viewer.timeline
+    def _build(self, gui: Any, tabs: Any) -> None:
+        problem, timeline = self._viewer.problem, self._viewer.timeline
         if problem is None and timeline is None:
             return
         with tabs.add_tab("Plan"):
@@ -332,9 +286,6 @@ class PlanPanel(_Panel):
                 names = ["the start", *(f"{i}. {step.action}" for i, step in enumerate(timeline.plan.steps, start=1))]
                 self._version = gui.add_dropdown("Compare with", names)
                 gui.add_button("Side by side").on_click(lambda _: self._compare(names.index(self._version.value)))
-
-    def update(self) -> None:
-        """Nothing of this panel depends on the state."""
 
     def _compare(self, number: int) -> None:
         viewer, timeline = self._viewer, self._viewer.timeline

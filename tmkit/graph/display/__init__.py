@@ -14,7 +14,7 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit.graph.display.html import tree_html as tree_html
+    from tmkit.graph.display.outline import tree_text as tree_text
     from tmkit.graph.display.svg import tree_svg as tree_svg
-    from tmkit.graph.display.text import tree_text as tree_text
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -25,8 +25,8 @@ Axis = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class _Placed(Relation):
-    """A relation of places: frames of different trees do not stand in it."""
+class _BuiltIn(Relation):
+    """A relation whose tolerances are checked; one of places does not hold between frames of different trees."""
 
     def __post_init__(self) -> None:
         for entry in fields(self):
@@ -36,23 +36,19 @@ class _Placed(Relation):
 
     def holds(self, placed: PlacedScene, a: str, b: str) -> bool:
         """Return whether the relation holds between two frames."""
-        return placed.are_related(a, b) and self._holds(placed, a, b)
+        return (not self.is_geometric or placed.are_related(a, b)) and self._holds(placed, a, b)
 
     @abstractmethod
     def _holds(self, placed: PlacedScene, a: str, b: str) -> bool:
-        """Tell the same of two frames of one tree."""
+        """Tell the same of two frames, of one tree if the relation is one of places."""
 
 
 @dataclass(frozen=True)
-class Touching(_Placed):
+class Touching(_BuiltIn):
     """The nearest points of ``a`` and ``b`` are at most ``tolerance`` metres apart; what overlaps touches."""
 
     tolerance: float = field(default=0.001, kw_only=True)
-
-    @property
-    def is_symmetric(self) -> bool:
-        """It is."""
-        return True
+    is_symmetric = True
 
     def holds_with(self, placed: PlacedScene, frame: str, others: Sequence[str], *, frame_is_a: bool) -> list[bool]:
         """Return for each of several frames whether it touches ``frame``.
@@ -72,7 +68,7 @@ class Touching(_Placed):
 
 
 @dataclass(frozen=True)
-class Above(_Placed):
+class Above(_BuiltIn):
     """``a`` is over ``b``: no point of it is below b's highest, and their shadows overlap; both up to ``tolerance``."""
 
     tolerance: float = field(default=0.001, kw_only=True)
@@ -84,7 +80,7 @@ class Above(_Placed):
 
 
 @dataclass(frozen=True)
-class RestsOn(_Placed):
+class RestsOn(_BuiltIn):
     """``a`` stands on ``b``.
 
     Its lowest point is as high as b's highest, up to ``tolerance``, and the middle of ``a`` is over b's shadow.
@@ -99,7 +95,7 @@ class RestsOn(_Placed):
 
 
 @dataclass(frozen=True)
-class At(_Placed):
+class At(_BuiltIn):
     """Frame ``a`` is at ``pose``, which is b_from_a, up to ``tolerance`` metres and ``rotation_tolerance`` radians."""
 
     pose: Pose
@@ -112,20 +108,16 @@ class At(_Placed):
 
 
 @dataclass(frozen=True)
-class Distance(_Placed):
+class Distance(_BuiltIn):
     """The origins of frames ``a`` and ``b`` are between ``lower`` and ``upper`` metres apart."""
 
     lower: float = field(default=0.0, kw_only=True)
     upper: float = field(default=math.inf, kw_only=True)
+    is_symmetric = True
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.lower <= self.upper:
             raise SceneError(f"Distance: a range from 0 upwards, not {self.lower} to {self.upper}")
-
-    @property
-    def is_symmetric(self) -> bool:
-        """It is."""
-        return True
 
     def _holds(self, placed: PlacedScene, a: str, b: str) -> bool:
         origin_a, origin_b = (placed.kinematics.pose(frame).translation for frame in (a, b))
@@ -133,7 +125,7 @@ class Distance(_Placed):
 
 
 @dataclass(frozen=True)
-class _OfAxes(_Placed):
+class _OfAxes(_BuiltIn):
     axis_a: Axis = field(default=(0.0, 0.0, 1.0), kw_only=True)
     axis_b: Axis = field(default=(0.0, 0.0, 1.0), kw_only=True)
     tolerance: float = field(default=0.01, kw_only=True)
@@ -174,7 +166,7 @@ class Perpendicular(_OfAxes):
 
 
 @dataclass(frozen=True)
-class EqualDimensions(Relation):
+class EqualDimensions(_BuiltIn):
     """``a`` and ``b`` have as many shapes, in order of the same kinds, and all dimensions equal up to ``tolerance``.
 
     A box may be turned over: its dimensions are compared in order of size. Of meshes, clouds and
@@ -182,29 +174,10 @@ class EqualDimensions(Relation):
     """
 
     tolerance: float = field(default=0.001, kw_only=True)
+    is_symmetric = True
+    is_geometric = False
 
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.tolerance < math.inf:
-            raise SceneError(f"EqualDimensions: tolerance is a finite number from 0, not {self.tolerance}")
-
-    @property
-    def is_symmetric(self) -> bool:
-        """It is."""
-        return True
-
-    @property
-    def is_geometric(self) -> bool:
-        """It does not."""
-        return False
-
-    def holds(self, placed: PlacedScene, a: str, b: str) -> bool:
-        """Return whether the relation holds between two frames.
-
-        Args:
-            placed: the scene at a configuration.
-            a: frame of the first part.
-            b: frame of the second part.
-        """
+    def _holds(self, placed: PlacedScene, a: str, b: str) -> bool:
         shapes_a, shapes_b = ([attached.shape for attached in placed.scene.shapes(frame)] for frame in (a, b))
         return len(shapes_a) == len(shapes_b) and all(
             x.kind == y.kind and bool(np.all(np.abs(_sizes(x) - _sizes(y)) <= self.tolerance))
@@ -213,42 +186,22 @@ class EqualDimensions(Relation):
 
 
 @dataclass(frozen=True)
-class ChildOf(Relation):
+class ChildOf(_BuiltIn):
     """Frame ``b`` is the parent of frame ``a``."""
 
-    @property
-    def is_geometric(self) -> bool:
-        """It does not."""
-        return False
+    is_geometric = False
 
-    def holds(self, placed: PlacedScene, a: str, b: str) -> bool:
-        """Return whether ``b`` is the parent of ``a``.
-
-        Args:
-            placed: the scene at a configuration.
-            a: frame of the first part.
-            b: frame of the second part.
-        """
+    def _holds(self, placed: PlacedScene, a: str, b: str) -> bool:
         return placed.scene.parent(a) == b
 
 
 @dataclass(frozen=True)
-class AncestorOf(Relation):
+class AncestorOf(_BuiltIn):
     """Frame ``b`` is a descendant of frame ``a``."""
 
-    @property
-    def is_geometric(self) -> bool:
-        """It does not."""
-        return False
+    is_geometric = False
 
-    def holds(self, placed: PlacedScene, a: str, b: str) -> bool:
-        """Return whether ``a`` is an ancestor of ``b``.
-
-        Args:
-            placed: the scene at a configuration.
-            a: frame of the first part.
-            b: frame of the second part.
-        """
+    def _holds(self, placed: PlacedScene, a: str, b: str) -> bool:
         return a in placed.scene.ancestors(b)
 
 

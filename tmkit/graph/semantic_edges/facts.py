@@ -1,11 +1,11 @@
 """Facts about a scene, in whatever order they come: the graph chooses the edges.
 
 A pose of one frame relative to another joins two trees, wherever in them the frames are: the tree of the one is hung
-under the other, by its root where that is on the same body, else by the frame itself, which becomes the root of its tree
-(``scene.make_root``): edges are turned round, and nothing moves. A twist becomes an edge to whichever of the two bodies
-the rules allow. What a scene knows already is compared with what it says: within the tolerance or, with covariances, the
-gate, nothing changes, or both are fused; beyond it the fact is refused with the way between the frames and the numbers,
-unless it says what has moved.
+under the other, by its root where that is on the same body, else by the frame itself, which becomes the root of its
+tree (``scene.make_root``): edges are turned round, and nothing moves. A twist becomes an edge to whichever of the two
+bodies the rules allow. What a scene knows already is compared with what it says: within the tolerance or, with
+covariances, the gate, nothing changes, or both are fused; beyond it the fact is refused with the way between the frames
+and the numbers, unless it says what has moved.
 
 Invariants: scenes are values. Facts that agree give scenes that answer alike, whatever their order.
 """
@@ -136,8 +136,7 @@ def _agreeing(
     """Return the scene with a fact that it knows already: fused with it, where it has a covariance."""
     known = scene.pose(frame, relative_to=reference, q=q)
     metres, radians = known.distance(pose)
-    is_uncertain = error is not None and error.any()
-    if not is_uncertain:
+    if error is None or not error.any():
         if max(metres, radians) <= _EXACT * (1.0 + math.hypot(*pose.translation)):
             return scene
         verdict = "an exact fact agrees to 1e-9"
@@ -150,8 +149,8 @@ def _agreeing(
         verdict = f"its squared Mahalanobis distance is {found.squared_mahalanobis:.4g} of {most:.4g}"
     way = " - ".join(scene.path(frame, reference))
     raise SceneError(
-        f"the pose of '{frame}' relative to '{reference}' contradicts the scene by {metres:.4g} m and {radians:.4g} rad, "
-        f"along {way} ({verdict}); say what has moved with moves=",
+        f"the pose of '{frame}' relative to '{reference}' contradicts the scene by {metres:.4g} m and {radians:.4g} "
+        f"rad, along {way} ({verdict}); say what has moved with moves=",
         frame=frame,
     )
 

@@ -8,11 +8,13 @@ keeps its point, can be asked for, and the screw twist ``(h|C, D, [h])`` of De L
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from tmkit._core import SceneGraph, joints_between, twist_path
 from tmkit.errors import DisconnectedError, UnknownNameError
 from tmkit.relations import LinearVelocityCoord, SemanticError, SemanticRelation, TwistCoord, Violation
+
+OnConflict = Literal["refuse", "invert"]
 
 
 def frames_on(scene: SceneGraph, body: str) -> Iterator[str]:

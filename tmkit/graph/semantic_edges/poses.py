@@ -1,23 +1,32 @@
 """Poses that are put into a scene: as edges between two frames, expressed in the reference frame.
 
 A pose between points that are no frames' origins, or in the axes of a third frame, is converted by the poses that the
-scene has, before the edge is made.
+scene has, before the edge is made. :func:`add_edge` takes edges between given nodes of any kind, as files and other
+programs may ask for, and refuses them by their kinds.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from numpy.typing import ArrayLike
 
 from tmkit._core import Fixed, Joint, SceneGraph
-from tmkit.errors import CycleError, SceneError
-from tmkit.graph.semantic_edges.names import check_names, coord_of, require_conflict_option
-from tmkit.graph.semantic_edges.queries import orientation_of_frame, position_of_frame
-from tmkit.relations import PositionCoord, PositionVector, SemanticPose, SemanticPosition, VectorAndMatrix
+from tmkit.errors import CycleError, SceneError, UnknownNameError
+from tmkit.graph.semantic_edges.names import OnConflict, check_names, coord_of, require_conflict_option
+from tmkit.graph.semantic_edges.queries import relate
+from tmkit.relations import (
+    OrientationCoord,
+    PositionCoord,
+    PositionVector,
+    SemanticError,
+    SemanticPose,
+    SemanticPosition,
+    VectorAndMatrix,
+    Violation,
+)
 from tmkit.spatial import Pose
-
-OnConflict = Literal["refuse", "invert"]
 
 
 def add_pose(
@@ -52,7 +61,7 @@ def add_pose(
     between = pose_between_frames(scene, pose, q)
     frame, reference = between.coord.ori, between.coord.ref_ori
     try:
-        return with_pose_edge(scene, frame, reference, _pose_of(between), joint)
+        return _with_pose_edge(scene, frame, reference, _pose_of(between), joint)
     except SceneError:
         if on_conflict != "invert":
             raise
@@ -60,7 +69,7 @@ def add_pose(
     if joint.type != "fixed":
         message = f"a pose with a joint cannot be turned round: frame '{frame}' has a parent already"
         raise SceneError(message, frame=frame)
-    return with_pose_edge(scene, reference, frame, _pose_of(turned), joint)
+    return _with_pose_edge(scene, reference, frame, _pose_of(turned), joint)
 
 
 def update_pose(scene: SceneGraph, pose: SemanticPose, *, q: ArrayLike | None = None) -> SceneGraph:
@@ -87,19 +96,8 @@ def update_pose(scene: SceneGraph, pose: SemanticPose, *, q: ArrayLike | None = 
     return scene.set_pose(frame, _pose_of(between))
 
 
-def with_pose_edge(scene: SceneGraph, frame: str, reference: str, pose: Pose, joint: Joint) -> SceneGraph:
-    """Return the scene with a pose edge.
-
-    Args:
-        scene: the scene.
-        frame: the child.
-        reference: its parent.
-        pose: pose of ``frame`` relative to ``reference``, at joint value 0.
-        joint: the joint of the edge.
-
-    Raises:
-        SceneError, CycleError: the rules of edges forbid it.
-    """
+def _with_pose_edge(scene: SceneGraph, frame: str, reference: str, pose: Pose, joint: Joint) -> SceneGraph:
+    """Return the scene with a pose edge; the pose is that at joint value 0."""
     if frame == reference:
         raise CycleError(f"frame '{frame}' cannot be its own parent", frame=frame, parent=reference, rule="PE1")
     if scene.parent(frame) == reference:
@@ -121,7 +119,8 @@ def pose_between_frames(scene: SceneGraph, pose: SemanticPose, q: ArrayLike | No
     made = SemanticPose(pose.coord, pose.representation)
     c = made.coord
     if c.coord != c.ref_ori:
-        axes = orientation_of_frame(scene, c.coord, c.ref_ori, q)
+        bodies = scene.body(c.coord), scene.body(c.ref_ori)
+        axes = relate(scene, OrientationCoord._of(c.coord, bodies[0], c.ref_ori, bodies[1], c.ref_ori), q=q)
         position = pose.position.change_coordinate_frame(axes)
         orientation = pose.orientation.change_coordinate_frame(axes)
         made = SemanticPose.of(position, orientation)
@@ -129,9 +128,9 @@ def pose_between_frames(scene: SceneGraph, pose: SemanticPose, q: ArrayLike | No
         made = made.represented_by(VectorAndMatrix)
     c = made.coord
     if c.ref_point != c.ref_ori:
-        made = made.change_reference_point(position_of_frame(scene, c.ref_point, c.ref_ori, c.coord, q))
+        made = made.change_reference_point(_position(scene, c.ref_point, c.ref_ori, c.coord, q))
     if c.point != c.ori:  # the way from the point to the frame's origin, in the axes of the reference frame
-        way = position_of_frame(scene, c.ori, c.point, c.ori, q).numbers[0]
+        way = _position(scene, c.ori, c.point, c.ori, q).numbers[0]
         coord = PositionCoord._of(c.ori, c.body, c.point, c.body, c.coord)
         made = made.change_point(SemanticPosition(coord, PositionVector(made.numbers[1] @ way)))
     return made
@@ -139,3 +138,66 @@ def pose_between_frames(scene: SceneGraph, pose: SemanticPose, q: ArrayLike | No
 
 def _pose_of(pose: SemanticPose) -> Pose:
     return Pose.from_rotation_matrix(*pose.numbers)
+
+
+def _position(scene: SceneGraph, point: str, ref_point: str, axes: str, q: ArrayLike | None) -> SemanticPosition:
+    """Return the position of a frame's origin relative to that of another frame, in the axes of a third."""
+    return relate(scene, PositionCoord._of(point, scene.body(point), ref_point, scene.body(ref_point), axes), q=q)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of the graph: a frame or a body.
+
+    Attributes:
+        kind: ``frame`` or ``body``.
+        name: its name.
+    """
+
+    kind: Literal["frame", "body"]
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} '{self.name}'"
+
+
+def add_edge(
+    scene: SceneGraph, kind: Literal["pose", "twist"], *, tail: Node, head: Node, value: Pose | ArrayLike
+) -> SceneGraph:
+    """Return the scene with an edge between two nodes of any kind, where there may be one.
+
+    Args:
+        scene: the scene.
+        kind: ``pose`` or ``twist``.
+        tail: the reference: a frame for a pose, a body for a twist.
+        head: the frame that stands, or moves, relative to it.
+        value: tail_from_head; or (6,) the twist of the head's body relative to the tail, at the head's origin, in its
+            axes.
+
+    Raises:
+        UnknownNameError: no such kind of edge or of node, or no such node.
+        SemanticError: an edge of this kind does not join nodes of these kinds.
+        SceneError: the rules forbid it.
+    """
+    wanted = {"pose": ("frame", "frame"), "twist": ("body", "frame")}.get(kind)
+    if wanted is None:
+        raise UnknownNameError.of("kind of edge", kind, ("pose", "twist"))
+    for node in (tail, head):
+        if not isinstance(node, Node):
+            repair = f"write Node('frame', {node!r}) or Node('body', {node!r})"
+            raise SemanticError.of(f"add_edge({kind})", [Violation("an edge joins nodes", repr(node), repair=repair)])
+        if node.kind not in ("frame", "body"):
+            raise UnknownNameError.of("kind of node", node.kind, ("frame", "body"))
+    if (tail.kind, head.kind) != wanted:
+        rules = {
+            "pose": "a pose edge joins two frames",
+            "twist": "a twist edge joins a body and a frame of another body",
+        }
+        raise SemanticError.of(f"add_edge({kind})", [Violation(rules[kind], f"tail {tail}", f"head {head}")])
+    if isinstance(value, Pose):
+        if kind == "twist":
+            raise SemanticError.of("add_edge(twist)", [Violation("a twist edge holds six numbers", repr(value))])
+        return _with_pose_edge(scene, head.name, tail.name, value, Fixed())
+    if kind == "pose":
+        raise SemanticError.of("add_edge(pose)", [Violation("a pose edge holds a pose", repr(value)[:80])])
+    return scene.set_twist(head.name, value, relative_to_body=tail.name)

@@ -83,16 +83,17 @@ def relate(
             (a rotation vector instead of the matrix where the axes are not those of the reference frame), or a
             six-vector.
         q: (n_joints,) configuration; needed where a joint is on the way.
-        qd: (n_joints,) joint velocities. Twist edges say how frames on the way of a velocity move; elsewhere joints move
-            as ``qd`` says, free edges do not, and fixed edges never do. Without it, joints and free edges say nothing.
+        qd: (n_joints,) joint velocities. Twist edges say how frames on the way of a velocity move; elsewhere joints
+            move as ``qd`` says, free edges do not, and fixed edges never do. Without it, joints and free edges say
+            nothing.
 
     Returns:
         The relation: a :class:`~tmkit.relations.SemanticPose` for a ``PoseCoord``, and so on.
 
     Raises:
         UnknownNameError: a frame or body that is not there.
-        SemanticError: a frame is not on the body named; no poses lead from one to the other, or nothing says how the one
-            moves relative to the other; or the representation cannot say what is asked.
+        SemanticError: a frame is not on the body named; no poses lead from one to the other, or nothing says how the
+            one moves relative to the other; or the representation cannot say what is asked.
         ConfigurationError: a joint is on the way and q is missing.
     """
     if type(scene) is not SceneGraph and isinstance(scene, Kinematics):  # the quicker test first
@@ -193,34 +194,3 @@ _AS_IT_IS: dict[Any, str] = {  # which hold the core's array as it comes, and wh
     AngularVelocityVector: "vector",
     TwistVector: "vector",
 }
-
-
-def position_of_frame(
-    scene: SceneGraph, point: str, ref_point: str, axes: str, q: ArrayLike | None
-) -> SemanticPosition:
-    """Return the position of a frame's origin relative to that of another frame.
-
-    Args:
-        scene: the scene.
-        point: the frame.
-        ref_point: the reference frame.
-        axes: the frame of expression.
-        q: (n_joints,) configuration; needed if the scene has joints.
-    """
-    coord = PositionCoord._of(point, scene.body(point), ref_point, scene.body(ref_point), axes)
-    found: SemanticPosition = relate(scene, coord, q=q)
-    return found
-
-
-def orientation_of_frame(scene: SceneGraph, ori: str, ref_ori: str, q: ArrayLike | None) -> SemanticOrientation:
-    """Return the orientation of a frame relative to another, expressed in the latter.
-
-    Args:
-        scene: the scene.
-        ori: the frame.
-        ref_ori: the reference frame.
-        q: (n_joints,) configuration; needed if the scene has joints.
-    """
-    coord = OrientationCoord._of(ori, scene.body(ori), ref_ori, scene.body(ref_ori), ref_ori)
-    found: SemanticOrientation = relate(scene, coord, q=q)
-    return found

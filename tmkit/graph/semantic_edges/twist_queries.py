@@ -71,7 +71,8 @@ def uncertain_twist(
     Args:
         scene: the scene.
         coord: coordinates of the twist.
-        q, qd: (n_joints,) configuration and velocities, as for :func:`gaussian_twist`.
+        q: (n_joints,) configuration, as for :func:`gaussian_twist`.
+        qd: (n_joints,) joint velocities, likewise.
 
     Raises:
         UnknownNameError, SemanticError, ConfigurationError: as :func:`gaussian_twist`.
@@ -112,8 +113,9 @@ def twist(
         SemanticError: no poses lead to a frame, or nothing says how the one moves relative to the other.
         ConfigurationError: a joint is on the way and q is missing.
     """
-    if isinstance(scene, Kinematics):
-        scene, q, qd = scene.scene, scene.q, scene.qd if len(scene.qd) == len(scene.q) else None
+    if type(scene) is not SceneGraph and isinstance(scene, Kinematics):  # the quicker test first
+        at_q = scene
+        scene, q, qd = at_q.scene, at_q.q, at_q.qd if len(at_q.qd) == len(at_q.q) else None
     reference = scene.root(frame) if relative_to is None else relative_to
     turned = reference if axes is None else axes
     coord = TwistCoord._of(frame if at is None else at, scene.body(frame), scene.body(reference), turned)
@@ -170,53 +172,33 @@ def _way(scene: SceneGraph, point: str, ref_point: str, axes: str, q: ArrayLike 
 
 
 def brought(
-    scene: SceneGraph, numbers: tuple[Vector, ...], *, point: str, axes: str, to_point: str, to_axes: str,
+    scene: SceneGraph, numbers: tuple[Vector, ...], covariance: Vector | None, *, point: str, axes: str, to: str,
     q: ArrayLike | None,
-) -> tuple[Vector, Vector]:  # fmt: skip
-    """Return the twist of a body at another point, expressed in other axes.
+) -> tuple[tuple[Vector, Vector], Vector | None]:  # fmt: skip
+    """Return the twist of a body at the origin of another frame, in its axes, with its covariance.
 
     Args:
         scene: the scene.
         numbers: linear (3,) in m/s and angular velocity (3,) in rad/s.
+        covariance: (6, 6) of both; None if they are exact.
         point: frame whose origin ``numbers`` refer to.
         axes: frame in which ``numbers`` are expressed.
-        to_point: frame whose origin the result refers to.
-        to_axes: frame in which the result is expressed.
+        to: frame at whose origin, and in whose axes, the result is.
         q: (n_joints,) configuration; needed if the scene has joints.
 
     Raises:
         SemanticError: poses do not join the frames.
     """
     v, w = numbers
+    error = GaussianTwist(np.zeros(6), covariance)
     try:
-        if to_point != point:
-            v = v + np.cross(w, _way(scene, to_point, point, axes, q))
-        if to_axes != axes:
-            turned = scene.pose(axes, relative_to=to_axes, q=q)
-            v, w = turned.rotate(v), turned.rotate(w)
-    except DisconnectedError as error:
-        rule = f"poses join '{point}' and '{axes}' to '{to_point}' and '{to_axes}', as converting a twist requires"
-        raise SemanticError.of("twist", [Violation(rule, str(error))]) from error
-    return v, w
-
-
-def brought_covariance(
-    scene: SceneGraph, covariance: Vector, *, point: str, axes: str, to_point: str, to_axes: str, q: ArrayLike | None
-) -> Vector:
-    """Return the covariance (6, 6) of the result of :func:`brought`; unchanged if point and axes are unchanged.
-
-    Args:
-        scene: the scene.
-        covariance: (6, 6) of [linear, angular].
-        point: frame whose origin ``covariance`` refers to.
-        axes: frame in which ``covariance`` is expressed.
-        to_point: frame whose origin the result refers to.
-        to_axes: frame in which the result is expressed.
-        q: (n_joints,) configuration; needed if the scene has joints.
-    """
-    twist = GaussianTwist(np.zeros(6), covariance)
-    if to_point != point:
-        twist = twist.moved_to(_way(scene, to_point, point, axes, q))
-    if to_axes != axes:
-        twist = twist.turned(scene.pose(axes, relative_to=to_axes, q=q))
-    return twist.covariance
+        if to != point:
+            way = _way(scene, to, point, axes, q)
+            v, error = v + np.cross(w, way), error.moved_to(way)
+        if to != axes:
+            turned = scene.pose(axes, relative_to=to, q=q)
+            v, w, error = turned.rotate(v), turned.rotate(w), error.turned(turned)
+    except DisconnectedError as refusal:
+        rule = f"poses join '{point}' and '{axes}' to '{to}' and '{to}', as converting a twist requires"
+        raise SemanticError.of("twist", [Violation(rule, str(refusal))]) from refusal
+    return (v, w), None if covariance is None else error.covariance

@@ -7,11 +7,12 @@ covariance: by their means, since an error that a pose has by itself is not the 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tmkit._core import SceneGraph
 from tmkit.errors import SceneError
 from tmkit.graph.semantic_edges.names import (
+    OnConflict,
     check_names,
     coord_of,
     frames_on,
@@ -19,8 +20,7 @@ from tmkit.graph.semantic_edges.names import (
     require_body,
     require_conflict_option,
 )
-from tmkit.graph.semantic_edges.poses import OnConflict
-from tmkit.graph.semantic_edges.twist_queries import brought, brought_covariance
+from tmkit.graph.semantic_edges.twist_queries import brought
 from tmkit.relations import SemanticError, SemanticTwist, TwistCoord, Violation
 from tmkit.spatial import checked_covariance
 
@@ -61,10 +61,11 @@ def add_twist(
     head = _head(scene, c, frame)
     if strict:
         _require_apart(scene, c, head)
-    spread = None if covariance is None else _checked(covariance, head, c.ref_body)
-    at_head = brought(scene, twist.numbers, point=c.point, axes=c.coord, to_point=head, to_axes=head, q=q)
-    if spread is not None:
-        spread = brought_covariance(scene, spread, point=c.point, axes=c.coord, to_point=head, to_axes=head, q=q)
+    spread = None
+    if covariance is not None:
+        what = f"the covariance of the twist of '{head}' relative to '{c.ref_body}'"
+        spread = checked_covariance(covariance, 6, what=what)
+    at_head, spread = brought(scene, twist.numbers, spread, point=c.point, axes=c.coord, to=head, q=q)
     try:
         return scene.set_twist(head, np.concatenate(at_head), relative_to_body=c.ref_body, covariance=spread)
     except SceneError:
@@ -74,10 +75,9 @@ def add_twist(
         other = next((f for f in frames_on(scene, c.ref_body) if scene.root(f) == scene.root(head)), None)
         if other is None:
             raise SceneError(f"{reason}: no frame of that body is joined to '{head}' by poses") from None
-    v, w = brought(scene, at_head, point=head, axes=head, to_point=other, to_axes=other, q=q)
-    if spread is not None:  # that of the twist turned round is the same
-        spread = brought_covariance(scene, spread, point=head, axes=head, to_point=other, to_axes=other, q=q)
-    return scene.set_twist(other, -np.concatenate([v, w]), relative_to_body=c.body, covariance=spread)
+    at_other, spread = brought(scene, at_head, spread, point=head, axes=head, to=other, q=q)
+    # the covariance of the twist turned round is the same
+    return scene.set_twist(other, -np.concatenate(at_other), relative_to_body=c.body, covariance=spread)
 
 
 def update_twist(
@@ -105,11 +105,6 @@ def update_twist(
         known = f"it is relative to '{edge[0]}'" if edge else "it has none; add it with add_twist"
         raise SceneError(f"frame '{head}' has no twist relative to body '{c.ref_body}' to set: {known}", frame=head)
     return add_twist(scene, twist, covariance=covariance, frame=head, q=q)
-
-
-def _checked(covariance: ArrayLike, frame: str, reference: str) -> NDArray[np.float64]:
-    """Return the covariance of a twist, refused under its own name."""
-    return checked_covariance(covariance, 6, what=f"the covariance of the twist of '{frame}' relative to '{reference}'")
 
 
 def _head(scene: SceneGraph, c: TwistCoord, frame: str | None) -> str:

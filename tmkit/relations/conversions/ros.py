@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from tmkit.relations.conversions.parts import made_of, refusal, relation_of
+from tmkit.relations.conversions.libraries import made_of, refusal, relation_of
 from tmkit.relations.representations import UnitQuaternion, VectorAndQuaternion
 from tmkit.relations.semantic import SemanticOrientation, SemanticPose, SemanticRelation
 from tmkit.relations.semantics import Coord, PoseCoord, PositionCoord, TwistCoord, WrenchCoord

@@ -10,10 +10,6 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit.relations.representations.forces import (
-        ForceVector as ForceVector, MomentFirstWrench as MomentFirstWrench, TorqueVector as TorqueVector,
-        WrenchAxis as WrenchAxis, WrenchVector as WrenchVector,
-    )  # fmt: skip
     from tmkit.relations.representations.orientations import (
         AxisAngle as AxisAngle, EulerAngles as EulerAngles, PositionVector as PositionVector,
         RotationMatrix as RotationMatrix, RotationVector as RotationVector, UnitQuaternion as UnitQuaternion,
@@ -29,12 +25,12 @@ if TYPE_CHECKING:
         QuaternionRate as QuaternionRate,
         RotationMatrixRate as RotationMatrixRate,
     )
-    from tmkit.relations.representations.velocities import (
-        AngularFirstTwist as AngularFirstTwist,
-        AngularVelocityVector as AngularVelocityVector,
-        InstantaneousScrewAxis as InstantaneousScrewAxis,
-        LinearVelocityVector as LinearVelocityVector,
-        TwistVector as TwistVector,
-    )
+    from tmkit.relations.representations.vectors import (
+        AngularFirstTwist as AngularFirstTwist, AngularVelocityVector as AngularVelocityVector,
+        ForceVector as ForceVector, InstantaneousScrewAxis as InstantaneousScrewAxis,
+        LinearVelocityVector as LinearVelocityVector, MomentFirstWrench as MomentFirstWrench,
+        TorqueVector as TorqueVector, TwistVector as TwistVector, WrenchAxis as WrenchAxis,
+        WrenchVector as WrenchVector,
+    )  # fmt: skip
 else:
     __getattr__, __dir__ = lazy_names(__name__)

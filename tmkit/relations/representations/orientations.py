@@ -24,11 +24,11 @@ from tmkit.relations.representation import (
     rotations,
     trusted,
 )
-from tmkit.relations.representations.parts import Multiplied, Plain, Vector3, unit_vector
+from tmkit.relations.representations.parts import Multiplied, Plain, unit_vector
+from tmkit.relations.representations.vectors import Vector3
 from tmkit.relations.violations import SemanticError, Violation
 
 
-@dataclass(frozen=True, eq=False, init=False)
 class PositionVector(Vector3):
     """A vector (3,) from the reference point to the point, metres. No constraint."""
 
@@ -54,7 +54,7 @@ class RotationMatrix(Multiplied):
         return (self.matrix,)
 
     @classmethod
-    def _of(cls, numbers: Numbers) -> Self:
+    def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
         return trusted(cls, matrix=numbers[0])
 
 
@@ -75,7 +75,7 @@ class UnitQuaternion(Multiplied):
         return (frozen(rotations().from_quat(np.array(self.quat_xyzw)).as_matrix()),)
 
     @classmethod
-    def _of(cls, numbers: Numbers) -> Self:
+    def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
         return cls(rotations().from_matrix(np.array(numbers[0])).as_quat(canonical=True))
 
 
@@ -109,16 +109,7 @@ class EulerAngles(Multiplied):
         return (frozen(rotations().from_euler(self.sequence, np.array(self.angles)).as_matrix()),)
 
     @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Create the representation from ``(Q,)``.
-
-        Args:
-            numbers: one rotation matrix (3, 3).
-            like: one whose sequence is used; ZYX by default.
-
-        Raises:
-            SemanticError: two of the axes coincide at this orientation: the angles are not determined.
-        """
+    def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
         sequence = like.sequence if like is not None else "ZYX"
         middle = _middle_angle(numbers[0], sequence)
         if abs(middle) < ROTATION_TOLERANCE:
@@ -130,7 +121,6 @@ class EulerAngles(Multiplied):
         return cls(rotations().from_matrix(np.array(numbers[0])).as_euler(letters), sequence)
 
 
-@dataclass(frozen=True, eq=False, init=False)
 class RotationVector(Vector3):
     """An axis times an angle in radians (3,), at most pi if made from a matrix. It may be expressed in any frame."""
 
@@ -144,13 +134,13 @@ class RotationVector(Vector3):
         return (frozen(rotations().from_rotvec(np.array(self.vector)).as_matrix()),)
 
     @classmethod
-    def _of(cls, numbers: Numbers) -> Self:
+    def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
         return cls(rotations().from_matrix(np.array(numbers[0])).as_rotvec())
 
 
 @dataclass(frozen=True, eq=False)
 class AxisAngle(Plain):
-    """A unit axis (3,) and an angle in radians. It may be expressed in any frame.
+    """A unit axis (3,) and an angle in radians, at most pi if made from a matrix. It may be expressed in any frame.
 
     Args:
         axis: (3,) unit vector.
@@ -170,13 +160,7 @@ class AxisAngle(Plain):
         return (frozen(rotations().from_rotvec(self.axis * self.angle).as_matrix()),)
 
     @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Create the representation from ``(Q,)``; its angle is at most pi.
-
-        Args:
-            numbers: one rotation matrix (3, 3).
-            like: one whose axis is used for the identity; x by default.
-        """
+    def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
         vector = rotations().from_matrix(np.array(numbers[0])).as_rotvec()
         angle = float(np.linalg.norm(vector))
         if angle == 0.0:

@@ -1,27 +1,14 @@
-"""What representations are made of: vectors, six-vectors, lines in space, unit quaternions.
-
-Invariants: arrays are read-only; what a class holds was checked, or computed from what was.
-"""
+"""What representations are made of: constraints on their coordinates, unit vectors, quaternions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tmkit.relations.representation import (
-    ROTATION_TOLERANCE,
-    Numbers,
-    Vector,
-    array_of,
-    between_frames,
-    frozen,
-    in_reference,
-    trusted,
-)
+from tmkit.relations.representation import ROTATION_TOLERANCE, Numbers, Vector, array_of
 from tmkit.relations.violations import SemanticError, Violation
 
 
@@ -36,13 +23,18 @@ class Plain:
 
         Args:
             numbers: the arrays; those that are kept as they are, vectors and rotation matrices, are not checked.
-            like: one that settles what the numbers leave open; not used by most classes.
+            like: one that settles what the numbers leave open: the sequence of Euler angles (ZYX by default), the axis
+                of what does not turn or is zero (x by default), the orientation or pose of a rate (the identity by
+                default, but the angles of Euler angle rates have to be given).
+
+        Raises:
+            SemanticError: the numbers do not determine it, as where two axes of Euler angles coincide, or are out of
+                its range.
         """
-        del like
-        return cls._of(numbers)
+        return cls._of(numbers, like)
 
     @classmethod
-    def _of(cls, numbers: Numbers) -> Self:
+    def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
         raise NotImplementedError
 
     def broken_by(self, coord: Any) -> Sequence[Violation]:
@@ -58,149 +50,43 @@ class Multiplied(Plain):
 
     def broken_by(self, coord: Any) -> Sequence[Violation]:
         """Return whether the coordinate frame is not the reference orientation frame."""
-        return in_reference(coord, self.what)
+        if coord.coord == coord.ref_ori:
+            return []
+        free = "FiniteScrew or VectorAndRotationVector" if coord.relation == "Pose" else "a rotation vector"
+        return [
+            Violation(
+                f"{self.what} is expressed in its reference orientation frame",
+                f"coordinate frame {coord.coord}",
+                f"reference orientation frame {coord.ref_ori}",
+                f"express it there, or use a representation that allows it ({free})",
+            )
+        ]
 
 
-class FrameToFrame(Plain):
-    """What takes the coordinates in one frame to those in another relates these two frames, and is expressed there."""
+class OfFrames(Plain):
+    """What relates a frame to a frame: its points are the origins of its orientation frames."""
 
     what: ClassVar[str]
+
+    def broken_by(self, coord: Any) -> Sequence[Violation]:
+        """Return whether it is not the pose of a frame relative to a frame."""
+        broken = []
+        for which, point, ori in (("", coord.point, coord.ori), ("reference ", coord.ref_point, coord.ref_ori)):
+            if point != ori:
+                repair = f"use vector and matrix, which allow any {which}point: represented_by(VectorAndMatrix)"
+                rule = f"the {which}point of {self.what} is the origin of its {which}orientation frame"
+                broken.append(Violation(rule, f"{which}point {point}", f"{which}orientation frame {ori}", repair))
+        return broken
+
+
+class FrameToFrame(OfFrames, Multiplied):
+    """What takes the coordinates in one frame to those in another relates these two frames, and is expressed there."""
 
     def broken_by(self, coord: Any) -> Sequence[Violation]:
         """Return whether it is not the pose of a frame relative to a frame, expressed there."""
         if coord.point == coord.ori and coord.ref_point == coord.ref_ori == coord.coord:
             return ()
-        return [*between_frames(coord, self.what), *in_reference(coord, self.what)]
-
-
-@dataclass(frozen=True, eq=False)
-class Vector3(Plain):
-    """Three numbers in a unit."""
-
-    vector: Vector
-    unit: ClassVar[str]
-    called: ClassVar[str] = ""  # in messages; the relation by default
-
-    def __init__(self, vector: ArrayLike) -> None:
-        object.__setattr__(self, "vector", array_of(vector, (3,), self.called or self.relation, unit=self.unit))
-
-    @property
-    def numbers(self) -> Numbers:
-        """The vector."""
-        return (self.vector,)
-
-    @classmethod
-    def _of(cls, numbers: Numbers) -> Self:
-        return trusted(cls, vector=numbers[0])
-
-
-@dataclass(frozen=True, eq=False)
-class Vector6(Plain):
-    """Six numbers: a half of three, then another."""
-
-    vector: Vector
-    units: ClassVar[tuple[str, str]]
-
-    def __init__(self, vector: ArrayLike) -> None:
-        object.__setattr__(self, "vector", array_of(vector, (6,), self.relation))
-
-    @classmethod
-    def of_parts(cls, first: ArrayLike, second: ArrayLike) -> Self:
-        """Create the representation from two vectors, each in its own unit.
-
-        Args:
-            first: linear velocity in m/s or force in N, (3,).
-            second: angular velocity in rad/s or moment in N m, (3,).
-
-        Raises:
-            SemanticError: a part is no three finite numbers, or a quantity of another dimension.
-        """
-        units = cls.units
-        parts = [
-            array_of(part, (3,), cls.relation, unit=unit) for part, unit in zip((first, second), units, strict=True)
-        ]
-        return cls.of((parts[0], parts[1]))
-
-    @property
-    def numbers(self) -> Numbers:
-        """The two halves."""
-        return self.vector[:3], self.vector[3:]
-
-    @classmethod
-    def _of(cls, numbers: Numbers) -> Self:
-        vector = np.empty(6)
-        vector[:3], vector[3:] = numbers
-        return trusted(cls, vector=frozen(vector))
-
-
-class SecondFirst(Vector6):
-    """Six numbers, those that stand second elsewhere first."""
-
-    @property
-    def numbers(self) -> Numbers:
-        """The two halves, the second first."""
-        return self.vector[3:], self.vector[:3]
-
-    @classmethod
-    def _of(cls, numbers: Numbers) -> Self:
-        vector = np.empty(6)
-        vector[3:], vector[:3] = numbers
-        return trusted(cls, vector=frozen(vector))
-
-
-@dataclass(frozen=True, eq=False)
-class Line(Plain):
-    """A line with an intensity about it and one along it.
-
-    Args:
-        direction: (3,) unit vector along the line.
-        moment: (3,) metres: a point of the line, relative to the point of the relation, times the direction.
-        about: magnitude of the line vector: rad/s of a velocity, N of a force.
-        along: magnitude of the free vector along the line: m/s of a velocity, N m of a force.
-    """
-
-    direction: Vector
-    moment: Vector
-    about: float
-    along: float
-    units: ClassVar[tuple[str, str]]  # about the line, and along it
-
-    def __init__(self, direction: ArrayLike, moment: ArrayLike, *, about: float, along: float) -> None:
-        object.__setattr__(self, "direction", unit_vector(direction, 3, "direction of an axis"))
-        object.__setattr__(self, "moment", array_of(moment, (3,), "moment of an axis", unit="m"))
-        object.__setattr__(self, "about", float(array_of(about, (), "intensity about an axis", unit=self.units[0])))
-        object.__setattr__(self, "along", float(array_of(along, (), "intensity along an axis", unit=self.units[1])))
-        require_orthogonal(self.direction, self.moment, which="direction and moment of a line", what="axis")
-
-    @property
-    def point(self) -> Vector:
-        """The point (3,) of the axis nearest to the point of the relation, relative to it."""
-        return frozen(np.cross(self.direction, self.moment))
-
-
-_FARTHEST = 1e9  # metres; an axis farther away has no digits left
-
-
-def line_of(bound: Vector, free: Vector, like: Line | None) -> tuple[Vector, Vector, float, float]:
-    """Return direction, moment, intensity of the line vector ``bound``, and the part of ``free`` along it.
-
-    Args:
-        bound: (3,) line vector: angular velocity or force.
-        free: (3,) free vector at the point of the relation: linear velocity or moment.
-        like: a line whose direction is used if both vectors are zero; x by default.
-    """
-    size = float(np.linalg.norm(bound))
-    if size == 0.0:
-        along = float(np.linalg.norm(free))
-        axis = free / along if along > 0.0 else like.direction if like is not None else np.array([1.0, 0.0, 0.0])
-        return axis, np.zeros(3), 0.0, along
-    direction = bound / size
-    along = float(direction @ free)
-    across = free - along * direction
-    if float(np.linalg.norm(across)) > _FARTHEST * size:
-        rule = f"the axis lies within {_FARTHEST:.0e} m"
-        raise SemanticError.of("axis", [Violation(rule, "it is farther away: use a six-vector")])
-    return direction, across / size, size, along
+        return [*OfFrames.broken_by(self, coord), *Multiplied.broken_by(self, coord)]
 
 
 def unit_vector(values: ArrayLike, length: int, what: str) -> Vector:

@@ -9,26 +9,17 @@ Invariants: ``Class.of(x.numbers).numbers`` are ``x.numbers`` to rounding, for e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tmkit.relations.representation import (
-    Numbers,
-    Vector,
-    array_of,
-    between_frames,
-    frozen,
-    rotation_of,
-    rotations,
-    trusted,
-)
+from tmkit.relations.representation import Numbers, Vector, array_of, frozen, rotation_of, rotations, trusted
 from tmkit.relations.representations.parts import (
     FrameToFrame,
     Multiplied,
+    OfFrames,
     Plain,
     quaternion_product,
     require_orthogonal,
@@ -39,6 +30,7 @@ from tmkit.spatial import Pose
 
 _LAST_ROW = np.array([0.0, 0.0, 0.0, 1.0])
 _ROUNDING = 1e-9  # what exponentials and inverses of matrices may leave of a zero
+_NO_ANGLE = 1e-12  # radians below which a displacement is one without rotation
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +55,7 @@ class HomogeneousMatrix(FrameToFrame):
         return self.matrix[:3, 3], self.matrix[:3, :3]
 
     @classmethod
-    def _of(cls, numbers: Numbers) -> Self:
+    def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
         matrix = np.empty((4, 4))
         matrix[:3, 3], matrix[:3, :3] = numbers
         matrix[3] = _LAST_ROW
@@ -94,7 +86,7 @@ class VectorAndMatrix(Multiplied):
         return self.vector, self.matrix
 
     @classmethod
-    def _of(cls, numbers: Numbers) -> Self:
+    def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
         return trusted(cls, vector=numbers[0], matrix=numbers[1])
 
 
@@ -132,7 +124,7 @@ class VectorAndQuaternion(Multiplied):
         return self.vector, frozen(rotations().from_quat(np.array(self.quat_xyzw)).as_matrix())
 
     @classmethod
-    def _of(cls, numbers: Numbers) -> Self:
+    def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
         return cls(numbers[0], rotations().from_matrix(np.array(numbers[1])).as_quat(canonical=True))
 
 
@@ -159,7 +151,7 @@ class VectorAndRotationVector(Plain):
         return self.vector, frozen(rotations().from_rotvec(np.array(self.rotation)).as_matrix())
 
     @classmethod
-    def _of(cls, numbers: Numbers) -> Self:
+    def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
         return cls(numbers[0], rotations().from_matrix(np.array(numbers[1])).as_rotvec())
 
 
@@ -192,16 +184,17 @@ class DualQuaternion(FrameToFrame):
         )
 
     @classmethod
-    def _of(cls, numbers: Numbers) -> Self:
+    def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
         real = rotations().from_matrix(np.array(numbers[1])).as_quat(canonical=True)
         return cls(real, 0.5 * quaternion_product(np.array([*numbers[0], 0.0]), real))
 
 
 @dataclass(frozen=True, eq=False)
-class FiniteScrew(Plain):
+class FiniteScrew(OfFrames):
     """A displacement about and along a line.
 
     It takes the reference frame to the frame, and may be expressed in any axes; moments are about the reference point.
+    Made from a displacement without rotation, the axis goes through the reference point, along the displacement.
 
     Attributes:
         direction: (3,) unit vector along the axis.
@@ -215,6 +208,7 @@ class FiniteScrew(Plain):
     angle: float
     displacement: float
     relation = "Pose"
+    what = "a finite screw"
 
     def __init__(self, direction: ArrayLike, moment: ArrayLike, angle: float, displacement: float) -> None:
         object.__setattr__(self, "direction", unit_vector(direction, 3, "direction of a screw axis"))
@@ -235,16 +229,7 @@ class FiniteScrew(Plain):
         return frozen(self.point - turned @ self.point + self.displacement * self.direction), frozen(turned)
 
     @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Create the representation from ``(p, Q)``.
-
-        Without a rotation the axis goes through the reference point, along the displacement; without that, too, it is
-        that of ``like``, or x.
-
-        Args:
-            numbers: position (3,) in metres and rotation matrix (3, 3).
-            like: one whose direction is used for the identity; x by default.
-        """
+    def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
         p, turned = numbers
         vector = rotations().from_matrix(np.array(turned)).as_rotvec()
         angle, length = float(np.linalg.norm(vector)), float(np.linalg.norm(p))
@@ -256,10 +241,3 @@ class FiniteScrew(Plain):
         across = p - displacement * direction
         point = 0.5 * (across + np.cross(direction, across) / np.tan(angle / 2))
         return cls(direction, np.cross(point, direction), angle, displacement)
-
-    def broken_by(self, coord: Any) -> Sequence[Violation]:
-        """Return whether it is not the pose of a frame relative to a frame; the axes are free."""
-        return between_frames(coord, "a finite screw")
-
-
-_NO_ANGLE = 1e-12  # radians below which a displacement is one without rotation

@@ -23,31 +23,28 @@ from tmkit.relations.semantics import OrientationCoord, PoseCoord
 from tmkit.relations.violations import SemanticError, Violation
 
 
-def _fits(coord: Any, of: OrientationCoord | PoseCoord | None, what: str) -> list[Violation]:
-    """Return whether a velocity is not that of an orientation or pose, expressed in its reference orientation frame."""
-    if of is None:
-        return []
-    broken = []
-    pairs = [("body", of.body, "body"), ("ref_body", of.ref_body, "reference body"), ("coord", of.ref_ori, "")]
-    if isinstance(of, PoseCoord):
-        pairs.append(("point", of.point, "point"))
-    for name, wanted, label in pairs:
-        given = getattr(coord, name)
-        if given != wanted and label:
-            broken.append(Violation(f"{what} is that of its pose", f"{label} {given}", f"{label} {wanted} of the pose"))
-        elif given != wanted:
-            rule = f"{what} is expressed in the reference orientation frame of its orientation"
-            broken.append(Violation(rule, f"coordinate frame {given}", f"reference orientation frame {wanted}"))
-    return broken
-
-
 class _Rate(Plain):
     what: str
     coord_of: OrientationCoord | PoseCoord | None
 
     def broken_by(self, coord: Any) -> Sequence[Violation]:
-        """Return what keeps a velocity with these coordinates from being represented by this rate."""
-        return _fits(coord, self.coord_of, self.what)
+        """Return whether a velocity is not that of the orientation or pose, expressed in its reference orientation."""
+        of, what = self.coord_of, self.what
+        if of is None:
+            return []
+        broken = []
+        pairs = [("body", of.body, "body"), ("ref_body", of.ref_body, "reference body"), ("coord", of.ref_ori, "")]
+        if isinstance(of, PoseCoord):
+            pairs.append(("point", of.point, "point"))
+        for name, wanted, label in pairs:
+            given = getattr(coord, name)
+            if given != wanted and label:
+                rule = f"{what} is that of its pose"
+                broken.append(Violation(rule, f"{label} {given}", f"{label} {wanted} of the pose"))
+            elif given != wanted:
+                rule = f"{what} is expressed in the reference orientation frame of its orientation"
+                broken.append(Violation(rule, f"coordinate frame {given}", f"reference orientation frame {wanted}"))
+        return broken
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,13 +75,7 @@ class RotationMatrixRate(_Rate):
         return (_unskew(self.rate @ self.matrix.T),)
 
     @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Create the representation from ``(w,)``.
-
-        Args:
-            numbers: one angular velocity (3,) in rad/s.
-            like: one whose rotation matrix and coordinates are used; the identity by default.
-        """
+    def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
         matrix = like.matrix if like is not None else np.eye(3)
         return cls(matrix, _skew(numbers[0]) @ matrix, coord_of=like.coord_of if like is not None else None)
 
@@ -118,13 +109,7 @@ class QuaternionRate(_Rate):
         return (frozen(2.0 * quaternion_product(self.rate_xyzw, self.quat_xyzw * [-1.0, -1.0, -1.0, 1.0])[:3]),)
 
     @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Create the representation from ``(w,)``.
-
-        Args:
-            numbers: one angular velocity (3,) in rad/s.
-            like: one whose quaternion and coordinates are used; the identity by default.
-        """
+    def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
         quat = like.quat_xyzw if like is not None else np.array([0.0, 0.0, 0.0, 1.0])
         rate = 0.5 * quaternion_product(np.array([*numbers[0], 0.0]), quat)
         return cls(quat, rate, coord_of=like.coord_of if like is not None else None)
@@ -155,16 +140,7 @@ class EulerAngleRates(_Rate):
         return (frozen(_rate_axes(self.angles) @ self.rates),)
 
     @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Create the representation from ``(w,)``.
-
-        Args:
-            numbers: one angular velocity (3,) in rad/s.
-            like: one whose angles and coordinates are used; required.
-
-        Raises:
-            SemanticError: no angles are known, or two of their axes coincide there.
-        """
+    def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
         if like is None:
             rule = "rates are rates of angles at an orientation"
             raise SemanticError.of(cls.what, [Violation(rule, "no angles were given")])
@@ -209,13 +185,7 @@ class PoseMatrixRate(_Rate):
         return self.rate[:3, 3], _unskew(self.rate[:3, :3] @ self.matrix[:3, :3].T)
 
     @classmethod
-    def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
-        """Create the representation from ``(v, w)``.
-
-        Args:
-            numbers: linear (3,) in m/s and angular velocity (3,) in rad/s.
-            like: one whose matrix and coordinates are used; the identity by default.
-        """
+    def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
         matrix = like.matrix if like is not None else np.eye(4)
         rate = np.zeros((4, 4))
         rate[:3, 3], rate[:3, :3] = numbers[0], _skew(numbers[1]) @ matrix[:3, :3]

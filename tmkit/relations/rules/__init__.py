@@ -12,14 +12,14 @@ Invariants: functions of their arguments; a result has the class of the operand 
 """
 
 from tmkit.relations.rules.changing import (
-    change_body, change_coord, change_ori, change_point, change_point_body, change_ref_body, change_ref_ori,
-    change_ref_point, change_ref_point_body,
+    change_body, change_coord, change_ori, change_point, change_ref_body, change_ref_ori, change_ref_point,
 )  # fmt: skip
-from tmkit.relations.rules.composing import compose, inverse, inverse2, orientation_of, pose_of, position_of
-from tmkit.relations.rules.moving import differentiate, dot, integrate
+from tmkit.relations.rules.composing import (
+    compose, differentiate, dot, integrate, inverse, inverse2, orientation_of, pose_of, position_of,
+)  # fmt: skip
 
 __all__ = [
-    "change_body", "change_coord", "change_ori", "change_point", "change_point_body", "change_ref_body",
-    "change_ref_ori", "change_ref_point", "change_ref_point_body", "compose", "differentiate", "dot", "integrate",
-    "inverse", "inverse2", "orientation_of", "pose_of", "position_of",
+    "change_body", "change_coord", "change_ori", "change_point", "change_ref_body", "change_ref_ori",
+    "change_ref_point", "compose", "differentiate", "dot", "integrate", "inverse", "inverse2", "orientation_of",
+    "pose_of", "position_of",
 ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from tmkit.relations.notation import read_body
+from tmkit.relations.notation import BODY
 from tmkit.relations.rules.checking import (
     CHANGE_COORD,
     MATRIX_LIKE,
@@ -27,58 +27,41 @@ from tmkit.relations.semantics import (
     TwistCoord,
     WrenchCoord,
 )
-from tmkit.relations.violations import checks_are_on
+from tmkit.relations.violations import Violation, checks_are_on
 
 _Coord = TypeVar("_Coord", bound=Semantics)
+_FREE_OF: dict[type, Any] = {LinearVelocityCoord: AngularVelocityCoord, TorqueCoord: ForceCoord}
 
 
-def change_point(x: _Coord, by: PositionCoord, free: AngularVelocityCoord | ForceCoord | None = None) -> _Coord:
-    """Return the coordinates with another point of the same body.
+def change_point(
+    x: _Coord, by: PositionCoord, free: AngularVelocityCoord | ForceCoord | None = None, *, keeps_body: bool = True
+) -> _Coord:
+    """Return the coordinates with another point: of the same body, or of one rigidly joined to it.
 
     Args:
-        x: a position, pose, linear velocity, twist, torque or wrench.
+        x: a position, pose, linear velocity, twist, torque or wrench; with a point of another body a position or twist,
+            since a wrench stays on its body, and the orientation frame of a pose on its own.
         by: the position of the new point relative to the old one, in the same frame.
         free: for a linear velocity the angular velocity, for a torque the force of the same bodies.
+        keeps_body: whether the new point is on the same body; that another is joined to it is not checked.
 
     Raises:
         SemanticError: ``by`` does not lead from the point of ``x`` to another of its body, or is expressed elsewhere.
     """
-    return _moved_point(x, by, free, operation="change_point", keeps_body=True)
-
-
-def change_point_body(x: _Coord, by: PositionCoord) -> _Coord:
-    """Return the coordinates with a point of another body, which is rigidly joined to the first; that is not checked.
-
-    Args:
-        x: a position or twist. A wrench stays on its body, and the orientation frame of a pose on its own.
-        by: the position of the new point relative to the old one, in the same frame.
-
-    Raises:
-        SemanticError: ``by`` does not lead from the point of ``x`` to another, or is expressed elsewhere.
-    """
-    if not isinstance(x, (PositionCoord, TwistCoord)):
-        unfit("change_point_body", x, by)
-    return _moved_point(x, by, None, operation="change_point_body", keeps_body=False)
-
-
-def _moved_point(x: _Coord, by: PositionCoord, free: Any, *, operation: str, keeps_body: bool) -> _Coord:
     c: Any = x
+    operation = "change_point" if keeps_body else "change_point_body"
     movable = (PositionCoord, PoseCoord, LinearVelocityCoord, TwistCoord, TorqueCoord, WrenchCoord)
-    if not isinstance(x, movable) or not isinstance(by, PositionCoord):
+    if not isinstance(x, movable if keeps_body else (PositionCoord, TwistCoord)) or not isinstance(by, PositionCoord):
         unfit(operation, x, by)
     if free is not None and not isinstance(x, (LinearVelocityCoord, TorqueCoord)):
         unfit(operation, x, by, free)
     if checks_are_on() and not _leads_on(c, by, free, keeps_body=keeps_body):
         operands = (x, by) if free is None else (x, by, free)
         check = Check(operation, *operands)
-        wants: Any = None
-        if isinstance(x, LinearVelocityCoord):
-            wants = AngularVelocityCoord
-        elif isinstance(x, TorqueCoord):
-            wants = ForceCoord
+        wants = _FREE_OF.get(type(x))
         if wants is not None and not isinstance(free, wants):
             rule = f"another point of a {c.relation} needs the {wants.relation} of the same bodies"
-            check.require(False, rule, repr(free) if free is not None else "none was given")
+            check.broken.append(Violation(rule, repr(free) if free is not None else "none was given"))
         repair = "give the position of the new point relative to the old one"
         check.same(by.ref_point, c.point, "the change begins at the point", ("it begins at", "the point is"), repair)
         check.same(by.ref_body, c.body, "the old point is on the body", ("it begins on", "the body is"))
@@ -104,46 +87,28 @@ def _leads_on(c: Any, by: PositionCoord, free: Any, *, keeps_body: bool) -> bool
     """Return whether a change begins at the point of a relation, and belongs to it: the rules below in short."""
     if by.ref_point != c.point or by.ref_body != c.body or by.coord != c.coord or (keeps_body and by.body != c.body):
         return False
-    if isinstance(c, (LinearVelocityCoord, TorqueCoord)):
-        wants = AngularVelocityCoord if isinstance(c, LinearVelocityCoord) else ForceCoord
+    wants = _FREE_OF.get(type(c))
+    if wants is not None:
         fits = isinstance(free, wants) and free.body == c.body
         return fits and free.ref_body == c.ref_body and free.coord == c.coord
     return True
 
 
-def change_ref_point(x: _Coord, by: PositionCoord) -> _Coord:
-    """Return the coordinates of a position or pose relative to another point of the same reference body.
+def change_ref_point(x: _Coord, by: PositionCoord, *, keeps_body: bool = True) -> _Coord:
+    """Return the coordinates relative to another point: of the same reference body, or of one rigidly joined to it.
 
     Args:
-        x: the position or pose.
+        x: a position, or with a point of the same body also a pose.
         by: the position of the old reference point relative to the new one, in the same frame.
+        keeps_body: whether the new point is on the same body; that another is joined to it is not checked.
 
     Raises:
         SemanticError: ``by`` does not lead to the reference point from another of its body, or is expressed elsewhere.
     """
-    return _moved_ref_point(x, by, operation="change_reference_point", keeps_body=True)
-
-
-def change_ref_point_body(x: _Coord, by: PositionCoord) -> _Coord:
-    """Return the coordinates of a position relative to a point of a body rigidly joined to its reference body.
-
-    That the two bodies are joined is not checked.
-
-    Args:
-        x: coordinates of the position.
-        by: coordinates of the old reference point relative to the new one.
-
-    Raises:
-        SemanticError: ``by`` does not lead to the reference point, or is expressed elsewhere; or ``x`` is no position.
-    """
-    if not isinstance(x, PositionCoord):
-        unfit("change_reference_point_body", x, by)
-    return _moved_ref_point(x, by, operation="change_reference_point_body", keeps_body=False)
-
-
-def _moved_ref_point(x: _Coord, by: PositionCoord, *, operation: str, keeps_body: bool) -> _Coord:
     c: Any = x
-    if not isinstance(x, (PositionCoord, PoseCoord)) or not isinstance(by, PositionCoord):
+    operation = "change_reference_point" if keeps_body else "change_reference_point_body"
+    kinds = (PositionCoord, PoseCoord) if keeps_body else PositionCoord
+    if not isinstance(x, kinds) or not isinstance(by, PositionCoord):
         unfit(operation, x, by)
     fits = by.point == c.ref_point and by.body == c.ref_body and by.coord == c.coord
     if checks_are_on() and not (fits and (not keeps_body or by.ref_body == c.ref_body)):
@@ -303,7 +268,7 @@ def change_body(x: _Coord, by: Coord | str) -> _Coord:
 def _joined_to(operation: str, x: Any, body: str, by: Any, what: str) -> str:
     """Return the body that is joined to another, by name or by a relation between the two."""
     if isinstance(by, str):
-        return read_body(by)
+        return BODY.read(by)[0]
     if not isinstance(by, (PositionCoord, OrientationCoord, PoseCoord)):
         unfit(operation, x, by)
     if by.body == body:
@@ -311,6 +276,6 @@ def _joined_to(operation: str, x: Any, body: str, by: Any, what: str) -> str:
     if checks_are_on() and by.ref_body != body:
         check = Check(operation, x, by)
         sides = f"it joins {by.body} and {by.ref_body}", f"the {what} is {body}"
-        check.require(False, f"the constant relation is one of the {what}", *sides)
+        check.broken.append(Violation(f"the constant relation is one of the {what}", *sides))
         check.done()
     return by.body

@@ -9,11 +9,7 @@ from tmkit.relations.semantics import OrientationCoord, PoseCoord
 from tmkit.relations.violations import SemanticError, Violation
 
 MATRIX_LIKE = (OrientationCoord, PoseCoord)
-
-
 CHANGE_COORD = "express both in one frame with change_coordinate_frame"
-
-
 CHANGE_POINT = "change the point of one with change_point"
 
 
@@ -42,19 +38,6 @@ class Check:
         """
         if left != right:
             self.broken.append(Violation(rule, f"{what[0]} {left}", f"{what[1]} {right}", repair))
-
-    def require(self, holds: bool, rule: str, left: str, right: str = "", repair: str = "") -> None:
-        """Require a condition that is not the equality of two names.
-
-        Args:
-            holds: whether it is met.
-            rule: the rule, as a statement.
-            left: the received values.
-            right: the received values.
-            repair: a suggestion; none by default.
-        """
-        if not holds:
-            self.broken.append(Violation(rule, left, right, repair))
 
     def done(self) -> None:
         """Refuse when a rule was broken."""

@@ -14,9 +14,9 @@ Invariants: values are immutable. With the checks on, no value exists whose repr
 
 from tmkit.relations.semantic.base import SemanticRelation
 from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose, SemanticPosition
-from tmkit.relations.semantic.forces import SemanticForce, SemanticTorque, SemanticWrench
-from tmkit.relations.semantic.velocities import (
-    SemanticAngularVelocity, SemanticLinearVelocity, SemanticTwist, differentiate,
+from tmkit.relations.semantic.velocities_and_forces import (
+    SemanticAngularVelocity, SemanticForce, SemanticLinearVelocity, SemanticTorque, SemanticTwist, SemanticWrench,
+    differentiate,
 )  # fmt: skip
 
 __all__ = [

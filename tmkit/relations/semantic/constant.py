@@ -69,9 +69,8 @@ class SemanticPosition(_Constant):
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
         """
-        return self._result(
-            rules.change_point_body(self.coord, coord_of(by, "Position")), self.numbers[0] + by.numbers[0]
-        )
+        coord = rules.change_point(self.coord, coord_of(by, "Position"), keeps_body=False)
+        return self._result(coord, self.numbers[0] + by.numbers[0])
 
     def change_reference_point(self, by: SemanticPosition) -> Self:
         """Return the position relative to another point; ``by`` is that of the old reference point relative to it.
@@ -92,9 +91,8 @@ class SemanticPosition(_Constant):
         Raises:
             SemanticError: ``by`` does not end at the reference point, or is expressed elsewhere.
         """
-        return self._result(
-            rules.change_ref_point_body(self.coord, coord_of(by, "Position")), self.numbers[0] + by.numbers[0]
-        )
+        coord = rules.change_ref_point(self.coord, coord_of(by, "Position"), keeps_body=False)
+        return self._result(coord, self.numbers[0] + by.numbers[0])
 
 
 class SemanticOrientation(_Constant):

@@ -1,0 +1,339 @@
+"""Relations in and out of objects of pinocchio, KDL and Drake, which are recognised by their members.
+
+*pinocchio.* ``Motion`` and ``Force`` have the linear part first, as everywhere here. In which axes and about which
+point their numbers are is said by the ``ReferenceFrame`` with which they were asked for. For a frame g of body C and
+the world's frame h of body D:
+
+=======================  =================================  =========================================================
+``LOCAL``                ``TwistCoord("g|C", "D", "[g]")``  body-fixed: at the frame, in its axes
+``WORLD``                ``TwistCoord("h|C", "D", "[h]")``  spatial: of the point of C that is at the world's origin
+``LOCAL_WORLD_ALIGNED``  ``TwistCoord("g|C", "D", "[h]")``  at the frame, in the axes of the world
+=======================  =================================  =========================================================
+
+*KDL.* Its types are numbers alone: neither the frames nor the reference point of a twist are kept. Its ``Twist`` has
+``vel`` and ``rot``, its ``Wrench`` ``force`` and ``torque``, the linear part first. ``twist.RefPoint(v)`` is
+``change_point`` with the position of the new point relative to the old one; ``rotation * twist`` is
+``change_coordinate_frame``; ``frame * twist`` is both at once, from the frame to its reference. The velocity solvers of
+chains give the twist of the tip's origin in the axes of the base.
+
+*Drake.* Its spatial vectors have the rotational part first, and give their parts by name. Its monogram notation puts
+the reference before the target and the axes last: ``X_HG`` is the pose of g relative to h; ``V_DCg_R`` the spatial
+velocity of body C at point g, measured in D, expressed in r. Axes that are omitted are those of the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tmkit.errors import UnknownNameError
+from tmkit.relations import semantic
+from tmkit.relations.notation import read_pose
+from tmkit.relations.representation import Vector
+from tmkit.relations.representations import HomogeneousMatrix, RotationMatrix, VectorAndMatrix
+from tmkit.relations.semantic import SemanticOrientation, SemanticPose, SemanticRelation, SemanticTwist, SemanticWrench
+from tmkit.relations.semantics import Coord, TwistCoord, WrenchCoord
+from tmkit.relations.violations import SemanticError, Violation
+
+_REFERENCE_FRAMES = ("LOCAL", "WORLD", "LOCAL_WORLD_ALIGNED")
+_MONOGRAMS = {
+    "Position": "p_{ref_body}{ref_point}{body}{point}_{coord}", "Orientation": "R_{ref_ori}{ori}",
+    "Pose": "X_{ref_ori}{ori}", "LinearVelocity": "v_{ref_body}{body}{point}_{coord}",
+    "AngularVelocity": "w_{ref_body}{body}_{coord}", "Twist": "V_{ref_body}{body}{point}_{coord}",
+    "Force": "f_{body}_{coord}", "Torque": "t_{body}{point}_{coord}", "Wrench": "F_{body}{point}_{coord}",
+}  # fmt: skip
+_Made = TypeVar("_Made")
+
+
+# --- all libraries ----------------------------------------------------------------------------------------------------
+
+
+def relation_of(coord: Coord, what: str) -> type[SemanticRelation]:
+    """Return the class of the relation whose coordinates these are.
+
+    Args:
+        coord: coordinates, e.g. ``TwistCoord("e|C", "D", "[r]")``.
+        what: name of the conversion, for the error message.
+
+    Raises:
+        SemanticError: they are no coordinates.
+    """
+    if not isinstance(coord, Coord):
+        rule = "the coordinates say what the numbers mean, such as TwistCoord('e|C', 'D', '[r]')"
+        raise refusal(what, rule, repr(coord)[:80])
+    found: type[SemanticRelation] = getattr(semantic, f"Semantic{coord.relation}")
+    return found
+
+
+def made_of(coord: Coord, numbers: Sequence[ArrayLike], what: str) -> Any:
+    """Return the relation of coordinates and numbers.
+
+    Args:
+        coord: coordinates of the relation.
+        numbers: vectors (3,), a rotation matrix (3, 3), or a vector and a matrix; SI units, in the axes of
+            ``coord.coord``.
+        what: name of the conversion, for the error message.
+
+    Raises:
+        SemanticError: the numbers are not such, or the coordinates do not allow them.
+    """
+    relation = relation_of(coord, what)
+    values = [np.array(part, dtype=float) for part in numbers]
+    if relation is SemanticPose:
+        return SemanticPose(coord, VectorAndMatrix(*values))
+    if relation is SemanticOrientation:
+        return SemanticOrientation(coord, RotationMatrix(values[0]))
+    return relation(coord, np.concatenate(values))
+
+
+def refusal(operation: str, rule: str, left: str, right: str = "", repair: str = "") -> SemanticError:
+    """Return the error of a conversion that breaks one rule.
+
+    Args:
+        operation: name of the conversion.
+        rule: the rule, as a statement.
+        left: the received values that break it.
+        right: the received values that break it.
+        repair: a suggestion; none by default.
+    """
+    return SemanticError.of(operation, [Violation(rule, left, right, repair)])
+
+
+def _matrix_of(pose: SemanticPose) -> Vector:
+    """Return the pose of a frame relative to a frame, expressed there, as a matrix (4, 4)."""
+    return pose.in_representation(HomogeneousMatrix).matrix
+
+
+def _read(
+    value: Any, coord: Coord, what: str, *, of: Mapping[str, Sequence[str]],
+    number: Callable[[str, Any], ArrayLike] = lambda _, part: part,
+) -> Any:  # fmt: skip
+    """Return the relation that an object of a library holds.
+
+    Its numbers are those of the members that ``of`` has for the relation, or else the object's own. ``number`` returns
+    them, given the name of the member, or of the relation, and its value.
+    """
+    relation_of(coord, what)
+    names = of.get(coord.relation, ())
+    missing = [name for name in names if not hasattr(value, name)]
+    if missing:
+        raise refusal(what, f"it has {' and '.join(names)}", f"a {type(value).__name__} has no {', no '.join(missing)}")
+    numbers = [number(name, getattr(value, name)) for name in names]
+    return made_of(coord, numbers or [number(coord.relation, value)], what)
+
+
+def _no_class(operation: str, rule: str, relation: object, repair: str) -> SemanticError:
+    repair = repair if isinstance(relation, SemanticRelation) else ""
+    return refusal(operation, rule, f"a {type(relation).__name__}", repair=repair)
+
+
+# --- pinocchio --------------------------------------------------------------------------------------------------------
+
+
+def pinocchio_twist(reference_frame: Any, *, frame: str, world: str) -> TwistCoord:
+    """Return what a velocity means that was asked for in one of pinocchio's reference frames.
+
+    Args:
+        reference_frame: ``pinocchio.LOCAL``, ``WORLD`` or ``LOCAL_WORLD_ALIGNED``, or its name.
+        frame: the frame that was asked for, ``"{g}|C"``.
+        world: the world's frame, ``"{h}|D"``.
+
+    Raises:
+        UnknownNameError: no such reference frame.
+        SemanticError: a frame is not written so.
+    """
+    point, body, axes, world_body = _at(reference_frame, frame, world)
+    return TwistCoord.named(point=point, body=body, ref_body=world_body, coord=axes)
+
+
+def pinocchio_wrench(reference_frame: Any, *, frame: str, world: str, by: str) -> WrenchCoord:
+    """Return what a force means that is given in one of pinocchio's reference frames.
+
+    Args:
+        reference_frame: ``pinocchio.LOCAL``, ``WORLD`` or ``LOCAL_WORLD_ALIGNED``, or its name.
+        frame: the frame of the body that the force acts on, ``"{g}|C"``.
+        world: the world's frame, ``"{h}|D"``.
+        by: the body that exerts it; for ``data.f`` of a joint the body before the joint.
+
+    Raises:
+        UnknownNameError: no such reference frame.
+        SemanticError: a frame is not written so.
+    """
+    point, body, axes, _ = _at(reference_frame, frame, world)
+    return WrenchCoord.named(point=point, body=body, ref_body=by, coord=axes)
+
+
+def _at(reference_frame: Any, frame: str, world: str) -> tuple[str, str, str, str]:
+    """Return point, body, axes and the world's body."""
+    name = str(getattr(reference_frame, "name", reference_frame))
+    if name not in _REFERENCE_FRAMES:
+        raise UnknownNameError.of("reference frame of pinocchio", name, _REFERENCE_FRAMES)
+    (_, local, body), (_, aligned, world_body) = read_pose(frame), read_pose(world)
+    point = aligned if name == "WORLD" else local
+    return point, body, local if name == "LOCAL" else aligned, world_body
+
+
+def from_pinocchio(value: Any, coord: Coord) -> Any:
+    """Return the relation that an object of pinocchio's holds.
+
+    Args:
+        value: an ``SE3`` for a pose, a ``Motion`` for a twist, a ``Force`` for a wrench, an array (3,) for the others,
+            (3, 3) for an orientation.
+        coord: what it means; :func:`pinocchio_twist` and :func:`pinocchio_wrench` say it for the reference frames.
+
+    Raises:
+        SemanticError: the object is none of that relation, or the coordinates do not allow its numbers.
+    """
+    halves = ("linear", "angular")
+    of = {"Pose": ("translation", "rotation"), "Twist": halves, "Wrench": halves}
+    return _read(value, coord, "from_pinocchio", of=of)
+
+
+def to_pinocchio(relation: SemanticRelation, into: Callable[[Vector, Vector], _Made]) -> _Made:
+    """Return a pose, a twist or a wrench as an object of pinocchio's.
+
+    Args:
+        relation: the relation. An ``SE3`` relates a frame to a frame.
+        into: ``pinocchio.SE3``, ``pinocchio.Motion`` or ``pinocchio.Force``.
+
+    Raises:
+        SemanticError: a pose that is not that of a frame relative to a frame; or another relation.
+    """
+    if isinstance(relation, SemanticPose):
+        matrix = _matrix_of(relation)
+        return into(np.array(matrix[:3, :3]), np.array(matrix[:3, 3]))
+    if isinstance(relation, (SemanticTwist, SemanticWrench)):
+        first, second = relation.numbers
+        return into(np.array(first), np.array(second))
+    rule = "pinocchio has classes for poses, twists and wrenches"
+    raise _no_class("to_pinocchio", rule, relation, "numbers[0] is what pinocchio takes")
+
+
+# --- KDL --------------------------------------------------------------------------------------------------------------
+
+
+def from_kdl(value: Any, coord: Coord) -> Any:
+    """Return the relation that an object of KDL's holds.
+
+    Args:
+        value: a ``Frame`` for a pose, a ``Rotation`` for an orientation, a ``Twist``, a ``Wrench``, a ``Vector`` for
+            the others.
+        coord: what it means.
+
+    Raises:
+        SemanticError: the object is none of that relation, or the coordinates do not allow its numbers.
+    """
+    of = {"Pose": ("p", "M"), "Twist": ("vel", "rot"), "Wrench": ("force", "torque")}
+    return _read(value, coord, "from_kdl", of=of, number=_kdl_numbers)
+
+
+def to_kdl(relation: SemanticRelation, kdl: Any) -> Any:
+    """Return a relation as an object of KDL's.
+
+    Args:
+        relation: the relation. A ``Frame`` relates a frame to a frame, a ``Rotation`` is expressed in its reference.
+        kdl: the module ``PyKDL``, or another with the same classes.
+
+    Raises:
+        SemanticError: the relation cannot be said so.
+    """
+    if not isinstance(relation, SemanticRelation):
+        raise refusal("to_kdl", "a relation with numbers goes out", repr(relation)[:80])
+    if isinstance(relation, SemanticPose):
+        matrix = _matrix_of(relation)
+        return kdl.Frame(_rotation(matrix[:3, :3], kdl), kdl.Vector(*matrix[:3, 3].tolist()))
+    if isinstance(relation, SemanticOrientation):
+        return _rotation(relation.in_representation(RotationMatrix).matrix, kdl)
+    halves = [kdl.Vector(*number.tolist()) for number in relation.numbers]
+    if isinstance(relation, SemanticTwist):
+        return kdl.Twist(*halves)
+    if isinstance(relation, SemanticWrench):
+        return kdl.Wrench(*halves)
+    return halves[0]
+
+
+def _rotation(matrix: Vector, kdl: Any) -> Any:
+    return kdl.Rotation(*matrix.ravel().tolist())  # row by row
+
+
+def _kdl_numbers(name: str, value: Any) -> list[Any]:
+    is_matrix = name in ("M", "Orientation")
+    try:
+        if is_matrix:
+            return [[float(value[row, column]) for column in range(3)] for row in range(3)]
+        return [float(value[index]) for index in range(3)]
+    except (TypeError, ValueError, IndexError, KeyError):
+        rule = "a rotation has the elements [0, 0] to [2, 2]" if is_matrix else "a vector has the elements 0, 1 and 2"
+        raise refusal("from_kdl", rule, f"a {type(value).__name__}") from None
+
+
+# --- Drake ------------------------------------------------------------------------------------------------------------
+
+
+def drake_name(coord: Coord) -> str:
+    """Return the name of a relation in the monogram notation.
+
+    Names of frames and bodies begin with a capital; a point of a body is the body's name and the point's in small
+    letters (``Cg``), which names the body that moves. The body that exerts a force is not part of the notation.
+
+    Args:
+        coord: the coordinates, e.g. ``TwistCoord("g|C", "D", "[r]")``: ``V_DCg_R``.
+
+    Raises:
+        SemanticError: the notation has no name for it: a pose that does not relate a frame to a frame, or an
+            orientation that is not expressed in its reference frame.
+    """
+    relation_of(coord, "drake_name")
+    held = {"Pose": HomogeneousMatrix(np.eye(4)), "Orientation": RotationMatrix(np.eye(3))}.get(coord.relation)
+    broken = held.broken_by(coord) if held is not None else ()
+    if broken:
+        raise SemanticError.of(f"drake_name({coord!r})", broken)
+    names = {field: str(getattr(coord, field)) for field in coord.fields}
+    points = {field: name.lower() for field, name in names.items() if field in ("point", "ref_point")}
+    return _MONOGRAMS[coord.relation].format(**{f: n[:1].upper() + n[1:] for f, n in names.items()} | points)
+
+
+def from_drake(value: Any, coord: Coord) -> Any:
+    """Return the relation that an object of Drake's holds.
+
+    Args:
+        value: a ``RigidTransform`` for a pose, a ``RotationMatrix`` for an orientation, a ``SpatialVelocity`` for a
+            twist, a ``SpatialForce`` for a wrench, an array (3,) for the others.
+        coord: what it means.
+
+    Raises:
+        SemanticError: the object is none of that relation, or the coordinates do not allow its numbers.
+    """
+    halves = ("translational", "rotational")
+    of = {"Pose": ("translation", "rotation"), "Orientation": ("matrix",), "Twist": halves, "Wrench": halves}
+    return _read(value, coord, "from_drake", of=of, number=_drake_numbers)
+
+
+def _drake_numbers(name: str, value: Any) -> Any:
+    if name == "rotation":
+        return value().matrix()
+    return value() if callable(value) else value
+
+
+def to_drake(relation: SemanticRelation, into: Callable[..., _Made]) -> _Made:
+    """Return a relation as an object of Drake's.
+
+    Args:
+        relation: a pose, an orientation, a twist or a wrench.
+        into: ``RigidTransform``, ``RotationMatrix``, ``SpatialVelocity`` or ``SpatialForce``.
+
+    Raises:
+        SemanticError: the relation cannot be said so, or is another.
+    """
+    if isinstance(relation, SemanticPose):
+        return into(np.array(_matrix_of(relation)))
+    if isinstance(relation, SemanticOrientation):
+        return into(np.array(relation.in_representation(RotationMatrix).matrix))
+    if isinstance(relation, (SemanticTwist, SemanticWrench)):
+        linear, angular = relation.numbers
+        return into(np.array(angular), np.array(linear))
+    rule = "Drake has classes for poses, orientations, twists and wrenches"
+    raise _no_class("to_drake", rule, relation, "numbers[0] of a vector is what Drake takes")
