@@ -7,8 +7,8 @@ methods but not for constructors and static methods; a part of this file is abou
 
 Every tutorial is a notebook too (``tools/notebooks.py``), which its page offers for download. With ``-D
 execute_tutorials=1`` a kernel runs the notebooks, and pages show in 3D what they wrote. For a host, the environment
-variable ``TMKIT_DOCS_URL`` has the address, such as ``https://example.org/tmkit/{version}/``: links in notebooks, social
-cards and canonical addresses use it. ``llms.txt`` lists all pages for programs that read.
+variable ``TMKIT_DOCS_URL`` has the address, such as ``https://example.org/tmkit/{version}/``: links in notebooks,
+social cards and canonical addresses use it. ``llms.txt`` lists all pages for programs that read.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import re
 import sys
 from enum import Enum
 from pathlib import Path
+from typing import ClassVar
 
 from docutils import nodes
 from docutils.nodes import Node
@@ -138,7 +139,7 @@ class Result(SphinxDirective):
 
     required_arguments = 1
     has_content = True
-    option_spec = {"picture": directives.unchanged_required}
+    option_spec: ClassVar = {"picture": directives.unchanged_required}
 
     def run(self) -> list[Node]:
         """Return the nodes of the page's display."""
@@ -199,9 +200,11 @@ def _on_docstring(app: Sphinx, what: str, name: str, value: object, options: obj
 
 def _on_source(app: Sphinx, docname: str, source: list[str]) -> None:
     """Offer the notebook below the title of a tutorial."""
+    del app
     if docname.startswith("tutorials/"):
         title, rest = source[0].split("\n", 1)
-        link = f'<p class="notebook"><a href="../notebooks/{Path(docname).name}.ipynb" download>Download as a notebook</a></p>'
+        address = f"../notebooks/{Path(docname).name}.ipynb"
+        link = f'<p class="notebook"><a href="{address}" download>Download as a notebook</a></p>'
         source[0] = f"{title}\n\n{link}\n{rest}"
 
 

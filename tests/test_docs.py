@@ -135,8 +135,11 @@ def test_readme_shows_the_example_of_branching() -> None:
 @pytest.mark.parametrize(
     "name", ["branching", "loaded_tray", "common_errors", "spray_painting", "two_robots", "integrating_velocities"]
 )
-def test_examples_of_scenes_run(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_examples_of_scenes_run(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """The short examples run by themselves, and print the same each time."""
+    monkeypatch.setattr(sys, "argv", [name, "--out", str(tmp_path)])
     printed = []
     for _ in range(2):
         runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
@@ -154,20 +157,29 @@ def test_the_drawing_in_the_page_on_looking_at_scenes_is_what_is_drawn() -> None
     assert tree_svg(scene) == (ROOT / "docs" / "images" / "scene_tree.svg").read_text(encoding="utf-8")
 
 
-def test_the_example_of_looks_shows_the_difference(capsys: pytest.CaptureFixture[str]) -> None:
-    """With looks the block stands where it should, without it does not."""
+def test_the_example_of_looks_shows_the_difference(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With looks the block stands where it should, without it does not, and there are pictures of both."""
+    monkeypatch.setattr(sys, "argv", ["look_before_pick", "--out", str(tmp_path)])
     runpy.run_path(str(ROOT / "examples" / "look_before_pick.py"), run_name="__main__")
     printed = capsys.readouterr().out
     assert "planned: (look a) (look b) (pick-up a table__-2__2) (stack a b)" in printed
     assert "which is not on b" in printed
     assert "which is on b" in printed
+    written = {"look_before_pick.html", "look_before_pick_after_looks.png", "look_before_pick_without_looks.png"}
+    assert {path.name for path in tmp_path.iterdir()} == written
 
 
 @pytest.mark.parametrize("name", ["own_domain", "python_domain"])
-def test_the_examples_of_domains_give_plans_that_hold(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What the pages on domains show is planned, and passes the check."""
+def test_the_examples_of_domains_give_plans_that_hold(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What the pages on domains show is planned, passes the check, and is written as a page."""
+    monkeypatch.setattr(sys, "argv", [name, "--out", str(tmp_path)])
     runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
     assert "ValidationReport(valid, 4 actions" in capsys.readouterr().out
+    assert (tmp_path / f"{name}.html").stat().st_size > 100_000
 
 
 def test_changes_of_names_lead_to_names_that_exist() -> None:
@@ -186,7 +198,7 @@ def test_changes_of_names_lead_to_names_that_exist() -> None:
 
 
 def messages_in_source() -> list[str]:
-    """Return the texts of the package and its core, with a blank line of ``\0`` where something is filled in."""
+    """Return the texts of the package and its core, with a zero byte where something is filled in."""
     texts = []
     for path in sorted((ROOT / "tmkit").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
