@@ -24,6 +24,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from check_pages import broken_links
 from notebooks import TUTORIALS, WIDTH, blocks_of, execute, notebook_of, wrapped
 
 from tmkit.graph import SceneGraph, tree_svg
@@ -219,3 +220,18 @@ def test_troubleshooting_quotes_messages_that_exist() -> None:
         words = [part for part in message.split("…") if part.strip(" ;:'")]
         pattern = re.compile(".*".join(map(re.escape, words)), re.DOTALL)
         assert any(pattern.search(text) for text in texts), message
+
+
+def test_broken_links_are_found(tmp_path: Path) -> None:
+    """Files and anchors that are not there, pages outside the folder, and frames are reported; good links are not."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "index.html").write_text(
+        '<h1 id="top"></h1><a href="sub/page.html#here">a</a><a href="#top">b</a><a href="https://example.org/x">c</a>'
+        '<a href="sub/page.html#gone">d</a><img src="gone.png"><a href="../outside.html">e</a>'
+        '<iframe src="/gone.html"></iframe><a href="sub/">f</a>'
+    )
+    (tmp_path / "sub" / "page.html").write_text('<h2 id="here"></h2><a href="../index.html#top">g</a>')
+    broken, followed = broken_links(tmp_path)
+    found = [line.split(": ")[1] for line in broken]
+    assert found == ["sub/page.html#gone", "gone.png", "../outside.html", "/gone.html", "sub/"]
+    assert followed == 8
