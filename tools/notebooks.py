@@ -172,7 +172,8 @@ def execute(notebook: dict[str, Any], folder: Path) -> tuple[dict[str, Any], flo
     expected = ["".join(output["text"] for output in cell.get("outputs", [])) for cell in notebook["cells"]]
     ran = nbformat.from_dict(json.loads(json.dumps(notebook)))
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{path}", "NO_COLOR": "1"}
-    client = NotebookClient(ran, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(folder)}})
+    quiet, place = ["--log-level=ERROR"], {"metadata": {"path": str(folder)}}
+    client = NotebookClient(ran, timeout=600, kernel_name="python3", extra_arguments=quiet, resources=place)
     client.execute(env=environment)
     for number, (cell, recorded) in enumerate(zip(ran.cells, expected, strict=True)):
         streams = [output for output in cell.get("outputs", []) if output.output_type == "stream"]
