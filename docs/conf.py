@@ -228,7 +228,7 @@ def _on_finished(app: Sphinx, failure: Exception | None) -> None:
     for tree in root.findall(addnodes.toctree):
         lines += ["", f"## {tree['caption']}", ""]
         for _, docname in tree["entries"]:
-            first = next(app.env.get_doctree(docname).findall(nodes.paragraph), None)
+            first = next(app.env.get_and_resolve_doctree(docname, app.builder).findall(nodes.paragraph), None)
             words = " ".join(first.astext().split()) if first is not None else ""
             place = f"{html_baseurl}_sources/{docname}.md.txt"
             lines.append(f"- [{app.env.titles[docname].astext()}]({place}): {words}")
