@@ -15,6 +15,7 @@ import argparse
 import base64
 import hashlib
 import json
+import logging
 import os
 import re
 import resource
@@ -168,6 +169,7 @@ def execute(notebook: dict[str, Any], folder: Path) -> tuple[dict[str, Any], flo
     import nbformat
     from nbclient import NotebookClient
 
+    logging.getLogger("traitlets").setLevel(logging.WARNING)
     begin, path = _children_seconds(), os.environ.get("PATH", "")
     expected = ["".join(output["text"] for output in cell.get("outputs", [])) for cell in notebook["cells"]]
     ran = nbformat.from_dict(json.loads(json.dumps(notebook)))
