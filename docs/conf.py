@@ -32,7 +32,7 @@ from sphinx.util.docutils import SphinxDirective
 from tmkit import __version__
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
-from notebooks import TUTORIALS, execute, notebook_of
+from notebooks import TUTORIALS, execute, notebook_of, portable
 
 project = "tmkit"
 author = "The tmkit developers"
@@ -228,8 +228,10 @@ def _on_finished(app: Sphinx, failure: Exception | None) -> None:
     for tree in root.findall(addnodes.toctree):
         lines += ["", f"## {tree['caption']}", ""]
         for _, docname in tree["entries"]:
-            first = next(app.env.get_and_resolve_doctree(docname, app.builder).findall(nodes.paragraph), None)
-            words = " ".join(first.astext().split()) if first is not None else ""
+            page = Path(app.srcdir, f"{docname}.md")
+            parts = page.read_text(encoding="utf-8").split("\n\n")
+            first = next((part for part in parts[1:] if re.match(r"[\w`*\[{]", part)), "")
+            words = " ".join(portable(first, page, html_baseurl)[0].split())
             place = f"{html_baseurl}_sources/{docname}.md.txt"
             lines.append(f"- [{app.env.titles[docname].astext()}]({place}): {words}")
     summary = " ".join(next(root.findall(nodes.paragraph)).astext().split())

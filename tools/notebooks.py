@@ -98,7 +98,7 @@ def notebook_of(page: Path, *, url: str = "") -> dict[str, Any]:
 
     def add_prose(prose: str) -> None:
         if prose.strip():
-            source, attachments = _portable(prose.strip(), page, url)
+            source, attachments = portable(prose.strip(), page, url)
             add("markdown", source, **({"attachments": attachments} if attachments else {}))
 
     for block in blocks_of(page):
@@ -131,8 +131,14 @@ def _cell_source(block: Block) -> str:
     return ""
 
 
-def _portable(prose: str, page: Path, url: str) -> tuple[str, dict[str, Any]]:
-    """Return Markdown that needs no other file, and the pictures attached to it."""
+def portable(prose: str, page: Path, url: str) -> tuple[str, dict[str, Any]]:
+    """Return Markdown that needs no other file, and the pictures attached to it.
+
+    Args:
+        prose: a part of the page.
+        page: the page.
+        url: where the pages are; without it links to pages are their titles only.
+    """
     attachments: dict[str, Any] = {}
 
     def link(match: re.Match[str]) -> str:
