@@ -1,7 +1,8 @@
-"""Find broken links in the built pages: ``python tools/check_pages.py FOLDER``.
+"""Find broken links in the built pages: ``python tools/check_pages.py FOLDER [PREFIX]``.
 
 It reads the HTML that Sphinx wrote and needs no network: every link, picture, script, frame and anchor that leads to
-the pages themselves must be there. Addresses elsewhere are counted, not fetched. It ends with 1 when a link is broken.
+the pages themselves must be there; addresses elsewhere are not followed. Pages that were built for a host have absolute
+paths below a PREFIX, such as ``/tmkit/0.1.0/``, in their 404 page. It ends with 1 when a link is broken.
 """
 
 from __future__ import annotations
@@ -37,8 +38,13 @@ def _read(path: Path) -> _Page:
     return page
 
 
-def broken_links(folder: Path) -> tuple[list[str], int]:
-    """Return the broken links of the pages of a folder, as ``page:line: address``, and the number of links followed."""
+def broken_links(folder: Path, *, prefix: str = "/") -> tuple[list[str], int]:
+    """Return the broken links of the pages of a folder, as ``page:line: address``, and the number of links followed.
+
+    Args:
+        folder: the pages.
+        prefix: what absolute paths of the pages begin with.
+    """
     broken, followed = [], 0
     for path in sorted(folder.rglob("*.html")):
         if "notebooks" in path.relative_to(folder).parts[:-1]:
@@ -49,7 +55,7 @@ def broken_links(folder: Path) -> tuple[list[str], int]:
                 continue
             followed += 1
             start = folder if parts.path.startswith("/") else path.parent
-            target = (start / unquote(parts.path).lstrip("/")).resolve() if parts.path else path
+            target = (start / unquote(parts.path).removeprefix(prefix)).resolve() if parts.path else path
             target = target / "index.html" if target.is_dir() else target
             is_there = target.is_file() and target.is_relative_to(folder)
             if is_there and parts.fragment and target.suffix == ".html":
@@ -62,7 +68,7 @@ def broken_links(folder: Path) -> tuple[list[str], int]:
 def main() -> int:
     """Print the broken links."""
     folder = Path(sys.argv[1]).resolve()
-    broken, followed = broken_links(folder)
+    broken, followed = broken_links(folder, prefix=(sys.argv[2:] or ["/"])[0])
     sys.stdout.write("".join(f"{line}\n" for line in broken))
     sys.stdout.write(f"{followed} links inside the pages, {len(broken)} broken\n")
     return 1 if broken or not followed else 0
