@@ -3,21 +3,36 @@
 The pages are MyST Markdown; the reference is read from the docstrings of the installed package by the directive
 :class:`Package`. A name that a package re-exports from the compiled core is shown under the package, from which users
 import it. The core writes signatures into the first line of docstrings, which Sphinx understands for functions and
-methods but not for constructors and static methods; the rest of this file is about those.
+methods but not for constructors and static methods; a part of this file is about those.
+
+Every tutorial is a notebook too (``tools/notebooks.py``), which its page offers for download. With ``-D
+execute_tutorials=1`` a kernel runs the notebooks, and pages show in 3D what they wrote. For a host, the environment
+variable ``TMKIT_DOCS_URL`` has the address, such as ``https://example.org/tmkit/{version}/``: links in notebooks,
+social cards and canonical addresses use it. ``llms.txt`` lists all pages for programs that read.
 """
 
 from __future__ import annotations
 
 import importlib
+import json
+import os
 import re
+import sys
 from enum import Enum
 from pathlib import Path
+from typing import ClassVar
 
+from docutils import nodes
 from docutils.nodes import Node
+from docutils.parsers.rst import directives
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from tmkit import __version__
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+from notebooks import TUTORIALS, execute, notebook_of, portable
 
 project = "tmkit"
 author = "The tmkit developers"
@@ -25,7 +40,10 @@ project_copyright = "The tmkit developers, BSD 3-Clause licence"
 release = __version__
 version = release
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+extensions = [
+    "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "notfound.extension",
+    "sphinxext.opengraph",
+]  # fmt: skip
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["dollarmath"]
@@ -34,6 +52,18 @@ myst_heading_anchors = 3
 html_theme = "furo"
 html_title = f"tmkit {release}"
 html_show_sourcelink = False
+html_baseurl = os.environ.get("TMKIT_DOCS_URL", "").replace("{version}", release).rstrip("/")
+html_baseurl += "/" if html_baseurl else ""
+html_static_path = ["static"]
+html_css_files = ["pages.css"]
+html_logo = "static/logo.svg"
+html_favicon = "static/logo.svg"
+ogp_site_url = html_baseurl
+ogp_site_name = "tmkit: task-and-motion planning over a scene graph"
+ogp_image = "_static/social_card.jpg"
+ogp_image_alt = "A Panda opens a drawer: task-and-motion planning with tmkit"
+ogp_social_cards = {"enable": False}  # one picture for all pages
+notfound_urls_prefix = "/" + html_baseurl.split("://", 1)[-1].partition("/")[2] if html_baseurl else "/"
 copybutton_prompt_text = "$ "
 copybutton_line_continuation_character = "\\"
 
@@ -102,6 +132,28 @@ class Names(SphinxDirective):
         return self.parse_text_to_nodes("\n".join(lines))
 
 
+class Result(SphinxDirective):
+    """``{result} FILE``: what a cell of a tutorial wrote, live if the build ran it, else a picture of it.
+
+    The content is the alternative text; the option ``picture`` is the still.
+    """
+
+    required_arguments = 1
+    has_content = True
+    option_spec: ClassVar = {"picture": directives.unchanged_required}
+
+    def run(self) -> list[Node]:
+        """Return the nodes of the page's display."""
+        name, words = self.arguments[0], " ".join(self.content)
+        page = Path(self.env.docname).name
+        if not self.config.execute_tutorials or name.endswith(".png"):
+            return [nodes.image(uri=self.options["picture"], alt=words)]
+        address = f"../notebooks/{page}/{name}"
+        frame = f'<iframe class="result" src="{address}" title="{words}" loading="lazy"></iframe>'
+        link = f'<p class="result"><a href="{address}">{words}: open it in a page of its own</a></p>'
+        return [nodes.raw("", frame + link, format="html")]
+
+
 def _is_in(package: str, name: str, value: object) -> bool:
     """Tell whether a package exports a value by a name; what several export is indexed in the first of them."""
     return getattr(importlib.import_module(package), name, None) is value
@@ -147,10 +199,55 @@ def _on_docstring(app: Sphinx, what: str, name: str, value: object, options: obj
     lines[:] = [_ARRAY.sub("NDArray", _LONG_NAMES.sub("", line)) for line in lines]
 
 
+def _on_source(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Offer the notebook below the title of a tutorial."""
+    del app
+    if docname.startswith("tutorials/"):
+        title, rest = source[0].split("\n", 1)
+        address = f"../notebooks/{Path(docname).name}.ipynb"
+        link = f'<p class="notebook"><a href="{address}" download>Download as a notebook</a></p>'
+        source[0] = f"{title}\n\n{link}\n{rest}"
+
+
+def _on_start(app: Sphinx) -> None:
+    """Write the notebooks, and run them if that is asked for."""
+    folder = Path(app.outdir) / "notebooks"
+    for page in sorted(TUTORIALS.glob("*.md")):
+        notebook, own = notebook_of(page, url=html_baseurl), folder / page.stem
+        own.mkdir(parents=True, exist_ok=True)
+        if app.config.execute_tutorials:
+            notebook, _ = execute(notebook, own)
+        (folder / f"{page.stem}.ipynb").write_text(json.dumps(notebook, indent=1) + "\n", encoding="utf-8")
+
+
+def _on_finished(app: Sphinx, failure: Exception | None) -> None:
+    """Write ``llms.txt``: the title, the address and the first paragraph of every page, in the order of the course."""
+    if failure is not None or app.builder.name != "html":
+        return
+    root, lines = app.env.get_doctree(app.config.root_doc), []
+    for tree in root.findall(addnodes.toctree):
+        lines += ["", f"## {tree['caption']}", ""]
+        for _, docname in tree["entries"]:
+            page = Path(app.srcdir, f"{docname}.md")
+            parts = page.read_text(encoding="utf-8").split("\n\n")
+            first = next((part for part in parts[1:] if re.match(r"[\w`*\[{]", part)), "")
+            words = " ".join(portable(first, page, html_baseurl)[0].split())
+            place = f"{html_baseurl}_sources/{docname}.md.txt"
+            lines.append(f"- [{app.env.titles[docname].astext()}]({place}): {words}")
+    summary = " ".join(next(root.findall(nodes.paragraph)).astext().split())
+    text = "\n".join([f"# {project} {release}", "", f"> {summary}", *lines, ""])
+    (Path(app.outdir) / "llms.txt").write_text(text, encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
     """Register the directives and the abbreviations."""
+    app.add_config_value("execute_tutorials", default=False, rebuild="env", types=[bool])
     app.add_directive("package", Package)
     app.add_directive("names", Names)
+    app.add_directive("result", Result)
+    app.connect("source-read", _on_source)
+    app.connect("builder-inited", _on_start)
+    app.connect("build-finished", _on_finished)
     app.connect("autodoc-process-signature", _on_signature)
     app.connect("autodoc-process-docstring", _on_docstring, priority=900)
 

@@ -3,13 +3,14 @@
 The scene describes a rigid arm of 1.4 m. The real one gives way in its joints and tubes; how much is known to 15 %,
 and the joints have some play. The model says where the tool will be and in which region; two hundred simulated arms,
 each with a stiffness and play of its own and bent to rest, show whether that is so. Then the arm is commanded such
-that the bent arm reaches what was asked. Run it: ``python examples/bending_arm.py``; with a file name as argument it
-draws the picture of the documentation (this needs the extra ``viewer``).
+that the bent arm reaches what was asked. Run it: ``python examples/bending_arm.py``; it draws the picture of the
+documentation into ``--out`` (with the extra ``viewer``).
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,6 +96,10 @@ def compensated(scene: tk.SceneGraph, model: LinearCompliance, q: Array) -> Arra
 
 def main() -> None:
     """Predict, simulate, compensate; print millimetres."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
     scene, compliances = arm()
     model = LinearCompliance(compliances, fraction=SPREAD, floor=PLAY)
     arms = simulated(compliances, seed=1)
@@ -118,8 +123,9 @@ def main() -> None:
         )
         assert abs(inside - 0.95) < 0.05, "the region is not that of the simulated arms"
         panels[name] = (q, predicted, real, reached, command)
-    if len(sys.argv) > 1:
-        draw(scene, model, panels["stretched"], Path(sys.argv[1]))
+    if importlib.util.find_spec("matplotlib") is not None:
+        draw(scene, model, panels["stretched"], out / "bending_arm.png")
+        print("see", out / "bending_arm.png")
 
 
 def distances(points: Array, pose: tk.Pose) -> str:

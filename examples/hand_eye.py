@@ -12,13 +12,14 @@ mounting some postures, in each posture two pictures of a marker whose place is 
 These are linear in the covariances: least squares. They come out within the error of so many samples; the scene that
 carries them says how far off the marker is seen, and is honest about it (NEES).
 
-Run it: ``python examples/hand_eye.py``; with a file name as argument it draws the picture of the documentation (this
-needs the extra ``viewer``).
+Run it: ``python examples/hand_eye.py``; it draws the picture of the documentation into
+``--out`` (with the extra ``viewer``).
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -179,6 +180,10 @@ def honesty(covariances: dict[str, Array], *, seed: int) -> str:
 
 def main() -> None:
     """Record, fit, compare, use."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
     places, errors = recorded(seed=7)
     found, spread = fitted(places, errors)
     print(f"{MOUNTINGS} mountings, {POSTURES} postures in each, {PICTURES} pictures in each of these\n")
@@ -194,8 +199,9 @@ def main() -> None:
     print(f"NEES of new records, as fitted:        {honesty(found, seed=8)}")
     forgotten = {**found, "mount": np.zeros((6, 6))}
     print(f"NEES if the mount were taken as exact: {honesty(forgotten, seed=8)}")
-    if len(sys.argv) > 1:
-        draw(found, Path(sys.argv[1]))
+    if importlib.util.find_spec("matplotlib") is not None:
+        draw(found, out / "hand_eye.png")
+        print("see", out / "hand_eye.png")
 
 
 def deviations(covariance: Array) -> str:

@@ -1,10 +1,10 @@
 """Wash, cook, go home: actions that move objects, actions that change them, and one that only moves the arm.
 
-An iiwa stands between a stove and a sink. Two of four blocks are to be cooked, which takes washing first. With the name
-of a file, pictures of the start, of the arm taking the second block, and of the end are written side by side into it.
+An iiwa stands between a stove and a sink. Two of four blocks are to be cooked, which takes washing first. Written to
+``--out``: the plan as a page, and pictures of the start, of the arm taking the second block, and of the end.
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,10 @@ VIEW = Camera((2.3, -1.65, 1.5), (0.03, 0.0, 0.52), field_of_view=0.62, width=48
 
 def main() -> None:
     """Plan, and say what each step changes."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
     scene = tk.load_scene("iiwa_kitchen", "kitchen_blocks4")
     result = tk.plan(scene, domain="kitchen", goal="(and (cooked b0) (cooked b1) (athome))", robot="iiwa_flange")
     assert result.plan is not None, result.explanation
@@ -27,9 +31,9 @@ def main() -> None:
         print(f"{step.action}: {made}")
     print(tk.validate_plan(result.plan))
 
-    if len(sys.argv) > 1:
-        pictures = [picture_of(result.plan, number) for number in (0, 7, len(result.plan.steps))]
-        write_picture(Path(sys.argv[1]), np.concatenate(pictures, axis=1))
+    pictures = [picture_of(result.plan, number) for number in (0, 7, len(result.plan.steps))]
+    print("see", write_picture(out / "kitchen.png", np.concatenate(pictures, axis=1)))
+    print("see", tk.save_html(result.plan, out / "kitchen.html"))
 
 
 def picture_of(plan: tk.Plan, number: int) -> NDArray[np.uint8]:

@@ -4,7 +4,9 @@ A Panda takes a tray by its handle, with two cups and a jug on it, and puts it d
 the tray's parent changes: what stands on it are its children, and comes along.
 """
 
+import argparse
 import math
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +41,10 @@ def show(title: str, scene: tk.SceneGraph, q: NDArray[np.float64]) -> None:
 
 def main() -> None:
     """Load a tray, pick it up, carry it, put it down."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
     scene = laid(tk.load_scene("panda_table"))
     arm = tk.load_manipulator("panda")
     q = arm.ready_configuration(scene)
@@ -66,6 +72,7 @@ def main() -> None:
         "On the tray nothing has moved, and the scene from before still has it at",
         scene.pose("tray", relative_to="table"),
     )
+    tk.save_html(held, out / "loaded_tray.html", q=release)  # carried
 
 
 if __name__ == "__main__":

@@ -2,8 +2,11 @@
 
 The scene holds the estimate: three blocks, each known to 2 cm. A world is drawn from it, in which they stand somewhere
 else. Looks are taken in that world by a camera with errors of its own; they condition the scene, and the rest is
-planned from there.
+planned from there. Written to ``--out``: how both end, and the second plan as a page.
 """
+
+import argparse
+from pathlib import Path
 
 import tmkit as tk
 from tmkit.tamp import sample_scene, stands_on
@@ -14,6 +17,10 @@ WORLD = 1
 
 def main() -> None:
     """Plan with looks, take them, plan the rest, and simulate it beside a plan that ignores the uncertainty."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
     scene = tk.load_scene("panda_alone", "unsure_blocks")
     plan = tk.plan(scene, domain="blocks_uncertain", goal=GOAL).plan
     assert plan is not None
@@ -36,8 +43,11 @@ def main() -> None:
     assert blind is not None
     print("the rest:", *rest.actions)
     for name, made in (("without looks", blind), ("after looks", rest)):
-        error = tk.simulate(made, world=world).errors["a"].position
+        picture = out / f"look_before_pick_{name.replace(' ', '_')}.png"
+        error = tk.simulate(made, world=world, picture=picture).errors["a"].position
         print(f"{name}: a ends {error * 1000:.0f} mm from its place, which is {'' if error < 0.04 else 'not '}on b")
+        print("see", picture)
+    print("see", tk.save_html(rest, out / "look_before_pick.html"))
 
 
 if __name__ == "__main__":

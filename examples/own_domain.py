@@ -1,8 +1,10 @@
 """A domain of one's own: two cartons go from one tray to another.
 
-The folder ``trays`` holds the domain (``domain.pddl`` and ``semantics.py``) and a scene for it.
+The folder ``trays`` holds the domain (``domain.pddl`` and ``semantics.py``) and a scene for it. The plan
+is written to ``--out`` as a page.
 """
 
+import argparse
 from pathlib import Path
 
 import tmkit as tk
@@ -12,6 +14,10 @@ TRAYS = Path(__file__).parent / "trays"
 
 def main() -> None:
     """Plan in the domain of the folder, and check the plan by it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
     scene = tk.load_scene("panda_table", TRAYS / "trays.robray")
     result = tk.plan(scene, domain=TRAYS, goal="(forall (?i - item) (in ?i right))", robot="panda", seed=0)
     print(result.explanation)
@@ -19,6 +25,7 @@ def main() -> None:
     for step in result.plan.steps:
         print(f"{step.action}: {step.choice}")
     print(tk.validate_plan(result.plan, domain=TRAYS))
+    print("see", tk.save_html(result.plan, out / "own_domain.html"))
 
 
 if __name__ == "__main__":

@@ -3,8 +3,10 @@
 A sampler is a function from a request to grasps, or to placements; a class says for which objects it is asked.
 """
 
+import argparse
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 import tmkit as tk
 from tmkit.manipulation import Grasp, GraspRequest, Placement, PlacementRequest, stable_faces
@@ -51,6 +53,10 @@ def bottle_scene() -> tk.SceneGraph:
 
 def main() -> None:
     """Plan with both samplers, check the plan, and say what was chosen."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
     samplers = (
         tk.Samplers().with_grasps(by_the_neck, of_class="bottle").with_placements(in_the_middle, of_class="bottle")
     )
@@ -60,6 +66,7 @@ def main() -> None:
     for step in result.plan.steps:
         print(f"{step.action}: {step.choice}")
     print(tk.validate_plan(result.plan))
+    print("see", tk.save_html(result.plan, out / "own_sampler.html"))
 
 
 if __name__ == "__main__":

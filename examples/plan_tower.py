@@ -1,9 +1,10 @@
 """From a PDDL goal to a checked plan.
 
-Three blocks stand on a table before a Panda; the goal is a tower. The plan is validated, and saved.
+Three blocks stand on a table before a Panda; the goal is a tower. The plan is validated, and saved
+to ``--out``, also as a page.
 """
 
-import tempfile
+import argparse
 from pathlib import Path
 
 import tmkit as tk
@@ -11,6 +12,10 @@ import tmkit as tk
 
 def main() -> None:
     """Plan, look at the steps, check, save and load."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
     scene = tk.load_scene("panda_table", "blocks3")
     result = tk.plan(scene, domain="blocks", goal="(and (on a b) (on b c))", robot="panda", seed=0)
     print(result.explanation)
@@ -20,11 +25,10 @@ def main() -> None:
         for segment in step.segments:
             print(f"    {segment}")
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "plan.json"
-        tk.save_plan(result.plan, path)
-        again = tk.load_plan(path)
+    tk.save_plan(result.plan, out / "plan_tower.json")
+    again = tk.load_plan(out / "plan_tower.json")
     print(again, tk.validate_plan(again))
+    print("see", tk.save_html(again, out / "plan_tower.html"))
 
     impossible = tk.plan(scene, goal="(and (on a b) (on b a))", robot="panda")
     print(impossible.status.value, "-", impossible.explanation)

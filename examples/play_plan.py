@@ -1,6 +1,6 @@
 """Simulate a plan with physics: gravity, friction, real fingers, and a picture without a screen."""
 
-import tempfile
+import argparse
 from pathlib import Path
 
 import tmkit as tk
@@ -8,13 +8,15 @@ import tmkit as tk
 
 def main() -> None:
     """Plan for one block, simulate the plan, and print where the block ended."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
     scene = tk.load_scene("panda_table", "blocks1")
     result = tk.plan(scene, domain="blocks", goal="(ontable a table__0__1)", robot="panda", seed=0)
     assert result.plan is not None
-    with tempfile.TemporaryDirectory() as folder:
-        picture = Path(folder) / "end.png"
-        report = tk.simulate(result.plan, picture=picture)
-        print(report, f"with a picture of {picture.stat().st_size} bytes")
+    report = tk.simulate(result.plan, picture=out / "play_plan.png", record=out / "play_plan.gif")
+    print(report, "see", out / "play_plan.gif")
     for name, error in report.errors.items():
         print(f"{name} ended {error.position * 1000:.1f} mm from its place")
 

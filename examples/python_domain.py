@@ -3,6 +3,7 @@
 The words are values, the meaning is a class, and the goal is put together from the words.
 """
 
+import argparse
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -76,6 +77,10 @@ class TrayMeaning(DomainSemantics):
 
 def main() -> None:
     """Plan in the domain, and check the plan by it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
     words = make_domain("trays", types="item tray", predicates=[inside, holding, hand_empty], actions=[take, put])
     domain = PythonDomain(words, TrayMeaning)
     scene = tk.load_scene("panda_table", Path(__file__).parent / "trays" / "trays.robray")
@@ -86,6 +91,7 @@ def main() -> None:
     for step in result.plan.steps:
         print(f"{step.action}: {step.choice}")
     print(tk.validate_plan(result.plan, domain=domain))
+    print("see", tk.save_html(result.plan, out / "python_domain.html"))
 
 
 if __name__ == "__main__":

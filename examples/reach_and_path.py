@@ -1,4 +1,7 @@
-"""Motion without tasks: inverse kinematics, a collision-free path, and its timing."""
+"""Motion without tasks: inverse kinematics, a collision-free path, and its timing; ``--out`` has its end as a page."""
+
+import argparse
+from pathlib import Path
 
 import tmkit as tk
 from tmkit.motion import CollisionWorld, inverse_kinematics_solutions, search_path, time_path
@@ -7,6 +10,10 @@ from tmkit.robots import movable_frames
 
 def main() -> None:
     """Move the Panda's hand above the other side of the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
     scene = tk.load_scene("panda_table", "blocks3")
     arm = tk.load_manipulator("panda")
     start = arm.ready_configuration(scene)
@@ -32,6 +39,7 @@ def main() -> None:
         rate=100.0,
     )
     print(timed)
+    print("see", tk.save_html(scene, out / "reach_and_path.html", q=found.path[-1]))
 
 
 if __name__ == "__main__":

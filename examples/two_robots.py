@@ -8,6 +8,9 @@ forward kinematics of both, and by a product of matrices. Run it: ``python examp
 
 from __future__ import annotations
 
+import argparse
+from pathlib import Path
+
 import numpy as np
 
 import tmkit as tk
@@ -34,6 +37,10 @@ def coord_of(pair: str) -> PoseCoord:
 
 def main() -> None:
     """Go through the twelve steps, move the robots, and measure."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
     np.set_printoptions(precision=4, suppress=True)
     first, arm = tk.load_scene("panda_table"), tk.load_manipulator("panda")
     second, other = tk.load_scene("ur5_table"), tk.load_manipulator("ur5")
@@ -104,6 +111,7 @@ def main() -> None:
     off = np.abs(seen.representation.matrix - matrices["{o2}|O2 {o1}|O1"]).max()
     print(f"\n{seen.coord} of the two robots is off by {off:.0e}")
     assert off < 1e-4
+    tk.save_html(bench, out / "two_robots.html", q=bench.configuration(angles))
 
 
 if __name__ == "__main__":

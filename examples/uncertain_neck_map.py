@@ -7,14 +7,14 @@ the instrument on the map. As a pose graph it is solved at once, by tmkit and by
 that part is skipped), and the solution is written back as a new version of the scene. ``scene.condition``, one
 observation after the other, gives nearly the same: the difference is of second order in the errors.
 
-Run it: ``python examples/uncertain_neck_map.py``; with a file name as argument it draws the picture of the
-documentation (this needs the extra ``viewer``).
+Run it: ``python examples/uncertain_neck_map.py``; it draws the picture of the documentation into
+``--out`` (with the extra ``viewer``).
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +103,10 @@ def conditioned(scene: tk.SceneGraph, seen: Observations) -> tk.SceneGraph:
 
 def main() -> None:
     """Drive, solve in three ways, compare."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
     scene = believed()
     true, seen = driven(scene, seed=4)
     graph = pose_graph(scene, seen)
@@ -117,8 +121,9 @@ def main() -> None:
     for size in (1.0, 0.1, 0.001):
         print(f"    {gap(size):.1e} m where errors are {size:g} times as large")
     assert gap(0.001) < 1e-6, "conditioning and solving at once should differ by second order"
-    if len(sys.argv) > 1:
-        draw(scene, version, true, Path(sys.argv[1]))
+    if importlib.util.find_spec("matplotlib") is not None:
+        draw(scene, version, true, out / "uncertain_neck_map.png")
+        print("see", out / "uncertain_neck_map.png")
 
 
 def report(scene: tk.SceneGraph, true: tk.SceneGraph) -> str:

@@ -7,11 +7,12 @@ The marks are HTML comments on the line before a fenced block, invisible in the 
 * ``<!-- file: NAME -->``: a file of that name;
 * ``<!-- shell -->``: a command line beginning with ``tmkit``.
 
-README's Python block needs no mark.
+README's Python block needs no mark. Tutorials are notebooks: a kernel runs them (``tools/notebooks.py``).
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib
 import io
@@ -20,49 +21,17 @@ import runpy
 import shlex
 import subprocess
 import sys
-import textwrap
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from check_pages import broken_links
+from notebooks import TUTORIALS, WIDTH, blocks_of, execute, notebook_of, wrapped
 
 from tmkit.graph import SceneGraph, tree_svg
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-WIDTH = 120
-_BLOCK = re.compile(r"^(?:<!-- (run|output|shell|file: \S+) -->\n)?```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block: its mark without the brackets, its language, its text and the line on which it begins."""
-
-    mark: str
-    language: str
-    text: str
-    line: int
-
-
-def blocks_of(page: Path) -> list[Block]:
-    """Return the fenced blocks of a page that have a mark or are README's Python."""
-    text = page.read_text(encoding="utf-8")
-    found = []
-    for match in _BLOCK.finditer(text):
-        mark, language, body = match[1] or "", match[2], match[3]
-        if page.name == "README.md" and language == "python":
-            mark = "run"
-        if mark:
-            found.append(Block(mark, language, body, text.count("\n", 0, match.start(3)) + 1))
-    return found
-
-
-def wrapped(text: str) -> str:
-    """Return a text whose lines are wrapped at blanks to the width of a page."""
-    lines = [
-        textwrap.wrap(line, WIDTH, break_long_words=False, break_on_hyphens=False) or [""] for line in text.split("\n")
-    ]
-    return "\n".join(part for line in lines for part in line)
+LESSONS = [page for page in PAGES if page.parent == TUTORIALS]
 
 
 def run_page(page: Path) -> None:
@@ -85,15 +54,42 @@ def run_page(page: Path) -> None:
             printed = finished.stdout
         elif block.mark == "output":
             assert wrapped(printed) == block.text, f"{page.name}:{block.line}: prints otherwise"
-        else:
+        elif block.mark:
             Path(block.mark.removeprefix("file: ")).write_text(block.text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *(page for page in PAGES if page not in LESSONS)], ids=lambda page: page.name
+)
 def test_marked_blocks_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every marked block runs without an error, and prints what the page says it prints."""
     monkeypatch.chdir(tmp_path)
     run_page(page)
+
+
+@pytest.mark.filterwarnings("default")  # of the machinery of Jupyter; a warning in a cell is an error
+@pytest.mark.parametrize("page", LESSONS, ids=lambda page: page.name)
+def test_tutorials_run_as_notebooks(page: Path, tmp_path: Path) -> None:
+    """A kernel runs every cell, each prints what the page says it prints, and what the page shows is written."""
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("nbclient")
+    notebook = notebook_of(page)
+    nbformat.validate(nbformat.from_dict(notebook))
+    execute(notebook, tmp_path)
+    for block in blocks_of(page):
+        if block.directive == "result":
+            assert (tmp_path / block.argument).stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("page", LESSONS, ids=lambda page: page.name)
+def test_notebooks_need_no_other_file(page: Path) -> None:
+    """No role, label or mark of Sphinx is left in a notebook, and no picture or page is linked by a path."""
+    for cell in notebook_of(page)["cells"]:
+        if cell["cell_type"] == "markdown":
+            assert not re.search(r"\{\w+\}`|^\([\w-]+\)=$|<!--|```\{", cell["source"], re.MULTILINE)
+            for target in re.findall(r"\]\(([^)]+)\)", cell["source"]):
+                assert target.startswith(("attachment:", "https://")), target
+                assert not target.startswith("attachment:") or target[11:] in cell["attachments"]
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
@@ -101,7 +97,8 @@ def test_every_mark_stands_before_a_block(page: Path) -> None:
     """No mark is lost by a blank line or a misspelling."""
     text = page.read_text(encoding="utf-8")
     marks = re.findall(r"^<!-- (?:run|output|shell|file\b.*) -->$", text, re.MULTILINE)
-    assert len(marks) == sum(block.mark != "run" or page.name != "README.md" for block in blocks_of(page))
+    marked = [block for block in blocks_of(page) if block.mark and (block.mark != "run" or page.name != "README.md")]
+    assert len(marks) == len(marked)
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.name)
@@ -139,8 +136,11 @@ def test_readme_shows_the_example_of_branching() -> None:
 @pytest.mark.parametrize(
     "name", ["branching", "loaded_tray", "common_errors", "spray_painting", "two_robots", "integrating_velocities"]
 )
-def test_examples_of_scenes_run(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_examples_of_scenes_run(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """The short examples run by themselves, and print the same each time."""
+    monkeypatch.setattr(sys, "argv", [name, "--out", str(tmp_path)])
     printed = []
     for _ in range(2):
         runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
@@ -158,20 +158,29 @@ def test_the_drawing_in_the_page_on_looking_at_scenes_is_what_is_drawn() -> None
     assert tree_svg(scene) == (ROOT / "docs" / "images" / "scene_tree.svg").read_text(encoding="utf-8")
 
 
-def test_the_example_of_looks_shows_the_difference(capsys: pytest.CaptureFixture[str]) -> None:
-    """With looks the block stands where it should, without it does not."""
+def test_the_example_of_looks_shows_the_difference(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With looks the block stands where it should, without it does not, and there are pictures of both."""
+    monkeypatch.setattr(sys, "argv", ["look_before_pick", "--out", str(tmp_path)])
     runpy.run_path(str(ROOT / "examples" / "look_before_pick.py"), run_name="__main__")
     printed = capsys.readouterr().out
     assert "planned: (look a) (look b) (pick-up a table__-2__2) (stack a b)" in printed
     assert "which is not on b" in printed
     assert "which is on b" in printed
+    written = {"look_before_pick.html", "look_before_pick_after_looks.png", "look_before_pick_without_looks.png"}
+    assert {path.name for path in tmp_path.iterdir()} == written
 
 
 @pytest.mark.parametrize("name", ["own_domain", "python_domain"])
-def test_the_examples_of_domains_give_plans_that_hold(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What the pages on domains show is planned, and passes the check."""
+def test_the_examples_of_domains_give_plans_that_hold(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What the pages on domains show is planned, passes the check, and is written as a page."""
+    monkeypatch.setattr(sys, "argv", [name, "--out", str(tmp_path)])
     runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
     assert "ValidationReport(valid, 4 actions" in capsys.readouterr().out
+    assert (tmp_path / f"{name}.html").stat().st_size > 100_000
 
 
 def test_changes_of_names_lead_to_names_that_exist() -> None:
@@ -187,3 +196,42 @@ def test_changes_of_names_lead_to_names_that_exist() -> None:
     for _, package, names in moves:
         for name in re.findall(r"`(\w+)`", names):
             assert hasattr(importlib.import_module(package), name), name
+
+
+def messages_in_source() -> list[str]:
+    """Return the texts of the package and its core, with a zero byte where something is filled in."""
+    texts = []
+    for path in sorted((ROOT / "tmkit").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.append(node.value)
+            elif isinstance(node, ast.JoinedStr):
+                texts.append("".join(str(p.value) if isinstance(p, ast.Constant) else "\0" for p in node.values))
+    return texts
+
+
+def test_troubleshooting_quotes_messages_that_exist() -> None:
+    """Each message of the page is one that the package prints: its words are in one text of the source, in order."""
+    page = (ROOT / "docs" / "howto" / "troubleshooting.md").read_text(encoding="utf-8")
+    quoted = re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)
+    texts = messages_in_source()
+    assert len(quoted) > 30
+    for message in quoted:
+        words = [part for part in message.split("…") if part.strip(" ;:'")]
+        pattern = re.compile(".*".join(map(re.escape, words)), re.DOTALL)
+        assert any(pattern.search(text) for text in texts), message
+
+
+def test_broken_links_are_found(tmp_path: Path) -> None:
+    """Files and anchors that are not there, pages outside the folder, and frames are reported; good links are not."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "index.html").write_text(
+        '<h1 id="top"></h1><a href="sub/page.html#here">a</a><a href="#top">b</a><a href="https://example.org/x">c</a>'
+        '<a href="sub/page.html#gone">d</a><img src="gone.png"><a href="../outside.html">e</a>'
+        '<iframe src="/gone.html"></iframe><a href="sub/">f</a>'
+    )
+    (tmp_path / "sub" / "page.html").write_text('<h2 id="here"></h2><a href="../index.html#top">g</a>')
+    broken, followed = broken_links(tmp_path)
+    found = [line.split(": ")[1] for line in broken]
+    assert found == ["sub/page.html#gone", "gone.png", "../outside.html", "/gone.html", "sub/"]
+    assert followed == 8

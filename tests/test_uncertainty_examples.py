@@ -25,18 +25,19 @@ def test_examples_run_and_draw(
 ) -> None:
     """Each example asserts what it shows, prints it, and writes a picture of some hundred pixels."""
     pytest.importorskip("matplotlib")
-    picture = tmp_path / "picture.png"
-    monkeypatch.setattr(sys, "argv", [name, str(picture)])
+    monkeypatch.setattr(sys, "argv", [name, "--out", str(tmp_path)])
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
     assert sentence in capsys.readouterr().out
-    with Image.open(picture) as image:
+    with Image.open(tmp_path / f"{name}.png") as image:
         assert min(image.size) > 300
 
 
-def test_the_map_is_made_without_gtsam_too(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_map_is_made_without_gtsam_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Without the extra the example says so, and does the rest."""
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    monkeypatch.setattr(sys, "argv", ["uncertain_neck_map"])
+    monkeypatch.setattr(sys, "argv", ["uncertain_neck_map", "--out", str(tmp_path)])
     runpy.run_path(str(EXAMPLES / "uncertain_neck_map.py"), run_name="__main__")
     printed = capsys.readouterr().out
     assert "gtsam is not installed; to compare with it, run pip install -e '.[gtsam]'" in printed

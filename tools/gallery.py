@@ -6,6 +6,10 @@ them take an hour of one core. Films show plans as planned, so nothing here depe
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from notebooks import TUTORIALS, blocks_of
 from PIL import Image
 
 import tmkit as tk
@@ -128,7 +133,9 @@ def handover() -> None:
 
 def kitchen() -> None:
     """Draw the start, a pick and the end in the kitchen."""
-    subprocess.run([sys.executable, ROOT / "examples/kitchen.py", IMAGES / "kitchen.png"], check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, ROOT / "examples/kitchen.py", "--out", folder], check=True)
+        shutil.copy(Path(folder) / "kitchen.png", IMAGES)
 
 
 def classic() -> None:
@@ -201,6 +208,27 @@ def hero() -> None:
     record_plan(plan, IMAGES / "demo.webp", camera=camera, speed=3.0, supersampling=1.0, renderer="filament")
 
 
+def tutorials() -> None:
+    """Draw what each tutorial ends with; of the sampler's, how the hammer is held."""
+    here = Path.cwd()
+    for page in sorted(TUTORIALS.glob("*.md")):
+        blocks = blocks_of(page)
+        if not any(block.directive == "result" for block in blocks):
+            continue
+        names: dict[str, object] = {"__name__": page.stem}
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+            os.chdir(folder)
+            for block in blocks:
+                if block.mark.startswith("file"):
+                    Path(block.mark[6:]).write_text(block.text, encoding="utf-8")
+                elif block.mark == "run":
+                    exec(block.text, names)
+            os.chdir(here)
+        plan = names.get("rest") or names.get("plan") or names["result"].plan  # type: ignore[attr-defined]
+        picture = at_step(plan, 1 if page.stem == "own_sampler" else len(plan.steps), width=720, height=480)
+        Image.fromarray(picture).save(IMAGES / "tutorials" / f"{page.stem}.webp", quality=85)
+
+
 def sheet() -> None:
     """Write the middle frames of all films beside each other, to look at; not part of the pages."""
     frames = []
@@ -217,7 +245,7 @@ def sheet() -> None:
 
 STILLS = {
     one.__name__: one
-    for one in (drawer, handover, kitchen, classic, robots, samplers, failures, swept, reach, hero, sheet)
+    for one in (drawer, handover, kitchen, classic, robots, samplers, failures, swept, reach, hero, tutorials, sheet)
 }
 
 

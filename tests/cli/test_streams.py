@@ -79,3 +79,11 @@ def test_nothing_that_is_opened_takes_the_place_of_a_closed_stream(tmp_path: Pat
     assert code == 2  # where it was written to could not be said
     code, *_ = shell("TMKIT scene convert panda_table -o again.json", tmp_path)
     assert (tmp_path / "scene.json").read_bytes() == (tmp_path / "again.json").read_bytes()
+
+
+def test_a_spinner_is_for_terminals_alone(tmp_path: Path) -> None:
+    """A notebook sets FORCE_COLOR for the commands of its cells; what they print has no control characters."""
+    line = 'FORCE_COLOR=1 TMKIT plan panda_table blocks1 --goal "(ontable a table__0__1)" -o plan.json'
+    code, out, err = shell(line, tmp_path)
+    assert code == 0
+    assert "\x1b" not in out + err

@@ -14,6 +14,7 @@ afterwards logging is as it was before.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -70,7 +71,8 @@ class Reporter:
 
     def __init__(self, *, as_events: bool) -> None:
         self.as_events = as_events
-        self.console = Console(stderr=True, highlight=False, soft_wrap=True)
+        is_terminal = os.isatty(2)  # notebooks set FORCE_COLOR, and would show every turn of the spinner
+        self.console = Console(stderr=True, highlight=False, soft_wrap=True, force_terminal=is_terminal)
         self._verbosity = 0
         self._is_quiet = False
         self._handlers: list[logging.Handler] = []

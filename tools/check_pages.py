@@ -1,0 +1,78 @@
+"""Find broken links in the built pages: ``python tools/check_pages.py FOLDER [PREFIX]``.
+
+It reads the HTML that Sphinx wrote and needs no network: every link, picture, script, frame and anchor that leads to
+the pages themselves must be there; addresses elsewhere are not followed. Pages that were built for a host have absolute
+paths below a PREFIX, such as ``/tmkit/0.1.0/``, in their 404 page. It ends with 1 when a link is broken.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+
+class _Page(HTMLParser):
+    """The addresses and the anchors of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.addresses: list[tuple[str, int]] = []
+        self.anchors: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note where the tag leads, and what can lead to it."""
+        for name, value in attrs:
+            if name in ("href", "src", "poster", "data") and value and not (tag == "link" and name == "canonical"):
+                self.addresses.append((value, self.getpos()[0]))
+            elif name in ("id", "name") and value:
+                self.anchors.add(value)
+
+
+@cache
+def _read(path: Path) -> _Page:
+    page = _Page()
+    page.feed(path.read_text(encoding="utf-8"))
+    return page
+
+
+def broken_links(folder: Path, *, prefix: str = "/") -> tuple[list[str], int]:
+    """Return the broken links of the pages of a folder, as ``page:line: address``, and the number of links followed.
+
+    Args:
+        folder: the pages.
+        prefix: what absolute paths of the pages begin with.
+    """
+    broken, followed = [], 0
+    for path in sorted(folder.rglob("*.html")):
+        if "notebooks" in path.relative_to(folder).parts[:-1]:
+            continue  # what tutorials wrote: tested where it is made
+        for address, line in _read(path).addresses:
+            parts = urlsplit(address)
+            if parts.scheme or parts.netloc:
+                continue
+            followed += 1
+            start = folder if parts.path.startswith("/") else path.parent
+            target = (start / unquote(parts.path).removeprefix(prefix)).resolve() if parts.path else path
+            target = target / "index.html" if target.is_dir() else target
+            is_there = target.is_file() and target.is_relative_to(folder)
+            if is_there and parts.fragment and target.suffix == ".html":
+                is_there = unquote(parts.fragment) in _read(target).anchors
+            if not is_there:
+                broken.append(f"{path.relative_to(folder)}:{line}: {address}")
+    return broken, followed
+
+
+def main() -> int:
+    """Print the broken links."""
+    folder = Path(sys.argv[1]).resolve()
+    broken, followed = broken_links(folder, prefix=(sys.argv[2:] or ["/"])[0])
+    sys.stdout.write("".join(f"{line}\n" for line in broken))
+    sys.stdout.write(f"{followed} links inside the pages, {len(broken)} broken\n")
+    return 1 if broken or not followed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
