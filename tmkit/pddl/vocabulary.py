@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 from tmkit.errors import UnknownNameError
 from tmkit.pddl.formulas import (
@@ -41,6 +41,7 @@ from tmkit.pddl.formulas import (
     When,
     is_variable,
 )
+from tmkit.pddl.schemas import Action
 
 TOTAL_COST = "total-cost"
 """The function that the effect ``increase`` counts in."""
@@ -84,18 +85,8 @@ class Function:
     parameters: tuple[Parameter, ...] = ()
 
 
-class Signature(Protocol):
-    """Anything with a name and typed parameters."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-        ...
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """What it takes."""
-        ...
+Signature: TypeAlias = Predicate | Function | Action
+"""Anything with a name and typed parameters."""
 
 
 class Fault(NamedTuple):

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has no stubs
-
 from tmkit.pddl.formulas import ALWAYS, NO_EFFECT, Effect, EffectAnd, ForEach, Formula, Parameter, When
 from tmkit.pddl.parsing.grammar import EFFECTS
 from tmkit.pddl.parsing.source import Group, Source, Token
@@ -53,7 +51,7 @@ class ActionReader:
         given = self._parts(group)
         parameters: tuple[Parameter, ...] = ()
         if ":parameters" in given:
-            parameters = self._parameters(*given[":parameters"])
+            parameters = self._builder.action_parameters(*given[":parameters"])
         scope = {parameter.name: parameter.types for parameter in parameters}
         precondition: Formula = ALWAYS
         if ":precondition" in given:
@@ -78,18 +76,6 @@ class ActionReader:
             given[key.text] = (key, value)
         return given
 
-    def _parameters(self, key: Token, variables: Group) -> tuple[Parameter, ...]:
-        """Return the parameters in a list, read as those of an action; ``key`` is the word before them."""
-        spelling = self._builder.spelling()
-        for word in ("(", ":action", "name", ":parameters"):
-            spelling.verbatim(word, key)
-        spelling.verbatim("(", variables.opening)
-        spelling.typed(variables.parts)
-        for word in (")", ")"):
-            spelling.verbatim(word, variables.closing)
-        spelling.require(pddlParser.actionDef)
-        return self._builder.parameters(variables.parts)
-
     def _condition(self, group: Group, scope: Scope) -> Formula:
         return self._builder.formula(group, scope) if group.parts else ALWAYS
 
@@ -104,7 +90,7 @@ class ActionReader:
                 return When(self._condition(condition, scope), self._effect(inner, scope))
             case "forall":
                 variables, inner = self._two_lists(group)
-                parameters = self._parameters(group.first, variables)
+                parameters = self._builder.action_parameters(group.first, variables)
                 return ForEach(parameters, self._effect(inner, extended(scope, parameters)))
         return self._builder.primitive_effect(group, scope)
 

@@ -189,22 +189,13 @@ class SectionReader:
         head, condition = parts[1], parts[2]
         if not head.head:
             raise self.source.error(head.first, "expected the name of a derived predicate")
-        spelling = self._spelling()
-        for word, origin in (("(", group.opening), (":action", group.first), ("name", head.first)):
-            spelling.verbatim(word, origin)
-        spelling.verbatim(":parameters", head.opening)
-        spelling.verbatim("(", head.opening)
-        spelling.typed(head.parts[1:])
-        for word, origin in ((")", head.closing), (")", group.closing)):
-            spelling.verbatim(word, origin)
-        spelling.require(pddlParser.actionDef)
         builder = self._builder()
         parameters, scope = self._axiom_head(head, builder)
         return Axiom(head.head, parameters, builder.formula(condition, scope) if condition.parts else ALWAYS)
 
     def _axiom_head(self, head: Group, builder: TreeBuilder) -> tuple[tuple[Parameter, ...], dict[str, Types]]:
         words = self._vocabulary()
-        parameters = builder.parameters(head.parts[1:])
+        parameters = builder.action_parameters(head.first, head._replace(parts=head.parts[1:]))
         predicate = words.predicates.get(head.head)
         if predicate is not None and len(predicate.parameters) == len(parameters):
             untyped = [not types for _, types in typed_items(head.parts[1:])]

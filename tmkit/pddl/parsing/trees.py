@@ -134,6 +134,23 @@ class TreeBuilder:
             found[name if distinct else number] = Parameter(name, tuple(map(self.type_name, types)) or ("object",))
         return tuple(found.values())
 
+    def action_parameters(self, key: Token, variables: Group) -> tuple[Parameter, ...]:
+        """Return the parameters in a list, read as those of an action.
+
+        Args:
+            key: the word before them.
+            variables: the list.
+        """
+        spelling = self.spelling()
+        for word in ("(", ":action", "name", ":parameters"):
+            spelling.verbatim(word, key)
+        spelling.verbatim("(", variables.opening)
+        spelling.typed(variables.parts)
+        for word in (")", ")"):
+            spelling.verbatim(word, variables.closing)
+        spelling.require(pddlParser.actionDef)
+        return self.parameters(variables.parts)
+
     # ---------------------------------------------------------------------------------------------------- formulas
 
     def formula(self, group: Group, scope: Scope) -> Formula:
