@@ -32,7 +32,6 @@ from numpy.typing import NDArray
 from tmkit._support.time_limits import check_time
 from tmkit.errors import TaskPlannerError
 from tmkit.pddl.strata import components
-from tmkit.task_planning.breadth_first import needs_of
 from tmkit.task_planning.sas import Pair, SasAxiom, SasOperator
 from tmkit.task_planning.translated_task import TranslatedTask
 
@@ -224,7 +223,7 @@ class StepClauses:
                 yield (-self._after(literal), literal, *reasons.get((variable, value), ()))
 
     def _operator(self, number: int, operator: SasOperator, reasons: dict[Pair, list[int]]) -> Iterator[_Clause]:
-        for variable, value in needs_of(operator):
+        for variable, value in operator.needs:
             if variable in self._blocked and value == 1:
                 yield (-number, *(-self._literal(pair) for pair in sorted(self._blocked[variable])))
             else:

@@ -48,7 +48,7 @@ class _Relaxed:
         self._wanted = task.goal
         self.goal = len(self._numbers) + len(kept) + 1
         self.fact_count = self.goal + 1
-        self.needs = [self._facts(_conditions(operator)) or [0] for operator in task.operators]
+        self.needs = [self._facts(operator.needs) or [0] for operator in task.operators]
         self.adds = [self._added(operator) for operator in task.operators]
         self.needs.append([])
         self.adds.append([self.goal])
@@ -169,10 +169,6 @@ class _Relaxed:
             if value > most:
                 best, most = fact, value
         return best
-
-
-def _conditions(operator: SasOperator) -> list[Pair]:
-    return [*operator.prevail, *((e.variable, e.before) for e in operator.effects if e.before >= 0)]
 
 
 def _deleters(operators: Iterable[SasOperator], pair: Pair) -> frozenset[int]:

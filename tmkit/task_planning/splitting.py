@@ -38,7 +38,7 @@ def split(
     Returns:
         The copies; the operator itself where the context contradicts its conditions; none where they imply it.
     """
-    needs = dict(operator.prevail) | {e.variable: e.before for e in operator.effects if e.before >= 0}
+    needs = dict(operator.needs)
     open_pairs = []
     for variable, value in sorted(context):
         if variable not in needs:
