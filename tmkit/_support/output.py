@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import re
 import secrets
@@ -28,11 +29,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tmkit.errors import OutputError
-
-try:
-    import fcntl
-except ImportError:  # there are no such locks, and so nothing is removed for others
-    fcntl = None  # type: ignore[assignment]  # the module is Unix's only
 
 _UNSYNCED = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)  # of a file system that cannot
 _LONGEST_NAME = 200  # bytes of a name that a temporary name repeats; file systems take 255
@@ -184,7 +180,7 @@ def _new_file(target: Path) -> tuple[Path, BinaryIO]:
     for _ in range(_ATTEMPTS):
         temporary = target.with_name(_prefix(target) + secrets.token_hex(8))
         file = temporary.open("xb")
-        if fcntl is None or (_lock(file.fileno()) and os.fstat(file.fileno()).st_nlink):
+        if _lock(file.fileno()) and os.fstat(file.fileno()).st_nlink:
             return temporary, file
         file.close()  # a process removed it as abandoned before it was locked
     raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
@@ -251,7 +247,7 @@ def _remove_unlocked(path: Path) -> None:
     """
     number = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        if fcntl is not None and stat.S_ISREG(os.fstat(number).st_mode):
+        if stat.S_ISREG(os.fstat(number).st_mode):
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
             path.unlink()
     finally:
