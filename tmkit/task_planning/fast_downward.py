@@ -40,8 +40,9 @@ import time
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tmkit._support import subprocesses as processes, time_limits
+from tmkit._support import time_limits
 from tmkit._support.signals import temporary_folder
+from tmkit._support.subprocesses import Program
 from tmkit.errors import TimeLimitError
 from tmkit.pddl.model import Problem
 from tmkit.task_planning.encoding import Encoding, encode
@@ -294,13 +295,14 @@ def _translated(encoding: Encoding, time_limit: float) -> str | None:
     with temporary_folder("translate") as folder:
         (folder / "domain.pddl").write_text(encoding.domain_text, encoding="utf-8")
         (folder / "problem.pddl").write_text(encoding.problem_text, encoding="utf-8")
-        finished = processes.run(
+        with Program(
             [sys.executable, "-S", "-m", "fast_downward.translate", *_TRANSLATOR_OPTIONS],
             folder=folder,
             environment=environment(PYTHONPATH=str(translator_folder()), PYTHONHASHSEED="0", PYTHONUTF8="1"),
             time_limit=time_limit,
             memory_limit=_TRANSLATING_MEMORY,
-        )
+        ) as program:
+            finished = program.finished(seconds=time_limit)
         if finished.code in LIMIT_CODES:
             return None
         if finished.code != 0:
