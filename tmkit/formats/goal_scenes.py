@@ -28,10 +28,7 @@ from tmkit.graph import SceneEdit, SceneGraph
 from tmkit.spatial import Pose
 
 _MOVABLE = frozenset({"movable", "moveable"})
-_POSITION_TOLERANCE, _ROTATION_TOLERANCE = (
-    1e-6,
-    1e-6,
-)  # metres, radians: what stands still may be written with less digits
+_TOLERANCE = 1e-6  # metres and radians: what stands still may be written with less digits
 
 
 @dataclass(frozen=True)
@@ -95,9 +92,8 @@ def _require_unmoved(frame: FrameSpec, start: SceneGraph) -> None:
     """Refuse a goal that wants the furniture elsewhere."""
     if frame.parent is None:
         return
-    metres, radians = start.local_pose(frame.name).distance(zero_pose_of(frame))
-    same = metres <= _POSITION_TOLERANCE and radians <= _ROTATION_TOLERANCE
-    if frame.parent != start.parent(frame.name) or not same:
+    distances = start.local_pose(frame.name).distance(zero_pose_of(frame))
+    if frame.parent != start.parent(frame.name) or max(distances) > _TOLERANCE:
         raise frame.place.error(
             f"the goal moves '{frame.name}', which is of no class 'movable' or 'moveable' and so stays"
         )

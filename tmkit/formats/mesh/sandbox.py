@@ -21,7 +21,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-SITES = ("site-packages", "dist-packages")  # what folders of installed Python packages are called
+_SITES = ("site-packages", "dist-packages")  # what folders of installed Python packages are called
 
 
 def below(path: Path, folder: Path) -> str | None:
@@ -62,7 +62,7 @@ def project_folders(files: Iterable[Path]) -> tuple[Path, ...]:
 
 def is_public(path: Path) -> bool:
     """Whether a real path is part of a ROS package or of what is installed in Python."""
-    if any(below(path, site) is not None for site in _sites()):
+    if any(below(path, site) is not None for site in sites()):
         return True
     package = _marked_folder(path.parent, "package.xml")
     return package is not None and not _is_wide(package)
@@ -89,9 +89,9 @@ def _marked_folder(folder: Path, mark: str) -> Path | None:
     return next((place for place in (folder, *folder.parents) if os.path.lexists(place / mark)), None)
 
 
-def _sites() -> Iterator[Path]:
+def sites() -> Iterator[Path]:
     """Yield the folders of installed Python packages."""
     for entry in sys.path:
         site = real_path(Path(entry))
-        if site.name in SITES:
+        if site.name in _SITES:
             yield site

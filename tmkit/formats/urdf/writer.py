@@ -158,14 +158,7 @@ def _parents_first(scene: SceneGraph, root: str, frames: Sequence[str]) -> list[
 
 def _mass_frames(writer: _Writer) -> set[str]:
     """Return the frames whose links carry the mass of their body: the first written frame of each body."""
-    seen: set[str] = set()
-    first = set()
-    for frame in writer.frames:
-        body = writer.scene.body(frame)
-        if body not in seen:
-            first.add(frame)
-        seen.add(body)
-    return first
+    return set({writer.scene.body(frame): frame for frame in reversed(writer.frames)}.values())
 
 
 def add_element(parent: _Element, tag: str, **attributes: str) -> _Element:
