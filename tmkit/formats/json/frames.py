@@ -11,20 +11,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tmkit._support.source_location import reported
-from tmkit.errors import TmkitError
-from tmkit.formats.json.noise import SourceList, noise_from_dict
-from tmkit.formats.json.poses import numbers_to_list, pose_from_dict, stamps_from_dict, stamps_to_dict
+from tmkit.formats.json.poses import (
+    SourceList,
+    noise_from_dict,
+    numbers_to_list,
+    pose_from_dict,
+    stamps_from_dict,
+    stamps_to_dict,
+)
 from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.spec.model import JointSpec
 from tmkit.formats.spec.values import joint_of
 from tmkit.graph import AttachedShape, Fixed, FrameSpecification, Free, Inertia, Joint, Mimic, NoiseSource, Shape
 
 COLLISION_LEVELS = ("box", "hull", "exact")
+_LIMITS = {"lower": -math.inf, "upper": math.inf, "velocity": math.inf, "effort": math.inf}  # null: unlimited
+_DYNAMICS = ("damping", "friction")
 JOINT_TYPES = ("fixed", "revolute", "continuous", "prismatic", "free")
 
 Json = dict[str, Any]
@@ -96,29 +104,16 @@ def _twist_from_dict(node: JsonNode) -> tuple[str, Sequence[float]]:
     return node.get("reference").name(), node.get("vector").numbers(6)
 
 
-def _limit(value: float) -> float | None:
-    """Return a limit, ``None`` for infinity."""
-    return value if math.isfinite(value) else None
-
-
 def _joint_to_dict(joint: Joint) -> Json:
     if joint.type in ("fixed", "free"):
         return {"type": joint.type}
-    mimic = joint.mimic
-    return {
-        "axis": numbers_to_list(joint.axis),
-        "damping": joint.damping,
-        "effort": _limit(joint.effort),
-        "friction": joint.friction,
-        "lower": _limit(joint.lower),
-        "mimic": None
-        if mimic is None
-        else {"joint": mimic.joint, "multiplier": mimic.multiplier, "offset": mimic.offset},
-        "name": joint.name,
-        "type": joint.type,
-        "upper": _limit(joint.upper),
-        "velocity": _limit(joint.velocity),
-    }
+    document: Json = {"axis": numbers_to_list(joint.axis), "mimic": None, "name": joint.name, "type": joint.type}
+    for key in (*_LIMITS, *_DYNAMICS):
+        value = getattr(joint, key)
+        document[key] = value if math.isfinite(value) else None
+    if joint.mimic is not None:
+        document["mimic"] = {key: getattr(joint.mimic, key) for key in ("joint", "multiplier", "offset")}
+    return dict(sorted(document.items()))
 
 
 def _joint_from_dict(node: JsonNode) -> Joint:
@@ -126,17 +121,16 @@ def _joint_from_dict(node: JsonNode) -> Joint:
     if kind in ("fixed", "free"):
         node.only("type")
         return Fixed() if kind == "fixed" else Free()
-    node.only("axis", "damping", "effort", "friction", "lower", "mimic", "name", "type", "upper", "velocity")
+    node.only("axis", "mimic", "name", "type", *_LIMITS, *_DYNAMICS)
     rule = node.get("mimic")
     mimic = None
     if rule.value is not None:
         multiplier, offset = rule.get("multiplier").number(), rule.get("offset").number()
         mimic = Mimic(rule.get("joint").text(), multiplier=multiplier, offset=offset)
-    axis, name = node.get("axis").numbers(3), node.get("name").text()
-    velocity, effort = node.get("velocity").limit(math.inf), node.get("effort").limit(math.inf)
-    damping, friction = node.get("damping").number(), node.get("friction").number()
-    lower, upper = node.get("lower").limit(-math.inf), node.get("upper").limit(math.inf)
-    spec = JointSpec(kind, name, (axis[0], axis[1], axis[2]), lower, upper, velocity, effort, damping, friction)
+    x, y, z = node.get("axis").numbers(3)
+    numbers: dict[str, Any] = {key: node.get(key).limit(unlimited) for key, unlimited in _LIMITS.items()}
+    numbers |= {key: node.get(key).number() for key in _DYNAMICS}
+    spec = replace(JointSpec(kind, node.get("name").text(), (x, y, z)), **numbers)
     with reported(node):
         return joint_of(spec, mimic=mimic)
 
@@ -152,10 +146,8 @@ def _inertia_from_dict(node: JsonNode) -> Inertia | None:
         return None
     node.only("center", "mass", "matrix")
     matrix = np.reshape(node.get("matrix").numbers(9), (3, 3))
-    try:
+    with reported(node):
         return Inertia(node.get("mass").number(), node.get("center").numbers(3), matrix=matrix)
-    except TmkitError as error:
-        raise node.error(str(error)) from error
 
 
 def _attached_to_dict(part: AttachedShape) -> Json:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from tmkit._support.source_location import SourceLocation
 from tmkit.formats.robray.values import Value
 from tmkit.formats.spec.model import GeometrySpec, InertiaSpec, JointSpec, PoseSpec
-from tmkit.formats.spec.values import pose_of
+from tmkit.formats.spec.values import pose_of, spec_of_pose
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,7 @@ def composed(outer: PoseSpec, inner: PoseSpec) -> PoseSpec:
     """
     if inner == PoseSpec():
         return outer
-    pose = pose_of(outer) @ pose_of(inner)
-    (x, y, z), (i, j, k, w) = pose.translation.tolist(), pose.quat_xyzw.tolist()
-    return PoseSpec((x, y, z), quat_xyzw=(i, j, k, w))
+    return spec_of_pose(pose_of(outer) @ pose_of(inner))
 
 
 def joint_in(values: Mapping[str, Value], *, frame: str, place: SourceLocation) -> JointSpec:

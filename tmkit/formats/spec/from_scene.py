@@ -5,7 +5,7 @@ A specification of a scene builds to an equal scene, apart from the order of fra
 
 from __future__ import annotations
 
-from typing import Any, cast
+from dataclasses import replace
 
 from tmkit._support.source_location import SourceLocation
 from tmkit.formats.spec.model import (
@@ -19,8 +19,8 @@ from tmkit.formats.spec.model import (
     PoseSpec,
     SceneSpecification,
 )
-from tmkit.graph import AttachedShape, Group, Inertia, Joint, SceneGraph
-from tmkit.spatial import Pose
+from tmkit.formats.spec.values import spec_of_pose
+from tmkit.graph import AttachedShape, Inertia, Joint, SceneGraph
 
 
 def specification_of_scene(scene: SceneGraph, *, path: str) -> SceneSpecification:
@@ -39,7 +39,7 @@ def specification_of_scene(scene: SceneGraph, *, path: str) -> SceneSpecificatio
                 name=name,
                 parent=frame.parent,
                 place=place,
-                pose=_pose(frame.pose),
+                pose=spec_of_pose(frame.pose),
                 joint=_joint(frame.joint, place),
                 body=frame.body if frame.body != name else None,
                 classes=tuple(frame.classes),
@@ -55,56 +55,29 @@ def specification_of_scene(scene: SceneGraph, *, path: str) -> SceneSpecificatio
     allowed = [
         AllowedPairSpec(first, second, reason, SourceLocation(path)) for first, second, reason in scene.allowed_pairs
     ]
-    groups = [GroupSpec(name, *_members(scene.group(name)), SourceLocation(path)) for name in scene.group_names]
+    named = ((name, scene.group(name)) for name in scene.group_names)
+    groups = [GroupSpec(name, group.frames, group.groups, SourceLocation(path)) for name, group in named]
     return SceneSpecification(tuple(frames), tuple(allowed), tuple(groups), scene.bodies_without_frames)
 
 
-def _members(group: Group) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the frames and the groups of a group."""
-    return group.frames, group.groups
-
-
-def _pose(pose: Pose) -> PoseSpec:
-    """Return a pose, the default for the identity."""
-    x, y, z = (float(value) for value in pose.translation)
-    a, b, c, w = (float(value) for value in pose.quat_xyzw)
-    if pose == Pose.identity():
-        return PoseSpec()
-    return PoseSpec((x, y, z), quat_xyzw=(a, b, c, w))
-
-
 def _joint(joint: Joint, place: SourceLocation) -> JointSpec:
-    """Return a joint."""
     if not joint.is_actuated:
         return JointSpec(type=joint.type, place=place)
     x, y, z = (float(value) for value in joint.axis)
     rule = joint.mimic
-    return JointSpec(
-        type=joint.type,
-        name=joint.name,
-        axis=(x, y, z),
-        lower=joint.lower,
-        upper=joint.upper,
-        velocity=joint.velocity,
-        effort=joint.effort,
-        damping=joint.damping,
-        friction=joint.friction,
-        mimic=MimicSpec(rule.joint, rule.multiplier, rule.offset, place) if rule is not None else None,
-        place=place,
-    )
+    mimic = MimicSpec(rule.joint, rule.multiplier, rule.offset, place) if rule is not None else None
+    same = ("name", "lower", "upper", "velocity", "effort", "damping", "friction")
+    spec = JointSpec(joint.type, axis=(x, y, z), mimic=mimic, place=place)
+    return replace(spec, **{key: getattr(joint, key) for key in same})
 
 
 def _geometry(part: AttachedShape, place: SourceLocation) -> GeometrySpec:
-    """Return a shape."""
-    color = cast(Any, part.color)
-    return GeometrySpec(
-        part.shape, place, _pose(part.pose), color, part.visual, part.collision, level=part.level,
-        friction=part.friction,
-    )  # fmt: skip
+    spec = GeometrySpec(part.shape, place, spec_of_pose(part.pose))
+    same = ("color", "visual", "collision", "level", "friction")
+    return replace(spec, **{key: getattr(part, key) for key in same})
 
 
 def _inertia(inertia: Inertia, place: SourceLocation) -> InertiaSpec:
-    """Return an inertia."""
     x, y, z = (float(value) for value in inertia.center)
     m = inertia.matrix
     moments = (m[0, 0], m[0, 1], m[0, 2], m[1, 1], m[1, 2], m[2, 2])

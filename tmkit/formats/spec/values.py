@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -60,6 +61,12 @@ def pose_of(spec: PoseSpec) -> Pose:
     return Pose.from_rpy(spec.translation, spec.rpy) if spec.rpy is not None else Pose(spec.translation)
 
 
+def spec_of_pose(pose: Pose) -> PoseSpec:
+    """Return the specification of a pose, the default for the identity."""
+    (x, y, z), (i, j, k, w) = pose.translation.tolist(), pose.quat_xyzw.tolist()
+    return PoseSpec() if pose == Pose.identity() else PoseSpec((x, y, z), quat_xyzw=(i, j, k, w))
+
+
 def joint_of(spec: JointSpec, *, mimic: Mimic | None = None) -> Joint:
     """Return the core's joint.
 
@@ -67,20 +74,13 @@ def joint_of(spec: JointSpec, *, mimic: Mimic | None = None) -> Joint:
         spec: the joint.
         mimic: what it mimics, if anything.
     """
-    if spec.type == "fixed":
-        return Fixed()
-    if spec.type == "free":
-        return Free()
+    if spec.type in ("fixed", "free"):
+        return Fixed() if spec.type == "fixed" else Free()
+    same: dict[str, Any] = {key: getattr(spec, key) for key in ("name", "velocity", "effort", "damping", "friction")}
     if spec.type == "continuous":
-        return Continuous(
-            spec.axis, velocity=spec.velocity, effort=spec.effort, damping=spec.damping, friction=spec.friction,
-            name=spec.name, mimic=mimic,
-        )  # fmt: skip
+        return Continuous(spec.axis, mimic=mimic, **same)
     make = Revolute if spec.type == "revolute" else Prismatic
-    return make(
-        spec.axis, lower=spec.lower, upper=spec.upper, velocity=spec.velocity, effort=spec.effort, damping=spec.damping,
-        friction=spec.friction, name=spec.name, mimic=mimic,
-    )  # fmt: skip
+    return make(spec.axis, lower=spec.lower, upper=spec.upper, mimic=mimic, **same)
 
 
 def zero_pose_of(spec: FrameSpec) -> Pose:

@@ -20,7 +20,7 @@ from tmkit.errors import FileFormatError, MeshError
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.sandbox import real_path
 from tmkit.formats.spec.model import GeometrySpec, MeshSpec, PoseSpec, PrimitiveSpec, Quadruple
-from tmkit.formats.spec.values import pose_of
+from tmkit.formats.spec.values import pose_of, spec_of_pose
 from tmkit.graph import Plane
 from tmkit.spatial import Pose
 
@@ -206,7 +206,4 @@ def _plane(element: XmlElement, origin: PoseSpec) -> GeometrySpec:
     element.note("<plane> is not URDF; it becomes the half space below it, as in Bullet")
     a, b, c = (part / length for part in normal)
     turn = (-b, a, 0.0, 1.0 + c) if c > -1.0 + 1e-12 else (1.0, 0.0, 0.0, 0.0)  # takes z to the normal, the short way
-    pose = pose_of(origin) @ Pose((0.0, 0.0, 0.0), turn)
-    x, y, z = (float(value) for value in pose.translation)
-    i, j, k, w = (float(value) for value in pose.quat_xyzw)
-    return GeometrySpec(Plane(), element.place, PoseSpec((x, y, z), quat_xyzw=(i, j, k, w)))
+    return GeometrySpec(Plane(), element.place, spec_of_pose(pose_of(origin) @ Pose((0.0, 0.0, 0.0), turn)))
