@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from tmkit._core import CollisionWorld
 from tmkit._support.elementary import norms
 from tmkit._support.output import write_text
+from tmkit.formats.urdf.self_collisions import random_configurations
 from tmkit.graph import SceneGraph
-from tmkit.robots.chains import JointChain, chain_between, random_configurations, rigid_frames
+from tmkit.robots.chains import JointChain, chain_between, rigid_frames
 from tmkit.robots.fingers import cup_frames, finger_distance, finger_frames
 from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.srdf_arms import TOOL_NAMES

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from tmkit._core import CollisionWorld, InverseKinematicsStatus, inverse_kinematics
 from tmkit._support.results import Report
 from tmkit.errors import ConfigurationError
+from tmkit.formats.urdf.self_collisions import random_configurations
 from tmkit.graph import SceneGraph
-from tmkit.robots.chains import JointChain, joint_chains, random_configurations
+from tmkit.robots.chains import JointChain, joint_chains
 from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.robots.robot_notes import JointRow, flat_meshes, joint_rows, mesh_notes, without_flat_meshes
