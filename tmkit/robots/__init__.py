@@ -14,6 +14,7 @@ from tmkit._support.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from tmkit._support.results import ValidationStatus as ValidationStatus
     from tmkit.robots.chains import JointChain as JointChain
+    from tmkit.robots.fingers import pair_distance as pair_distance
     from tmkit.robots.guess_manipulator import (
         guess_manipulator as guess_manipulator,
         write_manipulator as write_manipulator,
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
         infer_arm as infer_arm,
     )
     from tmkit.robots.manipulator import Manipulator as Manipulator
-    from tmkit.robots.movable import is_movable as is_movable, movable_frames as movable_frames
-    from tmkit.robots.pair_distance import pair_distance as pair_distance
+    from tmkit.robots.mechanisms import is_movable as is_movable, movable_frames as movable_frames
     from tmkit.robots.robot_check import Reach as Reach, RobotReport as RobotReport, check_robot as check_robot
     from tmkit.robots.robot_files import find_manipulator as find_manipulator, load_manipulator as load_manipulator
     from tmkit.robots.robot_notes import JointRow as JointRow

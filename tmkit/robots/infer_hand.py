@@ -233,7 +233,8 @@ def _tool(
     ]
     below = [float(values.max()) for values in backs if len(values)]
     depth = min(max(height - below[0], 0.005), 0.1) if below else 0.03
-    return Pose.from_matrix(_matrix(x, y, z, origin)), round(depth, 4)
+    matrix = np.vstack([np.column_stack([x, y, z, np.round(origin, 4)]), (0.0, 0.0, 0.0, 1.0)])
+    return Pose.from_matrix(matrix), round(depth, 4)
 
 
 def _top(scene: SceneGraph, frame: str) -> str:
@@ -252,12 +253,6 @@ def _end_motion(
     far = away >= 0.8 * away.max()
     move: Array = closed[far].mean(axis=0) - opened[far].mean(axis=0)
     return move
-
-
-def _matrix(x: Array, y: Array, z: Array, origin: Array) -> Array:
-    matrix = np.eye(4)
-    matrix[:3, 0], matrix[:3, 1], matrix[:3, 2], matrix[:3, 3] = x, y, z, np.round(origin, 4)
-    return matrix
 
 
 def _unit(vector: Array) -> Array:

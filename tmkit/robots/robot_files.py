@@ -15,6 +15,7 @@ passed over.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 
 from tmkit._support.argument_errors import check_argument
@@ -25,19 +26,9 @@ from tmkit.errors import FileFormatError, RobotError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.robots.manipulator import Manipulator
 
-_GRIPPER_KEYS = {  # in the table [gripper] of a file, and the attribute that each gives
-    "kind": "gripper_kind",
-    "joints": "gripper_joints",
-    "open": "gripper_open",
-    "closed": "gripper_closed",
-    "width_open": "width_open",
-    "width_closed": "width_closed",
-    "finger_depth": "finger_depth",
-    "grip_force": "grip_force",
-    "payload": "payload",
-    "contact_links": "contact_links",
-    "contact_tolerance": "contact_tolerance",
-}
+_KEYS = [item.name for item in fields(Manipulator)]
+# In the table [gripper] of a file, and the attribute that each gives: from the kind on, all are the hand's.
+_GRIPPER_KEYS = {name.removeprefix("gripper_"): name for name in _KEYS[_KEYS.index("gripper_kind") :]}
 
 
 def load_manipulator(name: str | Path) -> Manipulator:

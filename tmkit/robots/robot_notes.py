@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit.formats.mesh.frustum import thickened
 from tmkit.graph import Joint, SceneGraph
 
 FAR = 5.0
@@ -20,9 +21,6 @@ FAR = 5.0
 
 MANY_TRIANGLES = 50_000
 """Triangles from which on a mesh that collides is worth a note."""
-
-FLAT = 1e-6
-"""Thickness of a mesh, as a part of its length, below which it has no hull."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ def flat_meshes(scene: SceneGraph) -> tuple[tuple[str, int, str], ...]:
     found = []
     for frame in scene.frame_names:
         for place, part in enumerate(scene.shapes(frame)):
-            if part.collision and part.shape.kind == "mesh" and _is_flat(np.asarray(part.shape.vertices)):
+            if part.collision and part.shape.kind == "mesh" and thickened(part.shape) is not None:
                 found.append((frame, place, _called(part.shape.source, frame)))
     return tuple(found)
 
@@ -122,14 +120,6 @@ def mesh_notes(scene: SceneGraph) -> Iterator[str]:
 
 def _called(source: str, frame: str) -> str:
     return f"{source or 'without a file'} of '{frame}'"
-
-
-def _is_flat(vertices: NDArray[np.float64]) -> bool:
-    """Whether points lie in one plane, on one line, or are none."""
-    if len(vertices) < 4:
-        return True
-    spread = np.linalg.svd(vertices - vertices.mean(axis=0), compute_uv=False)
-    return bool(spread[2] <= FLAT * spread[0])
 
 
 def _is_closed(vertices: NDArray[np.float64], faces: NDArray[np.int32]) -> bool:

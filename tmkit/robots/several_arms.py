@@ -24,11 +24,6 @@ Robots: TypeAlias = str | Path | Manipulator | Sequence[str | Path | Manipulator
 """An arm or several: built-in names, files, or descriptions."""
 
 
-def as_sequence(robots: Robots) -> tuple[str | Path | Manipulator, ...]:
-    """Return one arm as a sequence of one, and several as they are."""
-    return (robots,) if isinstance(robots, str | Path | Manipulator) else tuple(robots)
-
-
 def find_manipulators(robots: Robots, scene: SceneGraph) -> tuple[Manipulator, ...]:
     """Return the descriptions that ``robots`` are or name, proved to fit ``scene`` and each other.
 
@@ -40,7 +35,8 @@ def find_manipulators(robots: Robots, scene: SceneGraph) -> tuple[Manipulator, .
         RobotError, MissingFileError: as :func:`tmkit.robots.find_manipulator`.
         RobotError: no arm at all, two arms of one name, or two that move one joint.
     """
-    found = tuple(find_manipulator(robot, scene) for robot in as_sequence(robots))
+    several = (robots,) if isinstance(robots, str | Path | Manipulator) else tuple(robots)
+    found = tuple(find_manipulator(robot, scene) for robot in several)
     check_different(found)
     return found
 

@@ -34,8 +34,16 @@ from tmkit.graph import SceneGraph
 from tmkit.robots.chains import rigid_frames
 from tmkit.robots.fingers import cup_frames
 from tmkit.robots.manipulator import Manipulator
-from tmkit.robots.srdf_hands import Hand, end_effector_of, hand_of, is_hand, no_hand
-from tmkit.robots.srdf_states import state_misfit, state_named, state_values
+from tmkit.robots.srdf_hands import (
+    Hand,
+    end_effector_of,
+    hand_of,
+    is_hand,
+    no_hand,
+    state_misfit,
+    state_named,
+    state_values,
+)
 
 logger = logging.getLogger(__name__)
 

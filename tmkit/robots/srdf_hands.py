@@ -1,4 +1,4 @@
-"""Hands out of SRDF files: what an arm carries at its end, and how it opens and closes.
+"""Hands and states out of SRDF files: what an arm carries at its end, how that opens and closes, where joints are.
 
 An *end effector* of an SRDF names a group, the link that carries it, and perhaps the arm's group. Its group is a hand
 if it has joints that are not the arm's; some files name the arm itself there, which is none. What the joints are when
@@ -6,7 +6,12 @@ the hand is open and closed, the group's states say whose names have ``open`` an
 asked for, the joints' limits: the ends at which the fingers are farther apart are the open ones. How far apart they
 are is measured between their collision shapes, since SRDF has no word for it.
 
-Invariants: a :class:`Hand` is farther open when open than when closed, and both distances are finite.
+A *state* gives values to some joints of a group. It says where an arm is ready, or how far a hand is open, only if it
+gives a value to every joint concerned, and none beyond its limits. States are written with few digits, and a value at a
+limit may lie beyond it by the last of them: such a value is accepted as the limit.
+
+Invariants: a value of a state that is returned lies within its joint's limits; a :class:`Hand` is farther open when
+open than when closed, and both distances are finite.
 """
 
 from __future__ import annotations
@@ -18,12 +23,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tmkit._support.source_location import did_you_mean
-from tmkit.errors import FileFormatError, RobotError
+from tmkit.errors import FileFormatError, RobotError, nearest_name
 from tmkit.formats.srdf import EndEffector, GroupState, RobotSemantics, group_members
 from tmkit.formats.srdf.groups import refused
 from tmkit.graph import SceneGraph
 from tmkit.robots.fingers import finger_distance, finger_frames
-from tmkit.robots.srdf_states import state_named, state_values
+
+_TOLERANCE = 1e-6  # radians or metres: states are written with six digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,72 @@ class Hand:
     width_open: float
     width_closed: float
     fingers: tuple[str, ...]
+
+
+def state_named(semantics: RobotSemantics, group: str, *, wanted: str) -> GroupState:
+    """Return a state of a group by name.
+
+    Args:
+        semantics: the SRDF.
+        group: name of the group.
+        wanted: name of the state.
+
+    Raises:
+        RobotError: the group has no such state; the message lists those that it has.
+    """
+    states = semantics.states_of(group)
+    for state in states:
+        if state.name == wanted:
+            return state
+    names = [state.name for state in states]
+    known = f" (known: {', '.join(names)})" if names else "; it has none"
+    raise RobotError.at(
+        semantics.source, f"the group '{group}' has no state '{wanted}'{did_you_mean(wanted, names)}{known}"
+    )
+
+
+def state_values(
+    semantics: RobotSemantics, scene: SceneGraph, *, state: GroupState, joints: Sequence[str]
+) -> dict[str, float]:
+    """Return the values of joints in a state, clamped to their limits, radians or metres.
+
+    Args:
+        semantics: the SRDF.
+        scene: the scene.
+        state: the state.
+        joints: the joints, all of which the state must contain.
+
+    Raises:
+        RobotError: the state does not fit; said in its line.
+    """
+    reason = state_misfit(scene, state, joints=joints)
+    if reason is not None:
+        raise refused(state.place, semantics.source, reason)
+    limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
+    values = state.joint_values
+    return {joint: min(max(values[joint], float(limits[joint][0])), float(limits[joint][1])) for joint in joints}
+
+
+def state_misfit(scene: SceneGraph, state: GroupState, *, joints: Sequence[str]) -> str | None:
+    """Return why a state does not fit some joints; ``None`` if it does.
+
+    Args:
+        scene: the scene.
+        state: the state.
+        joints: the joints.
+    """
+    limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
+    values = state.joint_values
+    for joint in joints:
+        if joint not in values:
+            near = nearest_name(joint, values)
+            hint = f"; it names '{near}'" if near else ""
+            return f"the state '{state.name}' has no value for joint '{joint}'{hint}"
+        lower, upper = limits[joint]
+        if not lower - _TOLERANCE <= values[joint] <= upper + _TOLERANCE:
+            outside = f"outside its limits from {lower:.6g} to {upper:.6g}"
+            return f"the state '{state.name}' puts joint '{joint}' at {values[joint]:.6g}, {outside}"
+    return None
 
 
 def end_effector_of(
