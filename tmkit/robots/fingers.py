@@ -10,8 +10,10 @@ Invariants: frames come in the order of the scene; a distance does not depend on
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -19,6 +21,34 @@ from tmkit._core import CollisionWorld
 from tmkit.graph import SceneGraph
 from tmkit.robots.chains import rigid_frames
 from tmkit.robots.mechanisms import frames_on_joints, movable_frames
+
+
+@dataclass(frozen=True, slots=True)
+class Hand:
+    """Fingers that open and close.
+
+    Attributes:
+        joints: joints of the hand's own.
+        opened: their values when open, radians or metres.
+        closed: their values when closed.
+        width_open: metres between the fingers when open.
+        width_closed: metres between them when closed.
+        contact_links: frames that may touch what is held.
+    """
+
+    joints: tuple[str, ...]
+    opened: Mapping[str, float]
+    closed: Mapping[str, float]
+    width_open: float
+    width_closed: float
+    contact_links: tuple[str, ...]
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes of a :class:`~tmkit.robots.Manipulator` with this hand."""
+        return {
+            "gripper_joints": self.joints, "gripper_open": self.opened, "gripper_closed": self.closed,
+            "width_open": self.width_open, "width_closed": self.width_closed, "contact_links": self.contact_links,
+        }  # fmt: skip
 
 
 def finger_frames(scene: SceneGraph, joints: Sequence[str]) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from tmkit._support.output import write_text
 from tmkit.formats.urdf.self_collisions import random_configurations
 from tmkit.graph import SceneGraph
 from tmkit.robots.chains import JointChain, chain_between, rigid_frames
-from tmkit.robots.fingers import cup_frames, finger_distance, finger_frames
+from tmkit.robots.fingers import Hand, cup_frames, finger_distance, finger_frames
 from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.srdf_arms import TOOL_NAMES
 
@@ -54,17 +55,10 @@ def guess_manipulator(
     chain = chain_between(scene, base, tip)
     tool = _tool(scene, chain.tip)
     hand = _hand(scene, chain)
-    ready = ready_values(scene, chain, hand[0] if hand else {}, seed)
-    if hand is None:
-        cup = cup_frames(scene, chain.tip, tool)
-        return Manipulator(
-            name, chain.base, chain.tip, tool, chain.joints, ready, gripper_kind="suction", contact_links=cup
-        )
-    opened, closed, widths, fingers = hand
-    return Manipulator(
-        name, chain.base, chain.tip, tool, chain.joints, ready, gripper_joints=tuple(opened), gripper_open=opened,
-        gripper_closed=closed, width_open=widths[0], width_closed=widths[1], contact_links=fingers,
-    )  # fmt: skip
+    ready = ready_values(scene, chain, hand.opened if hand else {}, seed)
+    cup = {"gripper_kind": "suction", "contact_links": cup_frames(scene, chain.tip, tool)}
+    own: dict[str, Any] = hand.attributes() if hand else cup
+    return Manipulator(name, chain.base, chain.tip, tool, chain.joints, ready, **own)
 
 
 def _tool(scene: SceneGraph, tip: str) -> str:
@@ -73,10 +67,8 @@ def _tool(scene: SceneGraph, tip: str) -> str:
     return named[0] if named else tip
 
 
-def _hand(
-    scene: SceneGraph, chain: JointChain
-) -> tuple[dict[str, float], dict[str, float], tuple[float, float], tuple[str, ...]] | None:
-    """Return the values of an open and a closed hand, its widths and its fingers; ``None`` when there is none."""
+def _hand(scene: SceneGraph, chain: JointChain) -> Hand | None:
+    """Return the hand below the tip of a chain, ``None`` when there is none."""
     below = set(scene.subtree(chain.tip)) - {chain.tip}
     limits = dict(zip(scene.joint_names, np.asarray(scene.joint_limits), strict=True))
     joints = [name for name in scene.joint_names if scene.joint_frame(name) in below and name not in chain.joints]
@@ -89,7 +81,7 @@ def _hand(
         ends, widths = ends[::-1], widths[::-1]
     if not math.isfinite(widths[0]) or widths[0] == widths[1]:
         return None
-    return ends[0], ends[1], (widths[0], widths[1]), fingers
+    return Hand(tuple(joints), *ends, *widths, fingers)
 
 
 def _middle(limits: NDArray[np.float64]) -> NDArray[np.float64]:

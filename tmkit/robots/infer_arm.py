@@ -185,8 +185,7 @@ def _with_hand(
     inferred.append(_direction(scene, chain.tip, tool))
     arm = Manipulator(
         name, chain.base, chain.tip, tool, chain.joints, ready_values(scene, chain, hand.opened, seed),
-        gripper_joints=hand.joints, gripper_open=hand.opened, gripper_closed=hand.closed, width_open=hand.width_open,
-        width_closed=hand.width_closed, finger_depth=hand.depth, contact_links=hand.contact_links,
+        finger_depth=hand.depth, **hand.attributes(),
     )  # fmt: skip
     return InferredArm(scene, arm, tuple(inferred), "", added)
 

@@ -24,6 +24,7 @@ from tmkit._core import CollisionWorld
 from tmkit._support.elementary import cos, dot, norm, norms, product
 from tmkit.graph import SceneGraph
 from tmkit.robots.chains import rigid_frames
+from tmkit.robots.fingers import Hand
 from tmkit.spatial import Pose
 
 FINGER_WORDS = ("gripper", "finger", "jaw", "claw", "clamp", "knuckle", "pincher")
@@ -42,29 +43,15 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class InferredHand:
+class InferredHand(Hand):
     """Two fingers that close on each other.
 
     Attributes:
-        fingers: the two frames that close on each other.
-        joints: joints of the hand's own.
-        opened: their values when open, radians or metres.
-        closed: their values when closed.
-        width_open: metres between the fingers when open.
-        width_closed: metres between them when closed.
-        contact_links: frames that may touch what is held.
         tool: pose of the tool relative to the tip.
         depth: metres from the tool back to the palm.
         evidence: what speaks for it, for people.
     """
 
-    fingers: Pair
-    joints: tuple[str, ...]
-    opened: Mapping[str, float]
-    closed: Mapping[str, float]
-    width_open: float
-    width_closed: float
-    contact_links: tuple[str, ...]
     tool: Pose
     depth: float
     evidence: tuple[str, ...]
@@ -124,9 +111,7 @@ def infer_hand(scene: SceneGraph, tip: str, arm: Sequence[str]) -> InferredHand 
     words = [joint for joint in joints if named_like(joint, FINGER_WORDS)]
     evidence = [f"'{pair[0]}' closes on '{pair[1]}': {1000 * widths[0]:.0f} mm open, {1000 * widths[1]:.0f} mm closed"]
     evidence += [f"called so: {', '.join(words)}"] if words else []
-    return InferredHand(
-        pair, joints, opened, closed, widths[0], widths[1], tuple(contact), tool, depth, tuple(evidence)
-    )
+    return InferredHand(joints, opened, closed, *widths, tuple(contact), tool, depth, tuple(evidence))
 
 
 def _solid(scene: SceneGraph, frames: Iterable[str]) -> tuple[str, ...]:

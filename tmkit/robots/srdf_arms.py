@@ -23,6 +23,7 @@ import logging
 import os
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from typing import Any
 
 import numpy as np
 
@@ -32,18 +33,9 @@ from tmkit.formats.srdf import EndEffector, GroupMembers, RobotSemantics, group_
 from tmkit.formats.srdf.groups import refused
 from tmkit.graph import SceneGraph
 from tmkit.robots.chains import rigid_frames
-from tmkit.robots.fingers import cup_frames
+from tmkit.robots.fingers import Hand, cup_frames
 from tmkit.robots.manipulator import Manipulator
-from tmkit.robots.srdf_hands import (
-    Hand,
-    end_effector_of,
-    hand_of,
-    is_hand,
-    no_hand,
-    state_misfit,
-    state_named,
-    state_values,
-)
+from tmkit.robots.srdf_hands import end_effector_of, hand_of, is_hand, no_hand, state_misfit, state_named, state_values
 
 logger = logging.getLogger(__name__)
 
@@ -97,12 +89,14 @@ def manipulator_from_srdf(
         from_limits = hand is not None
     tip = _tip(semantics, scene, group, joints, effector)
     fingers = None
+    own: dict[str, Any] = {"gripper_kind": "suction", "contact_links": cup_frames(scene, tip, tool)}
     if gripper != "suction":
         if hand is None:
             raise no_hand(semantics, group, effector=effector)
         fingers = hand_of(
             semantics, scene, group=hand, arm=joints, from_limits=from_limits, opened=opened, closed=closed
         )
+        own = fingers.attributes()
     arm = Manipulator(
         name=name or f"{semantics.name or 'robot'}:{group}",
         base=_base(semantics, scene, group, joints),
@@ -110,13 +104,7 @@ def manipulator_from_srdf(
         tool=tool if tool is not None else _tool(semantics, scene, group, tip, fingers),
         joints=joints,
         ready=_ready(semantics, scene, group, joints, ready),
-        gripper_kind="suction" if fingers is None else "parallel",
-        gripper_joints=fingers.joints if fingers else (),
-        gripper_open=fingers.opened if fingers else {},
-        gripper_closed=fingers.closed if fingers else {},
-        width_open=fingers.width_open if fingers else 0.0,
-        width_closed=fingers.width_closed if fingers else 0.0,
-        contact_links=fingers.fingers if fingers else cup_frames(scene, tip, tool),
+        **own,
     )
     arm.check(scene, source=semantics.source)
     return arm

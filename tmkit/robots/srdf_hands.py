@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,30 +26,9 @@ from tmkit.errors import FileFormatError, RobotError, nearest_name
 from tmkit.formats.srdf import EndEffector, GroupState, RobotSemantics, group_members
 from tmkit.formats.srdf.groups import refused
 from tmkit.graph import SceneGraph
-from tmkit.robots.fingers import finger_distance, finger_frames
+from tmkit.robots.fingers import Hand, finger_distance, finger_frames
 
 _TOLERANCE = 1e-6  # radians or metres: states are written with six digits
-
-
-@dataclass(frozen=True, slots=True)
-class Hand:
-    """What opens and closes.
-
-    Attributes:
-        joints: its joints.
-        opened: their values when open, radians or metres.
-        closed: their values when closed.
-        width_open: metres between the fingers when open.
-        width_closed: metres between them when closed.
-        fingers: the frames that touch what is held.
-    """
-
-    joints: tuple[str, ...]
-    opened: dict[str, float]
-    closed: dict[str, float]
-    width_open: float
-    width_closed: float
-    fingers: tuple[str, ...]
 
 
 def state_named(semantics: RobotSemantics, group: str, *, wanted: str) -> GroupState:
