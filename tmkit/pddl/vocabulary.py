@@ -276,7 +276,7 @@ class Vocabulary:
             case Equals(left, right):
                 return self.term_fault(left, variables) or self.term_fault(right, variables)
             case Comparison(_, left_value, right_value):
-                return self.expression_fault(left_value, variables) or self.expression_fault(right_value, variables)
+                return self._expression_fault(left_value, variables) or self._expression_fault(right_value, variables)
             case Not(part):
                 return self.formula_fault(part, variables)
             case And(parts) | Or(parts):
@@ -299,7 +299,7 @@ class Vocabulary:
             case Add(atom) | Delete(atom):
                 return derived_fault(atom.predicate, derived) or self.formula_fault(atom, variables)
             case IncreaseCost(amount):
-                return self.function_fault(TOTAL_COST, (), variables) or self.expression_fault(amount, variables)
+                return self.function_fault(TOTAL_COST, (), variables) or self._expression_fault(amount, variables)
             case EffectAnd(parts):
                 return _first(self.effect_fault(part, variables, derived) for part in parts)
             case When(condition, inner):
@@ -308,20 +308,14 @@ class Vocabulary:
                 scope = {**variables, **{parameter.name: parameter.types for parameter in parameters}}
                 return self.parameters_fault(parameters) or self.effect_fault(inner, scope, derived)
 
-    def expression_fault(self, expression: Expression, variables: Variables) -> Fault | None:
-        """Return the first fault of a numeric expression, or None.
-
-        Args:
-            expression: the expression.
-            variables: declared variables with their types.
-        """
+    def _expression_fault(self, expression: Expression, variables: Variables) -> Fault | None:
         match expression:
             case Number():
                 return None
             case FunctionTerm(name, terms):
                 return self.function_fault(name, terms, variables)
             case Arithmetic(_, parts):
-                return _first(self.expression_fault(part, variables) for part in parts)
+                return _first(self._expression_fault(part, variables) for part in parts)
 
     def parameters_fault(self, parameters: tuple[Parameter, ...], *, distinct: bool = True) -> Fault | None:
         """Return the first fault of a parameter list, or None: not a variable, an unknown type, a repeated name.

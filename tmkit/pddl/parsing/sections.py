@@ -8,7 +8,7 @@ the parser imports it only when there is something to read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has no stubs
@@ -29,40 +29,30 @@ from tmkit.pddl.vocabulary import TOTAL_COST, Function, Predicate, Type, Types, 
 _LISTS = frozenset({"either"})
 
 
-@dataclass(frozen=True)
-class Declared:
-    """The declarations of a domain that were read so far."""
-
-    types: tuple[Type, ...] = ()
-    constants: tuple[Parameter, ...] = ()
-    predicates: tuple[Predicate, ...] = ()
-    functions: tuple[Function, ...] = ()
-
-
 class SectionReader:
     """Reads the sections of one file.
 
     Args:
         source: the file.
         domain: for a problem, its domain; ``None`` while a domain is read.
+
+    Attributes:
+        declared: types, constants, predicates and functions of a domain, as far as they were read.
     """
 
     def __init__(self, source: Source, domain: Domain | None = None) -> None:
         self.source = source
-        self.declared = Declared()
+        kinds = ("types", "constants", "predicates", "functions")
+        self.declared: dict[str, tuple[Any, ...]] = dict.fromkeys(kinds, ())
         self._domain = domain
         self._derived: frozenset[str] = frozenset() if domain is None else domain.derived_predicates
-
-    def declare(self, **sections: Any) -> None:
-        """Record the declarations of a section for later sections."""
-        self.declared = replace(self.declared, **{name: tuple(items) for name, items in sections.items()})
 
     def _vocabulary(self) -> Vocabulary:
         if self._domain is not None:
             return self._domain.vocabulary
-        declared = self.declared
-        objects = {constant.name: constant.types for constant in declared.constants}
-        return Vocabulary(declared.types, predicates=declared.predicates, functions=declared.functions, objects=objects)
+        types, constants, predicates, functions = self.declared.values()
+        objects = {constant.name: constant.types for constant in constants}
+        return Vocabulary(types, predicates=predicates, functions=functions, objects=objects)
 
     def _builder(self) -> TreeBuilder:
         return TreeBuilder(self.source, self._vocabulary())

@@ -243,15 +243,9 @@ class TreeBuilder:
             return Number(float(part.text))
         if isinstance(part, Group) and part.head in _OPERATORS:
             return Arithmetic(part.head, tuple(self.expression(inner, scope) for inner in part.parts[1:]))
-        return self.function_term(part, scope)
+        return self._function_term(part, scope)
 
-    def function_term(self, part: Token | Group, scope: Scope) -> FunctionTerm:
-        """Return the function term of a part of a well-formed list.
-
-        Args:
-            part: the part.
-            scope: declared variables with their types.
-        """
+    def _function_term(self, part: Token | Group, scope: Scope) -> FunctionTerm:
         words = part.parts if isinstance(part, Group) else (part,)
         name, *terms = (word.first.text for word in words)
         self._check(self._vocabulary.function_fault(name, tuple(terms), scope), words)
@@ -282,7 +276,7 @@ class TreeBuilder:
         return Delete(atom) if is_deleted else Add(atom)
 
     def _cost_effect(self, group: Group, scope: Scope) -> Effect:
-        function = self.function_term(group.parts[1], scope)
+        function = self._function_term(group.parts[1], scope)
         if group.head != "increase" or function.name != TOTAL_COST:
             reason = "the only numeric effect that is supported is (increase (total-cost) AMOUNT)"
             raise self._source.error(group.first, reason)
