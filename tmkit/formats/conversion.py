@@ -69,8 +69,7 @@ def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path
 def _texts(scene: SceneGraph, suffix: str, name: str) -> tuple[str, Mapping[str, str]]:
     """Return the text in a format, and the OBJ files that it names."""
     if suffix == ".robray":
-        robray = robray_from_scene(scene)
-        return robray.text, robray.meshes
+        return robray_from_scene(scene)
     if len(scene.root_names) != 1:
         raise SceneError(f"a robot has one root, and this scene has {len(scene.root_names)}")
     urdf = urdf_from_scene(scene, _root_link(scene), name=name)
