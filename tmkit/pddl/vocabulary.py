@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple, TypeAlias
 
 from tmkit.errors import UnknownNameError
 from tmkit.pddl.formulas import (
+    Action,
     Add,
     And,
     Arithmetic,
@@ -41,7 +43,6 @@ from tmkit.pddl.formulas import (
     When,
     is_variable,
 )
-from tmkit.pddl.schemas import Action
 
 TOTAL_COST = "total-cost"
 """The function that the effect ``increase`` counts in."""
@@ -166,35 +167,17 @@ class Vocabulary:
         for name, parents in self.parents.items():
             if fault := _first(map(self.type_fault, parents)):
                 return name, fault
-        waiting = {name: len(parents) for name, parents in self.parents.items()}
-        children: dict[str, list[str]] = {name: [] for name in self.parents}
-        for name, parents in self.parents.items():
-            for parent in parents:
-                children[parent].append(name)
-        level = [name for name, count in waiting.items() if not count]
+        levels = TopologicalSorter(self.parents)
+        try:
+            levels.prepare()
+        except CycleError as error:
+            first = next(name for name in self.parents if name in error.args[1])
+            return first, Fault(f"type '{first}' is above itself in the hierarchy")
         for _ in range(DEEPEST_TYPES + 1):
-            below: list[str] = []
-            for child in (child for name in level for child in children[name]):
-                waiting[child] -= 1
-                if not waiting[child]:
-                    below.append(child)
-            level = below
-        if level:
-            return level[0], Fault(f"type '{level[0]}' has more than {DEEPEST_TYPES} types above each other")
-        return self._circle({name for name, count in waiting.items() if count})
-
-    def _circle(self, rest: set[str]) -> tuple[str, Fault] | None:
-        """Return the first type of a circle among the types of which each has a parent in ``rest``."""
-        path: dict[str, None] = {}
-        name = next((name for name in self.parents if name in rest), None)
-        while name is not None and name not in path:
-            path[name] = None
-            name = next(parent for parent in self.parents[name] if parent in rest)
-        if name is None:
-            return None
-        circle = set(list(path)[list(path).index(name) :])
-        first = next(name for name in self.parents if name in circle)
-        return first, Fault(f"type '{first}' is above itself in the hierarchy")
+            levels.done(*levels.get_ready())
+        for name in levels.get_ready():
+            return name, Fault(f"type '{name}' has more than {DEEPEST_TYPES} types above each other")
+        return None
 
     def atom_fault(self, name: str, terms: tuple[str, ...], variables: Variables) -> Fault | None:
         """Return the fault of the atom ``(name *terms)``, or None.
