@@ -30,6 +30,7 @@ from tmkit.pddl.formulas import (
     And,
     Arithmetic,
     Atom,
+    Axiom,
     Comparison,
     Delete,
     Effect,
@@ -51,7 +52,6 @@ from tmkit.pddl.formulas import (
     When,
     is_variable,
 )
-from tmkit.pddl.schemas import Axiom
 from tmkit.pddl.substitution import (
     conjuncts_of,
     free_variables,

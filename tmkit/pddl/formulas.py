@@ -1,4 +1,4 @@
-"""The words of PDDL: facts, formulas, expressions and effects, as trees of immutable values.
+"""The words of PDDL: facts, formulas, expressions and effects, as trees of immutable values; actions and axioms.
 
 The idea: a PDDL condition or effect is kept as it was written, as a tree of small frozen dataclasses, and never
 flattened into sets of positive and negative atoms. So a negated goal stays negated, ``imply`` stays ``imply``, and
@@ -7,7 +7,8 @@ lives in :mod:`tmkit.pddl.substitution`, evaluation in :mod:`tmkit.pddl.evaluati
 
 Invariants: every value is hashable, compares by content and survives pickling. A *term* is a string: a variable starts
 with ``?``, anything else is the name of an object. Names are kept as given (the parser makes them lower case). ``str``
-of every value is PDDL.
+of every value of these is PDDL. Actions and axioms are values that nothing has checked; a
+:class:`~tmkit.pddl.model.Domain` checks those that it is made of.
 """
 
 from __future__ import annotations
@@ -260,3 +261,36 @@ NO_EFFECT = EffectAnd()
 """The effect that changes nothing."""
 
 Effect: TypeAlias = Add | Delete | IncreaseCost | EffectAnd | When | ForEach
+
+
+# ------------------------------------------------------------------------------------------------------- schemas
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action schema: ``parameters`` in order, the condition that must hold before it, and what it does."""
+
+    name: str
+    parameters: tuple[Parameter, ...] = ()
+    precondition: Formula = ALWAYS
+    effect: Effect = NO_EFFECT
+
+
+@dataclass(frozen=True, slots=True)
+class Axiom:
+    """A rule for a derived predicate: it holds of all ``parameters`` that satisfy the condition."""
+
+    predicate: str
+    parameters: tuple[Parameter, ...]
+    condition: Formula
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class GroundAction:
+    """One step of a task plan: the name of an action and the objects it is done with. ``str`` is ``(stack a b)``."""
+
+    name: str
+    arguments: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"({' '.join((self.name, *self.arguments))})"

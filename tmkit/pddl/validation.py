@@ -14,9 +14,8 @@ from typing import Any
 from tmkit._support.results import Result, ValidationStatus
 from tmkit.errors import TaskError
 from tmkit.pddl.evaluation import Interpretation, in_words
-from tmkit.pddl.formulas import Formula
+from tmkit.pddl.formulas import Formula, GroundAction
 from tmkit.pddl.model import Metric, Problem
-from tmkit.pddl.schemas import GroundAction
 from tmkit.pddl.state import State
 
 

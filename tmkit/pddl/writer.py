@@ -12,9 +12,8 @@ import re
 from collections.abc import Iterable
 
 from tmkit.errors import TaskError
-from tmkit.pddl.formulas import Number, Parameter, typed_list
+from tmkit.pddl.formulas import Action, Axiom, Number, Parameter, typed_list
 from tmkit.pddl.model import Domain, Metric, Problem
-from tmkit.pddl.schemas import Action, Axiom
 from tmkit.pddl.vocabulary import Type
 
 _WRITABLE = re.compile(r"(?!(?:[=*/+-]|[<>]=?)\Z)(?!-[^\W\d_])[^\s();?:][^\s();?]*\Z")  # no sign, ?x, :key, -type

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tmkit.pddl.formulas import GroundAction
 from tmkit.pddl.model import Problem
-from tmkit.pddl.schemas import GroundAction
 from tmkit.pddl.state import State
 
 

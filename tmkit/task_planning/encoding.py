@@ -21,6 +21,7 @@ from fractions import Fraction
 
 from tmkit.errors import TaskPlannerError
 from tmkit.pddl.formulas import (
+    Action,
     Add,
     And,
     Arithmetic,
@@ -44,7 +45,6 @@ from tmkit.pddl.formulas import (
     When,
 )
 from tmkit.pddl.model import Domain, Metric, Problem
-from tmkit.pddl.schemas import Action
 from tmkit.pddl.state import State
 from tmkit.pddl.substitution import substitute, subtrees
 from tmkit.pddl.vocabulary import Predicate, Types

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from tmkit._support.subprocesses import Finished, Program, wait_for_any
 from tmkit.errors import MissingExtraError, TaskPlannerError
-from tmkit.pddl.schemas import GroundAction
+from tmkit.pddl.formulas import GroundAction
 from tmkit.pddl.validation import validate_task_plan
 from tmkit.task_planning.protocol import TaskPlanResult, TaskPlanStatistics, TaskPlanStatus
 from tmkit.task_planning.translated_task import TranslatedTask

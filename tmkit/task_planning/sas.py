@@ -19,9 +19,8 @@ from typing import Any, Self, TypeVar
 
 from tmkit._support.time_limits import check_time
 from tmkit.errors import TaskPlannerError
-from tmkit.pddl.formulas import Fact
+from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.model import FrozenMapping, Problem
-from tmkit.pddl.schemas import GroundAction
 
 Pair = tuple[int, int]
 """A variable and one of its values."""

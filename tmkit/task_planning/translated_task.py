@@ -19,9 +19,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from tmkit.pddl.formulas import Fact
+from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.model import FrozenMapping
-from tmkit.pddl.schemas import GroundAction
 from tmkit.pddl.vocabulary import derived_fault
 from tmkit.task_planning.mutexes import is_goal_impossible
 from tmkit.task_planning.sas import Pair, SasAxiom, SasTask, SasVariable

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tmkit.pddl.formulas import ALWAYS, NO_EFFECT, Effect, EffectAnd, ForEach, Formula, Parameter, When
+from tmkit.pddl.formulas import ALWAYS, NO_EFFECT, Action, Effect, EffectAnd, ForEach, Formula, Parameter, When
 from tmkit.pddl.parsing.grammar import EFFECTS
 from tmkit.pddl.parsing.source import Group, Source, Token
 from tmkit.pddl.parsing.trees import Scope, TreeBuilder, extended
-from tmkit.pddl.schemas import Action
 from tmkit.pddl.vocabulary import Vocabulary
 from tmkit.pddl.writer import is_writable
 

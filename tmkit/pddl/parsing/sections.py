@@ -13,14 +13,13 @@ from typing import Any
 
 from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has no stubs
 
-from tmkit.pddl.formulas import ALWAYS, Fact, Formula, Parameter
+from tmkit.pddl.formulas import ALWAYS, Action, Axiom, Fact, Formula, Parameter
 from tmkit.pddl.model import Domain, Metric
 from tmkit.pddl.parsing.actions import ActionReader
 from tmkit.pddl.parsing.grammar import Rule, Spelling
 from tmkit.pddl.parsing.initial import InitReader
 from tmkit.pddl.parsing.source import Group, Source, Token
 from tmkit.pddl.parsing.trees import TreeBuilder, typed_items
-from tmkit.pddl.schemas import Action, Axiom
 from tmkit.pddl.state import State
 from tmkit.pddl.strata import negative_cycle
 from tmkit.pddl.substitution import substitute
