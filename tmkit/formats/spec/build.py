@@ -16,7 +16,7 @@ special: it is the root that exists without being declared, and several files ma
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -53,8 +53,8 @@ def build_scene(specs: Sequence[SceneSpecification], *, loader: MeshLoader) -> S
             edit.add_root(WORLD)
         for body in dict.fromkeys(body for spec in specs for body in spec.bodies_without_frames):
             edit.add_body(body)
-        for spec in _parents_first(frames):
-            add_specified_frame(edit, spec, loader)
+        for name in parents_first(frames, lambda name: frames[name].parent if frames[name].parent in frames else None):
+            add_specified_frame(edit, frames[name], loader)
         _add_edges(edit, frames.values())  # when the bodies are there that twists refer to
         _add_mimics(edit, frames)
         add_allowed(edit, specs)
@@ -144,18 +144,22 @@ def _cycle(path: list[str], first: FrameSpec) -> FileFormatError:
     return (first.parent_place or first.place).error(f"the parents form a cycle: {' -> '.join(around)}")
 
 
-def _parents_first(frames: dict[str, FrameSpec]) -> Iterator[FrameSpec]:
-    """Yield the frames in order of declaration, each after its ancestors."""
-    done = {WORLD} if WORLD not in frames else set()
-    for spec in frames.values():
-        waiting: list[FrameSpec] = []
-        current: FrameSpec | None = spec
-        while current is not None and current.name not in done:
-            waiting.append(current)
-            current = frames.get(current.parent) if current.parent is not None else None
-        for ready in reversed(waiting):
-            done.add(ready.name)
-            yield ready
+def parents_first(frames: Iterable[str], parent: Callable[[str], str | None]) -> list[str]:
+    """Return frames, each once and after its ancestors, otherwise in the given order.
+
+    Args:
+        frames: their names.
+        parent: gives the parent of a frame, ``None`` of one that comes first.
+    """
+    ordered: dict[str, None] = {}
+    for frame in frames:
+        chain: list[str] = []
+        above: str | None = frame
+        while above is not None and above not in ordered:
+            chain.append(above)
+            above = parent(above)
+        ordered.update(dict.fromkeys(reversed(chain)))
+    return list(ordered)
 
 
 def add_specified_frame(edit: SceneEdit, spec: FrameSpec, loader: MeshLoader) -> None:

@@ -25,6 +25,7 @@ from tmkit._support.elementary import atan2, cos, sin
 from tmkit._support.output import write_files
 from tmkit.errors import OutputError, SceneError, UnknownNameError
 from tmkit.formats.mesh.frustum import frustum, mesh_of_cloud, mesh_of_field
+from tmkit.formats.spec.build import parents_first
 from tmkit.graph import AttachedShape, Joint, SceneGraph, Shape
 from tmkit.spatial import Pose
 
@@ -135,24 +136,13 @@ def _kept(scene: SceneGraph, root: str, exclude: frozenset[str]) -> list[str]:
     rank = {frame: index for index, frame in enumerate(scene.frame_names)}
     in_order = sorted(kept, key=rank.__getitem__)
     moving = [frame for frame in in_order if scene.joint(frame).is_actuated]
-    ordered = _parents_first(scene, root, in_order)
+
+    def parent(frame: str) -> str | None:
+        return scene.parent(frame) if frame != root else None
+
+    ordered = parents_first(in_order, parent)
     if [frame for frame in ordered if scene.joint(frame).is_actuated] != moving:
-        ordered = _parents_first(scene, root, [*moving, *in_order])
-    return ordered
-
-
-def _parents_first(scene: SceneGraph, root: str, frames: Sequence[str]) -> list[str]:
-    """Return the frames, each once and after its ancestors, otherwise in the given order."""
-    ordered: list[str] = []
-    done: set[str] = set()
-    for frame in frames:
-        chain = []
-        above: str | None = frame
-        while above is not None and above not in done:
-            chain.append(above)
-            above = scene.parent(above) if above != root else None
-        ordered.extend(reversed(chain))
-        done.update(chain)
+        ordered = parents_first([*moving, *in_order], parent)
     return ordered
 
 
