@@ -61,7 +61,7 @@ def frame_to_dict(frame: FrameSpecification, sources: SourceList) -> Json:
         document["stamps"] = stamps_to_dict(frame.stamps)
     return document | {
         "body": frame.body, "classes": list(frame.classes), "inertia": _inertia_to_dict(frame.inertia),
-        "joint": _joint_to_dict(frame.joint), "name": frame.name, "parent": frame.parent,
+        "joint": joint_to_dict(frame.joint), "name": frame.name, "parent": frame.parent,
         "pose": numbers_to_list(frame.pose.as_array()), "shapes": [_attached_to_dict(part) for part in frame.shapes],
     }  # fmt: skip
 
@@ -104,7 +104,8 @@ def _twist_from_dict(node: JsonNode) -> tuple[str, Sequence[float]]:
     return node.get("reference").name(), node.get("vector").numbers(6)
 
 
-def _joint_to_dict(joint: Joint) -> Json:
+def joint_to_dict(joint: Joint) -> Json:
+    """Return a joint as a JSON object."""
     if joint.type in ("fixed", "free"):
         return {"type": joint.type}
     document: Json = {"axis": numbers_to_list(joint.axis), "mimic": None, "name": joint.name, "type": joint.type}
