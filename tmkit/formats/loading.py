@@ -25,6 +25,7 @@ from tmkit.formats.mesh.sandbox import project_folders
 from tmkit.formats.robray.reader import read_robray
 from tmkit.formats.spec.build import WORLD, build_scene, whole_name
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
+from tmkit.formats.spec.values import specification_of_scene
 from tmkit.formats.srdf.apply import with_semantics
 from tmkit.formats.urdf.reader import read_urdf
 from tmkit.formats.urdf.self_collisions import with_always_colliding
@@ -212,7 +213,6 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
         return SceneSpecification()
     if suffix == ".json":
         from tmkit.formats.json.scene import read_json_scene
-        from tmkit.formats.spec.from_scene import specification_of_scene
 
         return specification_of_scene(read_json_scene(path, loader=loader), path=str(path))
     other = _OTHER_TOOLS.get(suffix)
