@@ -11,7 +11,7 @@ was given.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 
 from tmkit.pddl.formulas import (
     And,
@@ -141,7 +141,7 @@ def subtrees(tree: Formula | Effect | Expression | Parameter) -> Iterator[Formul
     for item in fields(tree):
         value = getattr(tree, item.name)
         for part in value if isinstance(value, tuple) else (value,):
-            if is_dataclass(part):
+            if not isinstance(part, str | float):
                 yield from subtrees(part)
 
 
