@@ -20,7 +20,7 @@ from tmkit._support.output import write_files
 from tmkit._support.signals import temporary_folder
 from tmkit._support.source_location import did_you_mean
 from tmkit.errors import SceneError, TmkitError
-from tmkit.formats.json.poses import stamps_to_dict
+from tmkit.formats.json.frames import stamps_to_dict
 from tmkit.formats.json.scene import write_json_scene
 from tmkit.formats.loading import load_scene
 from tmkit.formats.robray.writer import robray_from_scene

@@ -19,8 +19,14 @@ from tmkit._support.limits import read_bytes
 from tmkit._support.output import write_files
 from tmkit._support.source_location import reported
 from tmkit.errors import CycleError, DuplicateNameError, FileFormatError, TmkitError, UnknownNameError
-from tmkit.formats.json.frames import frame_from_dict, frame_to_dict, joint_to_dict
-from tmkit.formats.json.poses import SourceList, numbers_to_list, sources_from_dict
+from tmkit.formats.json.frames import (
+    SourceList,
+    frame_from_dict,
+    frame_to_dict,
+    joint_to_dict,
+    numbers_to_list,
+    sources_from_dict,
+)
 from tmkit.formats.json.reading import JsonNode, with_line
 from tmkit.formats.json.shapes import arrays_as_files, shape_from_dict, shape_to_dict
 from tmkit.formats.mesh.meshes import MeshLoader
