@@ -81,7 +81,7 @@ def _hand(scene: SceneGraph, chain: JointChain) -> Hand | None:
         ends, widths = ends[::-1], widths[::-1]
     if not math.isfinite(widths[0]) or widths[0] == widths[1]:
         return None
-    return Hand(tuple(joints), *ends, *widths, fingers)
+    return Hand(tuple(joints), ends[0], ends[1], widths[0], widths[1], fingers)
 
 
 def _middle(limits: NDArray[np.float64]) -> NDArray[np.float64]:

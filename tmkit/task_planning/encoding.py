@@ -184,7 +184,8 @@ def _scaled(effect: Effect, factor: int | None) -> Effect:
 
 def _uses_either(problem: Problem) -> bool:
     domain = problem.domain
-    lists = [domain.constants, *(schema.parameters for schema in (*domain.axioms, *domain.actions))]
+    lists = [domain.constants, *(axiom.parameters for axiom in domain.axioms)]
+    lists += [action.parameters for action in domain.actions]
     parameters = [parameter for listed in lists for parameter in listed]
     parameters += [part for tree in _trees(problem) for part in subtrees(tree) if isinstance(part, Parameter)]
     types = [*problem.objects.values(), *(kind.parents for kind in domain.types)]

@@ -184,7 +184,7 @@ class SasTask:
             TaskPlannerError: the text is not in the format, version 3.
         """
         try:
-            return cls(problem, *_Reader(text).sections(), FrozenMapping(names or {}))
+            return cls(problem, names=FrozenMapping(names or {}), **_Reader(text).sections())
         except (ValueError, StopIteration) as error:
             reason = str(error) or "it ends too early"
             raise TaskPlannerError(f"the translator's output cannot be read: {reason}", command=(), output="") from None
@@ -241,17 +241,20 @@ class _Reader:
     def _blocks(self, name: str, read: Callable[[], _Part]) -> tuple[_Part, ...]:
         return tuple(self._block(name, read) for _ in range(self._number()))
 
-    def sections(self) -> tuple[Any, ...]:
-        """Return what stands between the version and the end, in the order of the attributes of a task."""
+    def sections(self) -> dict[str, Any]:
+        """Return the attributes of a task, by name."""
         self._block("version", lambda: self._expect(_VERSION))
         metric = self._block("metric", self._number)
         variables = self._blocks("variable", self._variable)
-        mutexes = self._blocks("mutex_group", self._pairs)
-        init = self._block("state", lambda: tuple(self._number() for _ in variables))
-        goal = self._block("goal", self._pairs)
-        operators = self._blocks("operator", self._operator)
-        axioms = self._blocks("rule", self._axiom)
-        return metric, variables, mutexes, init, goal, operators, axioms
+        return {
+            "metric": metric,
+            "variables": variables,
+            "mutexes": self._blocks("mutex_group", self._pairs),
+            "init": self._block("state", lambda: tuple(self._number() for _ in variables)),
+            "goal": self._block("goal", self._pairs),
+            "operators": self._blocks("operator", self._operator),
+            "axioms": self._blocks("rule", self._axiom),
+        }
 
     def _variable(self) -> SasVariable:
         name, layer = next(self._lines), self._number()
