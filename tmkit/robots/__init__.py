@@ -26,14 +26,16 @@ if TYPE_CHECKING:
     )
     from tmkit.robots.manipulator import Manipulator as Manipulator
     from tmkit.robots.mechanisms import is_movable as is_movable, movable_frames as movable_frames
-    from tmkit.robots.robot_check import Reach as Reach, RobotReport as RobotReport, check_robot as check_robot
-    from tmkit.robots.robot_files import find_manipulator as find_manipulator, load_manipulator as load_manipulator
-    from tmkit.robots.robot_notes import JointRow as JointRow
-    from tmkit.robots.several_arms import (
-        Robots as Robots,
-        find_manipulators as find_manipulators,
-        home_configuration as home_configuration,
+    from tmkit.robots.robot_check import (
+        JointRow as JointRow,
+        Reach as Reach,
+        RobotReport as RobotReport,
+        check_robot as check_robot,
     )
+    from tmkit.robots.robot_files import (
+        Robots as Robots, find_manipulator as find_manipulator, find_manipulators as find_manipulators,
+        home_configuration as home_configuration, load_manipulator as load_manipulator,
+    )  # fmt: skip
     from tmkit.robots.srdf_arms import manipulator_from_srdf as manipulator_from_srdf
 else:
     __getattr__, __dir__ = lazy_names(__name__)

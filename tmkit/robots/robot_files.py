@@ -8,15 +8,22 @@ A TOML file has the keys of :class:`~tmkit.robots.Manipulator`; what concerns th
 under shorter names. An SRDF file says nothing without a scene, so it is not for :func:`load_manipulator`; how it is
 understood, :mod:`tmkit.robots.srdf_arms` tells.
 
+Where one arm can be given, a sequence of arms can be too, of which the first acts by default. They have different names
+and no joint in common, so a segment's arm and a joint's mover are unambiguous.
+
 Invariants: what is wrong with a file is said with the file, and the line where there is one; nothing in a file is
 passed over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tmkit._support.argument_errors import check_argument
 from tmkit._support.data import data_path, resolve_name
@@ -29,6 +36,10 @@ from tmkit.robots.manipulator import Manipulator
 _KEYS = [item.name for item in fields(Manipulator)]
 # In the table [gripper] of a file, and the attribute that each gives: from the kind on, all are the hand's.
 _GRIPPER_KEYS = {name.removeprefix("gripper_"): name for name in _KEYS[_KEYS.index("gripper_kind") :]}
+
+
+Robots: TypeAlias = str | Path | Manipulator | Sequence[str | Path | Manipulator]
+"""An arm or several: built-in names, files, or descriptions."""
 
 
 def load_manipulator(name: str | Path) -> Manipulator:
@@ -113,3 +124,66 @@ def _no_such_robot(manipulator: Manipulator, scene: SceneGraph) -> FileFormatErr
     reason = f"the scene has none of its joints ({', '.join(manipulator.joints[:3])}, ...)"
     known = f"built-in robots in this scene: {', '.join(fitting)}" if fitting else "no built-in robot is in this scene"
     return RobotError.at(f"robot '{manipulator.name}'", f"{reason}; {known}")
+
+
+def find_manipulators(robots: Robots, scene: SceneGraph) -> tuple[Manipulator, ...]:
+    """Return the descriptions that ``robots`` are or name, proved to fit ``scene`` and each other.
+
+    Args:
+        robots: what :func:`tmkit.robots.find_manipulator` takes, or a sequence of it.
+        scene: the scene that they are for.
+
+    Raises:
+        RobotError, MissingFileError: as :func:`tmkit.robots.find_manipulator`.
+        RobotError: no arm at all, two arms of one name, or two that move one joint.
+    """
+    several = (robots,) if isinstance(robots, str | Path | Manipulator) else tuple(robots)
+    found = tuple(find_manipulator(robot, scene) for robot in several)
+    check_different(found)
+    return found
+
+
+def check_different(manipulators: Sequence[Manipulator]) -> None:
+    """Check that arms can be told apart.
+
+    Raises:
+        RobotError: no arm at all, two of one name, or two that move one joint.
+    """
+    if not manipulators:
+        raise RobotError.at("robot", "give at least one arm")
+    movers: dict[str, str] = {}
+    for number, arm in enumerate(manipulators):
+        if any(arm.name == other.name for other in manipulators[:number]):
+            raise RobotError.at("robot", f"two arms have the name '{arm.name}'; each needs a name of its own")
+        for joint in (*arm.joints, *arm.gripper_joints):
+            if joint in movers:
+                raise RobotError.at("robot", f"the arms '{movers[joint]}' and '{arm.name}' both move joint '{joint}'")
+            movers[joint] = arm.name
+
+
+def carrying_joints(scene: SceneGraph, manipulators: Sequence[Manipulator]) -> frozenset[str]:
+    """Return the frames on joints of one robot that carry another: those of a mobile base under an arm.
+
+    Args:
+        scene: the scene.
+        manipulators: the robots.
+    """
+    bases = {arm.name: (arm.base, *scene.ancestors(arm.base)) for arm in manipulators}
+    frames = ((arm.name, scene.joint_frame(joint)) for arm in manipulators for joint in arm.joints)
+    return frozenset(
+        frame for name, frame in frames if any(frame in above for other, above in bases.items() if other != name)
+    )
+
+
+def home_configuration(
+    manipulators: Sequence[Manipulator], scene: SceneGraph, *, base: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Return the configuration (n_joints,) with all arms at ``ready`` and all grippers open.
+
+    Args:
+        manipulators: the arms.
+        scene: the scene.
+        base: (n_joints,) values of the other joints; 0 by default.
+    """
+    values = {joint: value for arm in manipulators for joint, value in {**arm.ready, **arm.gripper_open}.items()}
+    return scene.configuration(values, base=base)
