@@ -9,20 +9,9 @@ The idea: statements are carried out in order, includes in their place, as if th
 is valid from its own line on; frames become specifications, whose parents are looked up when all files of a load are
 read.
 
-Files written for the original are read as the original reads them. Where its rules surprise, they are kept:
-
-* An attribute of one's own beats that of a class. Of several ``isa`` the *first* wins in a frame, the *last* in a
-  geometry block or a class. Of several statements in one block the last wins.
-* A quaternion beats ``rpy``, wherever the two come from.
-* A nested frame may not name a parent itself, but a class that names one wins over the frame around it.
-* What does not concern a frame or shape (an ``axis`` on a fixed frame, the ``radius`` of a box, a mesh beside a shape)
-  says nothing and is no error.
-* Frames of one ``variable`` move together: the first has the joint, the others follow it.
-* An axis need not be of unit length; then ``offset`` is multiplied by its length, as the original does.
-* A file that is included again is carried out again as far as its definitions go. The original would refuse its
-  classes and frames as duplicates; here they stay as they are.
-* A mesh is looked for beside the file that names it, and then beside the files that include that one, as the original,
-  which looks beside the outermost.
+Files written for the original are read as the original reads them, also where its rules surprise; the manual lists
+these. Only what the original would refuse as a duplicate, a file that is included again, is carried out again as far as
+its definitions go.
 
 Everything wrong is refused with file, line, column and a caret.
 """
