@@ -99,10 +99,6 @@ def _reason(error: OSError | ValueError) -> str:
     return "permission denied" if isinstance(error, PermissionError) else strerror or str(error)
 
 
-def _failure(path: Path, reason: str) -> OutputError:
-    return OutputError(f"cannot write '{path}': {reason}", path=str(path), reason=reason)
-
-
 @contextlib.contextmanager
 def _named(path: Path) -> Iterator[None]:
     """Raise what the system refuses as an error that names the file as the user does."""
@@ -111,7 +107,8 @@ def _named(path: Path) -> Iterator[None]:
     except OutputError:
         raise
     except (OSError, ValueError) as error:  # a name with a NUL character is a ValueError
-        raise _failure(path, _reason(error)) from error
+        reason = _reason(error)
+        raise OutputError(f"cannot write '{path}': {reason}", path=str(path), reason=reason) from error
 
 
 def _replaced(path: Path) -> Path | None:

@@ -259,7 +259,7 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         if not best.is_solved or not best.steps:
             return replace(best, statistics=statistics)
         with contextlib.suppress(TimeLimitError):  # then the plans so far are what there is
-            for found in outcome.later_results(self.improvement_work):
+            for found in outcome.results(self.improvement_work, skipped=1):
                 best = min(best, found, key=_by_cost)
             left = self._follow_ups()[max(0, len(outcome.phases) - 1) :]
             while left and outcome.has_ended and searches.deadline > time.monotonic():

@@ -100,17 +100,14 @@ class Outcome:
             return TaskPlanResult(TaskPlanStatus.UNSOLVABLE, message="there is no plan")
         return TaskPlanResult(TaskPlanStatus.LIMIT, message="no plan was found within the time and memory given")
 
-    def later_results(self, work: float) -> Iterator[TaskPlanResult]:
-        """Yield the plans of the searches after the first, as :meth:`results` does."""
-        yield from replace(self, phases=self.phases[1:]).results(work)
-
-    def results(self, work: float) -> Iterator[TaskPlanResult]:
+    def results(self, work: float, *, skipped: int = 0) -> Iterator[TaskPlanResult]:
         """Yield the plans of those searches that expanded few states.
 
         Args:
             work: how many they may have expanded, times the number of operators.
+            skipped: how many of the first searches do not count.
         """
-        for phase in self.phases:
+        for phase in self.phases[skipped:]:
             if phase.plan is not None and phase.expanded * len(self.task.operators) <= work:
                 yield self._solved(phase.plan)
 

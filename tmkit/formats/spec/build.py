@@ -24,7 +24,7 @@ import numpy as np
 
 from tmkit._support.elementary import product
 from tmkit._support.source_location import SourceLocation, did_you_mean, reported
-from tmkit.errors import DuplicateNameError, FileFormatError, ShapeError
+from tmkit.errors import DuplicateNameError, ShapeError
 from tmkit.formats.mesh.frustum import frustum
 from tmkit.formats.mesh.inertias import united_inertia
 from tmkit.formats.mesh.materials import OPEN, unpacked
@@ -142,7 +142,8 @@ def _check_parents(frames: dict[str, FrameSpec]) -> None:
         current = spec
         while current.name not in safe:
             if current.name in path:
-                raise _cycle(list(path), current)
+                around = " -> ".join([*list(path)[list(path).index(current.name) :], current.name])
+                raise (current.parent_place or current.place).error(f"the parents form a cycle: {around}")
             path[current.name] = current
             if current.parent is None or current.parent == WORLD:
                 break
@@ -153,12 +154,6 @@ def _check_parents(frames: dict[str, FrameSpec]) -> None:
                 raise (current.parent_place or current.place).error(reason)
             current = frames[current.parent]
         safe.update(path)
-
-
-def _cycle(path: list[str], first: FrameSpec) -> FileFormatError:
-    """Return the error for frames that are each other's ancestors."""
-    around = [*path[path.index(first.name) :], first.name]
-    return (first.parent_place or first.place).error(f"the parents form a cycle: {' -> '.join(around)}")
 
 
 def parents_first(frames: Iterable[str], parent: Callable[[str], str | None]) -> list[str]:

@@ -24,7 +24,6 @@ from tmkit.formats.spec.build import build_scene
 from tmkit.formats.spec.model import AllowedPairSpec, SceneSpecification
 
 if TYPE_CHECKING:
-    from tmkit._core import CollisionWorld
     from tmkit.graph import SceneGraph
 
 SAMPLES = 200
@@ -68,23 +67,13 @@ def _always_colliding(scene: SceneGraph) -> tuple[tuple[str, str], ...] | None:
         return ()
     remaining: list[tuple[str, str]] | None = None
     for q in random_configurations(scene, SAMPLES, seed=SEED):
-        remaining = _colliding(world, q, remaining)
+        found = {(contact.frame_a, contact.frame_b): None for contact in world.contacts(q)}
+        remaining = [pair for pair in (found if remaining is None else remaining) if pair in found]
         if not remaining:
             return ()
         if len(remaining) > MOST_PAIRS:
             return None
     return tuple(remaining or ())
-
-
-def _colliding(
-    world: CollisionWorld, q: npt.NDArray[np.float64], among: list[tuple[str, str]] | None
-) -> list[tuple[str, str]]:
-    """Return the pairs that collide at a configuration, of those in ``among`` when given."""
-    found = [(contact.frame_a, contact.frame_b) for contact in world.contacts(q)]
-    if among is None:
-        return found
-    there = set(found)
-    return [pair for pair in among if pair in there]
 
 
 def random_configurations(scene: SceneGraph, samples: int, *, seed: int) -> npt.NDArray[np.float64]:
