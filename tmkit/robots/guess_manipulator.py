@@ -84,12 +84,6 @@ def _hand(scene: SceneGraph, chain: JointChain) -> Hand | None:
     return Hand(tuple(joints), ends[0], ends[1], widths[0], widths[1], fingers)
 
 
-def _middle(limits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the middle of limits (n, 2), 0 where there are none."""
-    middle: NDArray[np.float64] = np.where(np.isfinite(limits).all(axis=1, keepdims=True), limits, 0.0).mean(axis=1)
-    return middle
-
-
 def ready_values(scene: SceneGraph, chain: JointChain, opened: Mapping[str, float], seed: int) -> dict[str, float]:
     """Return a collision-free configuration near the middle of the joint limits, by joint.
 
@@ -100,7 +94,8 @@ def ready_values(scene: SceneGraph, chain: JointChain, opened: Mapping[str, floa
         seed: seed of the sampled configurations.
     """
     limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
-    middle = np.clip(_middle(limits), limits[:, 0], limits[:, 1])
+    middle = np.where(np.isfinite(limits).all(axis=1, keepdims=True), limits, 0.0).mean(axis=1)
+    middle = np.clip(middle, limits[:, 0], limits[:, 1])
     moving = [scene.joint_names.index(joint) for joint in chain.joints]
     start = scene.configuration(opened)
     others = np.tile(start, (_TRIES, 1))

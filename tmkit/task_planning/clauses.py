@@ -59,7 +59,8 @@ class StepClauses:
         self._facts = self._numbered_facts()
         self._operators = [self._new() for _ in task.operators]
         state = [*self._values(), *self._mutexes(), *self._axioms()]
-        moves = [*self._one_operator(), *self._changes(), *self._order_of_use(interchangeable)]
+        one_operator = [tuple(self._operators), *self._at_most_one(self._operators)]
+        moves = [*one_operator, *self._changes(), *self._order_of_use(interchangeable)]
         self._state, self._move = (self._numbered(clauses) for clauses in (state, moves))
         self._first = self._numbered((literal,) for literal in (*map(self._literal, self._initial()), *self._unused))
         self._last = self._numbered((self._literal(pair),) for pair in task.goal)
@@ -209,10 +210,6 @@ class StepClauses:
         return literals
 
     # ------------------------------------------------------------------------------------------------------- moves
-
-    def _one_operator(self) -> Iterator[_Clause]:
-        yield tuple(self._operators)
-        yield from self._at_most_one(self._operators)
 
     def _changes(self) -> Iterator[_Clause]:
         reasons: dict[Pair, list[int]] = {}

@@ -237,7 +237,9 @@ class PackageResolver:
         for above in (real_path(folder), *real_path(folder).parents):
             root = above / name
             if os.path.isfile(root / rest):
-                if self._may_read(root / rest, folder) or self._is_own(root, rest, folder):
+                # the package that the naming file is part of, which really holds the file
+                is_own = holds_itself(root, folder) and below(real_path(root / rest), real_path(root)) is not None
+                if is_own or self._may_read(root / rest, folder):
                     return root / rest
                 outside = outside or root / rest
             looked.append(root)
@@ -253,10 +255,6 @@ class PackageResolver:
         """Return the file of a relative path beside the naming file, or in the nearest readable folder above."""
         beside = real_path(folder) / rest
         return beside if os.path.isfile(beside) and self._may_read(beside, folder) else self._upwards(rest, folder)
-
-    def _is_own(self, root: Path, rest: str, folder: Path) -> bool:
-        """Whether ``root`` is the package that the naming file is part of, and really holds the file ``rest``."""
-        return holds_itself(root, folder) and below(real_path(root / rest), real_path(root)) is not None
 
     def _roots(self, name: str) -> Iterator[Path]:
         """Yield the folders that may be the package ``name``, best first, apart from those around the naming file."""

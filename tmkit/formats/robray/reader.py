@@ -292,7 +292,10 @@ class _Reader:
         values = _merged(own, reversed(parents))
         geometry = geometry_of(values, place=source.place(block.at), packages=self.packages)
         if any(word in own for word in POSE_WORDS):  # those of a class are meant for frames
-            geometry = replace(geometry, pose=_composed(_pose_in(own), geometry.pose))
+            pose = _pose_in(own)
+            if geometry.pose != PoseSpec():
+                pose = spec_of_pose(pose_of(pose) @ pose_of(geometry.pose))
+            geometry = replace(geometry, pose=pose)
         return _Solid(geometry, tuple(tag for parent in parents for tag in parent.tags), values)
 
 
@@ -329,13 +332,6 @@ def _pose_in(values: Values) -> PoseSpec:
         x, y, z, w = values["quaternion"].numbers
         return PoseSpec(translation, quat_xyzw=(x, y, z, w))
     return PoseSpec(translation, rpy=_triple(values["rpy"]) if "rpy" in values else None)
-
-
-def _composed(outer: PoseSpec, inner: PoseSpec) -> PoseSpec:
-    """Return the composition of two poses; exactly the first if the second is the identity."""
-    if inner == PoseSpec():
-        return outer
-    return spec_of_pose(pose_of(outer) @ pose_of(inner))
 
 
 def _joint_in(values: Values, *, frame: str, place: SourceLocation) -> JointSpec:

@@ -77,7 +77,8 @@ def urdf_from_scene(scene: SceneGraph, root: str, *, name: str = "robot", exclud
         raise SceneError(f"the root '{root}' of the robot is excluded", frame=root)
     writer = _Writer(scene, _kept(scene, root, frozenset(exclude)))
     robot = etree.Element("robot", name=name)
-    masses = _mass_frames(writer)
+    # The first written frame of each body carries its mass.
+    masses = set({scene.body(frame): frame for frame in reversed(writer.frames)}.values())
     try:
         for frame in writer.frames:
             _add_link(robot, frame, writer, has_mass=frame in masses)
@@ -144,11 +145,6 @@ def _kept(scene: SceneGraph, root: str, exclude: frozenset[str]) -> list[str]:
     if [frame for frame in ordered if scene.joint(frame).is_actuated] != moving:
         ordered = parents_first([*moving, *in_order], parent)
     return ordered
-
-
-def _mass_frames(writer: _Writer) -> set[str]:
-    """Return the frames whose links carry the mass of their body: the first written frame of each body."""
-    return set({writer.scene.body(frame): frame for frame in reversed(writer.frames)}.values())
 
 
 def add_element(parent: _Element, tag: str, **attributes: str) -> _Element:

@@ -306,7 +306,7 @@ class _InitReader:
         is_denied = group.head == "not"
         fact = None if is_denied else _plain_call(group)
         if fact is None:
-            if _is_timed(group):
+            if group.head == "at" and len(group.parts) == 3 and isinstance(group.parts[2], Group):  # (at 5 (p))
                 raise self._source.error(group.first, "timed initial literals are not supported")
             self._spelling(group).require(pddlParser.initEl)
         atom = group.parts[1] if is_denied else group
@@ -338,11 +338,6 @@ def _plain_call(group: Group) -> Fact | None:
     """Return the list as a name applied to names, ``None`` when it is anything else."""
     names = [part.text for part in group.parts if isinstance(part, Token) and is_name(part.text)]
     return Fact(names[0], tuple(names[1:])) if names and len(names) == len(group.parts) else None
-
-
-def _is_timed(group: Group) -> bool:
-    """Tell ``(at 5 (p))`` from ``(at a b)``."""
-    return group.head == "at" and len(group.parts) == 3 and isinstance(group.parts[2], Group)
 
 
 def _word(part: Token | Group, index: int) -> Token:
