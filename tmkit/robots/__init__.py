@@ -15,10 +15,7 @@ if TYPE_CHECKING:
     from tmkit._support.results import ValidationStatus as ValidationStatus
     from tmkit.robots.chains import JointChain as JointChain
     from tmkit.robots.fingers import pair_distance as pair_distance
-    from tmkit.robots.guess_manipulator import (
-        guess_manipulator as guess_manipulator,
-        write_manipulator as write_manipulator,
-    )
+    from tmkit.robots.guess_manipulator import guess_manipulator as guess_manipulator
     from tmkit.robots.infer_arm import (
         InferredArm as InferredArm,
         InferredArmStatus as InferredArmStatus,
@@ -35,6 +32,7 @@ if TYPE_CHECKING:
     from tmkit.robots.robot_files import (
         Robots as Robots, find_manipulator as find_manipulator, find_manipulators as find_manipulators,
         home_configuration as home_configuration, load_manipulator as load_manipulator,
+        write_manipulator as write_manipulator,
     )  # fmt: skip
     from tmkit.robots.srdf_arms import manipulator_from_srdf as manipulator_from_srdf
 else:

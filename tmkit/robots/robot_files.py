@@ -17,16 +17,20 @@ passed over.
 
 from __future__ import annotations
 
+import json
+import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._support.argument_errors import check_argument
 from tmkit._support.data import data_path, resolve_name
+from tmkit._support.output import write_text
 from tmkit._support.source_location import did_you_mean
 from tmkit._support.toml_files import read_toml
 from tmkit.errors import FileFormatError, RobotError, UnknownNameError
@@ -36,6 +40,13 @@ from tmkit.robots.manipulator import Manipulator
 _KEYS = [item.name for item in fields(Manipulator)]
 # In the table [gripper] of a file, and the attribute that each gives: from the kind on, all are the hand's.
 _GRIPPER_KEYS = {name.removeprefix("gripper_"): name for name in _KEYS[_KEYS.index("gripper_kind") :]}
+_COMMENTS = {  # in files that are written
+    "tip": "what is grasped becomes its child", "tool": "z away from the hand; fingers close along y",
+    "ready": "from here the arm must reach its work; radians or metres", "velocity": "rad/s or m/s",
+    "acceleration": "rad/s^2 or m/s^2", "effort": "N m or N", "width_open": "metres between the fingers",
+    "finger_depth": "metres from the tool back to the palm", "grip_force": "newtons", "payload": "kg",
+    "contact_links": "may touch what is grasped",
+}  # fmt: skip
 
 
 Robots: TypeAlias = str | Path | Manipulator | Sequence[str | Path | Manipulator]
@@ -85,6 +96,50 @@ def _split_srdf(name: str | Path) -> tuple[str, str | None, str | None] | None:
         arm, _, hand = groups.partition(":")
         return f"{file}.srdf", arm, hand or None
     return (str(name), None, None) if str(name).endswith(".srdf") else None
+
+
+def write_manipulator(manipulator: Manipulator, path: str | os.PathLike[str]) -> None:
+    """Write a description as a TOML file; :func:`load_manipulator` reads it back as an equal one.
+
+    Args:
+        manipulator: the description.
+        path: the file; replaced if it exists, unchanged if writing fails.
+
+    Raises:
+        OutputError: the file cannot be written; whatever was there before is still there.
+    """
+    values = manipulator.to_dict()
+    if not manipulator.gripper_joints:
+        del values["gripper_joints"], values["gripper_open"], values["gripper_closed"]
+    if manipulator.gripper_kind != "parallel" and not (manipulator.width_open or manipulator.width_closed):
+        del values["width_open"], values["width_closed"]
+    lines = [_line(key, values.pop(key)) for key in _KEYS[: _KEYS.index("ready")]]
+    for key in _KEYS[_KEYS.index("ready") : _KEYS.index("gripper_kind")]:
+        if table := values.pop(key, None):
+            lines += ["", f"[{key}]  # {_COMMENTS[key]}", *(f"{_key(joint)} = {table[joint]!r}" for joint in table)]
+    lines += ["", "[gripper]", *(_line(key, values[name]) for key, name in _GRIPPER_KEYS.items() if name in values)]
+    write_text(Path(path), "\n".join(lines) + "\n")
+
+
+def _line(key: str, value: Any) -> str:
+    """Return a line of a TOML file."""
+    text = repr(value)
+    if isinstance(value, str):
+        text = _text(value)
+    elif isinstance(value, list):
+        text = f"[{', '.join(map(_text, value))}]"
+    elif isinstance(value, dict):
+        text = "{ " + ", ".join(f"{_key(joint)} = {number!r}" for joint, number in value.items()) + " }"
+    return f"{key} = {text}" + (f"  # {_COMMENTS[key]}" if key in _COMMENTS else "")
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+
+
+def _text(text: str) -> str:
+    """Return a TOML string: JSON's escapes are TOML's, but for the character 127."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def find_manipulator(robot: str | Path | Manipulator, scene: SceneGraph) -> Manipulator:
