@@ -23,7 +23,6 @@ from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.spec.build import add_allowed, add_specified_frame, frames_by_name
 from tmkit.formats.spec.model import FrameSpec
 from tmkit.formats.spec.values import zero_pose_of
-from tmkit.formats.srdf.apply import with_semantics
 from tmkit.graph import SceneEdit, SceneGraph
 from tmkit.spatial import Pose
 
@@ -81,7 +80,12 @@ def load_goal_scene(
         _take_off(edit, start, stated)
         _put(edit, goal, stated, read.loader)
         add_allowed(edit, read.specifications)
-    return GoalScene(with_semantics(edit.finish(), read.semantics, note=read.note), stated)
+    scene = edit.finish()
+    if read.semantics:
+        from tmkit.formats.srdf.groups import with_semantics
+
+        scene = with_semantics(scene, read.semantics, note=read.note)
+    return GoalScene(scene, stated)
 
 
 def _is_movable(name: str, start: SceneGraph, frame: FrameSpec) -> bool:

@@ -26,7 +26,6 @@ from tmkit.formats.robray.reader import read_robray
 from tmkit.formats.spec.build import WORLD, build_scene, whole_name
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
 from tmkit.formats.spec.values import specification_of_scene
-from tmkit.formats.srdf.apply import with_semantics
 from tmkit.formats.urdf.reader import read_urdf
 from tmkit.formats.urdf.self_collisions import with_always_colliding
 from tmkit.formats.urdf.shapes import with_readable_meshes
@@ -107,7 +106,12 @@ def _load(paths: Sequence[Path], loader: MeshLoader, log: ImportLog, *, complete
     specs = [_read(path, loader, log.note, semantics) for path in paths]
     if not complete:
         specs = _with_missing_parents(specs, note=log.note)
-    return with_semantics(build_scene(specs, loader=loader), semantics, note=log.note)
+    scene = build_scene(specs, loader=loader)
+    if not semantics:
+        return scene
+    from tmkit.formats.srdf.groups import with_semantics
+
+    return with_semantics(scene, semantics, note=log.note)
 
 
 def _with_missing_parents(specs: Sequence[SceneSpecification], *, note: Note) -> list[SceneSpecification]:
