@@ -18,7 +18,7 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from tmkit._support.subprocesses import Finished, Program, wait_for_any
@@ -230,21 +230,6 @@ class Searches:
             memory_limit=memory_limit,
         ) as program:
             yield RunningSearch(self, program, folder)
-
-
-def together(first: TaskPlanStatistics, second: TaskPlanStatistics) -> TaskPlanStatistics:
-    """Return the sum of the statistics of two runs.
-
-    Args:
-        first: the first run.
-        second: the second run.
-    """
-    return replace(
-        first,
-        expanded=first.expanded + second.expanded,
-        evaluated=first.evaluated + second.evaluated,
-        search_seconds=first.search_seconds + second.search_seconds,
-    )
 
 
 def _counted(text: str, what: str) -> int:
