@@ -68,16 +68,6 @@ def mechanism_joint(scene: SceneGraph, handle: str, *, arms: Sequence[Manipulato
     return None
 
 
-def frames_moved_by(scene: SceneGraph, joint: str) -> frozenset[str]:
-    """Return the frames that a joint moves.
-
-    Args:
-        scene: the scene.
-        joint: name of the joint.
-    """
-    return frozenset(scene.subtree(scene.joint_frame(joint)))
-
-
 def closure_error(
     scene: SceneGraph, path: NDArray[np.float64], *, tool: str, handle: str, steps: int
 ) -> tuple[float, float]:
