@@ -24,11 +24,8 @@ if TYPE_CHECKING:
     from tmkit.robots.manipulator import Manipulator as Manipulator
     from tmkit.robots.mechanisms import is_movable as is_movable, movable_frames as movable_frames
     from tmkit.robots.robot_check import (
-        JointRow as JointRow,
-        Reach as Reach,
-        RobotReport as RobotReport,
-        check_robot as check_robot,
-    )
+        JointRow as JointRow, Reach as Reach, RobotReport as RobotReport, check_robot as check_robot,
+    )  # fmt: skip
     from tmkit.robots.robot_files import (
         Robots as Robots, find_manipulator as find_manipulator, find_manipulators as find_manipulators,
         home_configuration as home_configuration, load_manipulator as load_manipulator,

@@ -17,7 +17,7 @@ from typing import Any
 
 from tmkit._support.limits import read_bytes
 from tmkit._support.output import write_files
-from tmkit._support.source_location import reported
+from tmkit._support.source_location import SourceLocation, reported
 from tmkit.errors import CycleError, DuplicateNameError, FileFormatError, TmkitError, UnknownNameError
 from tmkit.formats.json.frames import (
     SourceList,
@@ -183,13 +183,8 @@ def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGra
         document = json.loads(data)
     except json.JSONDecodeError as error:
         lines = error.doc.split("\n")
-        raise FileFormatError.at(
-            path,
-            f"is not JSON: {error.msg}",
-            line=error.lineno,
-            column=error.colno,
-            source_line=lines[error.lineno - 1][:200],
-        ) from None
+        place = SourceLocation(str(path), error.lineno, error.colno, lines[error.lineno - 1][:200])
+        raise place.error(f"is not JSON: {error.msg}") from None
     except RecursionError:
         raise FileFormatError.at(path, "is not JSON of a scene: it is nested too deeply") from None
     except UnicodeDecodeError as error:

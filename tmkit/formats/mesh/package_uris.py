@@ -33,7 +33,7 @@ from tmkit._support.import_notes import Note, unheard
 from tmkit._support.limits import ReadingLimits
 from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError, MissingFileError, SceneError
-from tmkit.formats.mesh.sandbox import below, holds_itself, is_public, project_folders, real_path, sites
+from tmkit.formats.mesh.sandbox import below, is_public, is_wide, project_folders, real_path, sites
 
 MESH_CHOICES = ("load", "available", "skip")
 """What becomes of the meshes of robot descriptions; see :func:`tmkit.formats.load_scene`."""
@@ -238,7 +238,8 @@ class PackageResolver:
             root = above / name
             if os.path.isfile(root / rest):
                 # the package that the naming file is part of, which really holds the file
-                is_own = holds_itself(root, folder) and below(real_path(root / rest), real_path(root)) is not None
+                inside = [below(real_path(file), real_path(root)) for file in (folder, root / rest)]
+                is_own = None not in inside and not is_wide(root)
                 if is_own or self._may_read(root / rest, folder):
                     return root / rest
                 outside = outside or root / rest

@@ -56,7 +56,7 @@ def project_folders(files: Iterable[Path]) -> tuple[Path, ...]:
         for folder in dict.fromkeys((Path(os.path.abspath(file)).parent, real_path(file).parent)):
             found[real_path(folder)] = None
             around = (folder.parent, _marked_folder(folder, "package.xml"), _marked_folder(folder, ".git"))
-            found.update((real_path(place), None) for place in around if place is not None and not _is_wide(place))
+            found.update((real_path(place), None) for place in around if place is not None and not is_wide(place))
     return tuple(found)
 
 
@@ -65,20 +65,10 @@ def is_public(path: Path) -> bool:
     if any(below(path, site) is not None for site in sites()):
         return True
     package = _marked_folder(path.parent, "package.xml")
-    return package is not None and not _is_wide(package)
+    return package is not None and not is_wide(package)
 
 
-def holds_itself(package: Path, folder: Path) -> bool:
-    """Return whether a folder is, by its name, the package that contains another folder.
-
-    Args:
-        package: the presumed package.
-        folder: folder of a file.
-    """
-    return below(real_path(folder), real_path(package)) is not None and not _is_wide(package)
-
-
-def _is_wide(folder: Path) -> bool:
+def is_wide(folder: Path) -> bool:
     """Whether a folder holds more than one project may see: the root, the home, or what holds it."""
     real, home = real_path(folder), real_path(Path(os.path.expanduser("~")))
     return real == Path(real.anchor) or below(home, real) is not None
