@@ -34,7 +34,9 @@ def work():
 def run():
     with temporary_folder("search") as folder:
         code = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
-        processes.run([sys.executable, "-c", code], folder=folder, environment={}, time_limit=600.0)
+        command = [sys.executable, "-c", code]
+        with processes.Program(command, folder=folder, environment={}, time_limit=600.0) as program:
+            program.finished(seconds=600.0)
 
 for task in (work, run):
     threading.Thread(target=task, daemon=True).start()
@@ -100,10 +102,9 @@ def test_words_and_codes_arrive_as_they_are(tmp_path: Path, monkeypatch: pytest.
     words = ["a b", "'", '"', "*", "$PPID", "-x", "", "\n"]
     processes._tie.cache_clear()
     try:
-        finished = processes.run(
-            [sys.executable, "-c", "import sys; print(sys.argv[1:]); sys.exit(7)", *words],
-            folder=tmp_path, environment={"A": "b"}, time_limit=600.0,
-        )  # fmt: skip
+        command = [sys.executable, "-c", "import sys; print(sys.argv[1:]); sys.exit(7)", *words]
+        with processes.Program(command, folder=tmp_path, environment={"A": "b"}, time_limit=600.0) as program:
+            finished = program.finished(seconds=600.0)
     finally:
         processes._tie.cache_clear()
     assert (finished.code, finished.output) == (7, f"{words}\n")
@@ -113,5 +114,6 @@ def test_what_is_no_program_is_said(tmp_path: Path) -> None:
     """A program that is missing, or may not be run, is named."""
     (tmp_path / "text").write_text("", encoding="ascii")
     for name in ("missing", "text"):
-        with pytest.raises(TaskPlannerError, match=f"cannot run .*{name}"):
-            processes.run([str(tmp_path / name)], folder=tmp_path, environment={}, time_limit=1.0)
+        program = processes.Program([str(tmp_path / name)], folder=tmp_path, environment={}, time_limit=1.0)
+        with pytest.raises(TaskPlannerError, match=f"cannot run .*{name}"), program:
+            pass

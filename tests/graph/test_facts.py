@@ -30,6 +30,7 @@ CASES = Path(__file__).parent.parent / "data" / "semantics.json"
 
 
 def pose_fact(frame: str, reference: str, pose: Pose, bodies: dict[str, str]) -> SemanticPose:
+    """Return the pose of a frame relative to another as a fact."""
     return SemanticPose(
         PoseCoord(f"{{{frame}}}|{bodies[frame]}", f"{{{reference}}}|{bodies[reference]}", f"[{reference}]"), pose
     )
@@ -126,7 +127,7 @@ def test_the_error_of_a_fact_is_that_of_its_pose() -> None:
 
 
 def test_a_tag_seen_on_a_cup() -> None:
-    """In one call: the cup comes into the tree by the tag on it; seen again elsewhere, the cup has moved, and no other."""
+    """In one call: the cup comes into the tree by the tag on it; seen again elsewhere, the cup alone has moved."""
     bodies = {"table": "Table", "camera": "Camera", "cup": "Cup", "tag": "Cup"}
     scene = add_fact(scattered(bodies), pose_fact("camera", "table", Pose([0, 0, 1]), bodies))
     seen = add_fact(scene, pose_fact("tag", "camera", Pose([0.3, 0.1, -0.9]), bodies))

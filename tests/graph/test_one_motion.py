@@ -1,4 +1,4 @@
-"""One model of motion: twist edges, joints and fixed edges together, against plain linear algebra and a walk over bodies."""
+"""One model of motion: twist edges, joints and fixed edges, against plain linear algebra and a walk over bodies."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def random_world(seed: int) -> World:
 @settings(max_examples=scaled_examples(2.0))
 @given(SEEDS)
 def test_any_motion_is_that_of_plain_matrices(seed: int) -> None:
-    """What is answered is right, and what can be known is answered: at any point, in any axes, with joints or without."""
+    """What is answered is right, and what can be known is answered: at any point, in any axes."""
     world = random_world(seed)
     rng, scene = np.random.default_rng(seed + 1), world.scene
     for _ in range(6):

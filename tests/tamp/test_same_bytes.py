@@ -103,7 +103,6 @@ NOT_HARMLESS = {
 MAY = {
     ("tmkit/formats/mesh/meshes.py", "np.linalg"): "the sign of a determinant",
     ("tmkit/formats/urdf/reader.py", "np.linalg"): "whether eigenvalues are negative by more than rounding",
-    ("tmkit/robots/robot_notes.py", "np.linalg"): "notes, which no plan has",
     ("tmkit/motion/timing.py", "np.arccos"): "the timing of motions, which no plan has",
 }
 

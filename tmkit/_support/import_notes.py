@@ -69,11 +69,5 @@ class ImportLog:
             self.on_note(note)
 
 
-def unheard(place: SourceLocation, text: str) -> None:
-    """Ignore a note.
-
-    Args:
-        place: the location that it concerns.
-        text: the note.
-    """
-    del place, text
+def unheard(_place: SourceLocation, _text: str) -> None:
+    """Ignore a note."""

@@ -76,7 +76,12 @@ def first_in_order(
     if processes < 1:
         raise ConfigurationError(f"processes must be at least 1, not {processes}")
     if processes == 1 or len(jobs) <= 1:
-        return _one_after_the_other(work, jobs, decides, on_message)
+        results: list[Result] = []
+        for number, job in enumerate(jobs):
+            results.append(work(job, partial(on_message, number)))
+            if decides(results[-1]):
+                break
+        return tuple(results)
     with temporary_folder("workers") as folder:
         race = _Race(work, jobs, folder, decides, on_message, name)
         try:
@@ -84,20 +89,6 @@ def first_in_order(
         finally:
             with interrupts_kept():
                 race.end_all()
-
-
-def _one_after_the_other(
-    work: Callable[[Job, Tell], Result],
-    jobs: Sequence[Job],
-    decides: Callable[[Result], bool],
-    on_message: Callable[[int, Any], None],
-) -> tuple[Result, ...]:
-    results: list[Result] = []
-    for number, job in enumerate(jobs):
-        results.append(work(job, partial(on_message, number)))
-        if decides(results[-1]):
-            break
-    return tuple(results)
 
 
 def _packed(work: Callable[..., Any], job: object, name: str) -> bytes:
@@ -242,7 +233,11 @@ class _Race(Generic[Job, Result]):
         written = worker.log.read_text(encoding="utf-8", errors="replace").strip()
         tail = "\n".join(written.splitlines()[-_TAIL_LINES:])
         said = f"; it wrote:\n{tail}" if tail else ""
-        raise WorkerError(f"the process for {self.name(worker.number)} {_ending(worker.process)}{said}", output=written)
+        code = worker.process.returncode
+        ending = f"ended with exit code {code} without a result"
+        if code < 0:
+            ending = f"was killed by {signal.Signals(-code).name}"
+        raise WorkerError(f"the process for {self.name(worker.number)} {ending}{said}", output=written)
 
     def end_all(self) -> None:
         """End every worker that still runs."""
@@ -253,10 +248,3 @@ class _Race(Generic[Job, Result]):
             worker.end()
         self.running.clear()
         self.selector.close()
-
-
-def _ending(process: subprocess.Popen[bytes]) -> str:
-    code = process.returncode
-    if code < 0:
-        return f"was killed by {signal.Signals(-code).name}"
-    return f"ended with exit code {code} without a result"

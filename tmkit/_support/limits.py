@@ -75,7 +75,8 @@ def read_bytes(path: Path, *, limit: int, error: Callable[[str], FileFormatError
     try:
         mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode):
-            raise OSError(_kind(mode))
+            kinds = {stat.S_IFDIR: "Is a directory", stat.S_IFIFO: "it is a pipe", stat.S_IFSOCK: "it is a socket"}
+            raise OSError(kinds.get(stat.S_IFMT(mode), "it is a device"))
         # Should a pipe come to stand there meanwhile, O_NONBLOCK does not wait for a writer.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             size = os.fstat(file.fileno()).st_size
@@ -98,9 +99,3 @@ def is_refused_by_system(error: BaseException) -> bool:
             return True
         cause = cause.__cause__
     return False
-
-
-def _kind(mode: int) -> str:
-    """Return what something that is no regular file is, a folder in the words of the system."""
-    kinds = {stat.S_IFDIR: "Is a directory", stat.S_IFIFO: "it is a pipe", stat.S_IFSOCK: "it is a socket"}
-    return kinds.get(stat.S_IFMT(mode), "it is a device")

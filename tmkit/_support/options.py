@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any, Self, TypeAlias
 
-from tmkit.errors import ArgumentError, ConfigurationError, nearest_name
+from tmkit._support.source_location import did_you_mean
+from tmkit.errors import ArgumentError, ConfigurationError
 
 OptionType: TypeAlias = type[int] | type[float] | type[bool] | type[str]
 
@@ -64,8 +65,7 @@ class OptionKind:
         """
         if self.choices:
             if not callable(value) and not (isinstance(value, str) and value in self.choices):
-                near = nearest_name(value, self.choices) if isinstance(value, str) else None
-                hint = f"; did you mean '{near}'?" if near else ""
+                hint = did_you_mean(value, self.choices) if isinstance(value, str) else ""
                 reason = f"{name} must be {self.range}, not {repr(value)[:60]}{hint}"
                 raise ConfigurationError(reason, option=name, value=value)
             return value
@@ -113,8 +113,7 @@ def unknown_option(name: str, known: Iterator[str] | Any) -> str:
         known: the valid names.
     """
     names = list(known)
-    near = nearest_name(name, names)
-    return f"unknown option '{name}'" + (f"; did you mean '{near}'?" if near else f" (known: {', '.join(names)})")
+    return f"unknown option '{name}'" + (did_you_mean(name, names) or f" (known: {', '.join(names)})")
 
 
 class CheckedOptions:

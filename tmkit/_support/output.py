@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import re
 import secrets
@@ -28,11 +29,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tmkit.errors import OutputError
-
-try:
-    import fcntl
-except ImportError:  # there are no such locks, and so nothing is removed for others
-    fcntl = None  # type: ignore[assignment]  # the module is Unix's only
 
 _UNSYNCED = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)  # of a file system that cannot
 _LONGEST_NAME = 200  # bytes of a name that a temporary name repeats; file systems take 255
@@ -103,10 +99,6 @@ def _reason(error: OSError | ValueError) -> str:
     return "permission denied" if isinstance(error, PermissionError) else strerror or str(error)
 
 
-def _failure(path: Path, reason: str) -> OutputError:
-    return OutputError(f"cannot write '{path}': {reason}", path=str(path), reason=reason)
-
-
 @contextlib.contextmanager
 def _named(path: Path) -> Iterator[None]:
     """Raise what the system refuses as an error that names the file as the user does."""
@@ -115,7 +107,8 @@ def _named(path: Path) -> Iterator[None]:
     except OutputError:
         raise
     except (OSError, ValueError) as error:  # a name with a NUL character is a ValueError
-        raise _failure(path, _reason(error)) from error
+        reason = _reason(error)
+        raise OutputError(f"cannot write '{path}': {reason}", path=str(path), reason=reason) from error
 
 
 def _replaced(path: Path) -> Path | None:
@@ -184,7 +177,7 @@ def _new_file(target: Path) -> tuple[Path, BinaryIO]:
     for _ in range(_ATTEMPTS):
         temporary = target.with_name(_prefix(target) + secrets.token_hex(8))
         file = temporary.open("xb")
-        if fcntl is None or (_lock(file.fileno()) and os.fstat(file.fileno()).st_nlink):
+        if _lock(file.fileno()) and os.fstat(file.fileno()).st_nlink:
             return temporary, file
         file.close()  # a process removed it as abandoned before it was locked
     raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
@@ -251,7 +244,7 @@ def _remove_unlocked(path: Path) -> None:
     """
     number = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        if fcntl is not None and stat.S_ISREG(os.fstat(number).st_mode):
+        if stat.S_ISREG(os.fstat(number).st_mode):
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
             path.unlink()
     finally:

@@ -18,6 +18,7 @@ block changes nothing; no folder is removed that a living process works in.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 import shutil
@@ -31,11 +32,6 @@ from pathlib import Path
 from types import FrameType
 
 from tmkit.errors import OutputError, TmkitError
-
-try:
-    import fcntl
-except ImportError:  # there are no such locks, and so nothing is removed for others
-    fcntl = None  # type: ignore[assignment]  # the module is Unix's only
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _OURS = "tmkit-"  # how the names of our folders begin
@@ -116,9 +112,8 @@ def _locked_folder(parent: Path, purpose: str) -> tuple[Path, int]:
     lock = -1
     try:
         lock = os.open(new / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        if fcntl is not None:
-            with suppress(OSError):  # a file system without locks: no process can take the folder for an abandoned one
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with suppress(OSError):  # a file system without locks: no process can take the folder for an abandoned one
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         named = parent / f"{_OURS}{purpose}-{secrets.token_hex(8)}"
         new.rename(named)
     except BaseException:
@@ -132,8 +127,6 @@ def _locked_folder(parent: Path, purpose: str) -> tuple[Path, int]:
 @cache
 def _remove_left_behind(parent: Path) -> None:
     """Remove tmkit's folders in ``parent`` that no process uses any more."""
-    if fcntl is None:
-        return
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
             if entry.name.startswith(_OURS):

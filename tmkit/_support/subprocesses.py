@@ -201,34 +201,6 @@ def _sleep_until_any_ends(identifiers: Sequence[int], seconds: float) -> None:
             os.close(descriptor)
 
 
-def run(
-    command: Sequence[str], *, folder: Path, environment: Mapping[str, str], time_limit: float,
-    standard_input: Path | None = None, memory_limit: int | None = None,
-) -> Finished:  # fmt: skip
-    """Run a program and wait for it; it is killed when the time is up or this function is left by an exception.
-
-    Args:
-        command: the program, by an absolute path, and its arguments.
-        folder: where it runs.
-        environment: all its environment variables.
-        time_limit: seconds after which it is killed.
-        standard_input: a file that it reads, or nothing.
-        memory_limit: bytes that it may have, or as many as there are.
-
-    Raises:
-        TaskPlannerError: the program could not be started.
-    """
-    with Program(
-        command,
-        folder=folder,
-        environment=environment,
-        time_limit=time_limit,
-        standard_input=standard_input,
-        memory_limit=memory_limit,
-    ) as program:
-        return program.finished(seconds=time_limit)
-
-
 def tied(command: Sequence[str]) -> list[str]:
     """Return the command by which a program runs that is killed when this process dies, where that can be had."""
     if sys.platform != "linux":

@@ -10,22 +10,16 @@ counts. A block holds for its thread and what is called in it, not for threads t
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 
 from tmkit.errors import TimeLimitError
 
-
-@dataclass(frozen=True, slots=True)
-class _Limit:
-    end: float
-    clock: Callable[[], float]
-
-
-_limit: ContextVar[_Limit | None] = ContextVar("limit", default=None)
+# When the time is up, and by what clock.
+_limit: ContextVar[tuple[float, Callable[[], float]] | None] = ContextVar("limit", default=None)
 
 
 @contextmanager
@@ -36,10 +30,9 @@ def time_limit(seconds: float, *, clock: Callable[[], float] | None = None) -> I
         seconds: the time; none is left when it is not positive.
         clock: what tells the seconds; by default that of the block around, or else the monotonic clock.
     """
-    around = _limit.get()
-    clock = clock or (time.monotonic if around is None else around.clock)
-    end = clock() + seconds
-    token = _limit.set(_Limit(end if around is None else min(end, around.end), clock))
+    end_around, clock_around = _limit.get() or (math.inf, time.monotonic)
+    clock = clock or clock_around
+    token = _limit.set((min(clock() + seconds, end_around), clock))
     try:
         yield
     finally:
@@ -53,5 +46,5 @@ def check_time() -> None:
         TimeLimitError: the time of a block around the call is up.
     """
     limit = _limit.get()
-    if limit is not None and limit.clock() > limit.end:
+    if limit is not None and limit[1]() > limit[0]:
         raise TimeLimitError("the time is up")

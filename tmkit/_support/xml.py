@@ -270,13 +270,8 @@ def read_xml(path: Path, *, root: str, note: Note = unheard, limits: ReadingLimi
     except etree.XMLSyntaxError as error:
         line, column = error.position
         text = file.lines[line - 1] if line is not None and 0 < line <= len(file.lines) else None
-        raise FileFormatError.at(
-            path,
-            f"is not well-formed XML: {_LINE.sub('', error.msg or '')}",
-            line=line or None,
-            column=column or None,
-            source_line=text,
-        ) from None
+        place = SourceLocation(str(path), line or None, column or None, text)
+        raise place.error(f"is not well-formed XML: {_LINE.sub('', error.msg or '')}") from None
     information: Any = tree.docinfo
     if information.doctype or information.internalDTD is not None:
         line = next((number for number, text in enumerate(file.lines, start=1) if "<!DOCTYPE" in text), 1)

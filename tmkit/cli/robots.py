@@ -145,7 +145,7 @@ def _inferred(
 ) -> InferredArm | None:
     """Return the arm that is inferred, ``None`` when one is given or nothing moves."""
     from tmkit.robots import infer_arm
-    from tmkit.robots.robot_notes import without_flat_meshes
+    from tmkit.robots.robot_check import without_flat_meshes
 
     if robot is not None or not scene.joint_names:
         return None
@@ -182,7 +182,7 @@ def _write(
         write_srdf(_semantics(scene, arm, report), srdf)
     if picture is not None:
         from tmkit.motion import reachable_region
-        from tmkit.robots.robot_notes import without_flat_meshes
+        from tmkit.robots.robot_check import without_flat_meshes
         from tmkit.visualization import draw_region
 
         samples = _PICTURE_SAMPLES * report.samples

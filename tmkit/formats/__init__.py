@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from tmkit.formats.conversion import convert_scene as convert_scene
     from tmkit.formats.goal_scenes import GoalScene as GoalScene, load_goal_scene as load_goal_scene
     from tmkit.formats.json.scene import (
+        scene_dump as scene_dump,
         scene_from_dict as scene_from_dict,
         scene_to_dict as scene_to_dict,
         write_json_scene as write_json_scene,
     )
     from tmkit.formats.loading import SCENE_SUFFIXES as SCENE_SUFFIXES, load_scene as load_scene
     from tmkit.formats.scene_check import SceneReport as SceneReport, check_scene as check_scene
-    from tmkit.formats.scene_dump import scene_dump as scene_dump
     from tmkit.formats.tmp_file import (
         TmpAction as TmpAction, TmpComment as TmpComment, TmpEntry as TmpEntry, TmpFile as TmpFile,
         TmpMotion as TmpMotion, TmpReparent as TmpReparent, Waypoint as Waypoint,

@@ -20,7 +20,7 @@ from tmkit._support.output import write_files
 from tmkit._support.signals import temporary_folder
 from tmkit._support.source_location import did_you_mean
 from tmkit.errors import SceneError, TmkitError
-from tmkit.formats.json.poses import stamps_to_dict
+from tmkit.formats.json.frames import stamps_to_dict
 from tmkit.formats.json.scene import write_json_scene
 from tmkit.formats.loading import load_scene
 from tmkit.formats.robray.writer import robray_from_scene
@@ -69,8 +69,7 @@ def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path
 def _texts(scene: SceneGraph, suffix: str, name: str) -> tuple[str, Mapping[str, str]]:
     """Return the text in a format, and the OBJ files that it names."""
     if suffix == ".robray":
-        robray = robray_from_scene(scene)
-        return robray.text, robray.meshes
+        return robray_from_scene(scene)
     if len(scene.root_names) != 1:
         raise SceneError(f"a robot has one root, and this scene has {len(scene.root_names)}")
     urdf = urdf_from_scene(scene, _root_link(scene), name=name)

@@ -23,15 +23,11 @@ from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.spec.build import add_allowed, add_specified_frame, frames_by_name
 from tmkit.formats.spec.model import FrameSpec
 from tmkit.formats.spec.values import zero_pose_of
-from tmkit.formats.srdf.apply import with_semantics
 from tmkit.graph import SceneEdit, SceneGraph
 from tmkit.spatial import Pose
 
 _MOVABLE = frozenset({"movable", "moveable"})
-_POSITION_TOLERANCE, _ROTATION_TOLERANCE = (
-    1e-6,
-    1e-6,
-)  # metres, radians: what stands still may be written with less digits
+_TOLERANCE = 1e-6  # metres and radians: what stands still may be written with less digits
 
 
 @dataclass(frozen=True)
@@ -84,7 +80,12 @@ def load_goal_scene(
         _take_off(edit, start, stated)
         _put(edit, goal, stated, read.loader)
         add_allowed(edit, read.specifications)
-    return GoalScene(with_semantics(edit.finish(), read.semantics, note=read.note), stated)
+    scene = edit.finish()
+    if read.semantics:
+        from tmkit.formats.srdf.groups import with_semantics
+
+        scene = with_semantics(scene, read.semantics, note=read.note)
+    return GoalScene(scene, stated)
 
 
 def _is_movable(name: str, start: SceneGraph, frame: FrameSpec) -> bool:
@@ -95,9 +96,8 @@ def _require_unmoved(frame: FrameSpec, start: SceneGraph) -> None:
     """Refuse a goal that wants the furniture elsewhere."""
     if frame.parent is None:
         return
-    metres, radians = start.local_pose(frame.name).distance(zero_pose_of(frame))
-    same = metres <= _POSITION_TOLERANCE and radians <= _ROTATION_TOLERANCE
-    if frame.parent != start.parent(frame.name) or not same:
+    distances = start.local_pose(frame.name).distance(zero_pose_of(frame))
+    if frame.parent != start.parent(frame.name) or max(distances) > _TOLERANCE:
         raise frame.place.error(
             f"the goal moves '{frame.name}', which is of no class 'movable' or 'moveable' and so stays"
         )

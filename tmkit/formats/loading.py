@@ -23,13 +23,12 @@ from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.sandbox import project_folders
 from tmkit.formats.robray.reader import read_robray
-from tmkit.formats.spec.build import build_scene
-from tmkit.formats.spec.missing_parents import with_missing_parents
-from tmkit.formats.spec.model import SceneSpecification
-from tmkit.formats.srdf.apply import with_semantics
-from tmkit.formats.urdf.meshes import with_readable_meshes
+from tmkit.formats.spec.build import WORLD, build_scene, whole_name
+from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
+from tmkit.formats.spec.values import specification_of_scene
 from tmkit.formats.urdf.reader import read_urdf
 from tmkit.formats.urdf.self_collisions import with_always_colliding
+from tmkit.formats.urdf.shapes import with_readable_meshes
 from tmkit.graph import SceneGraph
 
 if TYPE_CHECKING:
@@ -106,8 +105,40 @@ def _load(paths: Sequence[Path], loader: MeshLoader, log: ImportLog, *, complete
     semantics: list[RobotSemantics] = []
     specs = [_read(path, loader, log.note, semantics) for path in paths]
     if not complete:
-        specs = with_missing_parents(specs, note=log.note)
-    return with_semantics(build_scene(specs, loader=loader), semantics, note=log.note)
+        specs = _with_missing_parents(specs, note=log.note)
+    scene = build_scene(specs, loader=loader)
+    if not semantics:
+        return scene
+    from tmkit.formats.srdf.groups import with_semantics
+
+    return with_semantics(scene, semantics, note=log.note)
+
+
+def _with_missing_parents(specs: Sequence[SceneSpecification], *, note: Note) -> list[SceneSpecification]:
+    """Return what files say, with a root for each parent that none declares, and without pairs of unknown frames."""
+    frames = [frame for spec in specs for frame in spec.frames]
+    known = {WORLD, *(frame.name for frame in frames), *(alias for frame in frames for alias in frame.aliases)}
+    added: dict[str, FrameSpec] = {}
+    for frame in frames:
+        parent = frame.parent
+        if parent is None or parent in known or parent in added:
+            continue
+        place, hint = frame.parent_place or frame.place, did_you_mean(parent, sorted(known))
+        note(place, f"'{parent}', the parent of '{frame.name}', is declared by no file and shown as a root{hint}")
+        added[parent] = FrameSpec(name=parent, parent=None, place=place)
+    completed = [replace(spec, allowed=_known_pairs(spec, known | {*added}, note)) for spec in specs]
+    return [SceneSpecification(frames=tuple(added.values())), *completed]
+
+
+def _known_pairs(spec: SceneSpecification, known: set[str], note: Note) -> tuple[AllowedPairSpec, ...]:
+    kept = []
+    for pair in spec.allowed:
+        unknown = [name for name in (pair.first, pair.second) if name not in known and whole_name(name) not in known]
+        if unknown:
+            note(pair.place, f"'{unknown[0]}' is declared by no file, so the pair is ignored")
+        else:
+            kept.append(pair)
+    return tuple(kept)
 
 
 @dataclass(frozen=True)
@@ -186,7 +217,6 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
         return SceneSpecification()
     if suffix == ".json":
         from tmkit.formats.json.scene import read_json_scene
-        from tmkit.formats.spec.from_scene import specification_of_scene
 
         return specification_of_scene(read_json_scene(path, loader=loader), path=str(path))
     other = _OTHER_TOOLS.get(suffix)

@@ -55,16 +55,12 @@ def check_scene(scene: SceneGraph) -> SceneReport:
     Returns:
         Problems and notes, each in frame order.
     """
-    q = _nearest_to_zero(scene)
+    limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
+    q = np.clip(np.zeros(len(limits)), limits[:, 0], limits[:, 1])
     problems, sometimes = _overlaps(scene, q)
     notes = [*sometimes, *_joints(scene, q), *_frames(scene)]
     shapes = sum(len(scene.shapes(name)) for name in scene.frame_names)
     return SceneReport(tuple(problems), tuple(notes), len(scene), len(scene.joint_names), shapes)
-
-
-def _nearest_to_zero(scene: SceneGraph) -> NDArray[np.float64]:
-    limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
-    return np.clip(np.zeros(len(limits)), limits[:, 0], limits[:, 1])
 
 
 def _overlaps(scene: SceneGraph, q: NDArray[np.float64]) -> tuple[list[str], list[str]]:

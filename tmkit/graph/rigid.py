@@ -45,7 +45,8 @@ def is_rigid(scene: SceneGraph, frame: str, other: str) -> bool:
 
     Args:
         scene: the scene.
-        frame, other: the frames.
+        frame: the one frame.
+        other: the other.
 
     Raises:
         UnknownNameError: no such frame.
@@ -58,7 +59,8 @@ def loose_edge(scene: SceneGraph, frame: str, other: str) -> str | None:
 
     Args:
         scene: the scene.
-        frame, other: the frames; where no poses join them, ``frame`` is returned.
+        frame: the one frame; it is returned where no poses join them.
+        other: the other.
 
     Raises:
         UnknownNameError: no such frame.

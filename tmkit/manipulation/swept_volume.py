@@ -27,7 +27,7 @@ from tmkit.graph import AttachedShape, PointCloud, SceneGraph
 from tmkit.motion.reachable_region import hull_points
 from tmkit.plans.values import Plan, Segment
 from tmkit.robots import pair_distance
-from tmkit.robots.movable import MOVABLE_CLASSES
+from tmkit.robots.mechanisms import MOVABLE_CLASSES
 from tmkit.spatial.plain import plain_numbers
 
 _JOINT_STEP = 0.05  # radians or metres: between configurations at which it is looked how far things move

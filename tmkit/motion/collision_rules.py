@@ -35,8 +35,7 @@ from tmkit._core import CollisionWorld
 from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.robots.manipulator import Manipulator
-from tmkit.robots.mechanisms import held_by, moved_frames
-from tmkit.robots.movable import movable_frames
+from tmkit.robots.mechanisms import held_by, movable_frames, moved_frames
 
 PLANNING_MARGIN = 0.001
 """Metres that a planner keeps between pairs that must not touch."""

@@ -20,18 +20,17 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from tmkit.pddl.evaluation import Interpretation as Interpretation, in_words as in_words
     from tmkit.pddl.formulas import (
-        Add as Add, And as And, Arithmetic as Arithmetic, Atom as Atom, Comparison as Comparison, Delete as Delete,
-        Effect as Effect, EffectAnd as EffectAnd, Equals as Equals, Exists as Exists, Expression as Expression,
-        Fact as Fact, Forall as Forall, ForEach as ForEach, Formula as Formula, FunctionTerm as FunctionTerm,
-        Imply as Imply, IncreaseCost as IncreaseCost, Not as Not, Number as Number, Or as Or, Parameter as Parameter,
-        When as When,
+        Action as Action, Add as Add, And as And, Arithmetic as Arithmetic, Atom as Atom, Axiom as Axiom,
+        Comparison as Comparison, Delete as Delete, Effect as Effect, EffectAnd as EffectAnd, Equals as Equals,
+        Exists as Exists, Expression as Expression, Fact as Fact, ForEach as ForEach, Forall as Forall,
+        Formula as Formula, FunctionTerm as FunctionTerm, GroundAction as GroundAction, Imply as Imply,
+        IncreaseCost as IncreaseCost, Not as Not, Number as Number, Or as Or, Parameter as Parameter, When as When,
     )  # fmt: skip
     from tmkit.pddl.model import Domain as Domain, Metric as Metric, Problem as Problem
     from tmkit.pddl.parsing.parser import (
         load_domain as load_domain, load_problem as load_problem, parse_domain as parse_domain,
         parse_goal as parse_goal, parse_problem as parse_problem,
     )  # fmt: skip
-    from tmkit.pddl.schemas import Action as Action, Axiom as Axiom, GroundAction as GroundAction
     from tmkit.pddl.state import State as State, StateDifference as StateDifference
     from tmkit.pddl.substitution import free_variables as free_variables, substitute as substitute
     from tmkit.pddl.validation import TaskPlanValidation as TaskPlanValidation, validate_task_plan as validate_task_plan

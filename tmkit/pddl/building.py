@@ -23,9 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tmkit.errors import TaskError
-from tmkit.pddl.formulas import Add, And, Atom, Delete, Effect, EffectAnd, Formula, Parameter
+from tmkit.pddl.formulas import Action, Add, And, Atom, Axiom, Delete, Effect, EffectAnd, Formula, Parameter
 from tmkit.pddl.model import Domain
-from tmkit.pddl.schemas import Action, Axiom
 from tmkit.pddl.vocabulary import Predicate, Type
 
 

@@ -25,12 +25,12 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tmkit._support.time_limits import check_time
-from tmkit.pddl.conjuncts import conjuncts_of, independent_groups, merged_quantifiers, negation
 from tmkit.pddl.formulas import (
     Add,
     And,
     Arithmetic,
     Atom,
+    Axiom,
     Comparison,
     Delete,
     Effect,
@@ -52,8 +52,14 @@ from tmkit.pddl.formulas import (
     When,
     is_variable,
 )
-from tmkit.pddl.schemas import Axiom
-from tmkit.pddl.substitution import free_variables, substitute
+from tmkit.pddl.substitution import (
+    conjuncts_of,
+    free_variables,
+    independent_groups,
+    merged_quantifiers,
+    negation,
+    substitute,
+)
 
 Binding = Mapping[str, str]
 

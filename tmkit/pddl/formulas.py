@@ -1,4 +1,4 @@
-"""The words of PDDL: facts, formulas, expressions and effects, as trees of immutable values.
+"""The words of PDDL: facts, formulas, expressions and effects, as trees of immutable values; actions and axioms.
 
 The idea: a PDDL condition or effect is kept as it was written, as a tree of small frozen dataclasses, and never
 flattened into sets of positive and negative atoms. So a negated goal stays negated, ``imply`` stays ``imply``, and
@@ -7,23 +7,20 @@ lives in :mod:`tmkit.pddl.substitution`, evaluation in :mod:`tmkit.pddl.evaluati
 
 Invariants: every value is hashable, compares by content and survives pickling. A *term* is a string: a variable starts
 with ``?``, anything else is the name of an object. Names are kept as given (the parser makes them lower case). ``str``
-of every value is PDDL.
+of every value of these is PDDL. Actions and axioms are values that nothing has checked; a
+:class:`~tmkit.pddl.model.Domain` checks those that it is made of.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, TypeAlias, cast
 
 
 def is_variable(term: str) -> bool:
     """Return whether ``term`` is a variable rather than the name of an object."""
     return term.startswith("?")
-
-
-def _call(name: str, terms: tuple[str, ...]) -> str:
-    return f"({' '.join((name, *terms))})"
 
 
 class Fact(NamedTuple):
@@ -33,7 +30,7 @@ class Fact(NamedTuple):
     arguments: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return _call(self.predicate, self.arguments)
+        return f"({' '.join((self.predicate, *self.arguments))})"
 
     @classmethod
     def of(cls, predicate: str, *arguments: str) -> Fact:
@@ -66,6 +63,23 @@ def typed_list(parameters: tuple[Parameter, ...]) -> str:
     return " ".join(pieces)
 
 
+class _List:
+    """What PDDL writes as a list: a word that all of a class share, if they do, and the fields in order."""
+
+    __slots__ = ()
+    _word = ""
+
+    def __str__(self) -> str:
+        words = [self._word] if self._word else []
+        for item in fields(cast(Any, self)):
+            value = getattr(self, item.name)
+            if item.name == "parameters":
+                words.append(f"({typed_list(value)})")
+            else:
+                words += map(str, value if isinstance(value, tuple) else (value,))
+        return f"({' '.join(words)})"
+
+
 # --------------------------------------------------------------------------------------------------- expressions
 
 
@@ -80,25 +94,19 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionTerm:
+class FunctionTerm(_List):
     """A numeric function applied to terms, such as ``(distance ?from ?to)``."""
 
     name: str
     terms: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
-        return _call(self.name, self.terms)
-
 
 @dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(_List):
     """``+``, ``-``, ``*`` or ``/`` of two expressions, or ``-`` of one."""
 
     operator: str
     parts: tuple[Expression, ...]
-
-    def __str__(self) -> str:
-        return _call(self.operator, tuple(map(str, self.parts)))
 
 
 Expression: TypeAlias = Number | FunctionTerm | Arithmetic
@@ -108,7 +116,7 @@ Expression: TypeAlias = Number | FunctionTerm | Arithmetic
 
 
 @dataclass(frozen=True, slots=True)
-class Atom:
+class Atom(_List):
     """A predicate applied to terms; it holds when the fact it becomes under a binding is in the state."""
 
     predicate: str
@@ -118,94 +126,74 @@ class Atom:
         """Return the fact that the atom becomes when each variable is replaced by its value in ``binding``."""
         return Fact(self.predicate, tuple([binding.get(term, term) for term in self.terms]))
 
-    def __str__(self) -> str:
-        return _call(self.predicate, self.terms)
-
 
 @dataclass(frozen=True, slots=True)
-class Equals:
+class Equals(_List):
     """Two terms name the same object."""
 
+    _word = "="
     left: str
     right: str
 
-    def __str__(self) -> str:
-        return f"(= {self.left} {self.right})"
-
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(_List):
     """``<``, ``<=``, ``=``, ``>=`` or ``>`` between two numeric expressions."""
 
     operator: str
     left: Expression
     right: Expression
 
-    def __str__(self) -> str:
-        return f"({self.operator} {self.left} {self.right})"
-
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class Not(_List):
     """The part does not hold."""
 
+    _word = "not"
     part: Formula
 
-    def __str__(self) -> str:
-        return f"(not {self.part})"
-
 
 @dataclass(frozen=True, slots=True)
-class And:
+class And(_List):
     """All parts hold; with no part it always holds."""
 
+    _word = "and"
     parts: tuple[Formula, ...] = ()
-
-    def __str__(self) -> str:
-        return _call("and", tuple(map(str, self.parts)))
 
 
 @dataclass(frozen=True, slots=True)
-class Or:
+class Or(_List):
     """Some part holds; with no part it never holds."""
 
+    _word = "or"
     parts: tuple[Formula, ...] = ()
-
-    def __str__(self) -> str:
-        return _call("or", tuple(map(str, self.parts)))
 
 
 @dataclass(frozen=True, slots=True)
-class Imply:
+class Imply(_List):
     """The conclusion holds, or the premise does not."""
 
+    _word = "imply"
     premise: Formula
     conclusion: Formula
 
-    def __str__(self) -> str:
-        return f"(imply {self.premise} {self.conclusion})"
-
 
 @dataclass(frozen=True, slots=True)
-class Exists:
+class Exists(_List):
     """The body holds for some objects of the parameters' types."""
 
+    _word = "exists"
     parameters: tuple[Parameter, ...]
     body: Formula
-
-    def __str__(self) -> str:
-        return f"(exists ({typed_list(self.parameters)}) {self.body})"
 
 
 @dataclass(frozen=True, slots=True)
-class Forall:
+class Forall(_List):
     """The body holds for all objects of the parameters' types."""
 
+    _word = "forall"
     parameters: tuple[Parameter, ...]
     body: Formula
-
-    def __str__(self) -> str:
-        return f"(forall ({typed_list(self.parameters)}) {self.body})"
 
 
 ALWAYS = And()
@@ -228,58 +216,81 @@ class Add:
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(_List):
     """The atom does not hold afterwards, unless the same action also adds it."""
 
+    _word = "not"
     atom: Atom
 
-    def __str__(self) -> str:
-        return f"(not {self.atom})"
-
 
 @dataclass(frozen=True, slots=True)
-class IncreaseCost:
+class IncreaseCost(_List):
     """The action costs so much more."""
 
+    _word = "increase (total-cost)"
     amount: Expression
 
-    def __str__(self) -> str:
-        return f"(increase (total-cost) {self.amount})"
-
 
 @dataclass(frozen=True, slots=True)
-class EffectAnd:
+class EffectAnd(_List):
     """All parts happen."""
 
+    _word = "and"
     parts: tuple[Effect, ...] = ()
-
-    def __str__(self) -> str:
-        return _call("and", tuple(map(str, self.parts)))
 
 
 @dataclass(frozen=True, slots=True)
-class When:
+class When(_List):
     """The effect happens if the condition held before the action."""
 
+    _word = "when"
     condition: Formula
     effect: Effect
 
-    def __str__(self) -> str:
-        return f"(when {self.condition} {self.effect})"
-
 
 @dataclass(frozen=True, slots=True)
-class ForEach:
+class ForEach(_List):
     """The effect happens for all objects of the parameters' types."""
 
+    _word = "forall"
     parameters: tuple[Parameter, ...]
     effect: Effect
-
-    def __str__(self) -> str:
-        return f"(forall ({typed_list(self.parameters)}) {self.effect})"
 
 
 NO_EFFECT = EffectAnd()
 """The effect that changes nothing."""
 
 Effect: TypeAlias = Add | Delete | IncreaseCost | EffectAnd | When | ForEach
+
+
+# ------------------------------------------------------------------------------------------------------- schemas
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action schema: ``parameters`` in order, the condition that must hold before it, and what it does."""
+
+    name: str
+    parameters: tuple[Parameter, ...] = ()
+    precondition: Formula = ALWAYS
+    effect: Effect = NO_EFFECT
+
+
+@dataclass(frozen=True, slots=True)
+class Axiom:
+    """A rule for a derived predicate: it holds of all ``parameters`` that satisfy the condition."""
+
+    predicate: str
+    parameters: tuple[Parameter, ...]
+    condition: Formula
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class GroundAction:
+    """One step of a task plan: the name of an action and the objects it is done with. ``str`` is ``(stack a b)``."""
+
+    name: str
+    arguments: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"({' '.join((self.name, *self.arguments))})"

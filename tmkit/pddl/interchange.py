@@ -15,9 +15,8 @@ import re
 from collections.abc import Collection, Iterable
 
 from tmkit._support.time_limits import check_time
-from tmkit.pddl.formulas import Fact
+from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.model import Problem
-from tmkit.pddl.schemas import GroundAction
 
 ForbiddenAction = tuple[GroundAction, frozenset[Fact]]
 """An action, and the facts in whose presence it is forbidden."""

@@ -21,8 +21,7 @@ from typing import Generic, TypeVar
 
 from tmkit.errors import TaskError, UnknownNameError
 from tmkit.pddl.evaluation import Interpretation, in_words
-from tmkit.pddl.formulas import Fact, Formula, Parameter
-from tmkit.pddl.schemas import Action, Axiom, GroundAction
+from tmkit.pddl.formulas import Action, Axiom, Fact, Formula, GroundAction, Parameter
 from tmkit.pddl.state import State
 from tmkit.pddl.strata import axiom_levels, negative_cycle
 from tmkit.pddl.vocabulary import Fault, Function, Predicate, Signature, Type, Types, Vocabulary, derived_fault

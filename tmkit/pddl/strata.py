@@ -1,9 +1,9 @@
 """In which order derived predicates can be computed.
 
 The idea: an axiom makes its head depend on every derived predicate of its condition. Predicates that depend on each
-other, in circles, form a component; components are found by Tarjan's algorithm (SIAM Journal on Computing 1, 1972),
-those below first. A circle through a negation has no meaning, and is found as a negated predicate of the same
-component. The level of a component counts the negations below it: a level depends negatively only on lower ones.
+other, in circles, form a component; components are found by scipy, and ordered those below first. A circle through a
+negation has no meaning, and is found as a negated predicate of the same component. The level of a component counts the
+negations below it: a level depends negatively only on lower ones.
 
 Complexity: linear in the axioms and their atoms; no recursion.
 """
@@ -11,9 +11,12 @@ Complexity: linear in the axioms and their atoms; no recursion.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from graphlib import TopologicalSorter
 from typing import TypeVar
 
-from tmkit.pddl.schemas import Axiom
+import numpy as np
+
+from tmkit.pddl.formulas import Axiom
 from tmkit.pddl.substitution import atoms_of
 
 _Node = TypeVar("_Node", bound=Hashable)
@@ -62,37 +65,21 @@ def components(below: Mapping[_Node, Iterable[_Node]]) -> Iterator[tuple[_Node, 
     Args:
         below: for each node those that it depends on, which are nodes too.
     """
-    order: dict[_Node, int] = {}
-    lowest: dict[_Node, int] = {}
-    pending: list[_Node] = []
-    done: set[_Node] = set()
-    for root in below:
-        path = [] if root in order else [(root, iter(below[root]))]
-        while path:
-            name, rest = path[-1]
-            if name not in order:
-                order[name] = lowest[name] = len(order)
-                pending.append(name)
-            for other in rest:
-                if other not in order:
-                    path.append((other, iter(below[other])))
-                    break
-                if other not in done:
-                    lowest[name] = min(lowest[name], lowest[other])
-            else:
-                path.pop()
-                if path:
-                    lowest[path[-1][0]] = min(lowest[path[-1][0]], lowest[name])
-                if lowest[name] == order[name]:
-                    members = tuple(_popped(pending, name))
-                    done.update(members)
-                    yield members
+    if not below:
+        return  # nearly every domain has no axioms, and importing scipy takes a while
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-
-def _popped(pending: list[_Node], last: _Node) -> Iterator[_Node]:
-    """Take nodes off the end of ``pending``, down to ``last``."""
-    while True:
-        name = pending.pop()
-        yield name
-        if name == last:
-            return
+    numbers = {node: number for number, node in enumerate(below)}
+    edges = [(number, numbers[other]) for node, number in numbers.items() for other in below[node]]
+    ends = np.array(edges, dtype=np.int32).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(edges)), (ends[0], ends[1])), shape=(len(below), len(below)))
+    labels: list[int] = connected_components(graph, connection="strong")[1].tolist()
+    members: dict[int, list[_Node]] = {}
+    needed: dict[int, dict[int, None]] = {}
+    for node, label in zip(below, labels, strict=True):
+        members.setdefault(label, []).append(node)
+        others = (labels[numbers[other]] for other in below[node])
+        needed.setdefault(label, {}).update((other, None) for other in others if other != label)
+    for label in TopologicalSorter(needed).static_order():
+        yield tuple(members[label])

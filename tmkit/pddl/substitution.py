@@ -1,7 +1,8 @@
-"""What follows from the shape of a formula alone: substitution, free variables, and the atoms with their polarity.
+"""What follows from the shape of a formula alone: substitution, free variables, atoms with their polarity, conjuncts.
 
 No state and no domain is asked; :mod:`tmkit.pddl.evaluation` does that. Quantifiers bind: a variable inside hides one
-of the same name outside, and only what is free is replaced.
+of the same name outside, and only what is free is replaced. For a query a formula is taken apart: into conjuncts, into
+quantifiers made one, into groups without common variables. What comes out holds exactly where the formula does.
 
 Invariants: functions of their arguments, linear in the size of the formula; what is returned has the structure of what
 was given.
@@ -9,13 +10,15 @@ was given.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 
 from tmkit.pddl.formulas import (
     And,
     Arithmetic,
     Atom,
     Comparison,
+    Effect,
     Equals,
     Exists,
     Expression,
@@ -54,16 +57,12 @@ def substitute(formula: Formula, binding: Mapping[str, str]) -> Formula:
             return Comparison(operator, _in_expression(left_value, binding), _in_expression(right_value, binding))
         case Not(part):
             return Not(substitute(part, binding))
-        case And(parts):
-            return And(tuple(substitute(part, binding) for part in parts))
-        case Or(parts):
-            return Or(tuple(substitute(part, binding) for part in parts))
+        case And(parts) | Or(parts):
+            return type(formula)(tuple(substitute(part, binding) for part in parts))
         case Imply(premise, conclusion):
             return Imply(substitute(premise, binding), substitute(conclusion, binding))
-        case Exists(parameters, body):
-            return Exists(parameters, substitute(body, _without(binding, parameters)))
-        case Forall(parameters, body):
-            return Forall(parameters, substitute(body, _without(binding, parameters)))
+        case Exists(parameters, body) | Forall(parameters, body):
+            return type(formula)(parameters, substitute(body, _without(binding, parameters)))
 
 
 def _in_expression(expression: Expression, binding: Mapping[str, str]) -> Expression:
@@ -134,3 +133,77 @@ def atoms_of(formula: Formula, *, positive: bool = True) -> Iterator[tuple[Atom,
             yield from atoms_of(body, positive=positive)
         case Equals() | Comparison():
             return
+
+
+def subtrees(tree: Formula | Effect | Expression | Parameter) -> Iterator[Formula | Effect | Expression | Parameter]:
+    """Yield a tree and all trees in it, parameters of quantifiers too, in the order of writing."""
+    yield tree
+    for item in fields(tree):
+        value = getattr(tree, item.name)
+        for part in value if isinstance(value, tuple) else (value,):
+            if not isinstance(part, str | float):
+                yield from subtrees(part)
+
+
+def conjuncts_of(formulas: Iterable[Formula]) -> Iterator[Formula]:
+    """Yield the parts of which the conjunction of ``formulas`` consists."""
+    for formula in formulas:
+        match formula:
+            case And(parts):
+                yield from conjuncts_of(parts)
+            case Not(Not(part)):
+                yield from conjuncts_of([part])
+            case Not(Or(parts)):
+                yield from conjuncts_of(Not(part) for part in parts)
+            case Not(Imply(premise, conclusion)):
+                yield from conjuncts_of([premise, Not(conclusion)])
+            case Not(Forall(parameters, body)):
+                yield Exists(parameters, negation(body))
+            case Not(And(parts)):
+                yield from conjuncts_of([Or(tuple(map(negation, parts)))])
+            case Imply(premise, conclusion):
+                yield from conjuncts_of([Or((negation(premise), conclusion))])
+            case Or((part,)):
+                yield from conjuncts_of([part])
+            case _:
+                yield formula
+
+
+def merged_quantifiers(formula: Exists) -> tuple[Formula, tuple[Parameter, ...]]:
+    """Return the body and variables of a formula with the quantifiers directly within it made one with it."""
+    parameters, body = formula.parameters, formula.body
+    while True:
+        inner = list(conjuncts_of([body]))
+        if len(inner) != 1 or not isinstance(inner[0], Exists):
+            return body, parameters
+        names = {parameter.name for parameter in parameters}
+        if not names.isdisjoint(parameter.name for parameter in inner[0].parameters):
+            return body, parameters
+        parameters, body = parameters + inner[0].parameters, inner[0].body
+
+
+def independent_groups(
+    parts: Iterable[tuple[Formula, set[str]]], wanted: dict[str, tuple[str, ...]]
+) -> list[tuple[list[Formula], dict[str, tuple[str, ...]]]]:
+    """Return formulas in groups that have no wanted variable in common, each with its variables.
+
+    Variables of which nothing is said are a group each. What can be solved alone is not tried again for each solution
+    of something else: so a quantifier over many variables costs what its largest group does.
+
+    Args:
+        parts: formulas, each with the wanted variables in it.
+        wanted: types of the variables by name.
+    """
+    groups: list[tuple[list[Formula], set[str]]] = []
+    for part, names in parts:
+        met = [group for group in groups if not names.isdisjoint(group[1])]
+        groups = [group for group in groups if names.isdisjoint(group[1])]
+        groups.append(([*(p for group in met for p in group[0]), part], names.union(*(group[1] for group in met))))
+    said = {name for _, names in groups for name in names}
+    groups += [([], {name}) for name in wanted if name not in said]
+    return [(found, {name: wanted[name] for name in wanted if name in names}) for found, names in groups]
+
+
+def negation(formula: Formula) -> Formula:
+    """Return the negation of a formula, without a double one."""
+    return formula.part if isinstance(formula, Not) else Not(formula)

@@ -14,9 +14,8 @@ from typing import Any
 from tmkit._support.results import Result, ValidationStatus
 from tmkit.errors import TaskError
 from tmkit.pddl.evaluation import Interpretation, in_words
-from tmkit.pddl.formulas import Formula
+from tmkit.pddl.formulas import Formula, GroundAction
 from tmkit.pddl.model import Metric, Problem
-from tmkit.pddl.schemas import GroundAction
 from tmkit.pddl.state import State
 
 
@@ -75,38 +74,25 @@ def validate_task_plan(problem: Problem, steps: Iterable[GroundAction]) -> TaskP
     """
     plan, states = tuple(steps), [problem.init]
     costs: list[float] = []
+
+    def ended(message: str, failures: tuple[Formula, ...], failed: int | None) -> TaskPlanValidation:
+        return TaskPlanValidation(not message, plan, tuple(states), failed, failures, message, sum(costs), tuple(costs))
+
     for index, step in enumerate(plan):
-        outcome = _execute(problem, states[-1], step)
-        if isinstance(outcome, _Refusal):
-            message = f"step {index + 1} of {len(plan)}, {step}: {outcome.reason}"
-            return TaskPlanValidation(
-                False, plan, tuple(states), index, outcome.failures, message, sum(costs), tuple(costs)
-            )
-        state, amount = outcome
-        states.append(state)
-        costs.append(amount)
+        begin = f"step {index + 1} of {len(plan)}, {step}: "
+        try:
+            schema, binding = problem.binding_of(step)
+        except TaskError as error:
+            return ended(begin + error.data["reason"], (), index)
+        interpretation = Interpretation(problem, states[-1].facts)
+        if failures := interpretation.failures(schema.precondition, binding):
+            return ended(begin + "; ".join(map(in_words, failures)), failures, index)
+        change = interpretation.change(schema.effect, binding)
+        cost = change.cost if problem.metric is Metric.TOTAL_COST else 1.0
+        if cost is None:
+            return ended(f"{begin}its cost is not defined, because a function in it has no value", (), index)
+        states.append(states[-1].change(add=change.added, delete=change.deleted))
+        costs.append(cost)
     failures = Interpretation(problem, states[-1].facts).failures(problem.goal)
     message = f"the goal is not reached: {'; '.join(map(in_words, failures))}" if failures else ""
-    return TaskPlanValidation(not failures, plan, tuple(states), None, failures, message, sum(costs), tuple(costs))
-
-
-@dataclass(frozen=True)
-class _Refusal:
-    reason: str
-    failures: tuple[Formula, ...] = ()
-
-
-def _execute(problem: Problem, state: State, step: GroundAction) -> tuple[State, float] | _Refusal:
-    """Return the state after a step and what the step costs, or why it cannot be executed."""
-    try:
-        schema, binding = problem.binding_of(step)
-    except TaskError as error:
-        return _Refusal(error.data["reason"])
-    interpretation = Interpretation(problem, state.facts)
-    if failures := interpretation.failures(schema.precondition, binding):
-        return _Refusal("; ".join(map(in_words, failures)), failures)
-    change = interpretation.change(schema.effect, binding)
-    cost = change.cost if problem.metric is Metric.TOTAL_COST else 1.0
-    if cost is None:
-        return _Refusal("its cost is not defined, because a function in it has no value")
-    return state.change(add=change.added, delete=change.deleted), cost
+    return ended(message, failures, None)

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from graphlib import CycleError, TopologicalSorter
+from typing import NamedTuple, TypeAlias
 
 from tmkit.errors import UnknownNameError
 from tmkit.pddl.formulas import (
+    Action,
     Add,
     And,
     Arithmetic,
@@ -84,18 +86,8 @@ class Function:
     parameters: tuple[Parameter, ...] = ()
 
 
-class Signature(Protocol):
-    """Anything with a name and typed parameters."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-        ...
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """What it takes."""
-        ...
+Signature: TypeAlias = Predicate | Function | Action
+"""Anything with a name and typed parameters."""
 
 
 class Fault(NamedTuple):
@@ -175,35 +167,17 @@ class Vocabulary:
         for name, parents in self.parents.items():
             if fault := _first(map(self.type_fault, parents)):
                 return name, fault
-        waiting = {name: len(parents) for name, parents in self.parents.items()}
-        children: dict[str, list[str]] = {name: [] for name in self.parents}
-        for name, parents in self.parents.items():
-            for parent in parents:
-                children[parent].append(name)
-        level = [name for name, count in waiting.items() if not count]
+        levels = TopologicalSorter(self.parents)
+        try:
+            levels.prepare()
+        except CycleError as error:
+            first = next(name for name in self.parents if name in error.args[1])
+            return first, Fault(f"type '{first}' is above itself in the hierarchy")
         for _ in range(DEEPEST_TYPES + 1):
-            below: list[str] = []
-            for child in (child for name in level for child in children[name]):
-                waiting[child] -= 1
-                if not waiting[child]:
-                    below.append(child)
-            level = below
-        if level:
-            return level[0], Fault(f"type '{level[0]}' has more than {DEEPEST_TYPES} types above each other")
-        return self._circle({name for name, count in waiting.items() if count})
-
-    def _circle(self, rest: set[str]) -> tuple[str, Fault] | None:
-        """Return the first type of a circle among the types of which each has a parent in ``rest``."""
-        path: dict[str, None] = {}
-        name = next((name for name in self.parents if name in rest), None)
-        while name is not None and name not in path:
-            path[name] = None
-            name = next(parent for parent in self.parents[name] if parent in rest)
-        if name is None:
-            return None
-        circle = set(list(path)[list(path).index(name) :])
-        first = next(name for name in self.parents if name in circle)
-        return first, Fault(f"type '{first}' is above itself in the hierarchy")
+            levels.done(*levels.get_ready())
+        for name in levels.get_ready():
+            return name, Fault(f"type '{name}' has more than {DEEPEST_TYPES} types above each other")
+        return None
 
     def atom_fault(self, name: str, terms: tuple[str, ...], variables: Variables) -> Fault | None:
         """Return the fault of the atom ``(name *terms)``, or None.
@@ -285,7 +259,7 @@ class Vocabulary:
             case Equals(left, right):
                 return self.term_fault(left, variables) or self.term_fault(right, variables)
             case Comparison(_, left_value, right_value):
-                return self.expression_fault(left_value, variables) or self.expression_fault(right_value, variables)
+                return self._expression_fault(left_value, variables) or self._expression_fault(right_value, variables)
             case Not(part):
                 return self.formula_fault(part, variables)
             case And(parts) | Or(parts):
@@ -308,7 +282,7 @@ class Vocabulary:
             case Add(atom) | Delete(atom):
                 return derived_fault(atom.predicate, derived) or self.formula_fault(atom, variables)
             case IncreaseCost(amount):
-                return self.function_fault(TOTAL_COST, (), variables) or self.expression_fault(amount, variables)
+                return self.function_fault(TOTAL_COST, (), variables) or self._expression_fault(amount, variables)
             case EffectAnd(parts):
                 return _first(self.effect_fault(part, variables, derived) for part in parts)
             case When(condition, inner):
@@ -317,20 +291,14 @@ class Vocabulary:
                 scope = {**variables, **{parameter.name: parameter.types for parameter in parameters}}
                 return self.parameters_fault(parameters) or self.effect_fault(inner, scope, derived)
 
-    def expression_fault(self, expression: Expression, variables: Variables) -> Fault | None:
-        """Return the first fault of a numeric expression, or None.
-
-        Args:
-            expression: the expression.
-            variables: declared variables with their types.
-        """
+    def _expression_fault(self, expression: Expression, variables: Variables) -> Fault | None:
         match expression:
             case Number():
                 return None
             case FunctionTerm(name, terms):
                 return self.function_fault(name, terms, variables)
             case Arithmetic(_, parts):
-                return _first(self.expression_fault(part, variables) for part in parts)
+                return _first(self._expression_fault(part, variables) for part in parts)
 
     def parameters_fault(self, parameters: tuple[Parameter, ...], *, distinct: bool = True) -> Fault | None:
         """Return the first fault of a parameter list, or None: not a variable, an unknown type, a repeated name.

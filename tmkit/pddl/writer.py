@@ -12,10 +12,8 @@ import re
 from collections.abc import Iterable
 
 from tmkit.errors import TaskError
-from tmkit.pddl.formulas import Number, Parameter, typed_list
+from tmkit.pddl.formulas import Action, Axiom, Number, Parameter, typed_list
 from tmkit.pddl.model import Domain, Metric, Problem
-from tmkit.pddl.schemas import Action, Axiom
-from tmkit.pddl.vocabulary import Type
 
 _WRITABLE = re.compile(r"(?!(?:[=*/+-]|[<>]=?)\Z)(?!-[^\W\d_])[^\s();?:][^\s();?]*\Z")  # no sign, ?x, :key, -type
 
@@ -34,9 +32,10 @@ def domain_to_pddl(domain: Domain) -> str:
     names = [kind.name for kind in domain.types] + [constant.name for constant in domain.constants]
     names += [predicate.name for predicate in domain.predicates] + [function.name for function in domain.functions]
     _check([domain.name, *names, *(action.name for action in domain.actions)], f"domain '{domain.name}'")
+    types = tuple(Parameter(kind.name, kind.parents) for kind in domain.types)
     sections = [
         _section(":requirements", domain.requirements),
-        _section(":types", [_type_list(domain.types)] if domain.types else []),
+        _section(":types", [typed_list(types)] if types else []),
         _section(":constants", [typed_list(domain.constants)] if domain.constants else []),
         _section(":predicates", [_signature(item.name, item.parameters) for item in domain.predicates]),
         _section(":functions", [f"{_signature(item.name, item.parameters)} - number" for item in domain.functions]),
@@ -76,10 +75,6 @@ def _section(keyword: str, items: Iterable[str]) -> str:
 
 def _signature(name: str, parameters: tuple[Parameter, ...]) -> str:
     return f"({name} {typed_list(parameters)})" if parameters else f"({name})"
-
-
-def _type_list(types: tuple[Type, ...]) -> str:
-    return typed_list(tuple(Parameter(kind.name, kind.parents) for kind in types))
 
 
 def _axiom(axiom: Axiom) -> str:

@@ -6,7 +6,7 @@ frame of the block. A :class:`ClassChange` says which; a plan's step carries the
 them after the step's motion.
 
 Invariants: a change never speaks of the classes by which the rules of contact know what may be carried
-(:data:`tmkit.robots.movable.MOVABLE_CLASSES`), so it changes no collision, and it changes something: what is
+(:data:`tmkit.robots.mechanisms.MOVABLE_CLASSES`), so it changes no collision, and it changes something: what is
 added was not there, what is removed was.
 """
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from tmkit._support.source_location import did_you_mean
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.robots.movable import MOVABLE_CLASSES
+from tmkit.robots.mechanisms import MOVABLE_CLASSES
 
 
 @dataclass(frozen=True)

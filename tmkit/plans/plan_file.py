@@ -41,7 +41,7 @@ from tmkit.plans.observations import PlannedObservation, covariance_rows, with_o
 from tmkit.plans.tmp_writer import save_tmp_plan
 from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.robots import Manipulator
-from tmkit.robots.several_arms import check_different
+from tmkit.robots.robot_files import check_different
 from tmkit.spatial import Pose
 
 _FORMAT = "tmkit-plan"

@@ -1,4 +1,4 @@
-"""The chains of joints in a scene that may be arms, and random configurations of joints.
+"""The chains of joints in a scene that may be arms.
 
 What is written about a robot often ends at its joints: nothing says which of them make the arm, and which the hand. A
 chain is a path from the root along which joints move; the longest is a good guess. Walking it from the base, the first
@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
 
 from tmkit.errors import RobotError, UnknownNameError
 from tmkit.graph import SceneGraph
@@ -96,20 +93,6 @@ def rigid_frames(scene: SceneGraph, frame: str) -> tuple[str, ...]:
     for current in found:
         found += [child for child in scene.children(current) if scene.joint(child).type == "fixed"]
     return tuple(found)
-
-
-def random_configurations(scene: SceneGraph, samples: int, *, seed: int) -> NDArray[np.float64]:
-    """Return random configurations (samples, n_joints) within the limits; unlimited joints within +-pi.
-
-    Args:
-        scene: the scene.
-        samples: number of configurations.
-        seed: seed of the generator.
-    """
-    limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
-    lower = np.where(np.isfinite(limits[:, 0]), limits[:, 0], np.minimum(-np.pi, limits[:, 1] - np.pi))
-    upper = np.where(np.isfinite(limits[:, 1]), limits[:, 1], np.maximum(np.pi, lower + np.pi))
-    return np.random.default_rng(seed).uniform(lower, upper, (samples, len(limits)))
 
 
 def _moving(scene: SceneGraph, frames: Sequence[str]) -> list[str]:

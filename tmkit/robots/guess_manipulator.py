@@ -5,27 +5,24 @@ and close fingers between which there is a distance; otherwise the arm gets a su
 limits is ready, or, where that collides, the free one of some random configurations that is nearest to it.
 
 The names are right; what no file says is guessed: ready, the tool, and the force of the hand. So the description is a
-start, and :func:`write_manipulator` says in the file what to look at.
+start, and :func:`~tmkit.robots.write_manipulator` says in the file what to look at.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import re
 from collections.abc import Mapping
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tmkit._core import CollisionWorld
 from tmkit._support.elementary import norms
-from tmkit._support.output import write_text
+from tmkit.formats.urdf.self_collisions import random_configurations
 from tmkit.graph import SceneGraph
-from tmkit.robots.chains import JointChain, chain_between, random_configurations, rigid_frames
-from tmkit.robots.fingers import cup_frames, finger_distance, finger_frames
+from tmkit.robots.chains import JointChain, chain_between, rigid_frames
+from tmkit.robots.fingers import Hand, cup_frames, finger_distance, finger_frames
 from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.srdf_arms import TOOL_NAMES
 
@@ -53,17 +50,10 @@ def guess_manipulator(
     chain = chain_between(scene, base, tip)
     tool = _tool(scene, chain.tip)
     hand = _hand(scene, chain)
-    ready = ready_values(scene, chain, hand[0] if hand else {}, seed)
-    if hand is None:
-        cup = cup_frames(scene, chain.tip, tool)
-        return Manipulator(
-            name, chain.base, chain.tip, tool, chain.joints, ready, gripper_kind="suction", contact_links=cup
-        )
-    opened, closed, widths, fingers = hand
-    return Manipulator(
-        name, chain.base, chain.tip, tool, chain.joints, ready, gripper_joints=tuple(opened), gripper_open=opened,
-        gripper_closed=closed, width_open=widths[0], width_closed=widths[1], contact_links=fingers,
-    )  # fmt: skip
+    ready = ready_values(scene, chain, hand.opened if hand else {}, seed)
+    cup = {"gripper_kind": "suction", "contact_links": cup_frames(scene, chain.tip, tool)}
+    own: dict[str, Any] = hand.attributes() if hand else cup
+    return Manipulator(name, chain.base, chain.tip, tool, chain.joints, ready, **own)
 
 
 def _tool(scene: SceneGraph, tip: str) -> str:
@@ -72,10 +62,8 @@ def _tool(scene: SceneGraph, tip: str) -> str:
     return named[0] if named else tip
 
 
-def _hand(
-    scene: SceneGraph, chain: JointChain
-) -> tuple[dict[str, float], dict[str, float], tuple[float, float], tuple[str, ...]] | None:
-    """Return the values of an open and a closed hand, its widths and its fingers; ``None`` when there is none."""
+def _hand(scene: SceneGraph, chain: JointChain) -> Hand | None:
+    """Return the hand below the tip of a chain, ``None`` when there is none."""
     below = set(scene.subtree(chain.tip)) - {chain.tip}
     limits = dict(zip(scene.joint_names, np.asarray(scene.joint_limits), strict=True))
     joints = [name for name in scene.joint_names if scene.joint_frame(name) in below and name not in chain.joints]
@@ -88,13 +76,7 @@ def _hand(
         ends, widths = ends[::-1], widths[::-1]
     if not math.isfinite(widths[0]) or widths[0] == widths[1]:
         return None
-    return ends[0], ends[1], (widths[0], widths[1]), fingers
-
-
-def _middle(limits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the middle of limits (n, 2), 0 where there are none."""
-    middle: NDArray[np.float64] = np.where(np.isfinite(limits).all(axis=1, keepdims=True), limits, 0.0).mean(axis=1)
-    return middle
+    return Hand(tuple(joints), ends[0], ends[1], widths[0], widths[1], fingers)
 
 
 def ready_values(scene: SceneGraph, chain: JointChain, opened: Mapping[str, float], seed: int) -> dict[str, float]:
@@ -107,7 +89,8 @@ def ready_values(scene: SceneGraph, chain: JointChain, opened: Mapping[str, floa
         seed: seed of the sampled configurations.
     """
     limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
-    middle = np.clip(_middle(limits), limits[:, 0], limits[:, 1])
+    middle = np.where(np.isfinite(limits).all(axis=1, keepdims=True), limits, 0.0).mean(axis=1)
+    middle = np.clip(middle, limits[:, 0], limits[:, 1])
     moving = [scene.joint_names.index(joint) for joint in chain.joints]
     start = scene.configuration(opened)
     others = np.tile(start, (_TRIES, 1))
@@ -118,76 +101,3 @@ def ready_values(scene: SceneGraph, chain: JointChain, opened: Mapping[str, floa
     free = ~CollisionWorld(scene).in_collision_batch(rounded)
     chosen: NDArray[np.float64] = rounded[int(np.argmax(free))]  # the middle itself when none is free
     return {joint: float(chosen[entry]) for joint, entry in zip(chain.joints, moving, strict=True)}
-
-
-# --- the file ---------------------------------------------------------------------------------------------------------
-
-
-def write_manipulator(manipulator: Manipulator, path: str | os.PathLike[str]) -> None:
-    """Write a description as a TOML file; :func:`tmkit.robots.load_manipulator` reads it back as an equal one.
-
-    Args:
-        manipulator: the description.
-        path: the file; replaced if it exists, unchanged if writing fails.
-
-    Raises:
-        OutputError: the file cannot be written; whatever was there before is still there.
-    """
-    arm = manipulator
-    lines = [
-        f"name = {_text(arm.name)}",
-        f"base = {_text(arm.base)}",
-        f"tip = {_text(arm.tip)}  # what is grasped becomes its child",
-        f"tool = {_text(arm.tool)}  # z away from the hand; fingers close along y",
-        f"joints = {_names(arm.joints)}",
-        *_table("ready", arm.ready, "from here the arm must reach its work; radians or metres"),
-        *(_table("velocity", arm.velocity, "rad/s or m/s") if arm.velocity else ()),
-        *(_table("acceleration", arm.acceleration, "rad/s^2 or m/s^2") if arm.acceleration else ()),
-        *(_table("effort", arm.effort, "N m or N") if arm.effort else ()),
-        "",
-        "[gripper]",
-        f"kind = {_text(arm.gripper_kind)}",
-        *_gripper_lines(arm),
-        f"finger_depth = {arm.finger_depth!r}  # metres from the tool back to the palm",
-        f"grip_force = {arm.grip_force!r}  # newtons",
-        *([] if arm.payload == math.inf else [f"payload = {arm.payload!r}  # kg"]),
-        f"contact_links = {_names(arm.contact_links)}  # may touch what is grasped",
-        f"contact_tolerance = {arm.contact_tolerance!r}",
-    ]
-    write_text(Path(path), "\n".join(lines) + "\n")
-
-
-def _gripper_lines(arm: Manipulator) -> list[str]:
-    """Return what opens and closes, nothing for a suction cup without joints."""
-    lines = []
-    if arm.gripper_joints:
-        lines = [
-            f"joints = {_names(arm.gripper_joints)}",
-            f"open = {_inline(arm.gripper_open)}",
-            f"closed = {_inline(arm.gripper_closed)}",
-        ]
-    if arm.gripper_kind == "parallel" or arm.width_open or arm.width_closed:
-        opened = f"width_open = {arm.width_open!r}  # metres between the fingers"
-        lines = [*lines, opened, f"width_closed = {arm.width_closed!r}"]
-    return lines
-
-
-def _table(name: str, values: Mapping[str, float], comment: str) -> list[str]:
-    return ["", f"[{name}]  # {comment}", *(f"{_key(key)} = {value!r}" for key, value in values.items())]
-
-
-def _inline(values: Mapping[str, float]) -> str:
-    return "{ " + ", ".join(f"{_key(key)} = {value!r}" for key, value in values.items()) + " }"
-
-
-def _names(names: tuple[str, ...]) -> str:
-    return "[" + ", ".join(_text(name) for name in names) + "]"
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
-
-
-def _text(text: str) -> str:
-    """Return a TOML string: JSON's escapes are TOML's, but for the character 127."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")

@@ -31,6 +31,7 @@ from tmkit.errors import RobotError, UnknownNameError
 from tmkit.graph import SceneGraph
 
 _GRIPPER_KINDS = ("parallel", "suction", "none")
+_LARGEST = ("velocity", "acceleration", "effort")  # what joints may have at most
 _LIMIT_TOLERANCE = 1e-9  # radians or metres: decimal numbers of a file against those of another
 
 
@@ -155,25 +156,22 @@ class Manipulator:
         for joint in named:
             if named.count(joint) > 1:
                 raise RobotError.at(source, f"joint '{joint}' is named twice in the joints of arm and gripper")
-        _same_keys(source, "ready", self.ready, self.joints, complete=True)
-        _same_keys(source, "velocity", self.velocity, self.joints, complete=False)
-        _same_keys(source, "acceleration", self.acceleration, self.joints, complete=False)
-        _same_keys(source, "effort", self.effort, self.joints, complete=False)
-        _same_keys(source, "gripper_open", self.gripper_open, self.gripper_joints, complete=True)
-        _same_keys(source, "gripper_closed", self.gripper_closed, self.gripper_joints, complete=True)
+        for key in ("ready", *_LARGEST):
+            _same_keys(source, key, getattr(self, key), self.joints, complete=key == "ready")
+        for key in ("gripper_open", "gripper_closed"):
+            _same_keys(source, key, getattr(self, key), self.gripper_joints, complete=True)
         if self.gripper_kind == "parallel" and not self.gripper_joints:
             raise RobotError.at(source, "a parallel gripper needs 'joints', 'open' and 'closed'")
         if self.gripper_kind == "parallel" and not self.width_open > self.width_closed >= 0.0:
             received = f"received width_open {self.width_open:g} and width_closed {self.width_closed:g}"
             raise RobotError.at(source, f"a parallel gripper needs width_open > width_closed >= 0, {received}")
-        for key in ("velocity", "acceleration", "effort"):
+        for key in _LARGEST:
             for joint, value in getattr(self, key).items():
                 if not value > 0.0:
                     raise RobotError.at(source, f"{key} of joint '{joint}' must be positive, not {value}")
-        if not self.grip_force > 0.0:
-            raise RobotError.at(source, f"grip_force must be positive, not {self.grip_force}")
-        if not self.payload > 0.0:
-            raise RobotError.at(source, f"payload must be positive, not {self.payload}")
+        for key in ("grip_force", "payload"):
+            if not getattr(self, key) > 0.0:
+                raise RobotError.at(source, f"{key} must be positive, not {getattr(self, key)}")
         for key in ("finger_depth", "contact_tolerance"):
             if getattr(self, key) < 0.0:
                 raise RobotError.at(source, f"{key} must not be negative, as {getattr(self, key)} is")
@@ -317,7 +315,7 @@ def _checked(key: str, value: Any, source: str) -> Any:
         if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
             raise RobotError.at(source, f"{key} must be a list of names, not {value!r}")
         return tuple(value)
-    if key in ("ready", "velocity", "acceleration", "effort", "gripper_open", "gripper_closed"):
+    if key in ("ready", *_LARGEST, "gripper_open", "gripper_closed"):
         if not isinstance(value, Mapping) or not all(_is_number(item) for item in value.values()):
             raise RobotError.at(source, f"{key} must give finite numbers by joint name, not {value!r}")
         return _frozen({joint: float(number) for joint, number in value.items()})

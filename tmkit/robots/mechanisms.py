@@ -1,16 +1,16 @@
-"""Mechanisms: joints of a scene that belong to no arm, and that a hand moves by a handle.
+"""What arms move: objects that can be carried, by their class, and mechanisms, by a handle.
 
-A drawer is a frame on a prismatic joint, a door one on a revolute joint; a *handle* is a frame rigidly joined to it.
-Their values are entries of the configuration like those of the arms. The hand closes on the handle and the arm moves so
-that the tool keeps its pose relative to the handle while the joint moves: a closed chain, though the scene is a tree.
-How well it is closed is measured here.
+A mechanism is a joint of a scene that belongs to no arm. A drawer is a frame on a prismatic joint, a door one on a
+revolute joint; a *handle* is a frame rigidly joined to it. Their values are entries of the configuration like those of
+the arms. The hand closes on the handle and the arm moves so that the tool keeps its pose relative to the handle while
+the joint moves: a closed chain, though the scene is a tree. How well it is closed is measured here.
 
 Invariants: which joint a handle moves is a function of the scene and the arms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from tmkit.graph import SceneGraph
 from tmkit.robots.manipulator import Manipulator
-from tmkit.robots.movable import movable_frames
 from tmkit.spatial import Pose
 
 CLOSURE_DISTANCE = 1e-4
@@ -26,6 +25,25 @@ CLOSURE_DISTANCE = 1e-4
 
 CLOSURE_ANGLE = 1e-3
 """Radians that the tool may turn at the handle while it moves it."""
+
+MOVABLE_CLASSES = ("movable", "moveable")
+"""Classes that mark a frame as an object that may be carried."""
+
+
+def movable_frames(scene: SceneGraph) -> tuple[str, ...]:
+    """Return the frames of an object class (``movable`` or ``moveable``) in insertion order."""
+    found = {frame for name in MOVABLE_CLASSES for frame in scene.frames_of_class(name)}
+    return tuple(sorted(found, key=scene.frame_id))  # ids grow with insertion
+
+
+def is_movable(scene: SceneGraph, frame: str) -> bool:
+    """Return whether a frame has an object class (``movable`` or ``moveable``).
+
+    Args:
+        scene: the scene.
+        frame: name of the frame.
+    """
+    return not set(MOVABLE_CLASSES).isdisjoint(scene.classes(frame))
 
 
 def mechanism_joint(scene: SceneGraph, handle: str, *, arms: Sequence[Manipulator]) -> str | None:
@@ -48,17 +66,6 @@ def mechanism_joint(scene: SceneGraph, handle: str, *, arms: Sequence[Manipulato
             return joint.name if joint.name in scene.joint_names and joint.name not in own else None
         frame = scene.parent(frame)
     return None
-
-
-def frames_moved_by(scene: SceneGraph, joint: str) -> frozenset[str]:
-    """Return the frames that a joint moves. O(frames x depth).
-
-    Args:
-        scene: the scene.
-        joint: name of the joint.
-    """
-    mover = scene.joint_frame(joint)
-    return frozenset(frame for frame in scene.frame_names if frame == mover or mover in scene.ancestors(frame))
 
 
 def closure_error(
@@ -84,29 +91,29 @@ def closure_error(
 
 
 def moved_frames(scene: SceneGraph, *manipulators: Manipulator) -> frozenset[str]:
-    """Return the frames that the joints of arms and their grippers move. O(frames x depth).
+    """Return the frames that the joints of arms and their grippers move.
 
     Args:
         scene: the scene.
         manipulators: the arms.
     """
     own = {joint for arm in manipulators for joint in (*arm.joints, *arm.gripper_joints)}
-    movers = {frame for frame in scene.frame_names if {_name_of(scene, frame), _leader_of(scene, frame)} & own}
-    return frozenset(
-        frame
-        for frame in scene.frame_names
-        if frame in movers or any(above in movers for above in scene.ancestors(frame))
-    )
+    return frozenset(below for mover in frames_on_joints(scene, own) for below in scene.subtree(mover))
 
 
-def _name_of(scene: SceneGraph, frame: str) -> str | None:
-    joint = scene.joint(frame)
-    return joint.name if joint.is_actuated else None
+def frames_on_joints(scene: SceneGraph, joints: Collection[str]) -> list[str]:
+    """Return the frames whose edges are some joints, or joints that mimic them, in the scene's order.
 
-
-def _leader_of(scene: SceneGraph, frame: str) -> str | None:
-    mimic = scene.joint(frame).mimic
-    return mimic.joint if mimic is not None else None
+    Args:
+        scene: the scene.
+        joints: names of joints.
+    """
+    found = []
+    for frame in scene.frame_names:
+        joint = scene.joint(frame)
+        if joint.is_actuated and (joint.name in joints or (joint.mimic is not None and joint.mimic.joint in joints)):
+            found.append(frame)
+    return found
 
 
 def held_by(scene: SceneGraph, manipulator: Manipulator) -> str | None:

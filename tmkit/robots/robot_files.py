@@ -8,36 +8,49 @@ A TOML file has the keys of :class:`~tmkit.robots.Manipulator`; what concerns th
 under shorter names. An SRDF file says nothing without a scene, so it is not for :func:`load_manipulator`; how it is
 understood, :mod:`tmkit.robots.srdf_arms` tells.
 
+Where one arm can be given, a sequence of arms can be too, of which the first acts by default. They have different names
+and no joint in common, so a segment's arm and a joint's mover are unambiguous.
+
 Invariants: what is wrong with a file is said with the file, and the line where there is one; nothing in a file is
 passed over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tmkit._support.argument_errors import check_argument
 from tmkit._support.data import data_path, resolve_name
+from tmkit._support.output import write_text
 from tmkit._support.source_location import did_you_mean
 from tmkit._support.toml_files import read_toml
 from tmkit.errors import FileFormatError, RobotError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.robots.manipulator import Manipulator
 
-_GRIPPER_KEYS = {  # in the table [gripper] of a file, and the attribute that each gives
-    "kind": "gripper_kind",
-    "joints": "gripper_joints",
-    "open": "gripper_open",
-    "closed": "gripper_closed",
-    "width_open": "width_open",
-    "width_closed": "width_closed",
-    "finger_depth": "finger_depth",
-    "grip_force": "grip_force",
-    "payload": "payload",
-    "contact_links": "contact_links",
-    "contact_tolerance": "contact_tolerance",
-}
+_KEYS = [item.name for item in fields(Manipulator)]
+# In the table [gripper] of a file, and the attribute that each gives: from the kind on, all are the hand's.
+_GRIPPER_KEYS = {name.removeprefix("gripper_"): name for name in _KEYS[_KEYS.index("gripper_kind") :]}
+_COMMENTS = {  # in files that are written
+    "tip": "what is grasped becomes its child", "tool": "z away from the hand; fingers close along y",
+    "ready": "from here the arm must reach its work; radians or metres", "velocity": "rad/s or m/s",
+    "acceleration": "rad/s^2 or m/s^2", "effort": "N m or N", "width_open": "metres between the fingers",
+    "finger_depth": "metres from the tool back to the palm", "grip_force": "newtons", "payload": "kg",
+    "contact_links": "may touch what is grasped",
+}  # fmt: skip
+
+
+Robots: TypeAlias = str | Path | Manipulator | Sequence[str | Path | Manipulator]
+"""An arm or several: built-in names, files, or descriptions."""
 
 
 def load_manipulator(name: str | Path) -> Manipulator:
@@ -85,6 +98,50 @@ def _split_srdf(name: str | Path) -> tuple[str, str | None, str | None] | None:
     return (str(name), None, None) if str(name).endswith(".srdf") else None
 
 
+def write_manipulator(manipulator: Manipulator, path: str | os.PathLike[str]) -> None:
+    """Write a description as a TOML file; :func:`load_manipulator` reads it back as an equal one.
+
+    Args:
+        manipulator: the description.
+        path: the file; replaced if it exists, unchanged if writing fails.
+
+    Raises:
+        OutputError: the file cannot be written; whatever was there before is still there.
+    """
+    values = manipulator.to_dict()
+    if not manipulator.gripper_joints:
+        del values["gripper_joints"], values["gripper_open"], values["gripper_closed"]
+    if manipulator.gripper_kind != "parallel" and not (manipulator.width_open or manipulator.width_closed):
+        del values["width_open"], values["width_closed"]
+    lines = [_line(key, values.pop(key)) for key in _KEYS[: _KEYS.index("ready")]]
+    for key in _KEYS[_KEYS.index("ready") : _KEYS.index("gripper_kind")]:
+        if table := values.pop(key, None):
+            lines += ["", f"[{key}]  # {_COMMENTS[key]}", *(f"{_key(joint)} = {table[joint]!r}" for joint in table)]
+    lines += ["", "[gripper]", *(_line(key, values[name]) for key, name in _GRIPPER_KEYS.items() if name in values)]
+    write_text(Path(path), "\n".join(lines) + "\n")
+
+
+def _line(key: str, value: Any) -> str:
+    """Return a line of a TOML file."""
+    text = repr(value)
+    if isinstance(value, str):
+        text = _text(value)
+    elif isinstance(value, list):
+        text = f"[{', '.join(map(_text, value))}]"
+    elif isinstance(value, dict):
+        text = "{ " + ", ".join(f"{_key(joint)} = {number!r}" for joint, number in value.items()) + " }"
+    return f"{key} = {text}" + (f"  # {_COMMENTS[key]}" if key in _COMMENTS else "")
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+
+
+def _text(text: str) -> str:
+    """Return a TOML string: JSON's escapes are TOML's, but for the character 127."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
 def find_manipulator(robot: str | Path | Manipulator, scene: SceneGraph) -> Manipulator:
     """Return the description that ``robot`` is or names, proved to fit ``scene``.
 
@@ -122,3 +179,66 @@ def _no_such_robot(manipulator: Manipulator, scene: SceneGraph) -> FileFormatErr
     reason = f"the scene has none of its joints ({', '.join(manipulator.joints[:3])}, ...)"
     known = f"built-in robots in this scene: {', '.join(fitting)}" if fitting else "no built-in robot is in this scene"
     return RobotError.at(f"robot '{manipulator.name}'", f"{reason}; {known}")
+
+
+def find_manipulators(robots: Robots, scene: SceneGraph) -> tuple[Manipulator, ...]:
+    """Return the descriptions that ``robots`` are or name, proved to fit ``scene`` and each other.
+
+    Args:
+        robots: what :func:`tmkit.robots.find_manipulator` takes, or a sequence of it.
+        scene: the scene that they are for.
+
+    Raises:
+        RobotError, MissingFileError: as :func:`tmkit.robots.find_manipulator`.
+        RobotError: no arm at all, two arms of one name, or two that move one joint.
+    """
+    several = (robots,) if isinstance(robots, str | Path | Manipulator) else tuple(robots)
+    found = tuple(find_manipulator(robot, scene) for robot in several)
+    check_different(found)
+    return found
+
+
+def check_different(manipulators: Sequence[Manipulator]) -> None:
+    """Check that arms can be told apart.
+
+    Raises:
+        RobotError: no arm at all, two of one name, or two that move one joint.
+    """
+    if not manipulators:
+        raise RobotError.at("robot", "give at least one arm")
+    movers: dict[str, str] = {}
+    for number, arm in enumerate(manipulators):
+        if any(arm.name == other.name for other in manipulators[:number]):
+            raise RobotError.at("robot", f"two arms have the name '{arm.name}'; each needs a name of its own")
+        for joint in (*arm.joints, *arm.gripper_joints):
+            if joint in movers:
+                raise RobotError.at("robot", f"the arms '{movers[joint]}' and '{arm.name}' both move joint '{joint}'")
+            movers[joint] = arm.name
+
+
+def carrying_joints(scene: SceneGraph, manipulators: Sequence[Manipulator]) -> frozenset[str]:
+    """Return the frames on joints of one robot that carry another: those of a mobile base under an arm.
+
+    Args:
+        scene: the scene.
+        manipulators: the robots.
+    """
+    bases = {arm.name: (arm.base, *scene.ancestors(arm.base)) for arm in manipulators}
+    frames = ((arm.name, scene.joint_frame(joint)) for arm in manipulators for joint in arm.joints)
+    return frozenset(
+        frame for name, frame in frames if any(frame in above for other, above in bases.items() if other != name)
+    )
+
+
+def home_configuration(
+    manipulators: Sequence[Manipulator], scene: SceneGraph, *, base: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Return the configuration (n_joints,) with all arms at ``ready`` and all grippers open.
+
+    Args:
+        manipulators: the arms.
+        scene: the scene.
+        base: (n_joints,) values of the other joints; 0 by default.
+    """
+    values = {joint: value for arm in manipulators for joint, value in {**arm.ready, **arm.gripper_open}.items()}
+    return scene.configuration(values, base=base)

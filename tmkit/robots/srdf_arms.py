@@ -7,12 +7,17 @@ module translates:
 * **base**: where the group's chain begins, else the frame that carries the first joint.
 * **tip**: the link that carries the end effector, else where the chain ends, else the frame that the last joint moves.
 * **hand**: the joints of the end effector's group; its states whose names have ``open`` and ``close`` in them say what
-  these joints are then, and the distance of the fingers is measured between their collision shapes. Some files name the
-  arm itself as the end effector's group: then there is no hand, unless one is given, and the parent link is the tool.
+  these joints are then, or, if that is asked for, the joints' limits: the ends at which the fingers are farther apart
+  are the open ones. How far apart they are is measured between their collision shapes, since SRDF has no word for it.
+  Some files name the arm itself as the end effector's group: then there is no hand, unless one is given, and the parent
+  link is the tool.
 * **tool**: SRDF has no word for the point between the fingertips. It is given, or it is the one frame that is rigidly
   joined to the tip and has ``tcp``, ``grasp`` or ``tool`` in its name; a suction cup may also be the tip itself.
 * **ready**: the state that is named, else the first called ``ready``, ``home``, ``default``, ... that gives all joints
   values within their limits, else the middle of the limits.
+
+A state counts if it gives a value to every joint concerned, and none beyond its limits, but for the last of the few
+digits that states are written with; such a value is taken as the limit.
 
 What is chosen without being asked for is logged. What does not fit is refused in the line of the file that says it.
 """
@@ -20,27 +25,28 @@ What is chosen without being asked for is logged. What does not fit is refused i
 from __future__ import annotations
 
 import logging
+import math
 import os
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from typing import Any
 
 import numpy as np
 
 from tmkit._support.source_location import did_you_mean
 from tmkit.errors import FileFormatError, RobotError, nearest_name
-from tmkit.formats.srdf import EndEffector, GroupMembers, RobotSemantics, group_members, read_srdf
+from tmkit.formats.srdf import EndEffector, GroupMembers, GroupState, RobotSemantics, group_members, read_srdf
 from tmkit.formats.srdf.groups import refused
 from tmkit.graph import SceneGraph
 from tmkit.robots.chains import rigid_frames
-from tmkit.robots.fingers import cup_frames
+from tmkit.robots.fingers import Hand, cup_frames, finger_distance, finger_frames
 from tmkit.robots.manipulator import Manipulator
-from tmkit.robots.srdf_hands import Hand, end_effector_of, hand_of, is_hand, no_hand
-from tmkit.robots.srdf_states import state_misfit, state_named, state_values
 
 logger = logging.getLogger(__name__)
 
 READY_NAMES = ("ready", "home", "default", "neutral", "rest", "start", "init")
 TOOL_NAMES = ("tcp", "grasp", "tool")
+_TOLERANCE = 1e-6  # radians or metres: states are written with six digits
 _LIKENESS = 0.8  # from here on an unknown name is a slip for a joint next to the others, not that of a fixed joint
 
 
@@ -82,19 +88,21 @@ def manipulator_from_srdf(
     group = group if group is not None else _only_arm(semantics, scene, end_effector)
     members = group_members(semantics, scene, group=group)
     joints = _path(semantics, scene, group, members)
-    effector = end_effector_of(semantics, scene, group=group, joints=joints, wanted=end_effector)
-    if hand is None and effector is not None and is_hand(semantics, scene, effector=effector, joints=joints):
+    effector = _end_effector_of(semantics, scene, group=group, joints=joints, wanted=end_effector)
+    if hand is None and effector is not None and _is_hand(semantics, scene, effector=effector, joints=joints):
         from_limits, hand = gripper == "parallel", effector.group
     else:
         from_limits = hand is not None
     tip = _tip(semantics, scene, group, joints, effector)
     fingers = None
+    own: dict[str, Any] = {"gripper_kind": "suction", "contact_links": cup_frames(scene, tip, tool)}
     if gripper != "suction":
         if hand is None:
-            raise no_hand(semantics, group, effector=effector)
-        fingers = hand_of(
+            raise _no_hand(semantics, group, effector=effector)
+        fingers = _hand_of(
             semantics, scene, group=hand, arm=joints, from_limits=from_limits, opened=opened, closed=closed
         )
+        own = fingers.attributes()
     arm = Manipulator(
         name=name or f"{semantics.name or 'robot'}:{group}",
         base=_base(semantics, scene, group, joints),
@@ -102,13 +110,7 @@ def manipulator_from_srdf(
         tool=tool if tool is not None else _tool(semantics, scene, group, tip, fingers),
         joints=joints,
         ready=_ready(semantics, scene, group, joints, ready),
-        gripper_kind="suction" if fingers is None else "parallel",
-        gripper_joints=fingers.joints if fingers else (),
-        gripper_open=fingers.opened if fingers else {},
-        gripper_closed=fingers.closed if fingers else {},
-        width_open=fingers.width_open if fingers else 0.0,
-        width_closed=fingers.width_closed if fingers else 0.0,
-        contact_links=fingers.fingers if fingers else cup_frames(scene, tip, tool),
+        **own,
     )
     arm.check(scene, source=semantics.source)
     return arm
@@ -251,14 +253,153 @@ def _ready(
 ) -> dict[str, float]:
     """Return a comfortable configuration of the arm."""
     if wanted is not None:
-        return state_values(semantics, scene, state=state_named(semantics, group, wanted=wanted), joints=joints)
+        return _state_values(semantics, scene, state=_state_named(semantics, group, wanted=wanted), joints=joints)
     states = semantics.states_of(group)
     for state in [state for word in READY_NAMES for state in states if word in state.name.lower()]:
-        reason = state_misfit(scene, state, joints=joints)
+        reason = _state_misfit(scene, state, joints=joints)
         if reason is None:
             logger.info("%s: group '%s': ready is the state '%s'", semantics.source, group, state.name)
-            return state_values(semantics, scene, state=state, joints=joints)
+            return _state_values(semantics, scene, state=state, joints=joints)
         logger.warning("%s: group '%s' is not made ready by it: %s", state.place or semantics.source, group, reason)
     limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
     middle = {joint: float(np.mean(limits[joint])) if np.isfinite(limits[joint]).all() else 0.0 for joint in joints}
     return {joint: min(max(value, float(limits[joint][0])), float(limits[joint][1])) for joint, value in middle.items()}
+
+
+# --- states -----------------------------------------------------------------------------------------------------------
+
+
+def _state_named(semantics: RobotSemantics, group: str, *, wanted: str) -> GroupState:
+    """Return a state of a group by name."""
+    states = semantics.states_of(group)
+    for state in states:
+        if state.name == wanted:
+            return state
+    names = [state.name for state in states]
+    known = f" (known: {', '.join(names)})" if names else "; it has none"
+    raise RobotError.at(
+        semantics.source, f"the group '{group}' has no state '{wanted}'{did_you_mean(wanted, names)}{known}"
+    )
+
+
+def _state_values(
+    semantics: RobotSemantics, scene: SceneGraph, *, state: GroupState, joints: Sequence[str]
+) -> dict[str, float]:
+    """Return the values of joints in a state, clamped to their limits, radians or metres."""
+    reason = _state_misfit(scene, state, joints=joints)
+    if reason is not None:
+        raise refused(state.place, semantics.source, reason)
+    limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
+    values = state.joint_values
+    return {joint: min(max(values[joint], float(limits[joint][0])), float(limits[joint][1])) for joint in joints}
+
+
+def _state_misfit(scene: SceneGraph, state: GroupState, *, joints: Sequence[str]) -> str | None:
+    """Return why a state does not fit some joints; ``None`` if it does."""
+    limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
+    values = state.joint_values
+    for joint in joints:
+        if joint not in values:
+            near = nearest_name(joint, values)
+            hint = f"; it names '{near}'" if near else ""
+            return f"the state '{state.name}' has no value for joint '{joint}'{hint}"
+        lower, upper = limits[joint]
+        if not lower - _TOLERANCE <= values[joint] <= upper + _TOLERANCE:
+            outside = f"outside its limits from {lower:.6g} to {upper:.6g}"
+            return f"the state '{state.name}' puts joint '{joint}' at {values[joint]:.6g}, {outside}"
+    return None
+
+
+# --- the hand ---------------------------------------------------------------------------------------------------------
+
+
+def _end_effector_of(
+    semantics: RobotSemantics, scene: SceneGraph, *, group: str, joints: Sequence[str], wanted: str | None
+) -> EndEffector | None:
+    """Return the end effector of an arm: the named one, or else the only one."""
+    if wanted is not None:
+        return semantics.end_effector(wanted)
+    carried = {scene.joint_frame(joints[-1]), *scene.subtree(scene.joint_frame(joints[-1]))}
+    found = [effector for effector in semantics.end_effectors if effector.parent_group == group]
+    found = found or [
+        effector
+        for effector in semantics.end_effectors
+        if not effector.parent_group and (effector.parent_link in carried or effector.group == group)
+    ]
+    if len(found) > 1:
+        names = ", ".join(effector.name for effector in found)
+        raise RobotError.at(semantics.source, f"the arm '{group}' carries several end effectors ({names}); say which")
+    return found[0] if found else None
+
+
+def _is_hand(semantics: RobotSemantics, scene: SceneGraph, *, effector: EndEffector, joints: Sequence[str]) -> bool:
+    """Return whether the group of an end effector has joints that are not the arm's."""
+    if effector.group not in semantics.group_names:
+        reason = f"the end effector '{effector.name}' is made of the unknown group '{effector.group}'"
+        raise refused(effector.place, semantics.source, reason + did_you_mean(effector.group, semantics.group_names))
+    return bool(set(group_members(semantics, scene, group=effector.group).joints) - set(joints))
+
+
+def _no_hand(semantics: RobotSemantics, group: str, *, effector: EndEffector | None) -> FileFormatError:
+    """Return the error of an arm without a gripper that opens and closes."""
+    if effector is None:
+        reason = f"the group '{group}' carries no end effector"
+    else:
+        reason = f"the end effector '{effector.name}' of the group '{group}' has no joints of its own"
+    place = effector.place if effector is not None else semantics.group(group).place
+    suggestion = "gripper='suction' makes a suction cup of its tool, and hand= (FILE.srdf:GROUP:HAND) names the group"
+    return refused(place, semantics.source, f"{reason}; {suggestion} that is a hand")
+
+
+def _hand_of(
+    semantics: RobotSemantics, scene: SceneGraph, *, group: str, arm: Sequence[str], from_limits: bool,
+    opened: str | None, closed: str | None,
+) -> Hand:  # fmt: skip
+    """Return the hand that a group is; with ``from_limits``, joint limits will do where no states say how it opens."""
+    members, place = group_members(semantics, scene, group=group), semantics.group(group).place
+    joints = tuple(joint for joint in members.joints if joint not in arm and joint not in semantics.passive_joints)
+    fingers = finger_frames(scene, joints)
+    if not joints:
+        raise refused(place, semantics.source, f"the group '{group}' has no joints that could open and close a hand")
+    states = semantics.states_of(group)
+    found = [_named(semantics, group, opened, "open"), _named(semantics, group, closed, "clos")]
+    if found[0] is not None and found[1] is not None:
+        values = [_state_values(semantics, scene, state=state, joints=joints) for state in found if state is not None]
+    elif from_limits:
+        values = _limit_values(semantics, scene, joints)
+    else:
+        names = ", ".join(state.name for state in states) or "none"
+        reason = f"the group '{group}' needs states that open and close the hand; it has: {names}"
+        suggestion = "gripper='parallel' takes the joints' limits, gripper='suction' ignores the hand"
+        raise refused(place, semantics.source, f"{reason}; {suggestion}")
+    widths = [finger_distance(scene, state, fingers) for state in values]
+    if from_limits and widths[0] < widths[1] and found[0] is None:
+        values, widths = values[::-1], widths[::-1]
+    if not (math.isfinite(widths[0]) and widths[0] > widths[1]):
+        states_text = f"{_millimetres(widths[0])} apart when open and {_millimetres(widths[1])} when closed"
+        reason = f"the fingers ({', '.join(fingers) or 'none with a collision shape'}) of the hand are {states_text}"
+        raise refused(place, semantics.source, f"{reason}: this is no parallel gripper")
+    return Hand(joints, values[0], values[1], widths[0], widths[1], fingers)
+
+
+def _millimetres(width: float) -> str:
+    return f"{width * 1000:.1f} mm" if math.isfinite(width) else "nowhere"
+
+
+def _named(semantics: RobotSemantics, group: str, wanted: str | None, part: str) -> GroupState | None:
+    """Return the state that is wanted, else the first whose name has a word in it."""
+    states = semantics.states_of(group)
+    if wanted is None:
+        return next((state for state in states if part in state.name.lower()), None)
+    return _state_named(semantics, group, wanted=wanted)
+
+
+def _limit_values(semantics: RobotSemantics, scene: SceneGraph, joints: Sequence[str]) -> list[dict[str, float]]:
+    """Return the upper and the lower ends of the joints."""
+    limits = dict(zip(scene.joint_names, scene.joint_limits, strict=True))
+    for joint in joints:
+        if not np.isfinite(limits[joint]).all():
+            raise RobotError.at(
+                semantics.source, f"joint '{joint}' of the hand has no limits that could open and close it"
+            )
+    return [{joint: float(limits[joint][end]) for joint in joints} for end in (1, 0)]

@@ -37,7 +37,7 @@ from tmkit.manipulation.samplers import Samplers, Sampling
 from tmkit.pddl import GroundAction, Problem, State
 from tmkit.plans.failures import FailureKind, MotionFailure, no_room
 from tmkit.plans.values import Configuration, PlanStep
-from tmkit.robots.several_arms import carrying_joints
+from tmkit.robots.robot_files import carrying_joints
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
 

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from tmkit._core import InverseKinematicsStatus, inverse_kinematics
 from tmkit._support.elementary import atan2
 from tmkit._support.results import Result
+from tmkit.formats.urdf.self_collisions import random_configurations
 from tmkit.graph import AttachedShape, Box, Inertia, SceneGraph
 from tmkit.motion.collision_rules import CollisionRules
 from tmkit.robots import Manipulator
-from tmkit.robots.chains import random_configurations
 from tmkit.spatial import Pose
 from tmkit.tamp.planning import plan
 from tmkit.tamp.result import PlanResult

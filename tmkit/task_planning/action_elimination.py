@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tmkit.pddl.formulas import GroundAction
 from tmkit.pddl.model import Problem
-from tmkit.pddl.schemas import GroundAction
 from tmkit.pddl.state import State
 
 
@@ -30,37 +30,24 @@ def without_redundant_steps(
         is_allowed: tells whether an action may be done in a state, for constraints that the problem does not have; all
             may by default.
     """
+
+    def executed(state: State, steps: Sequence[GroundAction]) -> tuple[GroundAction, ...] | None:
+        """Return the steps that can be done one after the other, or None when they do not reach the goal."""
+        done: list[GroundAction] = []
+        for action in steps:
+            if (is_allowed is None or is_allowed(action, state)) and not problem.why_not(state, action):
+                state = problem.apply(state, action)
+                done.append(action)
+        return tuple(done) if problem.holds(state, problem.goal) else None
+
     kept, left = tuple(steps), None
     while kept != left:
-        left, kept = kept, _pass(problem, kept, is_allowed)
+        left, state, index = kept, problem.init, 0
+        while index < len(kept):
+            shorter = executed(state, kept[index + 1 :])
+            if shorter is not None:
+                kept = (*kept[:index], *shorter)
+            else:
+                state = problem.apply(state, kept[index])
+                index += 1
     return kept
-
-
-def _pass(
-    problem: Problem, kept: tuple[GroundAction, ...], is_allowed: Callable[[GroundAction, State], bool] | None
-) -> tuple[GroundAction, ...]:
-    """Return a plan without the actions that can be omitted, each tried once from the front."""
-    state, index = problem.init, 0
-    while index < len(kept):
-        shorter = _executed(problem, state, kept[index + 1 :], is_allowed)
-        if shorter is not None:
-            kept = (*kept[:index], *shorter)
-        else:
-            state = problem.apply(state, kept[index])
-            index += 1
-    return kept
-
-
-def _executed(
-    problem: Problem,
-    state: State,
-    steps: Sequence[GroundAction],
-    is_allowed: Callable[[GroundAction, State], bool] | None,
-) -> tuple[GroundAction, ...] | None:
-    """Return the steps that can be done one after the other, or None when they do not reach the goal."""
-    done: list[GroundAction] = []
-    for action in steps:
-        if (is_allowed is None or is_allowed(action, state)) and not problem.why_not(state, action):
-            state = problem.apply(state, action)
-            done.append(action)
-    return tuple(done) if problem.holds(state, problem.goal) else None

@@ -13,16 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tmkit._support.time_limits import check_time
-from tmkit.task_planning.sas import Pair, SasAxiom, SasEffect, SasOperator, SasTask
+from tmkit.task_planning.sas import Pair, SasAxiom, SasEffect, SasTask
 
 SasState = tuple[int, ...]
 """The value of each variable, derived ones included."""
-
-
-def needs_of(operator: SasOperator) -> tuple[Pair, ...]:
-    """Return the values that an operator needs, each once."""
-    before = ((effect.variable, effect.before) for effect in operator.effects if effect.before >= 0)
-    return tuple(dict.fromkeys((*operator.prevail, *before)))
 
 
 class Exploration:
@@ -44,7 +38,7 @@ class Exploration:
         self._always: list[_Move] = []
         self._keyed: dict[Pair, list[_Move]] = {}
         for operator in task.operators:
-            needs = needs_of(operator)
+            needs = operator.needs
             move = (needs, operator.effects)
             (self._keyed.setdefault(needs[0], []) if needs else self._always).append(move)
         start = self._closed(list(task.init))

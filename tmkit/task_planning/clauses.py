@@ -32,7 +32,6 @@ from numpy.typing import NDArray
 from tmkit._support.time_limits import check_time
 from tmkit.errors import TaskPlannerError
 from tmkit.pddl.strata import components
-from tmkit.task_planning.breadth_first import needs_of
 from tmkit.task_planning.sas import Pair, SasAxiom, SasOperator
 from tmkit.task_planning.translated_task import TranslatedTask
 
@@ -60,7 +59,8 @@ class StepClauses:
         self._facts = self._numbered_facts()
         self._operators = [self._new() for _ in task.operators]
         state = [*self._values(), *self._mutexes(), *self._axioms()]
-        moves = [*self._one_operator(), *self._changes(), *self._order_of_use(interchangeable)]
+        one_operator = [tuple(self._operators), *self._at_most_one(self._operators)]
+        moves = [*one_operator, *self._changes(), *self._order_of_use(interchangeable)]
         self._state, self._move = (self._numbered(clauses) for clauses in (state, moves))
         self._first = self._numbered((literal,) for literal in (*map(self._literal, self._initial()), *self._unused))
         self._last = self._numbered((self._literal(pair),) for pair in task.goal)
@@ -211,10 +211,6 @@ class StepClauses:
 
     # ------------------------------------------------------------------------------------------------------- moves
 
-    def _one_operator(self) -> Iterator[_Clause]:
-        yield tuple(self._operators)
-        yield from self._at_most_one(self._operators)
-
     def _changes(self) -> Iterator[_Clause]:
         reasons: dict[Pair, list[int]] = {}
         for number, operator in zip(self._operators, self._task.operators, strict=True):
@@ -224,7 +220,7 @@ class StepClauses:
                 yield (-self._after(literal), literal, *reasons.get((variable, value), ()))
 
     def _operator(self, number: int, operator: SasOperator, reasons: dict[Pair, list[int]]) -> Iterator[_Clause]:
-        for variable, value in needs_of(operator):
+        for variable, value in operator.needs:
             if variable in self._blocked and value == 1:
                 yield (-number, *(-self._literal(pair) for pair in sorted(self._blocked[variable])))
             else:

@@ -18,9 +18,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from tmkit.errors import TaskPlannerError
 from tmkit.pddl.formulas import (
+    Action,
     Add,
     And,
     Arithmetic,
@@ -44,10 +46,9 @@ from tmkit.pddl.formulas import (
     When,
 )
 from tmkit.pddl.model import Domain, Metric, Problem
-from tmkit.pddl.schemas import Action
 from tmkit.pddl.state import State
-from tmkit.pddl.substitution import substitute
-from tmkit.pddl.vocabulary import Predicate, Types
+from tmkit.pddl.substitution import substitute, subtrees
+from tmkit.pddl.vocabulary import Predicate
 from tmkit.pddl.writer import domain_to_pddl, is_writable, problem_to_pddl
 
 
@@ -88,17 +89,9 @@ def _is_plain(name: str) -> bool:
     return is_writable(name) and name.isascii() and name == name.lower() and not name.startswith("o--")
 
 
-def _copy(
-    problem: Problem, *, name: str | None = None, domain: Domain | None = None,
-    objects: Mapping[str, str | Types] | None = None, init: State | None = None, goal: Formula | None = None,
-    values: Mapping[Fact, float] | None = None,
-) -> Problem:  # fmt: skip
-    return Problem(
-        problem.name if name is None else name, problem.domain if domain is None else domain,
-        objects=problem.objects if objects is None else objects, init=problem.init if init is None else init,
-        goal=problem.goal if goal is None else goal, metric=problem.metric,
-        values=problem.values if values is None else values,
-    )  # fmt: skip
+def _copy(problem: Problem, **changes: Any) -> Problem:
+    names = ("name", "domain", "objects", "init", "goal", "metric", "values")
+    return Problem(**({name: getattr(problem, name) for name in names} | changes))
 
 
 def _renamed(problem: Problem, names: Mapping[str, str]) -> Problem:
@@ -185,16 +178,11 @@ def _scaled(effect: Effect, factor: int | None) -> Effect:
 def _uses_either(problem: Problem) -> bool:
     domain = problem.domain
     lists = [domain.constants, *(axiom.parameters for axiom in domain.axioms)]
-    formulas: list[Formula | Effect] = [problem.goal, *(axiom.condition for axiom in domain.axioms)]
-    for action in domain.actions:
-        lists.append(action.parameters)
-        formulas += [action.precondition, action.effect]
-    return (
-        any(len(types) > 1 for types in problem.objects.values())
-        or any(len(kind.parents) > 1 for kind in domain.types)
-        or any(len(parameter.types) > 1 for parameters in lists for parameter in parameters)
-        or any("(either " in str(formula) for formula in formulas)
-    )
+    lists += [action.parameters for action in domain.actions]
+    parameters = [parameter for listed in lists for parameter in listed]
+    parameters += [part for tree in _trees(problem) for part in subtrees(tree) if isinstance(part, Parameter)]
+    types = [*problem.objects.values(), *(kind.parents for kind in domain.types)]
+    return any(len(several) > 1 for several in (*types, *(parameter.types for parameter in parameters)))
 
 
 def _guards(parameters: tuple[Parameter, ...]) -> tuple[Formula, ...]:
@@ -252,10 +240,8 @@ def _unguarded(formula: Formula) -> Formula:
     match formula:
         case Not(part):
             return Not(_unguarded(part))
-        case And(parts):
-            return And(tuple(map(_unguarded, parts)))
-        case Or(parts):
-            return Or(tuple(map(_unguarded, parts)))
+        case And(parts) | Or(parts):
+            return type(formula)(tuple(map(_unguarded, parts)))
         case Imply(premise, conclusion):
             return Imply(_unguarded(premise), _unguarded(conclusion))
         case Exists(parameters, body):
@@ -338,40 +324,18 @@ def _unused(name: str, names: Mapping[str, str]) -> str:
 # ---------------------------------------------------------------------------------------------------------- refusals
 
 
-def _refuse_comparisons(problem: Problem) -> None:
+def _trees(problem: Problem) -> list[Formula | Effect]:
+    """Return the goal, and all conditions and effects of the domain."""
     domain = problem.domain
-    conditions = [problem.goal, *(action.precondition for action in domain.actions)]
+    conditions: list[Formula] = [problem.goal, *(action.precondition for action in domain.actions)]
     conditions += [axiom.condition for axiom in domain.axioms]
-    conditions += [condition for action in domain.actions for condition in _conditions(action.effect)]
-    for formula in conditions:
-        for comparison in _comparisons(formula):
-            raise _unreadable(f"the numeric comparison {comparison}")
+    return [*conditions, *(action.effect for action in domain.actions)]
 
 
-def _conditions(effect: Effect) -> Iterator[Formula]:
-    match effect:
-        case EffectAnd(parts):
-            for part in parts:
-                yield from _conditions(part)
-        case When(condition, inner):
-            yield condition
-            yield from _conditions(inner)
-        case ForEach(_, inner):
-            yield from _conditions(inner)
-
-
-def _comparisons(formula: Formula) -> Iterator[Comparison]:
-    match formula:
-        case Comparison():
-            yield formula
-        case Not(part) | Exists(_, part) | Forall(_, part):
-            yield from _comparisons(part)
-        case And(parts) | Or(parts):
-            for part in parts:
-                yield from _comparisons(part)
-        case Imply(premise, conclusion):
-            yield from _comparisons(premise)
-            yield from _comparisons(conclusion)
+def _refuse_comparisons(problem: Problem) -> None:
+    for part in (part for tree in _trees(problem) for part in subtrees(tree)):
+        if isinstance(part, Comparison):
+            raise _unreadable(f"the numeric comparison {part}")
 
 
 def _unreadable(what: str) -> TaskPlannerError:

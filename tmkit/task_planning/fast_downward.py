@@ -40,8 +40,9 @@ import time
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tmkit._support import subprocesses as processes, time_limits
+from tmkit._support import time_limits
 from tmkit._support.signals import temporary_folder
+from tmkit._support.subprocesses import Program
 from tmkit.errors import TimeLimitError
 from tmkit.pddl.model import Problem
 from tmkit.task_planning.encoding import Encoding, encode
@@ -51,7 +52,6 @@ from tmkit.task_planning.fast_downward_process import (
     RunningSearch,
     Searches,
     environment,
-    together,
     translator_folder,
 )
 from tmkit.task_planning.protocol import TaskPlanner, TaskPlanResult, TaskPlanStatus
@@ -149,12 +149,13 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         try:
             with time_limits.time_limit(time_limit):
                 encoding = encode(problem)
-                slot = _slot(encoding.domain_text, encoding.problem_text)
-                if slot.text is None:
-                    slot.text = _translated(encoding, time_limit)
-                if slot.text is None:
-                    return TranslatedTask.unfinished(problem)
-                task = TranslatedTask.from_text(slot.text, problem, names=encoding.names)
+                remembered = _remembered(encoding.domain_text, encoding.problem_text)
+                if not remembered:
+                    text = _translated(encoding, time_limit)
+                    if text is None:
+                        return TranslatedTask.unfinished(problem)
+                    remembered.append(text)
+                task = TranslatedTask.from_text(remembered[0], problem, names=encoding.names)
                 return replace(task, encoding=self.encoding)
         except TimeLimitError:
             return TranslatedTask.unfinished(problem)
@@ -258,35 +259,32 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         if not best.is_solved or not best.steps:
             return replace(best, statistics=statistics)
         with contextlib.suppress(TimeLimitError):  # then the plans so far are what there is
-            for found in outcome.later_results(self.improvement_work):
+            for found in outcome.results(self.improvement_work, skipped=1):
                 best = min(best, found, key=_by_cost)
             left = self._follow_ups()[max(0, len(outcome.phases) - 1) :]
             while left and outcome.has_ended and searches.deadline > time.monotonic():
                 outcome = searches.run(left)
-                statistics = together(statistics, outcome.statistics)
+                more = outcome.statistics
+                statistics = replace(
+                    statistics, expanded=statistics.expanded + more.expanded,
+                    evaluated=statistics.evaluated + more.evaluated,
+                    search_seconds=statistics.search_seconds + more.search_seconds,
+                )  # fmt: skip
                 for found in outcome.results(self.improvement_work):
                     best = min(best, found, key=_by_cost)
                 left = left[max(1, len(outcome.phases)) :]
         return replace(best, statistics=statistics)
 
 
-@dataclass
-class _Slot:
-    """Where the translation of a problem is kept, once there is one."""
-
-    text: str | None = None
-
-
 def forget_translations() -> None:
     """Forget the translations of the last problems, as a benchmark must in which each run is to be a first one."""
-    _slot.cache_clear()
+    _remembered.cache_clear()
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
-def _slot(domain_text: str, problem_text: str) -> _Slot:
-    """Return the same slot for the same problem, since its translation depends on nothing else."""
-    del domain_text, problem_text
-    return _Slot()
+def _remembered(_domain_text: str, _problem_text: str) -> list[str]:
+    """Return the same list for the same problem, with its translation in it, once there is one."""
+    return []
 
 
 def _translated(encoding: Encoding, time_limit: float) -> str | None:
@@ -294,13 +292,14 @@ def _translated(encoding: Encoding, time_limit: float) -> str | None:
     with temporary_folder("translate") as folder:
         (folder / "domain.pddl").write_text(encoding.domain_text, encoding="utf-8")
         (folder / "problem.pddl").write_text(encoding.problem_text, encoding="utf-8")
-        finished = processes.run(
+        with Program(
             [sys.executable, "-S", "-m", "fast_downward.translate", *_TRANSLATOR_OPTIONS],
             folder=folder,
             environment=environment(PYTHONPATH=str(translator_folder()), PYTHONHASHSEED="0", PYTHONUTF8="1"),
             time_limit=time_limit,
             memory_limit=_TRANSLATING_MEMORY,
-        )
+        ) as program:
+            finished = program.finished(seconds=time_limit)
         if finished.code in LIMIT_CODES:
             return None
         if finished.code != 0:

@@ -18,12 +18,12 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from tmkit._support.subprocesses import Finished, Program, wait_for_any
 from tmkit.errors import MissingExtraError, TaskPlannerError
-from tmkit.pddl.schemas import GroundAction
+from tmkit.pddl.formulas import GroundAction
 from tmkit.pddl.validation import validate_task_plan
 from tmkit.task_planning.protocol import TaskPlanResult, TaskPlanStatistics, TaskPlanStatus
 from tmkit.task_planning.translated_task import TranslatedTask
@@ -100,17 +100,14 @@ class Outcome:
             return TaskPlanResult(TaskPlanStatus.UNSOLVABLE, message="there is no plan")
         return TaskPlanResult(TaskPlanStatus.LIMIT, message="no plan was found within the time and memory given")
 
-    def later_results(self, work: float) -> Iterator[TaskPlanResult]:
-        """Yield the plans of the searches after the first, as :meth:`results` does."""
-        yield from replace(self, phases=self.phases[1:]).results(work)
-
-    def results(self, work: float) -> Iterator[TaskPlanResult]:
+    def results(self, work: float, *, skipped: int = 0) -> Iterator[TaskPlanResult]:
         """Yield the plans of those searches that expanded few states.
 
         Args:
             work: how many they may have expanded, times the number of operators.
+            skipped: how many of the first searches do not count.
         """
-        for phase in self.phases:
+        for phase in self.phases[skipped:]:
             if phase.plan is not None and phase.expanded * len(self.task.operators) <= work:
                 yield self._solved(phase.plan)
 
@@ -233,21 +230,6 @@ class Searches:
             memory_limit=memory_limit,
         ) as program:
             yield RunningSearch(self, program, folder)
-
-
-def together(first: TaskPlanStatistics, second: TaskPlanStatistics) -> TaskPlanStatistics:
-    """Return the sum of the statistics of two runs.
-
-    Args:
-        first: the first run.
-        second: the second run.
-    """
-    return replace(
-        first,
-        expanded=first.expanded + second.expanded,
-        evaluated=first.evaluated + second.evaluated,
-        search_seconds=first.search_seconds + second.search_seconds,
-    )
 
 
 def _counted(text: str, what: str) -> int:

@@ -48,7 +48,7 @@ class _Relaxed:
         self._wanted = task.goal
         self.goal = len(self._numbers) + len(kept) + 1
         self.fact_count = self.goal + 1
-        self.needs = [self._facts(_conditions(operator)) or [0] for operator in task.operators]
+        self.needs = [self._facts(operator.needs) or [0] for operator in task.operators]
         self.adds = [self._added(operator) for operator in task.operators]
         self.needs.append([])
         self.adds.append([self.goal])
@@ -133,7 +133,11 @@ class _Relaxed:
 
     def _cut(self, costs: list[int], values: list[int | None]) -> list[int]:
         """Return the actions across the border of the facts from which the goal is free."""
-        hardest: list[int | None] = [self._hardest(needs, values) for needs in self.needs]
+        # The first of the facts of the highest value, None when one of them cannot be had.
+        hardest = [
+            None if any(values[fact] is None for fact in needs) else max(needs, key=lambda fact: values[fact] or 0)
+            for needs in self.needs
+        ]
         free = {self.goal}
         pending = [self.goal]
         while pending:
@@ -158,21 +162,6 @@ class _Relaxed:
                         seen.add(added)
                         pending.append(added)
         return sorted(cut)
-
-    def _hardest(self, needs: list[int], values: list[int | None]) -> int | None:
-        """Return the first of the facts of the highest value, ``None`` when one of them cannot be had."""
-        best, most = None, -1
-        for fact in needs:
-            value = values[fact]
-            if value is None:
-                return None
-            if value > most:
-                best, most = fact, value
-        return best
-
-
-def _conditions(operator: SasOperator) -> list[Pair]:
-    return [*operator.prevail, *((e.variable, e.before) for e in operator.effects if e.before >= 0)]
 
 
 def _deleters(operators: Iterable[SasOperator], pair: Pair) -> frozenset[int]:

@@ -144,15 +144,14 @@ class _Facts:
 
     def rules(self, operator: SasOperator) -> Iterator[_Rule]:
         """Yield the operator as a rule, then each of its conditional effects as one."""
-        needs = {*operator.prevail, *((e.variable, e.before) for e in operator.effects if e.before >= 0)}
         always = [effect for effect in operator.effects if not effect.conditions]
         touched = [number for effect in always for number in self._values(effect.variable)]
         adds = [(effect.variable, effect.after) for effect in always]
-        yield _Rule(self.numbers(needs), self.numbers(adds), touched)
+        yield _Rule(self.numbers(operator.needs), self.numbers(adds), touched)
         for effect in operator.effects:
             if effect.conditions:
                 more = self.numbers([*adds, (effect.variable, effect.after)])
-                needed = self.numbers({*needs, *effect.conditions})
+                needed = self.numbers({*operator.needs, *effect.conditions})
                 yield _Rule(needed, more, [*touched, *self._values(effect.variable)])
 
     def _values(self, variable: int) -> range:

@@ -21,9 +21,8 @@ from enum import Enum
 from typing import Protocol, Self, TypeVar, runtime_checkable
 
 from tmkit._support.results import Result
-from tmkit.pddl.formulas import Fact
+from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.model import Problem
-from tmkit.pddl.schemas import GroundAction
 
 
 class TaskPlanStatus(Enum):

@@ -12,16 +12,15 @@ File format: https://www.fast-downward.org/latest/documentation/translator-outpu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Self
+from typing import Any, Self, TypeVar
 
 from tmkit._support.time_limits import check_time
 from tmkit.errors import TaskPlannerError
-from tmkit.pddl.formulas import Fact
+from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.model import FrozenMapping, Problem
-from tmkit.pddl.schemas import GroundAction
 
 Pair = tuple[int, int]
 """A variable and one of its values."""
@@ -56,6 +55,12 @@ class SasOperator:
     prevail: tuple[Pair, ...]
     effects: tuple[SasEffect, ...]
     cost: int
+
+    @property
+    def needs(self) -> tuple[Pair, ...]:
+        """The values that it needs, each once."""
+        before = ((effect.variable, effect.before) for effect in self.effects if effect.before >= 0)
+        return tuple(dict.fromkeys((*self.prevail, *before)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +184,7 @@ class SasTask:
             TaskPlannerError: the text is not in the format, version 3.
         """
         try:
-            return cls(problem, *_Reader(text).sections(), FrozenMapping(names or {}))
+            return cls(problem, names=FrozenMapping(names or {}), **_Reader(text).sections())
         except (ValueError, StopIteration) as error:
             reason = str(error) or "it ends too early"
             raise TaskPlannerError(f"the translator's output cannot be read: {reason}", command=(), output="") from None
@@ -199,15 +204,7 @@ def _effect_line(effect: SasEffect) -> str:
     return " ".join(map(str, [*numbers, effect.variable, effect.before, effect.after]))
 
 
-_Sections = tuple[
-    int,
-    tuple[SasVariable, ...],
-    tuple[tuple[Pair, ...], ...],
-    tuple[int, ...],
-    tuple[Pair, ...],
-    tuple[SasOperator, ...],
-    tuple[SasAxiom, ...],
-]
+_Part = TypeVar("_Part")
 
 
 class _Reader:
@@ -224,64 +221,58 @@ class _Reader:
     def _number(self) -> int:
         return int(next(self._lines))
 
+    def _numbers(self) -> list[int]:
+        return [int(word) for word in next(self._lines).split()]
+
     def _pair(self) -> Pair:
-        variable, value = map(int, next(self._lines).split())
+        variable, value = self._numbers()
         return variable, value
 
     def _pairs(self) -> tuple[Pair, ...]:
         return tuple(self._pair() for _ in range(self._number()))
 
-    def sections(self) -> _Sections:
-        """Return what stands between the version and the end, in order."""
-        self._expect("begin_version")
-        self._expect(_VERSION)
-        self._expect("end_version")
-        self._expect("begin_metric")
-        metric = self._number()
-        self._expect("end_metric")
-        variables = tuple(self._variable() for _ in range(self._number()))
-        mutexes = tuple(self._mutex() for _ in range(self._number()))
-        self._expect("begin_state")
-        init = tuple(self._number() for _ in variables)
-        self._expect("end_state")
-        self._expect("begin_goal")
-        goal = self._pairs()
-        self._expect("end_goal")
-        operators = tuple(self._operator() for _ in range(self._number()))
-        axioms = tuple(self._axiom() for _ in range(self._number()))
-        return metric, variables, mutexes, init, goal, operators, axioms
+    def _block(self, name: str, read: Callable[[], _Part]) -> _Part:
+        """Return what stands between the lines that begin and end a part."""
+        self._expect(f"begin_{name}")
+        part = read()
+        self._expect(f"end_{name}")
+        return part
+
+    def _blocks(self, name: str, read: Callable[[], _Part]) -> tuple[_Part, ...]:
+        return tuple(self._block(name, read) for _ in range(self._number()))
+
+    def sections(self) -> dict[str, Any]:
+        """Return the attributes of a task, by name."""
+        self._block("version", lambda: self._expect(_VERSION))
+        metric = self._block("metric", self._number)
+        variables = self._blocks("variable", self._variable)
+        return {
+            "metric": metric,
+            "variables": variables,
+            "mutexes": self._blocks("mutex_group", self._pairs),
+            "init": self._block("state", lambda: tuple(self._number() for _ in variables)),
+            "goal": self._block("goal", self._pairs),
+            "operators": self._blocks("operator", self._operator),
+            "axioms": self._blocks("rule", self._axiom),
+        }
 
     def _variable(self) -> SasVariable:
-        self._expect("begin_variable")
         name, layer = next(self._lines), self._number()
-        values = tuple(next(self._lines) for _ in range(self._number()))
-        self._expect("end_variable")
-        return SasVariable(name, layer, values)
-
-    def _mutex(self) -> tuple[Pair, ...]:
-        self._expect("begin_mutex_group")
-        pairs = self._pairs()
-        self._expect("end_mutex_group")
-        return pairs
+        return SasVariable(name, layer, tuple(next(self._lines) for _ in range(self._number())))
 
     def _operator(self) -> SasOperator:
         check_time()
-        self._expect("begin_operator")
         name, prevail = next(self._lines), self._pairs()
         effects = tuple(self._effect() for _ in range(self._number()))
-        cost = self._number()
-        self._expect("end_operator")
-        return SasOperator(name, prevail, effects, cost)
+        return SasOperator(name, prevail, effects, self._number())
 
     def _effect(self) -> SasEffect:
-        count, *numbers = map(int, next(self._lines).split())
+        count, *numbers = self._numbers()
         conditions = tuple((numbers[2 * i], numbers[2 * i + 1]) for i in range(count))
         variable, before, after = numbers[2 * count :]
         return SasEffect(conditions, variable, before, after)
 
     def _axiom(self) -> SasAxiom:
-        self._expect("begin_rule")
         conditions = self._pairs()
-        variable, before, after = map(int, next(self._lines).split())
-        self._expect("end_rule")
+        variable, before, after = self._numbers()
         return SasAxiom(conditions, variable, before, after)

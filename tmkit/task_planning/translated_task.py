@@ -8,25 +8,29 @@ reached while that block stands there") is about ground actions and facts. So th
 derived variable per context, with one axiom ``context -> blocked``, and the precondition *not blocked* to the
 action's operators. No operator is split and nothing else changes, so many learned constraints stay cheap; but the
 search must be one that takes axioms. For those that do not, such as optimal search with landmarks, a task may have its
-operators taken apart instead (:mod:`tmkit.task_planning.splitting`).
+operators taken apart instead: "not while c1, c2 and c3 hold" is the same as "while c1 does not hold, or c1 holds but c2
+does not, or c1 and c2 hold but c3 does not". These cases exclude each other, and in each of them the conditions are
+values of variables again. So the operator is replaced by copies, one for each case and each other value that the
+variable may have: all the values of the context's variables in the worst case. What the operator needs anyway saves
+most of them: a value that excludes one of its conditions makes no copy.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from tmkit.pddl.formulas import Fact
+from tmkit._support.time_limits import check_time
+from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.model import FrozenMapping
-from tmkit.pddl.schemas import GroundAction
 from tmkit.pddl.vocabulary import derived_fault
 from tmkit.task_planning.mutexes import is_goal_impossible
-from tmkit.task_planning.sas import Pair, SasAxiom, SasTask, SasVariable
-from tmkit.task_planning.splitting import split
+from tmkit.task_planning.sas import Pair, SasAxiom, SasOperator, SasTask, SasVariable
 
+_NONE: frozenset[int] = frozenset()
 _MOST_COPIES = 2000  # of operators that one constraint may make by taking some apart, at most
 
 
@@ -88,7 +92,7 @@ class TranslatedTask(SasTask):
         """Return the task with the chosen operators split: none applies in the context."""
         members = set(chosen)
         operators = (
-            split(operator, context, variables=self.variables, excluding=self._excluding)
+            _split(operator, context, variables=self.variables, excluding=self._excluding)
             if index in members
             else (operator,)
             for index, operator in enumerate(self.operators)
@@ -138,3 +142,50 @@ class TranslatedTask(SasTask):
         """Return the operator name of an action; the translator writes a blank behind one without arguments."""
         spelling = {real: spelled for spelled, real in self.names.items()}
         return " ".join((action.name, *(spelling.get(argument, argument) for argument in action.arguments)))
+
+
+def _split(
+    operator: SasOperator, context: Iterable[Pair], *, variables: Sequence[SasVariable],
+    excluding: Mapping[Pair, frozenset[int]],
+) -> tuple[SasOperator, ...]:  # fmt: skip
+    """Return the copies of an operator that do what it does where not all of a context holds: itself, or none, too."""
+    needs = dict(operator.needs)
+    open_pairs = []
+    for variable, value in sorted(context):
+        if variable not in needs:
+            open_pairs.append((variable, value))
+        elif needs[variable] != value:
+            return (operator,)
+    if any(_excluded(pair, needs, excluding) for pair in open_pairs):
+        return (operator,)
+    return tuple(_cases(operator, open_pairs, needs, variables, excluding))
+
+
+def _cases(
+    operator: SasOperator, context: list[Pair], needs: dict[int, int], variables: Sequence[SasVariable],
+    excluding: Mapping[Pair, frozenset[int]],
+) -> Iterator[SasOperator]:  # fmt: skip
+    for variable, value in context:
+        check_time()
+        for other in range(len(variables[variable].values)):
+            if other != value and not _excluded((variable, other), needs, excluding):
+                yield _with_need(operator, (variable, other))
+        needs = {**needs, variable: value}
+        operator = _with_need(operator, (variable, value))
+
+
+def _excluded(pair: Pair, needs: Mapping[int, int], excluding: Mapping[Pair, frozenset[int]]) -> bool:
+    """Return whether a value cannot hold together with what is needed."""
+    groups = excluding.get(pair, _NONE)
+    return any(need != pair and groups & excluding.get(need, _NONE) for need in needs.items())
+
+
+def _with_need(operator: SasOperator, pair: Pair) -> SasOperator:
+    """Return the operator with one more condition, kept with the effect where it changes that variable anyway."""
+    variable, value = pair
+    changed = [n for n, e in enumerate(operator.effects) if e.variable == variable and not e.conditions]
+    if not changed:
+        return replace(operator, prevail=(*operator.prevail, pair))
+    effects = list(operator.effects)
+    effects[changed[0]] = replace(effects[changed[0]], before=value)
+    return replace(operator, effects=tuple(effects))

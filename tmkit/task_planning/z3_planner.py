@@ -28,10 +28,9 @@ from typing import Any
 
 from tmkit._support import time_limits
 from tmkit.errors import MissingExtraError, TaskPlannerError, TimeLimitError
-from tmkit.pddl.formulas import Fact
+from tmkit.pddl.formulas import Fact, GroundAction
 from tmkit.pddl.interchange import ForbiddenAction, interchangeable_objects
 from tmkit.pddl.model import Problem
-from tmkit.pddl.schemas import GroundAction
 from tmkit.pddl.validation import validate_task_plan
 from tmkit.task_planning.breadth_first import Exploration
 from tmkit.task_planning.clauses import StepClauses

@@ -4,6 +4,12 @@ Numbers read back to the same bits; unlimited limits are null. A shape is named 
 elsewhere in the document, once (:mod:`tmkit.formats.json.shapes`). What few frames have (attributes, twists, stamps,
 errors) is said only where there is something to say.
 
+A pose is seven numbers, x y z and the quaternion's x y z w. Stamped poses are listed by ascending stamp, with the
+bounds of their history; a window without end is null. A document lists its noise sources once, under ``noise_sources``,
+each with its dimension and label; a frame whose pose is not exact has ``noise``: the covariance, and for each source
+its number in that list and the map, row by row. So errors that are correlated in the scene are correlated in what is
+read back. A source that is read is a new one: files have nothing in common with scenes that are in memory.
+
 Invariants: reading what was written gives an equal frame; a document that is wrong is refused at the value that is.
 """
 
@@ -11,21 +17,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tmkit._support.source_location import reported
-from tmkit.errors import TmkitError
-from tmkit.formats.json.noise import SourceList, noise_from_dict
-from tmkit.formats.json.poses import numbers_to_list, pose_from_dict, stamps_from_dict, stamps_to_dict
 from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.spec.model import JointSpec
 from tmkit.formats.spec.values import joint_of
-from tmkit.graph import AttachedShape, Fixed, FrameSpecification, Free, Inertia, Joint, Mimic, NoiseSource, Shape
+from tmkit.graph import (
+    AttachedShape,
+    EdgeNoise,
+    Fixed,
+    FrameSpecification,
+    Free,
+    Inertia,
+    Joint,
+    Mimic,
+    NoiseSource,
+    Shape,
+    StampedPoses,
+)
+from tmkit.spatial import Pose
 
 COLLISION_LEVELS = ("box", "hull", "exact")
+_LIMITS = {"lower": -math.inf, "upper": math.inf, "velocity": math.inf, "effort": math.inf}  # null: unlimited
+_DYNAMICS = ("damping", "friction")
 JOINT_TYPES = ("fixed", "revolute", "continuous", "prismatic", "free")
+_UNIT_TOLERANCE = 1e-3  # how far the length of a quaternion may be from 1: numbers rounded to three digits are fine
+_LARGEST = 100_000  # dimensions of a source: tmkit writes no more
 
 Json = dict[str, Any]
 
@@ -53,7 +74,7 @@ def frame_to_dict(frame: FrameSpecification, sources: SourceList) -> Json:
         document["stamps"] = stamps_to_dict(frame.stamps)
     return document | {
         "body": frame.body, "classes": list(frame.classes), "inertia": _inertia_to_dict(frame.inertia),
-        "joint": _joint_to_dict(frame.joint), "name": frame.name, "parent": frame.parent,
+        "joint": joint_to_dict(frame.joint), "name": frame.name, "parent": frame.parent,
         "pose": numbers_to_list(frame.pose.as_array()), "shapes": [_attached_to_dict(part) for part in frame.shapes],
     }  # fmt: skip
 
@@ -77,7 +98,7 @@ def frame_from_dict(node: JsonNode, shapes: Mapping[str, Shape], sources: list[N
     return FrameSpecification(
         node.get("name").name(),
         None if parent.value is None else parent.name(),
-        pose=pose_from_dict(node.get("pose")),
+        pose=_pose_from_dict(node.get("pose")),
         joint=_joint_from_dict(node.get("joint")),
         body=node.get("body").name(),
         classes=[item.text() for item in node.get("classes").items()],
@@ -85,9 +106,9 @@ def frame_from_dict(node: JsonNode, shapes: Mapping[str, Shape], sources: list[N
         inertia=_inertia_from_dict(node.get("inertia")),
         attributes=node.get("attributes").table() if "attributes" in node.table() else None,
         twist=_twist_from_dict(node.get("twist")) if moves else None,
-        twist_noise=noise_from_dict(node.get("twist").get("noise"), sources) if is_uncertain else None,
-        stamps=stamps_from_dict(node.get("stamps")) if "stamps" in node.table() else None,
-        noise=noise_from_dict(node.get("noise"), sources) if "noise" in node.table() else None,
+        twist_noise=_noise_from_dict(node.get("twist").get("noise"), sources) if is_uncertain else None,
+        stamps=_stamps_from_dict(node.get("stamps")) if "stamps" in node.table() else None,
+        noise=_noise_from_dict(node.get("noise"), sources) if "noise" in node.table() else None,
     )
 
 
@@ -96,29 +117,17 @@ def _twist_from_dict(node: JsonNode) -> tuple[str, Sequence[float]]:
     return node.get("reference").name(), node.get("vector").numbers(6)
 
 
-def _limit(value: float) -> float | None:
-    """Return a limit, ``None`` for infinity."""
-    return value if math.isfinite(value) else None
-
-
-def _joint_to_dict(joint: Joint) -> Json:
+def joint_to_dict(joint: Joint) -> Json:
+    """Return a joint as a JSON object."""
     if joint.type in ("fixed", "free"):
         return {"type": joint.type}
-    mimic = joint.mimic
-    return {
-        "axis": numbers_to_list(joint.axis),
-        "damping": joint.damping,
-        "effort": _limit(joint.effort),
-        "friction": joint.friction,
-        "lower": _limit(joint.lower),
-        "mimic": None
-        if mimic is None
-        else {"joint": mimic.joint, "multiplier": mimic.multiplier, "offset": mimic.offset},
-        "name": joint.name,
-        "type": joint.type,
-        "upper": _limit(joint.upper),
-        "velocity": _limit(joint.velocity),
-    }
+    document: Json = {"axis": numbers_to_list(joint.axis), "mimic": None, "name": joint.name, "type": joint.type}
+    for key in (*_LIMITS, *_DYNAMICS):
+        value = getattr(joint, key)
+        document[key] = value if math.isfinite(value) else None
+    if joint.mimic is not None:
+        document["mimic"] = {key: getattr(joint.mimic, key) for key in ("joint", "multiplier", "offset")}
+    return dict(sorted(document.items()))
 
 
 def _joint_from_dict(node: JsonNode) -> Joint:
@@ -126,17 +135,16 @@ def _joint_from_dict(node: JsonNode) -> Joint:
     if kind in ("fixed", "free"):
         node.only("type")
         return Fixed() if kind == "fixed" else Free()
-    node.only("axis", "damping", "effort", "friction", "lower", "mimic", "name", "type", "upper", "velocity")
+    node.only("axis", "mimic", "name", "type", *_LIMITS, *_DYNAMICS)
     rule = node.get("mimic")
     mimic = None
     if rule.value is not None:
         multiplier, offset = rule.get("multiplier").number(), rule.get("offset").number()
         mimic = Mimic(rule.get("joint").text(), multiplier=multiplier, offset=offset)
-    axis, name = node.get("axis").numbers(3), node.get("name").text()
-    velocity, effort = node.get("velocity").limit(math.inf), node.get("effort").limit(math.inf)
-    damping, friction = node.get("damping").number(), node.get("friction").number()
-    lower, upper = node.get("lower").limit(-math.inf), node.get("upper").limit(math.inf)
-    spec = JointSpec(kind, name, (axis[0], axis[1], axis[2]), lower, upper, velocity, effort, damping, friction)
+    x, y, z = node.get("axis").numbers(3)
+    numbers: dict[str, Any] = {key: node.get(key).limit(unlimited) for key, unlimited in _LIMITS.items()}
+    numbers |= {key: node.get(key).number() for key in _DYNAMICS}
+    spec = replace(JointSpec(kind, node.get("name").text(), (x, y, z)), **numbers)
     with reported(node):
         return joint_of(spec, mimic=mimic)
 
@@ -152,10 +160,8 @@ def _inertia_from_dict(node: JsonNode) -> Inertia | None:
         return None
     node.only("center", "mass", "matrix")
     matrix = np.reshape(node.get("matrix").numbers(9), (3, 3))
-    try:
+    with reported(node):
         return Inertia(node.get("mass").number(), node.get("center").numbers(3), matrix=matrix)
-    except TmkitError as error:
-        raise node.error(str(error)) from error
 
 
 def _attached_to_dict(part: AttachedShape) -> Json:
@@ -176,8 +182,106 @@ def _attached_from_dict(node: JsonNode, shapes: Mapping[str, Shape]) -> Attached
     visual, collision = node.get("visual").flag(), node.get("collision").flag()
     friction = None if node.get("friction").value is None else node.get("friction").number()
     level = node.get("level").one_of(COLLISION_LEVELS) if "level" in node.table() else None
-    pose = pose_from_dict(node.get("pose"))
+    pose = _pose_from_dict(node.get("pose"))
     with reported(node):
         return AttachedShape(
             shapes[digest], pose, color=color, visual=visual, collision=collision, friction=friction, level=level
         )
+
+
+# --- poses, where they were, and their errors -------------------------------------------------------------------------
+
+
+def numbers_to_list(values: Any) -> list[float]:
+    """Return an array as a list of Python floats."""
+    return [float(value) for value in np.asarray(values).reshape(-1)]
+
+
+def _pose_from_dict(node: JsonNode) -> Pose:
+    """Return the pose that seven numbers say."""
+    numbers = node.numbers(7)
+    with reported(node):
+        pose = Pose.from_array(numbers)
+    length = math.hypot(*numbers[3:])
+    if abs(length - 1.0) > _UNIT_TOLERANCE:
+        raise node.error(f"expected a unit quaternion as the last four numbers, received one of length {length:g}")
+    return pose
+
+
+def stamps_to_dict(stamps: StampedPoses) -> dict[str, Any]:
+    """Return the stamped poses of an edge as a JSON document."""
+    rows = [
+        {"pose": numbers_to_list(pose.as_array()), "stamp": stamp}
+        for stamp, pose in zip(numbers_to_list(stamps.stamps), stamps.poses, strict=True)
+    ]
+    window = stamps.window if math.isfinite(stamps.window) else None
+    return {"capacity": stamps.capacity, "poses": rows, "window": window}
+
+
+def _stamps_from_dict(node: JsonNode) -> StampedPoses:
+    """Return the stamped poses that a document says."""
+    node.only("capacity", "poses", "window")
+    rows = list(node.get("poses").items())
+    for row in rows:
+        row.only("pose", "stamp")
+    capacity = node.get("capacity").number()
+    if capacity != int(capacity) or not 0 < capacity < 2**31:
+        raise node.get("capacity").error(f"expected a whole number above 0, received {capacity:g}")
+    times = [row.get("stamp").number() for row in rows]
+    poses = [_pose_from_dict(row.get("pose")) for row in rows]
+    with reported(node):
+        return StampedPoses(times, poses, capacity=int(capacity), window=node.get("window").limit(math.inf))
+
+
+class SourceList:
+    """Numbers the noise sources of a scene in the order in which they come."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[NoiseSource, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def noise_to_dict(self, noise: EdgeNoise) -> dict[str, Any]:
+        """Return the error of an edge as JSON values."""
+        numbers = {source: self._numbers.setdefault(source, len(self._numbers)) for source in noise.sources}
+        terms = [{"map": numbers_to_list(noise.map(source)), "source": number} for source, number in numbers.items()]
+        return {"covariance": numbers_to_list(noise.covariance), "terms": terms}
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """Return the sources as JSON values."""
+        return [{"dimension": source.dimension, "label": source.label} for source in self._numbers]
+
+
+def sources_from_dict(node: JsonNode) -> list[NoiseSource]:
+    """Return the noise sources that a document lists.
+
+    Raises:
+        FileFormatError: something else stands there.
+    """
+    sources = []
+    for item in node.items():
+        item.only("dimension", "label")
+        dimension = item.get("dimension").integer()
+        if not 1 <= dimension <= _LARGEST:
+            raise item.get("dimension").error(f"expected a number from 1 to {_LARGEST}, received {dimension}")
+        sources.append(NoiseSource(dimension, item.get("label").text()))
+    return sources
+
+
+def _noise_from_dict(node: JsonNode, sources: list[NoiseSource]) -> EdgeNoise:
+    """Return the noise of an edge."""
+    node.only("covariance", "terms")
+    maps: dict[NoiseSource, Any] = {}
+    for term in node.get("terms").items():
+        term.only("map", "source")
+        number = term.get("source").integer()
+        if not 0 <= number < len(sources):
+            raise term.get("source").error(f"expected the number of a noise source, 0 to {len(sources) - 1}")
+        if sources[number] in maps:
+            raise term.get("source").error(f"noise source {number} is given twice")
+        dimension = sources[number].dimension
+        maps[sources[number]] = np.reshape(term.get("map").numbers(6 * dimension), (6, dimension))
+    covariance = np.reshape(node.get("covariance").numbers(36), (6, 6))
+    with reported(node):
+        return EdgeNoise(maps, covariance=covariance)

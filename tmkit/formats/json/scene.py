@@ -4,7 +4,7 @@
 and unlimited limits are null. Keys are sorted: the same scene has the same bytes.
 
 Frames are written one by one (:mod:`tmkit.formats.json.frames`). Shapes are listed once each under their content
-digest; :mod:`tmkit.formats.json.shapes` says how.
+digest; :mod:`tmkit.formats.json.shapes` says how. :func:`scene_dump` leaves out masses, colours and mesh data.
 """
 
 from __future__ import annotations
@@ -17,14 +17,21 @@ from typing import Any
 
 from tmkit._support.limits import read_bytes
 from tmkit._support.output import write_files
-from tmkit._support.source_location import reported
+from tmkit._support.source_location import SourceLocation, reported
 from tmkit.errors import CycleError, DuplicateNameError, FileFormatError, TmkitError, UnknownNameError
-from tmkit.formats.json.frames import frame_from_dict, frame_to_dict
-from tmkit.formats.json.noise import SourceList, sources_from_dict
+from tmkit.formats.json.frames import (
+    SourceList,
+    frame_from_dict,
+    frame_to_dict,
+    joint_to_dict,
+    numbers_to_list,
+    sources_from_dict,
+)
 from tmkit.formats.json.reading import JsonNode, with_line
 from tmkit.formats.json.shapes import arrays_as_files, shape_from_dict, shape_to_dict
 from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.graph import SceneGraph
+from tmkit.spatial import Pose
 
 FORMAT = "tmkit-scene"
 VERSION = 1
@@ -176,13 +183,8 @@ def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGra
         document = json.loads(data)
     except json.JSONDecodeError as error:
         lines = error.doc.split("\n")
-        raise FileFormatError.at(
-            path,
-            f"is not JSON: {error.msg}",
-            line=error.lineno,
-            column=error.colno,
-            source_line=lines[error.lineno - 1][:200],
-        ) from None
+        place = SourceLocation(str(path), error.lineno, error.colno, lines[error.lineno - 1][:200])
+        raise place.error(f"is not JSON: {error.msg}") from None
     except RecursionError:
         raise FileFormatError.at(path, "is not JSON of a scene: it is nested too deeply") from None
     except UnicodeDecodeError as error:
@@ -194,6 +196,35 @@ def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGra
         return scene_from_dict(document, source=str(path), loader=loader, folder=path.parent)
     except FileFormatError as error:
         raise with_line(error, data.decode(json.detect_encoding(data), errors="replace")) from error.__cause__
+
+
+def scene_dump(scene: SceneGraph) -> Json:
+    """Return ``{"frames": [...]}``, one entry a frame in insertion order, for other programs, not for reading back.
+
+    Each has ``name``, ``parent`` (null for a root), ``body``, ``type`` (fixed, revolute, continuous, prismatic, free;
+    fixed for a root), ``translation`` (metres) and ``quat_xyzw`` of parent_from_frame at joint value 0, ``joint``
+    (null when nothing moves, else ``axis``, ``lower``, ``upper`` and ``name``; null for no limit), ``classes`` and
+    ``geometry``: a list of ``shape``, ``dimensions`` and ``pose`` (``translation``, ``quat_xyzw`` of frame_from_shape).
+    """
+    return {"frames": [_dumped(scene, name) for name in scene.frame_names]}
+
+
+def _dumped(scene: SceneGraph, name: str) -> Json:
+    joint = scene.joint(name)
+    described = {key: value for key, value in joint_to_dict(joint).items() if key in ("axis", "lower", "upper", "name")}
+    shapes = [
+        {"shape": part.shape.kind, "dimensions": list(part.shape.dimensions), "pose": _dumped_pose(part.pose)}
+        for part in scene.shapes(name)
+    ]
+    return {
+        "name": name, "parent": scene.parent(name), "body": scene.body(name), "type": joint.type,
+        **_dumped_pose(scene.local_pose(name)), "joint": described or None, "classes": list(scene.classes(name)),
+        "geometry": shapes,
+    }  # fmt: skip
+
+
+def _dumped_pose(pose: Pose) -> Json:
+    return {"translation": numbers_to_list(pose.translation), "quat_xyzw": numbers_to_list(pose.quat_xyzw)}
 
 
 def _with_groups(scene: SceneGraph, node: JsonNode) -> SceneGraph:

@@ -13,7 +13,8 @@ from __future__ import annotations
 import io
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,10 +24,8 @@ from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit._support.signals import interrupts_kept
 from tmkit.errors import FileFormatError
 
-POINT_SUFFIXES = (".npy", ".ply", ".xyz")
-HEIGHT_SUFFIXES = (".npy", ".png")
-
 Array = npt.NDArray[np.float64]
+_Reader = Callable[[Path, bytes], Array]
 
 
 def read_points(path: Path, *, limits: ReadingLimits | None = None) -> Array:
@@ -41,12 +40,8 @@ def read_points(path: Path, *, limits: ReadingLimits | None = None) -> Array:
             format has lines.
     """
     limits = limits or ReadingLimits()
-    readers: dict[str, Callable[[Path, bytes], Array]] = {
-        ".npy": _npy,
-        ".ply": _ply,
-        ".xyz": lambda path, data: _xyz(path, data, limits),
-    }
-    points = _checked_suffix(path, POINT_SUFFIXES, "points", readers)(path, read_bytes(path, limit=limits.mesh_bytes))
+    readers: dict[str, _Reader] = {".npy": _npy, ".ply": _ply, ".xyz": partial(_xyz, limits=limits)}
+    points = _reader_of(path, "points", readers)(path, read_bytes(path, limit=limits.mesh_bytes))
     if points.ndim != 2 or points.shape[1] != 3 or not len(points):
         raise FileFormatError.at(path, f"expected points of shape (n, 3), at least one, received shape {points.shape}")
     return _checked(points, path, "points", limits)
@@ -64,11 +59,7 @@ def read_heights(path: Path, *, span: tuple[float, float] | None, limits: Readin
         FileFormatError: it cannot be read, holds anything but a grid of finite heights, or has a span without need.
     """
     limits = limits or ReadingLimits()
-    readers: dict[str, Callable[[Path, bytes], Array]] = {
-        ".npy": _npy,
-        ".png": lambda path, data: _png(path, data, span, limits),
-    }
-    read = _checked_suffix(path, HEIGHT_SUFFIXES, "heights", readers)
+    read = _reader_of(path, "heights", {".npy": _npy, ".png": partial(_png, span=span, limits=limits)})
     if (span is not None) != (path.suffix.lower() == ".png"):
         wanted = "needs a range of heights, from black to white" if span is None else "holds metres and takes no range"
         raise FileFormatError.at(path, f"this kind of file {wanted}")
@@ -86,12 +77,10 @@ def npy_bytes(values: npt.ArrayLike) -> bytes:
     return file.getvalue()
 
 
-def _checked_suffix(
-    path: Path, suffixes: tuple[str, ...], what: str, readers: dict[str, Callable[[Path, bytes], Array]]
-) -> Callable[[Path, bytes], Array]:
+def _reader_of(path: Path, what: str, readers: Mapping[str, _Reader]) -> _Reader:
     """Return the reader of a file by its suffix."""
-    if path.suffix.lower() not in suffixes:
-        raise FileFormatError.at(path, f"{what} in a file of kind '{path.suffix}'; expected {', '.join(suffixes)}")
+    if path.suffix.lower() not in readers:
+        raise FileFormatError.at(path, f"{what} in a file of kind '{path.suffix}'; expected {', '.join(readers)}")
     return readers[path.suffix.lower()]
 
 
@@ -178,9 +167,7 @@ def _png(path: Path, data: bytes, span: tuple[float, float] | None, limits: Read
                 raise FileFormatError.at(path, f"expected a picture in grey, received one of mode {image.mode}")
             white = 255.0 if image.mode == "L" else 65535.0
             pixels = np.asarray(image, dtype=np.float64)
-    except FileFormatError:
-        raise
-    except MemoryError:
+    except (FileFormatError, MemoryError):
         raise
     except Exception as error:  # whatever the many readers behind Pillow raise means that the file is broken
         raise FileFormatError.at(path, f"the picture cannot be read: {_first_line(error)}") from error

@@ -89,14 +89,10 @@ class _Document:
 
     def parts(self) -> list[Part]:
         """Return the meshes of the default scene, each as often as it is used."""
-        instances = [(number, matrix) for number, matrix in self._instances()]
-        used = [(primitive, matrix) for number, matrix in instances for primitive in self._primitives(number)]
-        corners = sum(self._corners(primitive) for primitive, _ in used)
-        if corners > 3 * self.limits.mesh_triangles:
-            count = corners // 3
-            raise MeshError.at(
-                self.path, f"the mesh has {count} triangles, expected at most {self.limits.mesh_triangles}"
-            )
+        used = [(part, matrix) for number, matrix in self._instances() for part in self._primitives(number)]
+        count, most = sum(self._corners(primitive) for primitive, _ in used), self.limits.mesh_triangles
+        if count > 3 * most:
+            raise MeshError.at(self.path, f"the mesh has {count // 3} triangles, expected at most {most}")
         return [
             (self._vertices(primitive), self._faces(primitive), matrix, self._color(primitive))
             for primitive, matrix in used
@@ -106,9 +102,8 @@ class _Document:
         """Return the plain colour of a primitive's material."""
         try:
             looks = self.document["materials"][primitive["material"]].get("pbrMetallicRoughness", {})
-            return (
-                OPEN if "baseColorTexture" in looks else packed(looks.get("baseColorFactor", (1.0,) * 4), linear=True)
-            )
+            color = packed(looks.get("baseColorFactor", (1.0,) * 4), linear=True)
+            return OPEN if "baseColorTexture" in looks else color
         except (LookupError, TypeError, AttributeError):
             return OPEN
 

@@ -23,7 +23,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import posixpath
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,7 +33,7 @@ from tmkit._support.import_notes import Note, unheard
 from tmkit._support.limits import ReadingLimits
 from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError, MissingFileError, SceneError
-from tmkit.formats.mesh.sandbox import SITES, below, holds_itself, is_public, project_folders, real_path
+from tmkit.formats.mesh.sandbox import below, is_public, is_wide, project_folders, real_path, sites
 
 MESH_CHOICES = ("load", "available", "skip")
 """What becomes of the meshes of robot descriptions; see :func:`tmkit.formats.load_scene`."""
@@ -71,17 +70,14 @@ class PackageResolver:
 
     @classmethod
     def of(
-        cls, package_path: Sequence[str | os.PathLike[str]], *, files: Sequence[Path] = (),
-        allow_folders: Sequence[str | os.PathLike[str]] = (), limits: ReadingLimits | None = None,
+        cls, package_path: Sequence[str | os.PathLike[str]], *, allow_folders: Sequence[str | os.PathLike[str]] = (),
         packages: Mapping[str, str | os.PathLike[str]] | None = None, meshes: str = "load",
     ) -> PackageResolver:  # fmt: skip
-        """Return the resolver of a load.
+        """Return the resolver of a load, as far as it does not depend on the files.
 
         Args:
             package_path: folders to search first.
-            files: the files that the user named; what lies around them may be read.
             allow_folders: more folders that may be read.
-            limits: how much a file may ask for.
             packages: the folders of packages by name.
             meshes: one of :data:`MESH_CHOICES`.
 
@@ -100,8 +96,7 @@ class PackageResolver:
                 )
         return cls(
             tuple(Path(folder) for folder in package_path),
-            allowed=(*project_folders(files), *(real_path(Path(folder)) for folder in allow_folders)),
-            limits=limits or ReadingLimits(),
+            allowed=tuple(real_path(Path(folder)) for folder in allow_folders),
             named=named,
             meshes=meshes,
         )
@@ -242,7 +237,10 @@ class PackageResolver:
         for above in (real_path(folder), *real_path(folder).parents):
             root = above / name
             if os.path.isfile(root / rest):
-                if self._may_read(root / rest, folder) or self._is_own(root, rest, folder):
+                # the package that the naming file is part of, which really holds the file
+                inside = [below(real_path(file), real_path(root)) for file in (folder, root / rest)]
+                is_own = None not in inside and not is_wide(root)
+                if is_own or self._may_read(root / rest, folder):
                     return root / rest
                 outside = outside or root / rest
             looked.append(root)
@@ -258,10 +256,6 @@ class PackageResolver:
         """Return the file of a relative path beside the naming file, or in the nearest readable folder above."""
         beside = real_path(folder) / rest
         return beside if os.path.isfile(beside) and self._may_read(beside, folder) else self._upwards(rest, folder)
-
-    def _is_own(self, root: Path, rest: str, folder: Path) -> bool:
-        """Whether ``root`` is the package that the naming file is part of, and really holds the file ``rest``."""
-        return holds_itself(root, folder) and below(real_path(root / rest), real_path(root)) is not None
 
     def _roots(self, name: str) -> Iterator[Path]:
         """Yield the folders that may be the package ``name``, best first, apart from those around the naming file."""
@@ -319,9 +313,8 @@ def _installed(name: str) -> Iterator[Path]:
 
 def _installed_around(path: Path) -> Iterator[tuple[str, Path]]:
     """Yield name and folder of the installed packages that this file may belong to."""
-    for entry in sys.path:
-        site = real_path(Path(entry))
-        if site.name not in SITES or (found := below(path, site)) is None:
+    for site in sites():
+        if (found := below(path, site)) is None:
             continue
         parts = found.split("/")
         if parts[:2] == ["cmeel.prefix", "share"] and len(parts) > 3:
@@ -340,8 +333,7 @@ def _searched(name: str, rest: str, looked: Sequence[Path]) -> str:
         return (
             f"the package '{name}' is not installed: {_INSTALLED_BY[name]} (or give its folder: --package {name}=DIR)"
         )
-    shown = [str(root.parent) for root in looked]
-    shown = list(dict.fromkeys(shown))
+    shown = list(dict.fromkeys(str(root.parent) for root in looked))
     more = f" and {len(shown) - 6} folders above" if len(shown) > 6 else ""
     return (
         f"the package '{name}' was not found in {', '.join(shown[:6])}{more}, nor is a Python package of that name "

@@ -21,7 +21,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-SITES = ("site-packages", "dist-packages")  # what folders of installed Python packages are called
+_SITES = ("site-packages", "dist-packages")  # what folders of installed Python packages are called
 
 
 def below(path: Path, folder: Path) -> str | None:
@@ -56,29 +56,19 @@ def project_folders(files: Iterable[Path]) -> tuple[Path, ...]:
         for folder in dict.fromkeys((Path(os.path.abspath(file)).parent, real_path(file).parent)):
             found[real_path(folder)] = None
             around = (folder.parent, _marked_folder(folder, "package.xml"), _marked_folder(folder, ".git"))
-            found.update((real_path(place), None) for place in around if place is not None and not _is_wide(place))
+            found.update((real_path(place), None) for place in around if place is not None and not is_wide(place))
     return tuple(found)
 
 
 def is_public(path: Path) -> bool:
     """Whether a real path is part of a ROS package or of what is installed in Python."""
-    if any(below(path, site) is not None for site in _sites()):
+    if any(below(path, site) is not None for site in sites()):
         return True
     package = _marked_folder(path.parent, "package.xml")
-    return package is not None and not _is_wide(package)
+    return package is not None and not is_wide(package)
 
 
-def holds_itself(package: Path, folder: Path) -> bool:
-    """Return whether a folder is, by its name, the package that contains another folder.
-
-    Args:
-        package: the presumed package.
-        folder: folder of a file.
-    """
-    return below(real_path(folder), real_path(package)) is not None and not _is_wide(package)
-
-
-def _is_wide(folder: Path) -> bool:
+def is_wide(folder: Path) -> bool:
     """Whether a folder holds more than one project may see: the root, the home, or what holds it."""
     real, home = real_path(folder), real_path(Path(os.path.expanduser("~")))
     return real == Path(real.anchor) or below(home, real) is not None
@@ -89,9 +79,9 @@ def _marked_folder(folder: Path, mark: str) -> Path | None:
     return next((place for place in (folder, *folder.parents) if os.path.lexists(place / mark)), None)
 
 
-def _sites() -> Iterator[Path]:
+def sites() -> Iterator[Path]:
     """Yield the folders of installed Python packages."""
     for entry in sys.path:
         site = real_path(Path(entry))
-        if site.name in SITES:
+        if site.name in _SITES:
             yield site

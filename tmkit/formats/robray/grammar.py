@@ -17,6 +17,7 @@ import functools
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from tmkit._support.limits import ReadingLimits, read_bytes
@@ -238,53 +239,33 @@ def _name(token: lark.Token) -> Name:
     return Name(str(token), _at(token))
 
 
-class _Nodes:
-    """Makes the nodes while the parser reduces; one method a rule, called with the rule's children."""
+def _number(token: lark.Token) -> Number:
+    """Return a number, whose exponent may be written by other letters."""
+    return Number(float(re.sub("[dDsS]", "e", token)), _at(token))
 
-    def start(self, children: list[Any]) -> tuple[Statement, ...]:
-        return tuple(children)
 
-    def include(self, children: list[Any]) -> Include:
-        return Include(_name(children[0]))
+def _binary(left: Expression, operator: lark.Token, right: Expression) -> Binary:
+    return Binary("^" if operator == "**" else str(operator), left, right, _at(operator))
 
-    def definition(self, children: list[Any]) -> Definition:
-        return Definition(_name(children[0]), children[1])
 
-    def class_block(self, children: list[Any]) -> ClassBlock:
-        return ClassBlock(children[0], tuple(children[1:]))
-
-    def frame_block(self, children: list[Any]) -> FrameBlock:
-        return FrameBlock(children[0], tuple(children[1:]))
-
-    def geometry_block(self, children: list[Any]) -> GeometryBlock:
-        return GeometryBlock(tuple(children[1:]), _at(children[0]))
-
-    def allow_collision(self, children: list[Any]) -> AllowCollision:
-        return AllowCollision(children[1], children[2], _at(children[0]))
-
-    def attribute(self, children: list[Any]) -> Attribute:
-        return Attribute(_name(children[0]), children[1])
-
-    def array(self, children: list[Any]) -> Array:
-        return Array(tuple(children[1:]), _at(children[0]))
-
-    def name(self, children: list[Any]) -> Name:
-        return _name(children[0])
-
-    quoted_name = plain_name = name
-
-    def number(self, children: list[Any]) -> Number:
-        text = str(children[0])
-        for letter in "dDsS":
-            text = text.replace(letter, "e")
-        return Number(float(text), _at(children[0]))
-
-    def negation(self, children: list[Any]) -> Negation:
-        return Negation(children[1], _at(children[0]))
-
-    def binary(self, children: list[Any]) -> Binary:
-        left, operator, right = children
-        return Binary("^" if operator == "**" else str(operator), left, right, _at(operator))
+# Makes the nodes while the parser reduces: for each rule a function of the rule's children.
+_NODES = SimpleNamespace(
+    start=tuple,
+    include=lambda parts: Include(_name(parts[0])),
+    definition=lambda parts: Definition(_name(parts[0]), parts[1]),
+    class_block=lambda parts: ClassBlock(parts[0], tuple(parts[1:])),
+    frame_block=lambda parts: FrameBlock(parts[0], tuple(parts[1:])),
+    geometry_block=lambda parts: GeometryBlock(tuple(parts[1:]), _at(parts[0])),
+    allow_collision=lambda parts: AllowCollision(parts[1], parts[2], _at(parts[0])),
+    attribute=lambda parts: Attribute(_name(parts[0]), parts[1]),
+    array=lambda parts: Array(tuple(parts[1:]), _at(parts[0])),
+    name=lambda parts: _name(parts[0]),
+    quoted_name=lambda parts: _name(parts[0]),
+    plain_name=lambda parts: _name(parts[0]),
+    number=lambda parts: _number(parts[0]),
+    negation=lambda parts: Negation(parts[1], _at(parts[0])),
+    binary=lambda parts: _binary(*parts),
+)
 
 
 @functools.cache
@@ -292,7 +273,7 @@ def _parser() -> lark.Lark:
     """Return the parser, which holds no state between files; making it takes some 20 ms."""
     import lark
 
-    return lark.Lark(GRAMMAR, parser="lalr", transformer=_Nodes(), maybe_placeholders=False)
+    return lark.Lark(GRAMMAR, parser="lalr", transformer=cast(Any, _NODES), maybe_placeholders=False)
 
 
 def parse_robray(source: SourceText, text: str) -> tuple[Statement, ...]:

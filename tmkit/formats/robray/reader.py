@@ -3,27 +3,15 @@
 A file is a list of statements: ``include``, ``def``, ``class``, ``frame`` and ``allow_collision``. The language as a
 whole, with its quirks and our extensions, is described in the manual under "The robray language"; this module decides
 what the statements mean, :mod:`~tmkit.formats.robray.grammar` what may stand where,
-:mod:`~tmkit.formats.robray.values` what each attribute accepts, :mod:`~tmkit.formats.robray.frames` what attributes
-come to in a frame, :mod:`~tmkit.formats.robray.geometry` what a shape is.
+:mod:`~tmkit.formats.robray.values` what each attribute accepts, :mod:`~tmkit.formats.robray.geometry` what a shape is.
 
 The idea: statements are carried out in order, includes in their place, as if they were one text. A definition or class
 is valid from its own line on; frames become specifications, whose parents are looked up when all files of a load are
 read.
 
-Files written for the original are read as the original reads them. Where its rules surprise, they are kept:
-
-* An attribute of one's own beats that of a class. Of several ``isa`` the *first* wins in a frame, the *last* in a
-  geometry block or a class. Of several statements in one block the last wins.
-* A quaternion beats ``rpy``, wherever the two come from.
-* A nested frame may not name a parent itself, but a class that names one wins over the frame around it.
-* What does not concern a frame or shape (an ``axis`` on a fixed frame, the ``radius`` of a box, a mesh beside a shape)
-  says nothing and is no error.
-* Frames of one ``variable`` move together: the first has the joint, the others follow it.
-* An axis need not be of unit length; then ``offset`` is multiplied by its length, as the original does.
-* A file that is included again is carried out again as far as its definitions go. The original would refuse its
-  classes and frames as duplicates; here they stay as they are.
-* A mesh is looked for beside the file that names it, and then beside the files that include that one, as the original,
-  which looks beside the outermost.
+Files written for the original are read as the original reads them, also where its rules surprise; the manual lists
+these. Only what the original would refuse as a duplicate, a file that is included again, is carried out again as far as
+its definitions go.
 
 Everything wrong is refused with file, line, column and a caret.
 """
@@ -31,14 +19,13 @@ Everything wrong is refused with file, line, column and a caret.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.sandbox import real_path
-from tmkit.formats.robray.frames import Solid, composed, friction_in, inertia_in, joint_in, pose_in
 from tmkit.formats.robray.geometry import geometry_of
 from tmkit.formats.robray.grammar import (
     AllowCollision,
@@ -63,7 +50,17 @@ from tmkit.formats.robray.values import (
     evaluate,
     number_of,
 )
-from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, MimicSpec, SceneSpecification
+from tmkit.formats.spec.model import (
+    AllowedPairSpec,
+    FrameSpec,
+    GeometrySpec,
+    InertiaSpec,
+    JointSpec,
+    MimicSpec,
+    PoseSpec,
+    SceneSpecification,
+)
+from tmkit.formats.spec.values import pose_of, spec_of_pose
 
 # Classes that tmkit itself uses; a file need not define them.
 KNOWN_CLASSES = ("surface", "movable", "upright", "filled")
@@ -104,6 +101,15 @@ class _Class:
 
     values: Mapping[str, Value]
     tags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Solid:
+    """A shape of a frame with the names of its classes and all its attributes."""
+
+    spec: GeometrySpec
+    tags: tuple[str, ...]
+    values: Mapping[str, Value]
 
 
 @dataclass(slots=True)
@@ -247,18 +253,18 @@ class _Reader:
         solids = [self.add_geometry(geometry, block.name.text, source) for geometry in blocks]
         tags = [tag for parent in parents for tag in parent.tags]
         tags += [tag for solid in solids for tag in solid.tags]
-        inertia, geometry = inertia_in(values, solids, place=place)
+        inertia, geometry = _inertia_in(values, solids, place=place)
         parent, parent_place = _parent(own, values, outer)
         spec = FrameSpec(
             name=block.name.text,
             parent=None if block.name.text == "world" and parent_place is None and outer is None else parent,
             place=place,
-            pose=pose_in(values),
-            joint=joint_in(values, frame=block.name.text, place=place),
+            pose=_pose_in(values),
+            joint=_joint_in(values, frame=block.name.text, place=place),
             classes=tuple(dict.fromkeys(tags)),
             geometry=geometry,
             inertia=inertia,
-            friction=friction_in(values, solids),
+            friction=_friction_in(values, solids),
             parent_place=parent_place,
         )
         self.frames.append(self.following(spec))
@@ -279,15 +285,18 @@ class _Reader:
         rule = MimicSpec(variable, ratio, 0.0, spec.joint.place or spec.place)
         return replace(spec, joint=replace(spec.joint, name=name, mimic=rule))
 
-    def add_geometry(self, block: GeometryBlock, frame: str, source: SourceText) -> Solid:
+    def add_geometry(self, block: GeometryBlock, frame: str, source: SourceText) -> _Solid:
         """Return a shape of a frame."""
         where = f"the geometry of frame '{frame}'"
         own, parents = self.attributes(block.attributes, GEOMETRY_RULES, where, source)
         values = _merged(own, reversed(parents))
         geometry = geometry_of(values, place=source.place(block.at), packages=self.packages)
         if any(word in own for word in POSE_WORDS):  # those of a class are meant for frames
-            geometry = replace(geometry, pose=composed(pose_in(own), geometry.pose))
-        return Solid(geometry, tuple(tag for parent in parents for tag in parent.tags), values)
+            pose = _pose_in(own)
+            if geometry.pose != PoseSpec():
+                pose = spec_of_pose(pose_of(pose) @ pose_of(geometry.pose))
+            geometry = replace(geometry, pose=pose)
+        return _Solid(geometry, tuple(tag for parent in parents for tag in parent.tags), values)
 
 
 def _merged(own: Values, classes: Iterable[_Class]) -> Values:
@@ -306,3 +315,69 @@ def _parent(own: Values, values: Values, outer: str | None) -> tuple[str, Source
     if "parent" not in values:
         return (outer if outer is not None else "world"), None
     return values["parent"].text or "world", values["parent"].place
+
+
+def _triple(value: Value | None) -> tuple[float, float, float]:
+    """Return the three numbers of a value, zeros when there is none."""
+    if value is None:
+        return 0.0, 0.0, 0.0
+    x, y, z = value.numbers
+    return x, y, z
+
+
+def _pose_in(values: Values) -> PoseSpec:
+    """Return the pose of a frame; a quaternion beats angles."""
+    translation = _triple(values.get("translation"))
+    if "quaternion" in values:
+        x, y, z, w = values["quaternion"].numbers
+        return PoseSpec(translation, quat_xyzw=(x, y, z, w))
+    return PoseSpec(translation, rpy=_triple(values["rpy"]) if "rpy" in values else None)
+
+
+def _joint_in(values: Values, *, frame: str, place: SourceLocation) -> JointSpec:
+    kind = values["type"].text if "type" in values else "fixed"
+    if kind == "fixed":
+        for name in ("lower", "upper"):
+            if name in values:
+                reason = f"'{name}' has no meaning for a fixed frame; write 'type revolute;' or 'type prismatic;'"
+                raise values[name].place.error(reason)
+        return JointSpec(place=place)
+    if "axis" not in values:
+        raise values["type"].place.error(f"the {kind} frame '{frame}' needs an axis")
+    axis = _triple(values["axis"])
+    limits = {name: values[name].number for name in ("lower", "upper", "offset") if name in values}
+    if "lower" in limits and "upper" in limits and limits["lower"] > limits["upper"]:
+        reason = f"the upper limit {limits['upper']:g} is below the lower limit {limits['lower']:g}"
+        raise values["upper"].place.error(reason)
+    return JointSpec(
+        type=kind, name=values["variable"].text if "variable" in values else frame, axis=axis,
+        lower=limits.get("lower", -math.inf), upper=limits.get("upper", math.inf),
+        offset=limits.get("offset", 0.0) * math.hypot(*axis),
+        place=values["variable"].place if "variable" in values else place,
+    )  # fmt: skip
+
+
+def _inertia_in(
+    values: Values, solids: Sequence[_Solid], *, place: SourceLocation
+) -> tuple[InertiaSpec | None, tuple[GeometrySpec, ...]]:
+    """Return the mass of a frame and its shapes; either the frame or its shapes have masses."""
+    geometry = tuple(solid.spec for solid in solids)
+    masses = [solid.values["mass"] for solid in solids if "mass" in solid.values]
+    if "mass" not in values:
+        return (InertiaSpec(sum(mass.number for mass in masses), place) if masses else None), geometry
+    mass = values["mass"]
+    if not solids:
+        raise mass.place.error("a mass is spread over the frame's geometry, and this frame has none")
+    if any(other.place != mass.place for other in masses):
+        raise mass.place.error("a mass is given for the frame and by a class of its geometry; give one of them")
+    return InertiaSpec(mass.number, mass.place), tuple(replace(spec, mass=None) for spec in geometry)
+
+
+def _friction_in(values: Values, solids: Sequence[_Solid]) -> float | None:
+    """Return the friction of a frame: its own, or else that of its geometry, which must agree."""
+    if "friction" in values:
+        return values["friction"].number
+    found = [solid.values["friction"] for solid in solids if "friction" in solid.values]
+    if len({value.number for value in found}) > 1:
+        raise found[-1].place.error("two shapes of one frame have different friction; give it for the frame")
+    return found[0].number if found else None

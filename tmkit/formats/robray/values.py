@@ -153,11 +153,8 @@ def evaluate(rule: Rule, written: Expression | Array, *, source: SourceText, con
 def _word(rule: Rule, written: Expression | Array, place: SourceLocation) -> str:
     """Return the name, text or choice that was written."""
     if not isinstance(written, Name):
-        raise place.error(
-            {"name": "expected a name", "text": "expected a quoted text"}.get(
-                rule.kind, f"expected one of {', '.join(rule.choices)}"
-            )
-        )
+        wanted = {"name": "a name", "text": "a quoted text"}.get(rule.kind) or f"one of {', '.join(rule.choices)}"
+        raise place.error(f"expected {wanted}")
     if rule.kind == "choice" and written.text not in rule.choices:
         near = did_you_mean(written.text, rule.choices)
         raise place.error(f"unknown word '{written.text}'{near} (known: {', '.join(rule.choices)})")

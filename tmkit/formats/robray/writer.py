@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from tmkit.errors import SceneError
 from tmkit.formats.robray.reader import KNOWN_CLASSES
@@ -21,24 +20,8 @@ from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.spatial import Pose
 
 
-@dataclass(frozen=True, slots=True)
-class RobrayText:
-    """A scene in the robray language, not yet in files.
-
-    Attributes:
-        text: the scene; it names its meshes by file name, relative to itself.
-        meshes: the text of each OBJ file by its name.
-    """
-
-    text: str
-    meshes: Mapping[str, str]
-
-
-def robray_from_scene(scene: SceneGraph) -> RobrayText:
-    """Return what the robray language can say of a scene.
-
-    Args:
-        scene: the scene.
+def robray_from_scene(scene: SceneGraph) -> tuple[str, Mapping[str, str]]:
+    """Return what the robray language can say of a scene, and the texts of the OBJ files beside it by their names.
 
     Raises:
         SceneError: a name that cannot be quoted.
@@ -51,7 +34,7 @@ def robray_from_scene(scene: SceneGraph) -> RobrayText:
         if body or scene.parent(name) is not None or name != "world":
             lines += [f"frame {_quoted(name)} {{", *(f"    {line}" for line in body), "}"]
     lines += [f"allow_collision {_quoted(first)} {_quoted(second)};" for first, second, _ in scene.allowed_pairs]
-    return RobrayText("".join(f"{line}\n" for line in lines), meshes)
+    return "".join(f"{line}\n" for line in lines), meshes
 
 
 def _frame(scene: SceneGraph, name: str, meshes: dict[str, str]) -> Iterable[str]:

@@ -16,16 +16,33 @@ special: it is the root that exists without being declared, and several files ma
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+import numpy as np
+
+from tmkit._support.elementary import product
 from tmkit._support.source_location import SourceLocation, did_you_mean, reported
-from tmkit.errors import DuplicateNameError, FileFormatError
+from tmkit.errors import DuplicateNameError, ShapeError
+from tmkit.formats.mesh.frustum import frustum
+from tmkit.formats.mesh.inertias import united_inertia
+from tmkit.formats.mesh.materials import OPEN, unpacked
 from tmkit.formats.mesh.meshes import MeshLoader
-from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, GroupSpec, PoseSpec, SceneSpecification
-from tmkit.formats.spec.values import attached_of, in_colors, inertia_of, joint_of, moved_by_offset, pose_of
-from tmkit.graph import Mimic, SceneEdit, SceneGraph
+from tmkit.formats.spec.model import (
+    AllowedPairSpec,
+    FrameSpec,
+    GeometrySpec,
+    GroupSpec,
+    InertiaSpec,
+    MeshSpec,
+    PoseSpec,
+    PrimitiveSpec,
+    Quadruple,
+    SceneSpecification,
+)
+from tmkit.formats.spec.values import joint_of, pose_of, primitive, zero_pose_of
+from tmkit.graph import AttachedShape, Inertia, Mimic, SceneEdit, SceneGraph, Shape
 
 WORLD = "world"
 
@@ -53,8 +70,8 @@ def build_scene(specs: Sequence[SceneSpecification], *, loader: MeshLoader) -> S
             edit.add_root(WORLD)
         for body in dict.fromkeys(body for spec in specs for body in spec.bodies_without_frames):
             edit.add_body(body)
-        for spec in _parents_first(frames):
-            add_specified_frame(edit, spec, loader)
+        for name in parents_first(frames, lambda name: frames[name].parent if frames[name].parent in frames else None):
+            add_specified_frame(edit, frames[name], loader)
         _add_edges(edit, frames.values())  # when the bodies are there that twists refer to
         _add_mimics(edit, frames)
         add_allowed(edit, specs)
@@ -125,7 +142,8 @@ def _check_parents(frames: dict[str, FrameSpec]) -> None:
         current = spec
         while current.name not in safe:
             if current.name in path:
-                raise _cycle(list(path), current)
+                around = " -> ".join([*list(path)[list(path).index(current.name) :], current.name])
+                raise (current.parent_place or current.place).error(f"the parents form a cycle: {around}")
             path[current.name] = current
             if current.parent is None or current.parent == WORLD:
                 break
@@ -138,24 +156,22 @@ def _check_parents(frames: dict[str, FrameSpec]) -> None:
         safe.update(path)
 
 
-def _cycle(path: list[str], first: FrameSpec) -> FileFormatError:
-    """Return the error for frames that are each other's ancestors."""
-    around = [*path[path.index(first.name) :], first.name]
-    return (first.parent_place or first.place).error(f"the parents form a cycle: {' -> '.join(around)}")
+def parents_first(frames: Iterable[str], parent: Callable[[str], str | None]) -> list[str]:
+    """Return frames, each once and after its ancestors, otherwise in the given order.
 
-
-def _parents_first(frames: dict[str, FrameSpec]) -> Iterator[FrameSpec]:
-    """Yield the frames in order of declaration, each after its ancestors."""
-    done = {WORLD} if WORLD not in frames else set()
-    for spec in frames.values():
-        waiting: list[FrameSpec] = []
-        current: FrameSpec | None = spec
-        while current is not None and current.name not in done:
-            waiting.append(current)
-            current = frames.get(current.parent) if current.parent is not None else None
-        for ready in reversed(waiting):
-            done.add(ready.name)
-            yield ready
+    Args:
+        frames: their names.
+        parent: gives the parent of a frame, ``None`` of one that comes first.
+    """
+    ordered: dict[str, None] = {}
+    for frame in frames:
+        chain: list[str] = []
+        above: str | None = frame
+        while above is not None and above not in ordered:
+            chain.append(above)
+            above = parent(above)
+        ordered.update(dict.fromkeys(reversed(chain)))
+    return list(ordered)
 
 
 def add_specified_frame(edit: SceneEdit, spec: FrameSpec, loader: MeshLoader) -> None:
@@ -166,8 +182,8 @@ def add_specified_frame(edit: SceneEdit, spec: FrameSpec, loader: MeshLoader) ->
         spec: the frame.
         loader: loader of meshes.
     """
-    solids = [attached_of(geometry, loader, spec.friction) for geometry in spec.geometry]
-    shapes = [part for one, solid in zip(spec.geometry, solids, strict=True) for part in in_colors(one, solid, loader)]
+    solids = [_attached_of(geometry, loader, spec.friction) for geometry in spec.geometry]
+    shapes = [part for one, solid in zip(spec.geometry, solids, strict=True) for part in _in_colors(one, solid, loader)]
     with reported(spec.place):
         if spec.body is not None and spec.body != spec.name:
             with suppress(DuplicateNameError):  # of its first frame
@@ -179,15 +195,91 @@ def add_specified_frame(edit: SceneEdit, spec: FrameSpec, loader: MeshLoader) ->
         else:
             with reported(spec.joint.place or spec.place):
                 joint = joint_of(spec.joint)
-            pose = moved_by_offset(pose_of(spec.pose), joint, spec.joint.offset)
             edit.add_frame(
-                spec.name, spec.parent, pose=pose, joint=joint, body=spec.body, classes=spec.classes, shapes=shapes
-            )
+                spec.name, spec.parent, pose=zero_pose_of(spec), joint=joint, body=spec.body, classes=spec.classes,
+                shapes=shapes,
+            )  # fmt: skip
         if spec.attributes:
             edit.set_attributes(spec.name, spec.attributes)
     if spec.inertia is not None:
         with reported(spec.inertia.place):
-            edit.set_inertia(spec.name, inertia_of(spec.inertia, spec.geometry, solids))
+            edit.set_inertia(spec.name, _inertia_of(spec.inertia, spec.geometry, solids))
+
+
+def _attached_of(spec: GeometrySpec, loader: MeshLoader, friction: float | None) -> AttachedShape:
+    """Return a shape with its pose on the frame, whose friction counts if the shape has none."""
+    with reported(spec.place):
+        shape = _shape(spec, loader)
+        return AttachedShape(
+            shape,
+            pose_of(spec.pose),
+            color=spec.color,
+            visual=spec.visual,
+            collision=spec.collision,
+            friction=spec.friction if spec.friction is not None else friction if spec.collision else None,
+            level=spec.level,
+        )
+
+
+def _in_colors(spec: GeometrySpec, solid: AttachedShape, loader: MeshLoader) -> Iterator[AttachedShape]:
+    """Yield a shape as it is, or one that is only drawn for each colour of its mesh file, and one that collides.
+
+    Several colours of a file count more than the one colour of a description, which counts more than one of a file.
+    """
+    mesh = spec.shape if spec.visual and isinstance(spec.shape, MeshSpec) else None
+    colors = [] if mesh is None else loader.colors(mesh)
+    if mesh is None or len(colors) < 2:
+        one = next((unpacked(color) for color in colors if color != OPEN), None)
+        yield solid if one is None or spec.color is not None else _variant(solid, color=one)
+        return
+    for number, color in enumerate(colors):
+        shape = loader.load(replace(mesh, part=number), place=spec.place)
+        yield _variant(solid, shape=shape, color=spec.color if color == OPEN else unpacked(color), collision=False)
+    if solid.collision:
+        yield _variant(solid, visual=False)
+
+
+def _variant(
+    part: AttachedShape, *, shape: Shape | None = None, color: Quadruple | None = None, visual: bool = True,
+    collision: bool | None = None,
+) -> AttachedShape:  # fmt: skip
+    """Return a shape with some of its properties changed; the colour is always."""
+    return AttachedShape(
+        part.shape if shape is None else shape, part.pose, color=color, visual=visual,
+        collision=part.collision if collision is None else collision, friction=part.friction, level=part.level,
+    )  # fmt: skip
+
+
+def _shape(spec: GeometrySpec, loader: MeshLoader) -> Shape:
+    """Return the core's shape."""
+    if isinstance(spec.shape, MeshSpec):
+        return loader.load(spec.shape, place=spec.place)
+    if not isinstance(spec.shape, PrimitiveSpec):
+        return spec.shape
+    kind, sizes = spec.shape.kind, spec.shape.dimensions
+    return frustum(*sizes) if kind == "frustum" else primitive(kind, sizes)
+
+
+def _inertia_of(spec: InertiaSpec, geometry: Sequence[GeometrySpec], shapes: Sequence[AttachedShape]) -> Inertia:
+    """Return the inertia of a frame: as specified, or of its solids with uniform density."""
+    if spec.matrix is not None:
+        origin = pose_of(spec.origin)
+        ixx, ixy, ixz, iyy, iyz, izz = spec.matrix
+        matrix = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+        if spec.origin.quat_xyzw is not None or spec.origin.rpy not in (None, (0.0, 0.0, 0.0)):
+            matrix = product(origin.rotation, matrix, origin.rotation.T)
+            matrix = 0.5 * (matrix + matrix.T)
+        return Inertia(spec.mass, origin.translation, matrix=matrix)
+    own = [(shape, part.mass) for part, shape in zip(geometry, shapes, strict=True) if part.mass is not None]
+    if own:
+        return united_inertia([(shape.shape, shape.pose, mass) for shape, mass in own])
+    solids = [shape for shape in shapes if shape.collision] or list(shapes)
+    volume = sum(shape.shape.volume for shape in solids)
+    if solids and not volume:
+        raise ShapeError(
+            "the shapes enclose no volume, or one too small for a number, that the mass could be spread over"
+        )
+    return united_inertia([(shape.shape, shape.pose, spec.mass * shape.shape.volume / volume) for shape in solids])
 
 
 def _add_edges(edit: SceneEdit, specs: Iterable[FrameSpec]) -> None:

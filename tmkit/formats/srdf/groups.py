@@ -1,21 +1,30 @@
-"""Groups of an SRDF, looked up in a scene.
+"""What an SRDF says, looked up in a scene: its groups, and which links need not be checked against each other.
 
 A group may be put together from joints, links, chains and other groups. What it comes to depends on the robot:
 :func:`group_members` walks through it and gives the joints and frames that the scene has.
 
 A name that the scene lacks is an error here, since here it is used; joints are the exception. Scenes keep no names of
 fixed joints, while groups often name them, so an unknown joint is given back as such, and the caller decides.
+
+An SRDF adds no frame to a scene. What it adds are the pairs of links that may touch: those of ``<disable_collisions>``,
+for the reason that the file gives, and for each link of ``<disable_default_collisions>`` its pairs with all other
+frames of the load (reason ``unchecked``), but for those of ``<enable_collisions>``. A pair that is allowed already,
+since a joint joins the two, keeps its first reason. Public SRDF files name links that their robot lacks. Such pairs are
+omitted, with one note for each kind of name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tmkit._support import SourceLocation, did_you_mean
+from tmkit._support import Note, SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError, RobotError
-from tmkit.formats.srdf.values import Chain, RobotSemantics, SrdfGroup
+from tmkit.formats.srdf.values import Chain, LinkPair, RobotSemantics, SrdfGroup
 from tmkit.graph import SceneGraph
+
+UNSAID = "srdf"
+"""The reason of a pair of which the file says no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +122,34 @@ def refused(place: SourceLocation | None, source: str, reason: str) -> FileForma
     if place is None:
         return RobotError.at(source, reason)
     return RobotError.at(place.path, reason, line=place.line, source_line=place.text)
+
+
+def with_semantics(scene: SceneGraph, files: Sequence[RobotSemantics], *, note: Note) -> SceneGraph:
+    """Return a scene in which the pairs of links may touch that SRDF files disable.
+
+    Args:
+        scene: the scene with the robots.
+        files: what the files say, in order.
+        note: takes the notes about names that the scene lacks.
+    """
+    with scene.edit() as edit:
+        for semantics in files:
+            for stranger in semantics.strangers(scene):
+                note(SourceLocation(stranger.path), stranger.text)
+            for pair in _disabled(semantics, scene):
+                if not edit.scene.is_allowed(pair.link1, pair.link2):
+                    edit.allow_collision(pair.link1, pair.link2, reason=pair.reason or UNSAID)
+    return edit.finish()
+
+
+def _disabled(semantics: RobotSemantics, scene: SceneGraph) -> Iterable[LinkPair]:
+    """Yield the pairs that a file disables, those of links that the scene has."""
+    for pair in semantics.disabled:
+        if pair.link1 in scene and pair.link2 in scene:
+            yield pair
+    enabled = {frozenset((pair.link1, pair.link2)) for pair in semantics.enabled}
+    solid = [frame for frame in scene.frame_names if any(shape.collision for shape in scene.shapes(frame))]
+    for link in semantics.unchecked_links:
+        for other in solid if link in scene else ():
+            if other != link and frozenset((link, other)) not in enabled:
+                yield LinkPair(link, other, "unchecked")

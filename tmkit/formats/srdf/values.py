@@ -213,9 +213,11 @@ class RobotSemantics:
         frames = set(scene.frame_names)
         joints = {scene.joint(frame).name for frame in frames} | {joint.name for joint in self.virtual_joints}
         links = [link for pair in (*self.disabled, *self.enabled) for link in (pair.link1, pair.link2)]
+        in_groups = [link for group in self.groups for link in group.links]
+        chains = [chain for group in self.groups for chain in group.chains]
         uses: dict[str, tuple[str, Iterable[str], set[str]]] = {
             "collision pairs": ("link", [*links, *self.unchecked_links], frames),
-            "groups": ("link", [link for group in self.groups for link in _links(group)], frames),
+            "groups": ("link", [*in_groups, *(end for chain in chains for end in (chain.base, chain.tip))], frames),
             "end effectors": ("link", [effector.parent_link for effector in self.end_effectors], frames),
             "states": ("joint", [joint for state in self.states for joint, _ in state.values], joints),
         }
@@ -232,11 +234,6 @@ class RobotSemantics:
 
 
 _Named = TypeVar("_Named", SrdfGroup, EndEffector)
-
-
-def _links(group: SrdfGroup) -> tuple[str, ...]:
-    """Return the links that a group names."""
-    return (*group.links, *(end for chain in group.chains for end in (chain.base, chain.tip)))
 
 
 def _unique(kind: str, items: Iterable[tuple[str, SourceLocation | None]]) -> None:

@@ -1,8 +1,17 @@
 """Robot descriptions in URDF.
 
-A link becomes a frame of the same name on a body of the same name; a joint becomes the edge between two such frames,
-see :mod:`tmkit.formats.urdf.joints`. The one root link is a child of ``world`` without moving, unless it is called
-``world`` itself. Joints are in the order of the file. Shapes and looks are in :mod:`tmkit.formats.urdf.shapes`.
+A link becomes a frame of the same name on a body of the same name; a joint becomes the edge between two such frames.
+The one root link is a child of ``world`` without moving, unless it is called ``world`` itself. Joints are in the order
+of the file. Shapes and looks are in :mod:`tmkit.formats.urdf.shapes`.
+
+``floating`` is a free edge, whose pose is scene data. A joint of several degrees of freedom is a chain of joints of
+one, with frames between them, all named after it; so a configuration has one number a joint, whatever the file says:
+
+* ``planar`` ``J``, with the normal ``axis``: ``J/x`` and ``J/y`` slide in the plane, ``J/theta`` turns about the
+  normal. For the normal z, the directions are the x and y of the joint's origin; for another one they are those turned
+  the short way that takes z to the normal. Without ``<axis>`` the normal is z, as everybody means it, although the
+  letter of the format has x.
+* ``spherical`` ``J``, an extension of Bullet: ``J/x``, ``J/y`` and ``J/z`` turn about those axes, in this order.
 
 A link of mass 0 has no inertia at all: such numbers stand for "no mass given". An ``<inertial>`` without a mass is left
 out, one without an inertia matrix is a point mass, both with a note. Links that a joint joins may touch
@@ -11,7 +20,9 @@ out, one without an inertia matrix is a point mass, both with a note. Links that
 
 What other programs read out of a URDF (transmissions, sensors, ``gazebo``, contacts, safety controllers, calibration,
 textures) is left alone. Slips whose meaning is plain, and that the usual tools overlook, are mended, each with a
-note (:mod:`tmkit._support.import_notes`); so an inertia that no solid can have becomes that of a point mass.
+note (:mod:`tmkit._support.import_notes`): an inertia that no solid can have becomes that of a point mass; a revolute
+or prismatic joint without limits, or with the lower above the upper (Bullet's way of saying so), is unlimited; of two
+limits, the one omitted is 0, as the format has it; a joint that mimics one that is not there moves by itself.
 Everything else that is wrong is refused with file and line: what a robot file means must not depend on luck. The XML
 itself is read with care, see :mod:`tmkit._support.xml`.
 """
@@ -29,9 +40,24 @@ from tmkit._support.import_notes import Note, unheard
 from tmkit._support.source_location import did_you_mean
 from tmkit._support.xml import XmlElement, read_xml
 from tmkit.formats.mesh.package_uris import PackageResolver
-from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, InertiaSpec, PoseSpec, SceneSpecification
-from tmkit.formats.urdf.joints import SINGLE_TYPES, joint_steps, type_of
+from tmkit.formats.spec.model import (
+    AllowedPairSpec,
+    FrameSpec,
+    InertiaSpec,
+    JointSpec,
+    MimicSpec,
+    PoseSpec,
+    SceneSpecification,
+    Triple,
+)
 from tmkit.formats.urdf.shapes import Materials, geometry_of, materials_of, origin_of
+
+# The joint types of one degree of freedom, which are called the same here and there.
+SINGLE_TYPES = ("continuous", "prismatic", "revolute")
+# The types that move otherwise, or not at all.
+OTHER_TYPES = ("fixed", "floating", "planar", "spherical")
+
+ORTHOGONAL: Mapping[str, Triple] = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 Moments = tuple[float, float, float, float, float, float]
 _POINT: Moments = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -68,7 +94,7 @@ def read_urdf(path: Path, *, packages: PackageResolver, note: Note = unheard) ->
     edges = _edges(robot, links)
     root = _root(links, edges)
     materials = materials_of(robot)
-    leaders = [edge.name for edge in edges if type_of(edge.element) in SINGLE_TYPES]
+    leaders = [edge.name for edge in edges if _type_of(edge.element) in SINGLE_TYPES]
     frames = [_frame(links[root], materials=materials, packages=packages)]
     for edge in edges:
         frame = _frame(links[edge.child], materials=materials, packages=packages)
@@ -151,7 +177,7 @@ def _hung(frame: FrameSpec, edge: _Edge, *, leaders: Collection[str]) -> list[Fr
     """Return the frame of a link on the joint above it, after the frames between that the joint needs."""
     frames = []
     parent, pose, place = edge.parent, origin_of(edge.element), edge.element.place
-    for step in joint_steps(edge.element, leaders=leaders):
+    for step in _joint_steps(edge.element, leaders=leaders):
         moved = FrameSpec(step.frame, None, place) if step.frame else replace(frame, aliases=(edge.name,))
         frames.append(replace(moved, parent=parent, pose=pose, joint=step.joint, parent_place=place))
         parent, pose = step.frame, PoseSpec()
@@ -210,3 +236,149 @@ def _adjacent(frames: list[FrameSpec]) -> tuple[AllowedPairSpec, ...]:
         if frame.name in solid and found is not None:
             pairs.append(AllowedPairSpec(found, frame.name, "adjacent", frame.parent_place or frame.place))
     return tuple(pairs)
+
+
+# --- joints -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _JointStep:
+    """One joint of the chain that stands for a joint of the file, and the frame it moves: empty for the child link."""
+
+    joint: JointSpec
+    frame: str = ""
+
+
+def _type_of(element: XmlElement) -> str:
+    """Return the type of a joint element."""
+    written = element.text("type")
+    known = (*SINGLE_TYPES, *OTHER_TYPES)
+    if written not in known:
+        name = element.text("name")
+        reason = f"the joint '{name}' has the unknown type '{written}'{did_you_mean(written, known)}"
+        raise element.place.error(f"{reason} (known: {', '.join(sorted(known))})")
+    return written
+
+
+def _joint_steps(element: XmlElement, *, leaders: Collection[str]) -> tuple[_JointStep, ...]:
+    """Return the joints that stand for a joint element, from the parent link down; often one."""
+    written = _type_of(element)
+    if written == "fixed":
+        return (_JointStep(JointSpec(place=element.place)),)
+    if written == "floating":
+        return (_JointStep(JointSpec(type="free", place=element.place)),)
+    if written == "planar":
+        return _planar(element)
+    if written == "spherical":
+        return _spherical(element)
+    joint = replace(
+        _with_dynamics(JointSpec(type=written, name=element.text("name"), place=element.place), element),
+        axis=_axis(element),
+        mimic=_mimic(element, leaders),
+    )
+    return (_JointStep(_limited(joint, element)),)
+
+
+def _planar(element: XmlElement) -> tuple[_JointStep, ...]:
+    """Return two slides in the plane and a turn about its normal."""
+    normal = _axis(element, otherwise=(0.0, 0.0, 1.0))
+    if element.child("axis") is None:
+        element.note(f"the planar joint '{element.text('name')}' has no <axis>; its plane is taken as that of x and y")
+    along_x, along_y = _directions(normal)
+    slide = _several(element, "prismatic")
+    name = element.text("name")
+    return (
+        _JointStep(replace(slide, name=f"{name}/x", axis=along_x), f"{name}/x"),
+        _JointStep(replace(slide, name=f"{name}/y", axis=along_y), f"{name}/y"),
+        _JointStep(replace(slide, name=f"{name}/theta", type="continuous", axis=normal)),
+    )
+
+
+def _spherical(element: XmlElement) -> tuple[_JointStep, ...]:
+    """Return three turns, about x, y and z."""
+    name = element.text("name")
+    element.note(f"the joint '{name}' is spherical, which is no URDF; it becomes three joints about x, y and z")
+    turn = _several(element, "continuous")
+    return (
+        _JointStep(replace(turn, name=f"{name}/x", axis=ORTHOGONAL["x"]), f"{name}/x"),
+        _JointStep(replace(turn, name=f"{name}/y", axis=ORTHOGONAL["y"]), f"{name}/y"),
+        _JointStep(replace(turn, name=f"{name}/z", axis=ORTHOGONAL["z"])),
+    )
+
+
+def _several(element: XmlElement, kind: str) -> JointSpec:
+    """Return what the joints of one chain have in common; limits of position and a mimic say nothing about them."""
+    for tag in ("limit", "mimic"):
+        child = element.child(tag)
+        if child is not None and (tag == "mimic" or child.get("lower") is not None or child.get("upper") is not None):
+            child.note(f"<{tag}> of the {element.text('type')} joint '{element.text('name')}' is ignored")
+    return _with_dynamics(JointSpec(type=kind, place=element.place), element)
+
+
+def _directions(normal: Triple) -> tuple[Triple, Triple]:
+    """Return x and y after the short turn that takes z to the normal; half a turn about x for -z."""
+    length = math.hypot(*normal)
+    a, b, c = (part / length for part in normal)
+    if c <= -1.0 + 1e-12:
+        return (1.0, 0.0, 0.0), (0.0, -1.0, 0.0)
+    k = 1.0 / (1.0 + c)
+    return (1.0 - k * a * a, -k * a * b, -a), (-k * a * b, 1.0 - k * b * b, -b)
+
+
+def _with_dynamics(joint: JointSpec, element: XmlElement) -> JointSpec:
+    """Return the joint with damping, friction, and the limits of velocity and effort."""
+    dynamics, limit = element.child("dynamics"), element.child("limit")
+    if dynamics is not None:
+        damping, friction = dynamics.not_negative("damping", 0.0), dynamics.not_negative("friction", 0.0)
+        joint = replace(joint, damping=damping, friction=friction)
+    if limit is not None:
+        velocity = limit.not_negative("velocity", math.inf, infinite=True)
+        joint = replace(joint, velocity=velocity, effort=limit.not_negative("effort", math.inf, infinite=True))
+    return joint
+
+
+def _axis(element: XmlElement, *, otherwise: Triple = (1.0, 0.0, 0.0)) -> Triple:
+    """Return the axis of a joint; URDF's default is x."""
+    axis = element.child("axis")
+    if axis is None:
+        return otherwise
+    xyz = axis.triple("xyz")
+    if math.hypot(*xyz) < 1e-9:
+        raise axis.place.error("'xyz' of <axis>: expected a direction, received zeros")
+    return xyz
+
+
+def _limited(joint: JointSpec, element: XmlElement) -> JointSpec:
+    """Return the joint with its limits of position, unlimited with a note when the file gives none that work."""
+    if joint.type == "continuous":
+        return joint
+    which = f"the {joint.type} joint '{joint.name}'"
+    limit = element.child("limit")
+    missing = [name for name in ("lower", "upper") if limit is None or limit.get(name) is None]
+    if limit is None or len(missing) == 2:
+        (limit or element).note(f"{which} has no limits; it is taken as unlimited")
+        return joint
+    if missing:
+        limit.note(f"{which} has no {missing[0]} limit; it is 0, the default of URDF")
+    lower = limit.number("lower", 0.0, infinite=True)
+    upper = limit.number("upper", 0.0, infinite=True)
+    if lower > upper:
+        limit.note(f"{which} has a lower limit {lower:g} above its upper limit {upper:g}; it is taken as unlimited")
+        return joint
+    return replace(joint, lower=lower, upper=upper)
+
+
+def _mimic(element: XmlElement, leaders: Collection[str]) -> MimicSpec | None:
+    """Return the rule of a joint that follows another."""
+    mimic = element.child("mimic")
+    if mimic is None:
+        return None
+    name, leader = element.text("name"), mimic.text("joint")
+    if leader == name:
+        mimic.note(f"the joint '{name}' mimics itself; it moves by itself")
+        return None
+    if leader not in leaders:
+        hint = did_you_mean(leader, leaders)
+        mimic.note(f"the joint to mimic, '{leader}', is not a joint that moves{hint}; '{name}' moves by itself")
+        return None
+    return MimicSpec(leader, mimic.number("multiplier", 1.0), mimic.number("offset", 0.0), mimic.place)

@@ -24,7 +24,6 @@ from tmkit.formats.spec.build import build_scene
 from tmkit.formats.spec.model import AllowedPairSpec, SceneSpecification
 
 if TYPE_CHECKING:
-    from tmkit._core import CollisionWorld
     from tmkit.graph import SceneGraph
 
 SAMPLES = 200
@@ -50,7 +49,7 @@ def with_always_colliding(robot: SceneSpecification, *, loader: MeshLoader, note
         reason = f"{len(solid)} links have collision shapes, more than {MOST_LINKS}"
         note(solid[0].place, f"{reason}; pairs of them that always collide are not looked for")
         return robot
-    pairs = always_colliding(build_scene([robot], loader=loader))
+    pairs = _always_colliding(build_scene([robot], loader=loader))
     if pairs is None:
         reason = f"more than {MOST_PAIRS} pairs of links collide at some configuration"
         note(solid[0].place, f"{reason}; those that always do are not looked for")
@@ -59,23 +58,17 @@ def with_always_colliding(robot: SceneSpecification, *, loader: MeshLoader, note
     return replace(robot, allowed=(*robot.allowed, *allowed))
 
 
-def always_colliding(scene: SceneGraph) -> tuple[tuple[str, str], ...] | None:
-    """Return the pairs of frames that collide in every one of :data:`SAMPLES` random configurations.
-
-    Args:
-        scene: the robot; pairs that it allows already are not looked at.
-
-    Returns:
-        Pairs in frame order; ``None`` when more than :data:`MOST_PAIRS` collide at the first configuration.
-    """
+def _always_colliding(scene: SceneGraph) -> tuple[tuple[str, str], ...] | None:
+    """Return the pairs of frames that always collide, ``None`` when too many do at the first configuration."""
     from tmkit._core import CollisionWorld
 
     world = CollisionWorld(scene, margin=0.0)
     if not world.pairs:
         return ()
     remaining: list[tuple[str, str]] | None = None
-    for q in _configurations(scene):
-        remaining = _colliding(world, q, remaining)
+    for q in random_configurations(scene, SAMPLES, seed=SEED):
+        found = {(contact.frame_a, contact.frame_b): None for contact in world.contacts(q)}
+        remaining = [pair for pair in (found if remaining is None else remaining) if pair in found]
         if not remaining:
             return ()
         if len(remaining) > MOST_PAIRS:
@@ -83,20 +76,15 @@ def always_colliding(scene: SceneGraph) -> tuple[tuple[str, str], ...] | None:
     return tuple(remaining or ())
 
 
-def _colliding(
-    world: CollisionWorld, q: npt.NDArray[np.float64], among: list[tuple[str, str]] | None
-) -> list[tuple[str, str]]:
-    """Return the pairs that collide at a configuration, of those in ``among`` when given."""
-    found = [(contact.frame_a, contact.frame_b) for contact in world.contacts(q)]
-    if among is None:
-        return found
-    there = set(found)
-    return [pair for pair in among if pair in there]
+def random_configurations(scene: SceneGraph, samples: int, *, seed: int) -> npt.NDArray[np.float64]:
+    """Return random configurations (samples, n_joints), uniform within the limits; unlimited joints within +-pi.
 
-
-def _configurations(scene: SceneGraph) -> npt.NDArray[np.float64]:
-    """Return random configurations (SAMPLES, n_joints), uniform within the limits; unlimited joints within +-pi."""
+    Args:
+        scene: the scene.
+        samples: number of configurations.
+        seed: seed of the generator.
+    """
     limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
     lower = np.where(np.isfinite(limits[:, 0]), limits[:, 0], np.minimum(-np.pi, limits[:, 1] - np.pi))
     upper = np.where(np.isfinite(limits[:, 1]), limits[:, 1], np.maximum(np.pi, lower + np.pi))
-    return np.random.default_rng(SEED).uniform(lower, upper, (SAMPLES, len(limits)))
+    return np.random.default_rng(seed).uniform(lower, upper, (samples, len(limits)))

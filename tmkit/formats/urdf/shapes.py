@@ -5,22 +5,28 @@ with both purposes. Two extensions of Bullet are read: a ``capsule``, and a ``pl
 of size 0 is no shape and is omitted with a note, like Bullet's ``cdf`` (a field of distances, for collision only).
 Looks never keep a robot from loading: a material that is defined nowhere, or whose colour is none, leaves the colour
 open, with a note too; a visual mesh that is missing or broken is omitted, with a note. Textures are not looked at. A
-collision mesh that is missing or broken is refused, unless the user wants only those that are available, or none.
+collision mesh that is missing or broken is refused, unless the user wants only those that are available, or none. One
+without any thickness has no hull, so it gets one (:func:`tmkit.formats.mesh.frustum.thickened`), with a note; its
+picture stays as it is.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from tmkit._support.import_notes import Note
+from tmkit._support.limits import is_refused_by_system
 from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit._support.xml import XmlElement
 from tmkit.errors import FileFormatError, MeshError
+from tmkit.formats.mesh.frustum import THICKNESS, thickened
+from tmkit.formats.mesh.meshes import MeshLoader
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.sandbox import real_path
-from tmkit.formats.spec.model import GeometrySpec, MeshSpec, PoseSpec, PrimitiveSpec, Quadruple
-from tmkit.formats.spec.values import pose_of
+from tmkit.formats.spec.model import GeometrySpec, MeshSpec, PoseSpec, PrimitiveSpec, Quadruple, SceneSpecification
+from tmkit.formats.spec.values import pose_of, spec_of_pose
 from tmkit.graph import Plane
 from tmkit.spatial import Pose
 
@@ -116,18 +122,13 @@ def _readable(purpose: XmlElement, packages: PackageResolver) -> GeometrySpec | 
     except MeshError as error:
         mesh = next(iter(purpose.all("mesh")), purpose)
         if purpose.tag == "collision" and packages.meshes == "load":
-            raise with_advice(error, mesh.place) from None
+            raise _with_advice(error, mesh.place) from None
         mesh.note(f"{error.data['reason']}; this {purpose.tag} shape is ignored")
         return None
 
 
-def with_advice(error: MeshError, place: SourceLocation) -> MeshError:
-    """Return the error of a collision mesh, extended by how to load the robot without it.
-
-    Args:
-        error: the error.
-        place: location of the reference.
-    """
+def _with_advice(error: MeshError, place: SourceLocation) -> MeshError:
+    """Return the error of a collision mesh, extended by how to load the robot without it."""
     advice = "to load the robot without it: --meshes available (meshes='available' in Python)"
     return place.mesh_error(f"{error.data['reason']}; {advice}", mesh=str(error.data.get("mesh", "")))
 
@@ -206,7 +207,50 @@ def _plane(element: XmlElement, origin: PoseSpec) -> GeometrySpec:
     element.note("<plane> is not URDF; it becomes the half space below it, as in Bullet")
     a, b, c = (part / length for part in normal)
     turn = (-b, a, 0.0, 1.0 + c) if c > -1.0 + 1e-12 else (1.0, 0.0, 0.0, 0.0)  # takes z to the normal, the short way
-    pose = pose_of(origin) @ Pose((0.0, 0.0, 0.0), turn)
-    x, y, z = (float(value) for value in pose.translation)
-    i, j, k, w = (float(value) for value in pose.quat_xyzw)
-    return GeometrySpec(Plane(), element.place, PoseSpec((x, y, z), quat_xyzw=(i, j, k, w)))
+    return GeometrySpec(Plane(), element.place, spec_of_pose(pose_of(origin) @ Pose((0.0, 0.0, 0.0), turn)))
+
+
+def with_readable_meshes(robot: SceneSpecification, *, loader: MeshLoader, note: Note) -> SceneSpecification:
+    """Return the specification of a robot whose meshes can all be read, and whose collision meshes all have a hull.
+
+    Args:
+        robot: the robot.
+        loader: loads its meshes, and remembers them.
+        note: takes the notes.
+
+    Raises:
+        MeshError: a collision mesh cannot be read.
+    """
+    frames = [
+        replace(frame, geometry=tuple(kept for part in frame.geometry for kept in _loadable(part, loader, note)))
+        for frame in robot.frames
+    ]
+    return replace(robot, frames=tuple(frames))
+
+
+def _loadable(part: GeometrySpec, loader: MeshLoader, note: Note) -> Iterator[GeometrySpec]:
+    """Yield what becomes of a shape."""
+    if not isinstance(part.shape, MeshSpec):
+        yield part
+        return
+    try:
+        mesh = loader.load(part.shape, place=part.place)
+    except MeshError as error:
+        if is_refused_by_system(error):  # a robot without its shapes would be another one
+            raise
+        if part.collision and loader.packages.meshes == "load":
+            raise _with_advice(error, part.place) from error
+        kind = " and ".join(word for word, there in (("visual", part.visual), ("collision", part.collision)) if there)
+        note(part.place, f"{error.data['reason']}; this {kind} shape is ignored")
+        return
+    solid = thickened(mesh) if part.collision else None
+    if solid is None:
+        yield part
+        return
+    note(
+        part.place,
+        f"the mesh {part.shape.path.name} is flat; in collisions it has a thickness of {1000.0 * THICKNESS:g} mm",
+    )
+    if part.visual:
+        yield replace(part, collision=False)
+    yield replace(part, shape=solid, visual=False)

@@ -25,6 +25,7 @@ from tmkit._support.elementary import atan2, cos, sin
 from tmkit._support.output import write_files
 from tmkit.errors import OutputError, SceneError, UnknownNameError
 from tmkit.formats.mesh.frustum import frustum, mesh_of_cloud, mesh_of_field
+from tmkit.formats.spec.build import parents_first
 from tmkit.graph import AttachedShape, Joint, SceneGraph, Shape
 from tmkit.spatial import Pose
 
@@ -76,7 +77,8 @@ def urdf_from_scene(scene: SceneGraph, root: str, *, name: str = "robot", exclud
         raise SceneError(f"the root '{root}' of the robot is excluded", frame=root)
     writer = _Writer(scene, _kept(scene, root, frozenset(exclude)))
     robot = etree.Element("robot", name=name)
-    masses = _mass_frames(writer)
+    # The first written frame of each body carries its mass.
+    masses = set({scene.body(frame): frame for frame in reversed(writer.frames)}.values())
     try:
         for frame in writer.frames:
             _add_link(robot, frame, writer, has_mass=frame in masses)
@@ -135,37 +137,14 @@ def _kept(scene: SceneGraph, root: str, exclude: frozenset[str]) -> list[str]:
     rank = {frame: index for index, frame in enumerate(scene.frame_names)}
     in_order = sorted(kept, key=rank.__getitem__)
     moving = [frame for frame in in_order if scene.joint(frame).is_actuated]
-    ordered = _parents_first(scene, root, in_order)
+
+    def parent(frame: str) -> str | None:
+        return scene.parent(frame) if frame != root else None
+
+    ordered = parents_first(in_order, parent)
     if [frame for frame in ordered if scene.joint(frame).is_actuated] != moving:
-        ordered = _parents_first(scene, root, [*moving, *in_order])
+        ordered = parents_first([*moving, *in_order], parent)
     return ordered
-
-
-def _parents_first(scene: SceneGraph, root: str, frames: Sequence[str]) -> list[str]:
-    """Return the frames, each once and after its ancestors, otherwise in the given order."""
-    ordered: list[str] = []
-    done: set[str] = set()
-    for frame in frames:
-        chain = []
-        above: str | None = frame
-        while above is not None and above not in done:
-            chain.append(above)
-            above = scene.parent(above) if above != root else None
-        ordered.extend(reversed(chain))
-        done.update(chain)
-    return ordered
-
-
-def _mass_frames(writer: _Writer) -> set[str]:
-    """Return the frames whose links carry the mass of their body: the first written frame of each body."""
-    seen: set[str] = set()
-    first = set()
-    for frame in writer.frames:
-        body = writer.scene.body(frame)
-        if body not in seen:
-            first.add(frame)
-        seen.add(body)
-    return first
 
 
 def add_element(parent: _Element, tag: str, **attributes: str) -> _Element:

@@ -11,8 +11,8 @@ that can be decided; ``docs/concepts/relations.md`` lists them. The core keeps t
 the conversions and the queries.
 
 Invariants: scenes are values; each function returns another or leaves all as it was. A relation is known in a scene
-when a path leads to it: of pose edges for poses; for velocities of twist edges, and of fixed edges and joints over which
-no twist edge leads.
+when a path leads to it: of pose edges for poses; for velocities of twist edges, and of fixed edges and joints over
+which no twist edge leads.
 """
 
 from __future__ import annotations

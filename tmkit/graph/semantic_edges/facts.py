@@ -17,10 +17,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import Fixed, Measurement, SceneGraph, innovation, joints_between, path_noise
+from tmkit._core import Measurement, SceneGraph, innovation, joints_between, path_noise
 from tmkit.errors import SceneError
 from tmkit.graph.semantic_edges.names import check_names, coord_of
-from tmkit.graph.semantic_edges.poses import pose_between_frames, with_pose_edge
+from tmkit.graph.semantic_edges.poses import pose_between_frames
 from tmkit.graph.semantic_edges.queries import relate
 from tmkit.graph.semantic_edges.twists import add_twist
 from tmkit.relations import SemanticError, SemanticPose, SemanticTwist
@@ -82,13 +82,13 @@ def _joined(scene: SceneGraph, frame: str, reference: str, pose: Pose, error: ND
             inside = scene.pose(root, relative_to=head)
             turned = adjoint(inside.inverse())
             spread = None if spread is None else turned @ spread @ turned.T
-            made = with_pose_edge(scene, root, tail, place @ inside, Fixed())
+            made = scene.attach(root, tail, pose=place @ inside)
         else:
             joints = joints_between(scene, root, head)
             if joints:
                 blocked.append(f"joint '{joints[-1]}' is above '{head}'")
                 continue
-            made, root = with_pose_edge(scene.make_root(head), head, tail, place, Fixed()), head
+            made, root = scene.make_root(head).attach(head, tail, pose=place), head
         return made if spread is None else made.set_covariance(root, spread)
     message = f"the trees of '{frame}' and '{reference}' cannot be hung together there: {' and '.join(blocked)}"
     raise SceneError(message, frame=frame)

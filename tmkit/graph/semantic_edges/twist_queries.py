@@ -115,7 +115,8 @@ def twist(
     """
     if type(scene) is not SceneGraph and isinstance(scene, Kinematics):  # the quicker test first
         at_q = scene
-        scene, q, qd = at_q.scene, at_q.q, at_q.qd if len(at_q.qd) == len(at_q.q) else None
+        scene, q = at_q.scene, at_q.q
+        qd = at_q.qd if at_q.qd is not None and len(at_q.qd) == len(q) else None
     reference = scene.root(frame) if relative_to is None else relative_to
     turned = reference if axes is None else axes
     coord = TwistCoord._of(frame if at is None else at, scene.body(frame), scene.body(reference), turned)

@@ -29,7 +29,7 @@ from tmkit.motion import InverseKinematicsStatus, inverse_kinematics
 from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
 from tmkit.plans.values import Configuration, SegmentKind
-from tmkit.robots.mechanisms import CLOSURE_ANGLE, CLOSURE_DISTANCE, frames_moved_by, mechanism_joint, moved_frames
+from tmkit.robots.mechanisms import CLOSURE_ANGLE, CLOSURE_DISTANCE, mechanism_joint, moved_frames
 from tmkit.spatial import Pose
 
 _SLIDE_STEP, _TURN_STEP = 0.005, 0.02  # metres and radians of the joint between steps, at most
@@ -114,7 +114,7 @@ class _Operation:
             return MotionFailure(phase, cause, is_final=True, kind=FailureKind.JOINT_LIMIT)
         if abs(to - float(self.q[self.entry])) <= _THERE:
             return MotionFailure(phase, f"it is at {to:.6g} already", kind=FailureKind.NO_CHOICE)
-        moved = frames_moved_by(self.scene, self.joint)
+        moved = {*self.scene.subtree(self.scene.joint_frame(self.joint))}
         for parked in self.arm.pieces.rules.parked:
             if {parked.frame_a, parked.frame_b} & moved:
                 pair = (parked.frame_a, parked.frame_b)
@@ -127,7 +127,7 @@ class _Operation:
         pieces, scene = self.arm.pieces, self.scene
         end = np.array(self.q)
         end[self.entry] = self.candidate.to
-        moved, arms = frames_moved_by(scene, self.joint), moved_frames(scene, *pieces.rules.arms)
+        moved, arms = {*scene.subtree(scene.joint_frame(self.joint))}, moved_frames(scene, *pieces.rules.arms)
         return tuple(
             (a, b)
             for a, b in pieces.rules.near_pairs(scene, end, margin=PLANNING_MARGIN)

@@ -26,7 +26,7 @@ from tmkit.graph import AttachedShape, Continuous, Prismatic, SceneGraph
 from tmkit.motion import CollisionWorld
 from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.robots import Manipulator
-from tmkit.robots.movable import movable_frames
+from tmkit.robots.mechanisms import movable_frames
 from tmkit.spatial import Pose
 
 _APPROACH = tuple(0.01 * k for k in range(1, 9))  # metres behind the grasp at which the open hand is checked

@@ -9,21 +9,34 @@ another one is dissolved; otherwise an effect keeps the shape that it was writte
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import cast
 
 from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has no stubs
 
-from tmkit.pddl.formulas import ALWAYS, NO_EFFECT, Effect, EffectAnd, ForEach, Formula, Parameter, When
-from tmkit.pddl.parsing.grammar import EFFECTS
+from tmkit.pddl.formulas import (
+    ALWAYS,
+    NO_EFFECT,
+    Action,
+    Add,
+    Delete,
+    Effect,
+    EffectAnd,
+    ForEach,
+    Formula,
+    IncreaseCost,
+    Parameter,
+    When,
+)
+from tmkit.pddl.parsing.grammar import ASSIGNMENTS, EFFECTS
 from tmkit.pddl.parsing.source import Group, Source, Token
 from tmkit.pddl.parsing.trees import Scope, TreeBuilder, extended
-from tmkit.pddl.schemas import Action
-from tmkit.pddl.vocabulary import Vocabulary
+from tmkit.pddl.vocabulary import TOTAL_COST, Vocabulary, derived_fault
 from tmkit.pddl.writer import is_writable
 
 _KEYS = (":parameters", ":precondition", ":effect")
 
 
-class ActionReader:
+class ActionReader(TreeBuilder):
     """Reads the actions of one domain.
 
     Args:
@@ -33,8 +46,8 @@ class ActionReader:
     """
 
     def __init__(self, source: Source, words: Vocabulary, *, derived: frozenset[str]) -> None:
-        self._source = source
-        self._builder = TreeBuilder(source, words, keywords=EFFECTS, derived=derived)
+        super().__init__(source, words, keywords=EFFECTS)
+        self._derived = derived
 
     def actions(self, groups: Iterable[Group]) -> tuple[Action, ...]:
         """Return the actions of all ``(:action ...)`` sections."""
@@ -53,7 +66,7 @@ class ActionReader:
         given = self._parts(group)
         parameters: tuple[Parameter, ...] = ()
         if ":parameters" in given:
-            parameters = self._parameters(*given[":parameters"])
+            parameters = self.action_parameters(*given[":parameters"])
         scope = {parameter.name: parameter.types for parameter in parameters}
         precondition: Formula = ALWAYS
         if ":precondition" in given:
@@ -78,20 +91,8 @@ class ActionReader:
             given[key.text] = (key, value)
         return given
 
-    def _parameters(self, key: Token, variables: Group) -> tuple[Parameter, ...]:
-        """Return the parameters in a list, read as those of an action; ``key`` is the word before them."""
-        spelling = self._builder.spelling()
-        for word in ("(", ":action", "name", ":parameters"):
-            spelling.verbatim(word, key)
-        spelling.verbatim("(", variables.opening)
-        spelling.typed(variables.parts)
-        for word in (")", ")"):
-            spelling.verbatim(word, variables.closing)
-        spelling.require(pddlParser.actionDef)
-        return self._builder.parameters(variables.parts)
-
     def _condition(self, group: Group, scope: Scope) -> Formula:
-        return self._builder.formula(group, scope) if group.parts else ALWAYS
+        return self.formula(group, scope) if group.parts else ALWAYS
 
     # ----------------------------------------------------------------------------------------------------- effects
 
@@ -104,9 +105,9 @@ class ActionReader:
                 return When(self._condition(condition, scope), self._effect(inner, scope))
             case "forall":
                 variables, inner = self._two_lists(group)
-                parameters = self._parameters(group.first, variables)
+                parameters = self.action_parameters(group.first, variables)
                 return ForEach(parameters, self._effect(inner, extended(scope, parameters)))
-        return self._builder.primitive_effect(group, scope)
+        return self._primitive_effect(group, scope)
 
     def _dissolved(self, conjunction: Group) -> Iterator[Group]:
         for part in conjunction.parts[1:]:
@@ -116,6 +117,27 @@ class ActionReader:
                 yield from self._dissolved(part)
             else:
                 yield part
+
+    def _primitive_effect(self, group: Group, scope: Scope) -> Effect:
+        """Return the effect of a list: an atom that is added or deleted, or a cost."""
+        if group.head in ASSIGNMENTS:
+            self.require(group, pddlParser.pEffect)
+            return self._cost_effect(group, scope)
+        is_deleted = group.head == "not"
+        inner = group.parts[-1] if is_deleted and len(group.parts) == 2 else group
+        if not isinstance(inner, Group) or inner.head == "not":
+            self.require(group, pddlParser.pEffect)
+        inner = cast(Group, inner)
+        atom = self.atom(inner, scope, rule=pddlParser.pEffect, whole=group)
+        self._check(derived_fault(atom.predicate, self._derived), inner.parts)
+        return Delete(atom) if is_deleted else Add(atom)
+
+    def _cost_effect(self, group: Group, scope: Scope) -> Effect:
+        function = self._function_term(group.parts[1], scope)
+        if group.head != "increase" or function.name != TOTAL_COST:
+            reason = "the only numeric effect that is supported is (increase (total-cost) AMOUNT)"
+            raise self._source.error(group.first, reason)
+        return IncreaseCost(self.expression(group.parts[2], scope))
 
     def _two_lists(self, group: Group) -> tuple[Group, Group]:
         """Return the two lists that follow the first word of a list."""

@@ -244,18 +244,15 @@ class _Frame:
         """Return the domain that the file describes."""
         reader = self._reader()
         name, requirements = reader.header(self.header), self._requirements()
-        reader.declare(types=self._optional(":types", reader.types))
-        reader.declare(constants=self._optional(":constants", reader.objects))
-        reader.declare(predicates=self._optional(":predicates", reader.predicates))
-        reader.declare(functions=self._optional(":functions", reader.functions))
+        readers = (reader.types, reader.objects, reader.predicates, reader.functions)
+        for kind, read in zip(reader.declared, readers, strict=True):  # each may speak of those before
+            reader.declared[kind] = self._optional(f":{kind}", read)
         axioms = tuple(reader.axiom(group) for group in self.sections[":derived"])
         reader.check_axioms(axioms, self.sections[":derived"])
         actions = reader.actions(self.sections[":action"])
         return Domain(
-            name, requirements=requirements, types=reader.declared.types, constants=reader.declared.constants,
-            predicates=reader.declared.predicates, functions=reader.declared.functions, actions=actions, axioms=axioms,
-            source=self.source.name,
-        )  # fmt: skip
+            name, requirements=requirements, **reader.declared, actions=actions, axioms=axioms, source=self.source.name
+        )
 
     def problem(self, domain: Domain, known: Mapping[str, str | Types] | None = None) -> Problem:
         """Return the problem that the file describes, with objects that are known without it."""

@@ -7,36 +7,26 @@ the parser imports it only when there is something to read.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has no stubs
 
-from tmkit.pddl.formulas import ALWAYS, Fact, Formula, Parameter
+from tmkit.pddl.formulas import ALWAYS, Action, Axiom, Fact, Formula, Parameter
 from tmkit.pddl.model import Domain, Metric
 from tmkit.pddl.parsing.actions import ActionReader
-from tmkit.pddl.parsing.grammar import Rule, Spelling
-from tmkit.pddl.parsing.initial import InitReader
+from tmkit.pddl.parsing.grammar import Rule, Spelling, is_name, is_number
 from tmkit.pddl.parsing.source import Group, Source, Token
 from tmkit.pddl.parsing.trees import TreeBuilder, typed_items
-from tmkit.pddl.schemas import Action, Axiom
 from tmkit.pddl.state import State
 from tmkit.pddl.strata import negative_cycle
 from tmkit.pddl.substitution import substitute
-from tmkit.pddl.vocabulary import TOTAL_COST, Function, Predicate, Type, Types, Vocabulary
+from tmkit.pddl.vocabulary import TOTAL_COST, Function, Predicate, Type, Types, Vocabulary, derived_fault
 
 _LISTS = frozenset({"either"})
-
-
-@dataclass(frozen=True)
-class Declared:
-    """The declarations of a domain that were read so far."""
-
-    types: tuple[Type, ...] = ()
-    constants: tuple[Parameter, ...] = ()
-    predicates: tuple[Predicate, ...] = ()
-    functions: tuple[Function, ...] = ()
+_INIT_WORDS = frozenset({"not", "="})
 
 
 class SectionReader:
@@ -45,24 +35,24 @@ class SectionReader:
     Args:
         source: the file.
         domain: for a problem, its domain; ``None`` while a domain is read.
+
+    Attributes:
+        declared: types, constants, predicates and functions of a domain, as far as they were read.
     """
 
     def __init__(self, source: Source, domain: Domain | None = None) -> None:
         self.source = source
-        self.declared = Declared()
+        kinds = ("types", "constants", "predicates", "functions")
+        self.declared: dict[str, tuple[Any, ...]] = dict.fromkeys(kinds, ())
         self._domain = domain
         self._derived: frozenset[str] = frozenset() if domain is None else domain.derived_predicates
-
-    def declare(self, **sections: Any) -> None:
-        """Record the declarations of a section for later sections."""
-        self.declared = replace(self.declared, **{name: tuple(items) for name, items in sections.items()})
 
     def _vocabulary(self) -> Vocabulary:
         if self._domain is not None:
             return self._domain.vocabulary
-        declared = self.declared
-        objects = {constant.name: constant.types for constant in declared.constants}
-        return Vocabulary(declared.types, predicates=declared.predicates, functions=declared.functions, objects=objects)
+        types, constants, predicates, functions = self.declared.values()
+        objects = {constant.name: constant.types for constant in constants}
+        return Vocabulary(types, predicates=predicates, functions=functions, objects=objects)
 
     def _builder(self) -> TreeBuilder:
         return TreeBuilder(self.source, self._vocabulary())
@@ -189,22 +179,13 @@ class SectionReader:
         head, condition = parts[1], parts[2]
         if not head.head:
             raise self.source.error(head.first, "expected the name of a derived predicate")
-        spelling = self._spelling()
-        for word, origin in (("(", group.opening), (":action", group.first), ("name", head.first)):
-            spelling.verbatim(word, origin)
-        spelling.verbatim(":parameters", head.opening)
-        spelling.verbatim("(", head.opening)
-        spelling.typed(head.parts[1:])
-        for word, origin in ((")", head.closing), (")", group.closing)):
-            spelling.verbatim(word, origin)
-        spelling.require(pddlParser.actionDef)
         builder = self._builder()
         parameters, scope = self._axiom_head(head, builder)
         return Axiom(head.head, parameters, builder.formula(condition, scope) if condition.parts else ALWAYS)
 
     def _axiom_head(self, head: Group, builder: TreeBuilder) -> tuple[tuple[Parameter, ...], dict[str, Types]]:
         words = self._vocabulary()
-        parameters = builder.parameters(head.parts[1:])
+        parameters = builder.action_parameters(head.first, head._replace(parts=head.parts[1:]))
         predicate = words.predicates.get(head.head)
         if predicate is not None and len(predicate.parameters) == len(parameters):
             untyped = [not types for _, types in typed_items(head.parts[1:])]
@@ -243,7 +224,7 @@ class SectionReader:
             group: the list.
             words: declared types, predicates, functions and objects.
         """
-        reader = InitReader(self.source, words, derived=self._derived)
+        reader = _InitReader(self.source, words, derived=self._derived)
         reader.read(group)
         return State(reader.facts), reader.values
 
@@ -286,3 +267,79 @@ def renamed(formula: Formula, spelling: Mapping[str, str]) -> Formula:
         spelling: new names by old ones.
     """
     return substitute(formula, {old: new for old, new in spelling.items() if old != new})
+
+
+class _InitReader:
+    """Collects the facts and values of an initial state; ``(not FACT)`` only says that the fact is not there.
+
+    There may be many thousands, nearly all of them lists of plain names, for which a grammar has nothing to decide.
+    These, and values ``(= (FUNCTION NAME...) NUMBER)``, are taken at once; pddlpy's grammar parses the rest.
+    """
+
+    def __init__(self, source: Source, words: Vocabulary, *, derived: frozenset[str]) -> None:
+        self._source = source
+        self._words = words
+        self._derived = derived
+        self._denied: dict[Fact, Group] = {}
+        self.facts: set[Fact] = set()
+        self.values: dict[Fact, float] = {}
+
+    def read(self, group: Group) -> None:
+        """Read the section."""
+        for part in group.parts[1:]:
+            if isinstance(part, Token):
+                self._spelling(group).require(pddlParser.init)
+            elif part.head == "=":
+                self._take_value(part)
+            else:
+                self._take_fact(part)
+        for fact, where in self._denied.items():
+            if fact in self.facts:
+                raise self._source.error(where.opening, f"{fact} is both stated and denied")
+
+    def _spelling(self, group: Group) -> Spelling:
+        spelling = Spelling(self._source, keywords=_INIT_WORDS, functions={*self._words.functions, TOTAL_COST})
+        (spelling.outline if group.head == ":init" else spelling.group)(group)
+        return spelling
+
+    def _take_fact(self, group: Group) -> None:
+        is_denied = group.head == "not"
+        fact = None if is_denied else _plain_call(group)
+        if fact is None:
+            if group.head == "at" and len(group.parts) == 3 and isinstance(group.parts[2], Group):  # (at 5 (p))
+                raise self._source.error(group.first, "timed initial literals are not supported")
+            self._spelling(group).require(pddlParser.initEl)
+        atom = group.parts[1] if is_denied else group
+        assert isinstance(atom, Group)  # says the grammar
+        fact = fact or Fact(atom.head, tuple(part.first.text for part in atom.parts[1:]))
+        if fault := self._words.atom_fault(*fact, {}) or derived_fault(fact.predicate, self._derived):
+            raise self._source.error(_word(atom, fault.word), fault.reason)
+        if is_denied:
+            self._denied.setdefault(fact, atom)
+        else:
+            self.facts.add(fact)
+
+    def _take_value(self, group: Group) -> None:
+        plain = None
+        if len(group.parts) == 3 and isinstance(group.parts[1], Group) and isinstance(group.parts[2], Token):
+            plain = _plain_call(group.parts[1]) if is_number(group.parts[2].text) else None
+        if plain is None or not math.isfinite(float(group.parts[2].first.text)):
+            self._spelling(group).require(pddlParser.initEl)
+        term, number = group.parts[1], float(group.parts[2].first.text)
+        call = plain or Fact(term.first.text)
+        if fault := self._words.function_fault(*call, {}):
+            raise self._source.error(_word(term, fault.word), fault.reason)
+        if self.values.setdefault(call, number) != number:
+            where = term.opening if isinstance(term, Group) else term
+            raise self._source.error(where, f"{call} is given a second value")
+
+
+def _plain_call(group: Group) -> Fact | None:
+    """Return the list as a name applied to names, ``None`` when it is anything else."""
+    names = [part.text for part in group.parts if isinstance(part, Token) and is_name(part.text)]
+    return Fact(names[0], tuple(names[1:])) if names and len(names) == len(group.parts) else None
+
+
+def _word(part: Token | Group, index: int) -> Token:
+    """Return the word of a plain list at which to complain, at most the last one."""
+    return part.parts[min(index, len(part.parts) - 1)].first if isinstance(part, Group) else part

@@ -14,13 +14,10 @@ from typing import cast
 from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has no stubs
 
 from tmkit.pddl.formulas import (
-    Add,
     And,
     Arithmetic,
     Atom,
     Comparison,
-    Delete,
-    Effect,
     Equals,
     Exists,
     Expression,
@@ -28,15 +25,14 @@ from tmkit.pddl.formulas import (
     Formula,
     FunctionTerm,
     Imply,
-    IncreaseCost,
     Not,
     Number,
     Or,
     Parameter,
 )
-from tmkit.pddl.parsing.grammar import ASSIGNMENTS, LOGIC, LONGEST_RUN, Rule, Spelling, is_number, is_term
+from tmkit.pddl.parsing.grammar import LOGIC, LONGEST_RUN, Rule, Spelling, is_number, is_term
 from tmkit.pddl.parsing.source import Group, Source, Token
-from tmkit.pddl.vocabulary import TOTAL_COST, Fault, Types, Vocabulary, derived_fault
+from tmkit.pddl.vocabulary import TOTAL_COST, Fault, Types, Vocabulary
 
 Scope = Mapping[str, Types]
 
@@ -69,18 +65,13 @@ class TreeBuilder:
         source: the file.
         vocabulary: the names that may be used.
         keywords: the words that are keywords at the head of a list.
-        derived: predicates that must not be stated or changed.
     """
 
-    def __init__(
-        self, source: Source, vocabulary: Vocabulary, *, keywords: frozenset[str] = LOGIC,
-        derived: frozenset[str] = frozenset(),
-    ) -> None:  # fmt: skip
+    def __init__(self, source: Source, vocabulary: Vocabulary, *, keywords: frozenset[str] = LOGIC) -> None:
         self._source = source
         self._vocabulary = vocabulary
         self._keywords = keywords
         self._functions = frozenset({*vocabulary.functions, TOTAL_COST})
-        self._derived = derived
         self._accepted: set[tuple[str, int]] = set()  # a connective and how many lists: spares spelling it again
 
     def _check(self, fault: Fault | None, words: tuple[Token | Group, ...]) -> None:
@@ -133,6 +124,23 @@ class TreeBuilder:
                 raise self._source.error(token, f"parameter '{name}' is declared twice")
             found[name if distinct else number] = Parameter(name, tuple(map(self.type_name, types)) or ("object",))
         return tuple(found.values())
+
+    def action_parameters(self, key: Token, variables: Group) -> tuple[Parameter, ...]:
+        """Return the parameters in a list, read as those of an action.
+
+        Args:
+            key: the word before them.
+            variables: the list.
+        """
+        spelling = self.spelling()
+        for word in ("(", ":action", "name", ":parameters"):
+            spelling.verbatim(word, key)
+        spelling.verbatim("(", variables.opening)
+        spelling.typed(variables.parts)
+        for word in (")", ")"):
+            spelling.verbatim(word, variables.closing)
+        spelling.require(pddlParser.actionDef)
+        return self.parameters(variables.parts)
 
     # ---------------------------------------------------------------------------------------------------- formulas
 
@@ -226,50 +234,13 @@ class TreeBuilder:
             return Number(float(part.text))
         if isinstance(part, Group) and part.head in _OPERATORS:
             return Arithmetic(part.head, tuple(self.expression(inner, scope) for inner in part.parts[1:]))
-        return self.function_term(part, scope)
+        return self._function_term(part, scope)
 
-    def function_term(self, part: Token | Group, scope: Scope) -> FunctionTerm:
-        """Return the function term of a part of a well-formed list.
-
-        Args:
-            part: the part.
-            scope: declared variables with their types.
-        """
+    def _function_term(self, part: Token | Group, scope: Scope) -> FunctionTerm:
         words = part.parts if isinstance(part, Group) else (part,)
         name, *terms = (word.first.text for word in words)
         self._check(self._vocabulary.function_fault(name, tuple(terms), scope), words)
         return FunctionTerm(name, tuple(terms))
-
-    # ----------------------------------------------------------------------------------------------------- effects
-
-    def primitive_effect(self, group: Group, scope: Scope) -> Effect:
-        """Return the effect of a list: an atom that is added or deleted, or a cost.
-
-        Args:
-            group: the list.
-            scope: declared variables with their types.
-
-        Raises:
-            TaskError: the list is not well formed, or names something wrongly.
-        """
-        if group.head in ASSIGNMENTS:
-            self.require(group, pddlParser.pEffect)
-            return self._cost_effect(group, scope)
-        is_deleted = group.head == "not"
-        inner = group.parts[-1] if is_deleted and len(group.parts) == 2 else group
-        if not isinstance(inner, Group) or inner.head == "not":
-            self.require(group, pddlParser.pEffect)
-        inner = cast(Group, inner)
-        atom = self.atom(inner, scope, rule=pddlParser.pEffect, whole=group)
-        self._check(derived_fault(atom.predicate, self._derived), inner.parts)
-        return Delete(atom) if is_deleted else Add(atom)
-
-    def _cost_effect(self, group: Group, scope: Scope) -> Effect:
-        function = self.function_term(group.parts[1], scope)
-        if group.head != "increase" or function.name != TOTAL_COST:
-            reason = "the only numeric effect that is supported is (increase (total-cost) AMOUNT)"
-            raise self._source.error(group.first, reason)
-        return IncreaseCost(self.expression(group.parts[2], scope))
 
 
 def extended(scope: Scope, parameters: tuple[Parameter, ...]) -> Scope:

@@ -13,7 +13,7 @@ from tmkit.errors import SceneError, TaskError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.pddl import Domain, Fact, Formula, Metric, Problem, State, load_problem, parse_goal
 from tmkit.plans.values import Configuration
-from tmkit.robots.movable import MOVABLE_CLASSES
+from tmkit.robots.mechanisms import MOVABLE_CLASSES
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.semantics import pddl_name
 

@@ -18,7 +18,7 @@ from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.phases import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.motion import CollisionRules
 from tmkit.plans.values import Configuration, Segment, SegmentKind
-from tmkit.robots.mechanisms import CLOSURE_ANGLE, CLOSURE_DISTANCE, closure_error, frames_moved_by, mechanism_joint
+from tmkit.robots.mechanisms import CLOSURE_ANGLE, CLOSURE_DISTANCE, closure_error, mechanism_joint
 
 _NEXT = {
     SegmentKind.APPROACH: SegmentKind.GRASP,
@@ -78,7 +78,7 @@ def _operation_faults(
     if segment.joint_names != (*rules.manipulator.joints, joint):
         yield f"it moves other joints than the arm's and '{joint}', which is the handle's"
         return
-    moved = frames_moved_by(scene, joint)
+    moved = {*scene.subtree(scene.joint_frame(joint))}
     for parked in rules.parked:
         if {parked.frame_a, parked.frame_b} & moved:
             yield f"it moves what overlaps at the start: {parked}"
