@@ -56,13 +56,17 @@ class World:
         turn = self.scene.pose(axes, relative_to="world", q=self.q).as_matrix()[:3, :3].T
         return np.concatenate([turn @ (difference[:3] + np.cross(difference[3:], point)), turn @ difference[3:]])
 
-    def is_known(self, frame: str, reference: str, *, with_qd: bool) -> bool:
-        """Return whether a walk over bodies leads there: by twist edges, and by edges that none leads over."""
-        scene = self.scene
+    def crossed(self) -> set[str]:
+        """Return the frames below edges of poses over which a twist edge leads."""
         over: set[str] = set()
         for head, body in self.knows:
-            on = next(f for f in scene.frame_names if scene.body(f) == body)
-            over |= {head, *scene.ancestors(head)} ^ {on, *scene.ancestors(on)}
+            on = next(f for f in self.scene.frame_names if self.scene.body(f) == body)
+            over |= {head, *self.scene.ancestors(head)} ^ {on, *self.scene.ancestors(on)}
+        return over
+
+    def is_known(self, frame: str, reference: str, *, with_qd: bool) -> bool:
+        """Return whether a walk over bodies leads there: by twist edges, and by edges that none leads over."""
+        scene, over = self.scene, self.crossed()
         near = [(scene.body(head), body) for head, body in self.knows]
         for name in scene.frame_names:
             parent = scene.parent(name)
@@ -126,9 +130,8 @@ def test_any_motion_is_that_of_plain_matrices(seed: int) -> None:
     for _ in range(6):
         frame, reference, at, axes = (str(rng.choice(scene.frame_names)) for _ in range(4))
         truth = world.twist(frame, reference, at, axes)
-        moving = [
-            f for f in scene.frame_names if scene.joint(f).type == "free" and f not in {h for h, _ in world.knows}
-        ]
+        over = world.crossed()
+        moving = [f for f in scene.frame_names if scene.joint(f).type == "free" and f not in over]
         is_told = all(np.allclose(world.twist(f, str(scene.parent(f)), f, f), 0.0) for f in moving)
         for qd in (world.qd, None):
             if not world.is_known(frame, reference, with_qd=qd is not None):
