@@ -18,7 +18,7 @@ from tmkit._support.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from tmkit.manipulation.actions.candidates import (
         ActionContext as ActionContext, Candidate as Candidate, Change as Change, Impossible as Impossible,
-        MoveTo as MoveTo, Pick as Pick, Place as Place,
+        MoveTo as MoveTo, Pick as Pick, Place as Place, Sequence as Sequence,
     )  # fmt: skip
     from tmkit.manipulation.actions.handover import Handover as Handover, handovers as handovers
     from tmkit.manipulation.actions.look import Look as Look
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     )
     from tmkit.manipulation.actions.pour import Pour as Pour, pours as pours
     from tmkit.manipulation.actions.push import Push as Push
-    from tmkit.manipulation.actions.sequence import Sequence as Sequence
     from tmkit.manipulation.grasps.sampling import Grasp as Grasp, grasps_of as grasps_of
     from tmkit.manipulation.placements.sampling import (
         Placement as Placement,

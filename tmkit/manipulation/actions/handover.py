@@ -17,14 +17,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tmkit._support.elementary import cos, dot, norm, sin
-from tmkit.manipulation.actions.candidates import ActionContext
+from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
 from tmkit.manipulation.actions.phases import NearPairs, Phase
-from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
+from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement, motions_at
 from tmkit.manipulation.grasps.sampling import Grasp, grip_faults
 from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
 from tmkit.plans.values import Configuration, Reparenting, SegmentKind
@@ -35,7 +36,7 @@ _TILTS = (0.0, math.pi / 6, -math.pi / 6)  # radians by which the giving tool ma
 
 
 @dataclass(frozen=True)
-class Handover:
+class Handover(BuiltInCandidate):
     """Give a held object to another arm.
 
     Attributes:
@@ -52,14 +53,7 @@ class Handover:
     grasp: Grasp
     exchange: Pose
 
-    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
-        """Yield motions of the action, one for each pose that both arms reach, and failures in between.
-
-        Args:
-            arm: computes motions of the first arm.
-            context: scene and configuration before the action, samplers, and the other arms.
-            seed: seed of the motion planner.
-        """
+    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
         del arm
         exchange = _Exchange(self, context.arm(self.giver), context.arm(self.taker), context, seed)
         return exchange.attempts()
@@ -139,20 +133,14 @@ class _Exchange:
                 yield from self._taken_at(q)
 
     def _taken_at(self, q_exchange: Configuration) -> Iterator[Refinement | MotionFailure]:
-        """Yield motions for one configuration of the giver."""
+        """Return motions for one configuration of the giver."""
         taker, scene, object = self.taker, self.scene, self.candidate.object
         q_open = taker.pieces.with_gripper(scene, q_exchange, taker.manipulator.gripper_open)
         root_from_object = scene.pose(object, relative_to=scene.root(object), q=q_exchange)
         target = root_from_object @ self.candidate.grasp.object_from_tool
         what = "reaching what the other hand holds"
-        for q_take in taker.pieces.contacts(self.before, target, q=q_open, seed=self.seed, what=what):
-            if isinstance(q_take, MotionFailure):
-                yield q_take
-                continue
-            try:
-                yield self._exchange(q_exchange, q_open, q_take)
-            except PieceFailedError as failed:
-                yield failed.failure
+        contacts = taker.pieces.contacts(self.before, target, q=q_open, seed=self.seed, what=what)
+        return motions_at(contacts, partial(self._exchange, q_exchange, q_open))
 
     def _exchange(self, q_exchange: Configuration, q_open: Configuration, q_take: Configuration) -> Refinement:
         giver, taker, scene, object = self.giver, self.taker, self.scene, self.candidate.object

@@ -12,7 +12,7 @@ in every segment, the recheck that a plan's checker will repeat.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -90,6 +90,22 @@ class Refinement:
         return PlanStep(
             action, self.segments, self.scene, self.q, self.choice, self.changes, observations=self.observations
         )
+
+
+def motions_at(
+    contacts: Iterable[Configuration | MotionFailure], made: Callable[[Configuration], Refinement]
+) -> Iterator[Refinement | MotionFailure]:
+    """Yield the motion through each configuration at a contact, and failures in between.
+
+    Args:
+        contacts: configurations (n_joints,), or why there are none.
+        made: works out the motion; raises PieceFailedError.
+    """
+    for contact in contacts:
+        try:
+            yield contact if isinstance(contact, MotionFailure) else made(contact)
+        except PieceFailedError as failed:
+            yield failed.failure
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from tmkit._support.elementary import dot, norm
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.candidates import ActionContext
-from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
+from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
+from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement, motions_at
 from tmkit.manipulation.grasps.holding import OBJECT_FRICTION
 from tmkit.manipulation.placements.stable_faces import centre_of_mass
 from tmkit.motion.regions.solids import reach, solids_of
@@ -45,7 +45,7 @@ _UP = np.array([0.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True)
-class Push:
+class Push(BuiltInCandidate):
     """Push an object in a straight line on the support that it rests on.
 
     Attributes:
@@ -60,15 +60,7 @@ class Push:
     distance: float
     arm: str | None = None
 
-    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
-        """Yield motions of the action, one for each way to reach the face, and failures in between.
-
-        Args:
-            arm: computes motions of the first arm.
-            context: scene and configuration before the action, samplers, and the other arms.
-            seed: seed of the motion planner.
-        """
-        arm = arm if self.arm is None else context.arm(self.arm)
+    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
         return _Pushing(self, arm, context, seed).attempts()
 
 
@@ -93,13 +85,9 @@ class _Pushing:
             if beside is None:
                 yield MotionFailure("push", f"'{self.object}' is too flat for the fingers", kind=FailureKind.GRIP)
                 return
-            for found in pieces.contacts(
-                self.before, beside, q=self.q_closed, seed=self.seed, what="reaching the face"
-            ):
-                try:
-                    yield found if isinstance(found, MotionFailure) else self._push(found)
-                except PieceFailedError as failed:
-                    yield failed.failure
+            what = "reaching the face"
+            contacts = pieces.contacts(self.before, beside, q=self.q_closed, seed=self.seed, what=what)
+            yield from motions_at(contacts, self._push)
 
     def _beside(self, turn: float) -> Pose | None:
         """Return root_from_tool behind the face: the hand points down, its x axis along or against the direction."""
