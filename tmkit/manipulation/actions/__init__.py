@@ -5,7 +5,7 @@ ones are modules of their own: ``handover`` from hand to hand, ``operate`` for a
 for a measurement by a camera, ``push`` along a support, ``pour`` from a vessel into a container.
 
 ``pick_place`` has the motions of one arm (approach, grasp, lift, carry, lower, release, retreat). ``primitives`` has
-what these are made of: contact configurations, straight lines, searched paths, each in a phase of ``phases``.
+what these are made of: contact configurations, straight lines, searched paths, each in a phase of an action.
 ``timing_breakdown`` measures where planning time is spent.
 
 An action depends on geometry only. Its meaning in PDDL is defined by :mod:`tmkit.tamp.domains`.

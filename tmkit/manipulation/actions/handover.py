@@ -24,8 +24,8 @@ from numpy.typing import ArrayLike
 
 from tmkit._support.elementary import cos, dot, norm, sin
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
-from tmkit.manipulation.actions.phases import NearPairs, Phase
 from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement, motions_at
+from tmkit.manipulation.actions.primitives import NearPairs, Phase
 from tmkit.manipulation.grasps.sampling import Grasp, grip_faults
 from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
 from tmkit.plans.values import Configuration, Reparenting, SegmentKind
@@ -135,7 +135,7 @@ class _Exchange:
     def _taken_at(self, q_exchange: Configuration) -> Iterator[Refinement | MotionFailure]:
         """Return motions for one configuration of the giver."""
         taker, scene, object = self.taker, self.scene, self.candidate.object
-        q_open = taker.pieces.with_gripper(scene, q_exchange, taker.manipulator.gripper_open)
+        q_open = scene.configuration(dict(taker.manipulator.gripper_open), base=q_exchange)
         root_from_object = scene.pose(object, relative_to=scene.root(object), q=q_exchange)
         target = root_from_object @ self.candidate.grasp.object_from_tool
         what = "reaching what the other hand holds"
@@ -145,7 +145,7 @@ class _Exchange:
     def _exchange(self, q_exchange: Configuration, q_open: Configuration, q_take: Configuration) -> Refinement:
         giver, taker, scene, object = self.giver, self.taker, self.scene, self.candidate.object
         width = self.candidate.grasp.width
-        q_held = taker.pieces.with_gripper(scene, q_take, taker.manipulator.gripper_values(width))
+        q_held = scene.configuration(taker.manipulator.gripper_values(width), base=q_take)
         faults = grip_faults(scene, q_held, taker.manipulator, object=object)
         if faults:
             raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
@@ -153,7 +153,7 @@ class _Exchange:
         change = Reparenting(object, tip, scene.pose(object, relative_to=tip, q=q_held))
         taken = change.applied(scene, q_held)
         both = giver.pieces.phase(taken, self.near, touched=object)
-        q_let = giver.pieces.with_gripper(taken, q_held, giver.manipulator.gripper_open)
+        q_let = taken.configuration(dict(giver.manipulator.gripper_open), base=q_held)
         away = taker.pieces.back(self.before, q_take, what="approach")
         taker.pieces.check_hand(self.before, q_take, q_held, what="grasp")
         giver.pieces.check_hand(both, q_held, q_let, what="release")

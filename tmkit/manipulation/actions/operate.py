@@ -23,8 +23,8 @@ import numpy as np
 
 from tmkit.errors import ConfigurationError
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
-from tmkit.manipulation.actions.phases import NearPairs, Phase
 from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement, motions_at
+from tmkit.manipulation.actions.primitives import NearPairs, Phase
 from tmkit.manipulation.grasps.sampling import Grasp, grip_faults
 from tmkit.motion import InverseKinematicsStatus, inverse_kinematics
 from tmkit.motion.collision_rules import PLANNING_MARGIN
@@ -85,7 +85,7 @@ class _Operation:
             yield fault
             return
         scene, pieces, handle = self.scene, self.arm.pieces, self.candidate.handle
-        q_open = pieces.with_gripper(scene, self.q, self.arm.manipulator.gripper_open)
+        q_open = scene.configuration(dict(self.arm.manipulator.gripper_open), base=self.q)
         near = (*pieces.near_pairs(scene, self.q), *self._near_at_end())
         phase = pieces.phase(scene, near, touched=handle)
         target = scene.pose(handle, relative_to=scene.root(handle), q=self.q) @ self.candidate.grasp.object_from_tool
@@ -123,14 +123,14 @@ class _Operation:
 
     def _operate(self, phase: Phase, near: NearPairs, q_open: Configuration, q_grasp: Configuration) -> Refinement:
         arm, pieces, scene, handle = self.arm.manipulator, self.arm.pieces, self.scene, self.candidate.handle
-        q_held = pieces.with_gripper(scene, q_grasp, arm.gripper_values(self.candidate.grasp.width))
+        q_held = scene.configuration(arm.gripper_values(self.candidate.grasp.width), base=q_grasp)
         faults = grip_faults(scene, q_held, arm, object=handle)
         if faults:
             raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
         away = pieces.back(phase, q_grasp, what="approach")
         pieces.check_hand(phase, q_grasp, q_held, what="grasp")
         moved = self._moved(phase, q_held)
-        q_let = pieces.with_gripper(scene, moved[-1], arm.gripper_open)
+        q_let = scene.configuration(dict(arm.gripper_open), base=moved[-1])
         pieces.check_hand(phase, moved[-1], q_let, what="release")
         back = pieces.back(phase, q_let, what="retreat")
         free = pieces.phase(scene, near)

@@ -21,9 +21,7 @@ from numpy.typing import NDArray
 
 from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.motion_budget import MotionBudget
-from tmkit.manipulation.actions.phases import NearPairs, Phase
-from tmkit.manipulation.actions.primitives import MotionPieces
+from tmkit.manipulation.actions.primitives import MotionBudget, MotionPieces, NearPairs, Phase
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase
 from tmkit.manipulation.grasps.sampling import Grasp, grip_faults, hold_fault
 from tmkit.motion import CollisionRules, MotionPlanner, PathConstraint
@@ -164,7 +162,7 @@ class ArmMotion:
             Refinements, and failures in between.
         """
         pieces = self.pieces
-        q_open = pieces.with_gripper(scene, q, self._opened(motion))
+        q_open = scene.configuration(self._opened(motion), base=q)
         near = pieces.near_pairs(scene, q)
         before = pieces.phase(scene, near, touched=object, support=scene.parent(object))
         root_from_tool = scene.pose(object, relative_to=scene.root(object), q=q) @ grasp.object_from_tool
@@ -246,7 +244,7 @@ class ArmMotion:
         motion: HandMotion, *, object: str, grasp: Grasp, slip: CovarianceRows | None,
     ) -> _Way:  # fmt: skip
         arm, pieces, scene = self.manipulator, self.pieces, before.scene
-        q_held = pieces.with_gripper(scene, q_grasp, arm.gripper_values(grasp.width))
+        q_held = scene.configuration(arm.gripper_values(grasp.width), base=q_grasp)
         change = Reparenting(object, arm.tip, scene.pose(object, relative_to=arm.tip, q=q_held), slip)
         held_scene = change.applied(scene, q_held)
         support = scene.parent(object)
@@ -257,7 +255,7 @@ class ArmMotion:
             raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
         away = pieces.back(before, q_grasp, what="approach", length=motion.approach, share=motion.share)
         pieces.check_hand(before, q_grasp, q_held, what="grasp")
-        lifted = pieces.rise(held, q_held, what="lift", height=motion.lift, share=motion.share)
+        lifted = pieces.shift(held, q_held, self._lift(motion), what="lift", share=motion.share)
         self.require_hold(held, lifted, object=object, what="lift")
         departing = self._departure(held_scene, near, lifted[-1], object, motion, what="leaving")
         free = pieces.phase(scene, near)
@@ -284,10 +282,10 @@ class ArmMotion:
         reparenting: Reparenting,
     ) -> _Way:  # fmt: skip
         pieces, object = self.pieces, reparenting.frame
-        q_open = pieces.with_gripper(held.scene, q_place, self._opened(motion))
+        q_open = held.scene.configuration(self._opened(motion), base=q_place)
         released_scene = reparenting.applied(held.scene, q_open)
         released = pieces.phase(released_scene, near, touched=object, support=reparenting.parent)
-        raised = pieces.rise(held, q_place, what="lowering", height=motion.lift, share=motion.share)
+        raised = pieces.shift(held, q_place, self._lift(motion), what="lowering", share=motion.share)
         self.require_hold(held, raised, object=object, what="lowering")
         pieces.check_hand(held, q_place, q_open, what="release")
         away = pieces.back(released, q_open, what="retreat", length=motion.approach, share=motion.share)
@@ -365,10 +363,14 @@ class ArmMotion:
         except PieceFailedError as failed:
             yield failed.failure
 
-    def _opened(self, motion: HandMotion) -> Mapping[str, float]:
+    def _opened(self, motion: HandMotion) -> dict[str, float]:
         """Return the values of the gripper joints with the fingers apart."""
         arm = self.manipulator
-        return arm.gripper_open if motion.opening is None else arm.gripper_values(motion.opening)
+        return dict(arm.gripper_open if motion.opening is None else arm.gripper_values(motion.opening))
+
+    def _lift(self, motion: HandMotion) -> list[float]:
+        """Return by what (3,) an object is lifted, metres in the axes of the root."""
+        return [0.0, 0.0, self.pieces.budget.lift if motion.lift is None else motion.lift]
 
     def _departure(
         self, scene: SceneGraph, near: NearPairs, q: Configuration, object: str, motion: HandMotion, *, what: str

@@ -21,8 +21,8 @@ from tmkit._support.elementary import atan2, cos, norms, sin
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
-from tmkit.manipulation.actions.phases import CHECK_RESOLUTION, Phase
 from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement, motions_at
+from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, Phase
 from tmkit.motion import InverseKinematicsStatus, PathConstraint, inverse_kinematics
 from tmkit.motion.path_constraints import interpolated
 from tmkit.motion.regions.solids import reach, solids_of

@@ -77,7 +77,7 @@ class _Pushing:
     def attempts(self) -> Iterator[Refinement | MotionFailure]:
         """Yield motions and failures."""
         scene, pieces, arm = self.scene, self.pieces, self.arm.manipulator
-        self.q_closed = pieces.with_gripper(scene, self.q, arm.gripper_closed)
+        self.q_closed = scene.configuration(dict(arm.gripper_closed), base=self.q)
         self.near = pieces.near_pairs(scene, self.q)
         self.before = pieces.phase(scene, self.near, touched=self.object, support=self.support)
         for turn in (1.0, -1.0):

@@ -27,8 +27,8 @@ from tmkit._support.argument_errors import check_argument, plan_hint
 from tmkit._support.results import Report
 from tmkit.errors import ConfigurationError, TmkitError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.phases import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.manipulation.actions.pour import pour_faults
+from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.manipulation.actions.push import push_faults, pushed_scene
 from tmkit.manipulation.grasps.sampling import grip_faults, hold_fault
 from tmkit.manipulation.statics import effort_fault

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.phases import CHECK_RESOLUTION, CHECK_TRAVEL
+from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.motion import CollisionRules
 from tmkit.plans.values import Configuration, Segment, SegmentKind
 from tmkit.robots.mechanisms import CLOSURE_ANGLE, CLOSURE_DISTANCE, closure_error, frames_moved_by, mechanism_joint
