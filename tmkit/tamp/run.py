@@ -34,12 +34,11 @@ from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.diagnosis.collect import diagnose_actions, find_goal_conflict, merged_constraints
 from tmkit.tamp.diagnosis.diagnosis import Diagnosis, PlanStatus, SearchEnd
 from tmkit.tamp.diagnosis.explanation import explain
-from tmkit.tamp.diagnosis.geometric_causes import find_causes
 from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
 from tmkit.tamp.domains.problems import replace_problem
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.domains.separation import separated
-from tmkit.tamp.narrow_gaps import find_narrow_gap
+from tmkit.tamp.geometric_causes import find_causes
 from tmkit.tamp.result import PlanResult, PlanStatistics
 from tmkit.tamp.search_log import SearchLog
 from tmkit.tamp.search_tree import SearchTree, recorded_trees
@@ -206,9 +205,6 @@ def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> 
             context.scene, context.q, log=log.failures, roots=roots, arms=arms, sampling=sampling,
             seed=context.options.seed, is_over=is_over, wanted=wanted,
         )  # fmt: skip
-        causes += find_narrow_gap(
-            context.scene, context.q, log=log.failures, arms=arms, sampling=sampling, wanted=wanted, is_over=is_over
-        )
     return Diagnosis(
         actions=diagnose_actions(log.failures, context.manipulators), constraints=merged_constraints(log.constraints),
         conflict=conflict, proofs=tuple(proof.cause for proof in log.infeasibilities), iterations=log.iterations,
