@@ -30,12 +30,12 @@ if TYPE_CHECKING:
         PythonDomain as PythonDomain,
         load_planning_domain as load_planning_domain,
     )
+    from tmkit.tamp.domains.problems import goal_of_scene as goal_of_scene
     from tmkit.tamp.domains.semantics import (
         DomainSemantics as DomainSemantics, Handled as Handled, pddl_name as pddl_name,
     )  # fmt: skip
     from tmkit.tamp.domains.state_derivation import DerivedState as DerivedState, StateDeriver as StateDeriver
     from tmkit.tamp.domains.traced_scene import incremental as incremental
-    from tmkit.tamp.goals.goal_scenes import goal_of_scene as goal_of_scene
     from tmkit.tamp.options import (
         Cost as Cost,
         PlanningKeywords as PlanningKeywords,

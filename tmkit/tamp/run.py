@@ -35,7 +35,6 @@ from tmkit.tamp.diagnosis.collect import diagnose_actions, find_goal_conflict, m
 from tmkit.tamp.diagnosis.diagnosis import Diagnosis, PlanStatus, SearchEnd
 from tmkit.tamp.diagnosis.explanation import explain
 from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
-from tmkit.tamp.domains.problems import replace_problem
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.domains.separation import separated
 from tmkit.tamp.geometric_causes import find_causes
@@ -138,8 +137,10 @@ def _restricted(context: PlanningContext, useful: Collection[str]) -> Problem | 
         return None
     objects = {name: types for name, types in context.problem.objects.items() if name in useful}
     init = State(fact for fact in context.problem.init if all(argument in objects for argument in fact.arguments))
+    known = {*objects, *(constant.name for constant in context.problem.domain.constants)}
+    values = {term: value for term, value in context.problem.values.items() if set(term.arguments) <= known}
     try:
-        return replace_problem(context.problem, objects, init)
+        return replace(context.problem, objects=objects, init=init, values=values)
     except TaskError:
         return None
 

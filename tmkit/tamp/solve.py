@@ -24,9 +24,8 @@ from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, find_manipulators
 from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.domains.loading import PlanningDomain, load_planning_domain
-from tmkit.tamp.domains.problems import derive_problem
+from tmkit.tamp.domains.problems import derive_problem, goal_of_scene
 from tmkit.tamp.goals.compilation import extended_domain, extended_goal
-from tmkit.tamp.goals.goal_scenes import goal_of_scene
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem, problem_file_of
 from tmkit.tamp.progress import PlanningProgress

@@ -30,7 +30,6 @@ from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.diagnosis.diagnosis import PlanStatus
 from tmkit.tamp.domains.infeasibility import Infeasibility
 from tmkit.tamp.domains.loading import PlanningDomain
-from tmkit.tamp.domains.problems import replace_goal
 from tmkit.tamp.goals.compilation import GOAL_MET, GoalDomain
 from tmkit.tamp.goals.relocations import RelocationDomain, with_relocations
 from tmkit.tamp.iteration import IterationResult, PlanningIteration
@@ -177,7 +176,7 @@ def _proved(context: PlanningContext, log: SearchLog, status: PlanStatus) -> Pla
     goal = context.problem.goal
     parts = goal.parts if isinstance(goal, And) else (goal,)
     stated = And(tuple(part for part in parts if not (isinstance(part, Atom) and part.predicate == GOAL_MET)))
-    task = context.task_planner.prepare(replace_goal(context.problem, stated), time_limit=log.seconds_left())
+    task = context.task_planner.prepare(replace(context.problem, goal=stated), time_limit=log.seconds_left())
     if context.task_planner.search(task, time_limit=log.seconds_left()).status is TaskPlanStatus.UNSOLVABLE:
         return status
     return PlanStatus.NO_PLAN_WITHIN_LIMITS

@@ -88,10 +88,17 @@ class PlanningDomain:
             TaskError: the semantics raises an error that is none of tmkit's; the message names its file and line.
         """
         # Without a view nothing is known from elsewhere: each kept function is called once for its arguments.
-        if self.semantics.is_incremental:
-            scene = cast(SceneGraph, TracedScene(scene, {}) if view is None else view)
+        traced = cast(SceneGraph, TracedScene(scene, {}) if view is None else view)
         with self.blamed("the state of a scene"):
-            return self.returned("state", self.semantics.state(scene, objects, q), State)
+            found = self.semantics.state(traced if self.semantics.is_incremental else scene, objects, q)
+            plain = self.returned("state", found, State)
+        added = self._added(plain, scene, objects, q)
+        return plain.change(add=added) if added else plain
+
+    def _added(self, plain: State, scene: SceneGraph, objects: Mapping[str, str], q: Configuration) -> list[Fact]:
+        """Return the facts that hold besides, in a domain that was extended for planning."""
+        del self, plain, scene, objects, q
+        return []
 
     @contextmanager
     def blamed(self, what: str, *, if_traced: bool = False) -> Iterator[None]:

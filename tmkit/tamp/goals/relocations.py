@@ -18,7 +18,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,7 +37,6 @@ from tmkit.pddl import (
     Effect,
     EffectAnd,
     Fact,
-    ForEach,
     GroundAction,
     Not,
     Parameter,
@@ -53,8 +52,15 @@ from tmkit.spatial import Pose
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.domains.tabletop import shape_bounds
-from tmkit.tamp.domains.traced_scene import TracedScene
-from tmkit.tamp.goals.compilation import GOAL_MET, GoalDomain, ObjectGoal, added_facts, some_achieving
+from tmkit.tamp.goals.compilation import (
+    GOAL_MET,
+    GoalDomain,
+    ObjectGoal,
+    added_facts,
+    mapped_effect,
+    simple_effects,
+    some_achieving,
+)
 
 _SAME_METRES, _SAME_RADIANS = 1e-6, 1e-5  # within which an object is where it was at the start
 _ROOM = (0.04, 0.1)  # metres between neighbours that leave room for a finger, and for a hand
@@ -80,27 +86,18 @@ class RelocationDomain(GoalDomain):
     variants: Mapping[str, str] | None = None
     choice: int = 512
 
-    def state(
-        self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration, *, view: TracedScene | None = None
-    ) -> State:
-        """Return the basic facts that hold in a scene, with those of relocations and continuous goals.
-
-        Args:
-            scene: the scene.
-            objects: type of each object.
-            q: (n_joints,) configuration.
-            view: traced view of the scene, which caches.
-        """
-        plain = super().state(scene, objects, q, view=view)
+    def _added(self, plain: State, scene: SceneGraph, objects: Mapping[str, str], q: Configuration) -> list[Fact]:
+        """Return the facts of relocations and continuous goals."""
+        of_goals = super()._added(plain, scene, objects, q)
         resting = {fact.arguments[0] for fact in plain if fact.predicate in self.placing}
-        met = {goal.goal.frame for goal in self.goals if goal.met in plain}
+        met = {goal.goal.frame for goal in self.goals if goal.met in of_goals}
         names = {pddl_name(frame): frame for frame in movable_frames(scene) if frame not in met}
-        added = [
+        of_relocations = (
             Fact(self.at_start if self._is_at_start(scene, frame) else self.relocated, (name,))
             for name, frame in names.items()
             if name in resting
-        ]
-        return plain.change(add=added)
+        )
+        return [*of_goals, *of_relocations]
 
     def stated(self, action: GroundAction) -> GroundAction:
         """Return an action as the domain states it."""
@@ -242,7 +239,7 @@ def with_relocations(
     """
     names = {pddl_name(frame) for frame in movable_frames(scene)}.intersection(problem.objects)
     told = {fact.predicate for fact in problem.init if len(fact.arguments) > 1 and fact.arguments[0] in names}
-    leaves = (leaf for action in domain.domain.actions for leaf in _leaves(action.effect))
+    leaves = (leaf for action in domain.domain.actions for leaf in simple_effects(action.effect))
     moving = {leaf.atom.predicate for leaf in leaves if isinstance(leaf, Delete)}
     placing = frozenset(told & moving)
     if not placing:
@@ -271,11 +268,7 @@ def with_relocations(
     )  # fmt: skip
     state = made.state(scene, domain.semantics.objects(scene), q)
     added = made.places(names, state)
-    task = Problem(
-        problem.name, extended, objects=problem.objects, init=problem.init.change(add=added), goal=problem.goal,
-        metric=problem.metric, values=problem.values, source=problem.source,
-    )  # fmt: skip
-    return made, task
+    return made, replace(problem, domain=extended, init=problem.init.change(add=added))
 
 
 def _extended(words: Domain, actions: tuple[Action, ...], added: Sequence[str]) -> Domain:
@@ -301,7 +294,7 @@ class _Builder:
 
     def tracked(self, effect: Effect) -> Effect:
         """Return an effect that says of objects it takes away or puts down where they are."""
-        return _mapped(effect, self._tracked)
+        return mapped_effect(effect, self._tracked)
 
     def elsewhere(self, effect: Effect) -> Effect:
         """Return an effect that puts objects down where no goal is met."""
@@ -310,11 +303,11 @@ class _Builder:
             adds = isinstance(leaf, Add) and leaf.atom.predicate == GOAL_MET
             return EffectAnd(()) if adds else self._relocating(leaf)
 
-        return _mapped(effect, change)
+        return mapped_effect(effect, change)
 
     def meets_goals(self, effect: Effect) -> bool:
         """Return whether an effect may meet a goal."""
-        return any(isinstance(leaf, Add) and leaf.atom.predicate == GOAL_MET for leaf in _leaves(effect))
+        return any(isinstance(leaf, Add) and leaf.atom.predicate == GOAL_MET for leaf in simple_effects(effect))
 
     def _tracked(self, leaf: Effect) -> Effect:
         if not (isinstance(leaf, Add) and leaf.atom.predicate in self.placing):
@@ -331,26 +324,3 @@ class _Builder:
         if isinstance(leaf, Add):
             return EffectAnd((leaf, Add(Atom(self.relocated, object))))
         return EffectAnd((leaf, *(Delete(Atom(predicate, object)) for predicate in (self.at_start, self.relocated))))
-
-
-def _mapped(effect: Effect, change: Callable[[Effect], Effect]) -> Effect:
-    match effect:
-        case EffectAnd(parts):
-            return EffectAnd(tuple(_mapped(part, change) for part in parts))
-        case When(condition, inner):
-            return When(condition, _mapped(inner, change))
-        case ForEach(parameters, inner):
-            return ForEach(parameters, _mapped(inner, change))
-        case _:
-            return change(effect)
-
-
-def _leaves(effect: Effect) -> Iterator[Effect]:
-    match effect:
-        case EffectAnd(parts):
-            for part in parts:
-                yield from _leaves(part)
-        case When(_, inner) | ForEach(_, inner):
-            yield from _leaves(inner)
-        case _:
-            yield effect
