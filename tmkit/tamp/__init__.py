@@ -57,11 +57,11 @@ if TYPE_CHECKING:
         BranchFailure as BranchFailure, FrameChange as FrameChange, SearchTree as SearchTree,
         SearchTreeNode as SearchTreeNode,
     )  # fmt: skip
-    from tmkit.tamp.uncertainty.ellipsoids import inside_ellipsoid as inside_ellipsoid
     from tmkit.tamp.uncertainty.probability import (
         Probability as Probability, ProbabilityMethod as ProbabilityMethod, angle_within as angle_within,
-        clearance_at_least as clearance_at_least, inside_box as inside_box, inside_half_spaces as inside_half_spaces,
-        inside_slabs as inside_slabs, sampled_probability as sampled_probability,
+        clearance_at_least as clearance_at_least, inside_box as inside_box, inside_ellipsoid as inside_ellipsoid,
+        inside_half_spaces as inside_half_spaces, inside_slabs as inside_slabs,
+        sampled_probability as sampled_probability,
     )  # fmt: skip
     from tmkit.tamp.uncertainty.scene_probability import (
         clears_along as clears_along, clears_at as clears_at, footprint_inside as footprint_inside,

@@ -19,10 +19,7 @@ from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain, load_planni
 def load_plan_domain(
     plan: Plan, domain: str | Path | PythonDomain | None = None, semantics: str | Path | None = None
 ) -> PlanningDomain:
-    """Load the domain of a plan.
-
-    Semantics are Python that is run, and a plan may come from an untrusted source. So what the plan itself names counts
-    only if it is built in; any other domain is the caller's.
+    """Load the domain of a plan: what the plan itself names counts only if it is built in.
 
     Args:
         plan: the plan.

@@ -48,7 +48,7 @@ from tmkit.robots import Manipulator, Robots, find_manipulators, home_configurat
 from tmkit.robots.mechanisms import held_by
 from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
 from tmkit.tamp.domains.problems import derive_problem
-from tmkit.tamp.validation.segment_rules import handling_supports, is_straight, segment_exemptions
+from tmkit.tamp.validation.segment_rules import handling_supports, line_faults, segment_exemptions
 
 _STANDING = 1e-9  # radians or metres: joints that change by less stand still
 _BEFORE = {SegmentKind.GRASP: SegmentKind.APPROACH, SegmentKind.RELEASE: SegmentKind.LOWER}
@@ -346,7 +346,7 @@ class _PlanReader:
                     continue
             if index == 1 and segments[0].kind is SegmentKind.RELEASE:
                 first, before = True, segments[0]
-            if (last or first) and is_straight(path, self.scene, self.q, manipulator=arm):
+            if (last or first) and not line_faults(path, self.scene, self.q, arm):
                 if last and coming is not None:
                     kind, object = _BEFORE[coming[0]], coming[1]
                 elif before is not None:
