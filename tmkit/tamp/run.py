@@ -41,7 +41,7 @@ from tmkit.tamp.geometric_causes import find_causes
 from tmkit.tamp.result import PlanResult, PlanStatistics
 from tmkit.tamp.search_log import SearchLog
 from tmkit.tamp.search_tree import SearchTree, recorded_trees
-from tmkit.tamp.suggestions import ReplanResult, find_suggestions
+from tmkit.tamp.suggestions import find_suggestions
 from tmkit.tamp.tracks import SearchTrack, search_tracks
 from tmkit.tamp.validation.prune_observations import prune_observations
 from tmkit.task_planning import PreparedTask
@@ -68,16 +68,10 @@ def _with_suggestions(context: PlanningContext, log: SearchLog, result: PlanResu
         return result
     options = context.options
     seconds = min(options.seconds_to_explain, options.seconds - log.seconds)
-    suggestions, replans = find_suggestions(context, log, result.diagnosis, replan=_replanned, seconds=seconds)
+    suggestions, replans = find_suggestions(context, log, result.diagnosis, replan=run_search, seconds=seconds)
     diagnosis = replace(result.diagnosis, suggestions=suggestions, replans=replans)
     explanation = explain(result.status, diagnosis, goal=context.goal_in_words, plan=None)
     return replace(result, diagnosis=diagnosis, explanation=explanation)
-
-
-def _replanned(context: PlanningContext) -> ReplanResult:
-    """Return the result of planning for another problem."""
-    result = run_search(context)
-    return ReplanResult(result.plan, result.diagnosis)
 
 
 def _found(context: PlanningContext, log: SearchLog) -> tuple[PlanStatus, tuple[PlanStep, ...] | None]:

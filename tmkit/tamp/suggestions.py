@@ -21,13 +21,11 @@ import time
 from collections.abc import Callable, Iterable, Sequence, Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from tmkit._support.time_limits import time_limit
 from tmkit.errors import TimeLimitError, TmkitError
 from tmkit.graph import SceneGraph
 from tmkit.pddl import And, Formula
-from tmkit.plans.values import Plan
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.tamp.context import PlanningContext
@@ -35,6 +33,7 @@ from tmkit.tamp.diagnosis.collect import goal_parts
 from tmkit.tamp.diagnosis.diagnosis import Diagnosis, Suggestion, SuggestionKind
 from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.domains.semantics import pddl_name
+from tmkit.tamp.result import PlanResult
 from tmkit.tamp.search_log import SearchLog
 
 _MOST_REPLANS = 10
@@ -65,16 +64,9 @@ class RelaxedProblem:
         return self.parts[0] if len(self.parts) == 1 else And(self.parts)
 
 
-class ReplanResult(NamedTuple):
-    """The result of planning for a relaxed problem: the plan, or None, and the diagnosis."""
-
-    plan: Plan | None
-    diagnosis: Diagnosis
-
-
 def find_suggestions(
     context: PlanningContext, log: SearchLog, diagnosis: Diagnosis, *,
-    replan: Callable[[PlanningContext], ReplanResult], seconds: float,
+    replan: Callable[[PlanningContext], PlanResult], seconds: float,
 ) -> tuple[tuple[Suggestion, ...], int]:  # fmt: skip
     """Return the relaxations of a run's problem with which a plan was found, and the number of replans.
 
@@ -115,7 +107,7 @@ class _Search:
     """Tries changes one after the other, each pair of them once."""
 
     def __init__(
-        self, context: PlanningContext, log: SearchLog, replan: Callable[[PlanningContext], ReplanResult],
+        self, context: PlanningContext, log: SearchLog, replan: Callable[[PlanningContext], PlanResult],
         deadline: float,
     ) -> None:  # fmt: skip
         self.context, self.log, self.replan, self.deadline = context, log, replan, deadline
@@ -149,7 +141,7 @@ class _Search:
                 failed.append((relaxed, result.diagnosis))
         return failed
 
-    def _replan(self, relaxed: RelaxedProblem, seconds: float) -> ReplanResult | None:
+    def _replan(self, relaxed: RelaxedProblem, seconds: float) -> PlanResult | None:
         """Return the result for a relaxed problem; None for one that the domain refuses."""
         context = self.context
         try:

@@ -142,7 +142,7 @@ class _TransfersBeside:
             self._begin()
         steps = None if self._search is None else self._search.advance(moves)
         if steps is not None and self.track is not None:
-            self.track.prepare()
+            self.track.prepared()
         return steps
 
     def _begin(self) -> None:
@@ -216,7 +216,7 @@ class SearchTrack:
             beside: another search, told the attempts of each task plan that fails; it returns a plan or None.
         """
         context, log, number = self.context, self.log, self.number
-        task = self._prepared()
+        task = self.prepared()
         if isinstance(task, ProvingTask) and number == 0 and task.is_goal_impossible():
             return IterationResult(task, status=PlanStatus.PROVED_UNSOLVABLE)
         if self._tree is None:
@@ -241,7 +241,7 @@ class SearchTrack:
         if not (self.is_whole and self.number == 0 and log.forbidden):
             return False
         with log.clock.phase(PlanningPhase.TASK):
-            task = self._prepared()
+            task = self.prepared()
             if isinstance(task, ProvingTask) and task.is_goal_impossible():
                 return False
             for action, contexts in log.forbidden.items():
@@ -261,11 +261,8 @@ class SearchTrack:
         domain, problem = extended
         return SearchTrack(context, log, problem, domain, turn=self.turn - 1 + _RELOCATIONS_AFTER)
 
-    def prepare(self) -> None:
-        """Translate the task, unless that is done."""
-        self._prepared()
-
-    def _prepared(self) -> PreparedTask:
+    def prepared(self) -> PreparedTask:
+        """Return the task translated, with what was forbidden for good."""
         if self._task is None:
             with self.log.clock.phase(PlanningPhase.TASK):
                 planner = self.context.task_planner
