@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from numbers import Real
@@ -296,15 +296,13 @@ class Sampling:
             yield checked
 
 
-_Request = TypeVar("_Request", contravariant=True)
-_Value = TypeVar("_Value", covariant=True)
+_Request = TypeVar("_Request")
+_Value = TypeVar("_Value")
 
 
-class _AnySampler(Protocol[_Request, _Value]):
-    def __call__(self, request: _Request, /) -> Iterable[_Value]: ...
-
-
-def _asked(sampler: _AnySampler[_Request, _Value], request: _Request, what: str, *, is_ours: bool) -> Iterator[_Value]:
+def _asked(
+    sampler: Callable[[_Request], Iterable[_Value]], request: _Request, what: str, *, is_ours: bool
+) -> Iterator[_Value]:
     """Yield what a sampler gives, its own failures made errors that name it."""
     try:
         yield from sampler(request)

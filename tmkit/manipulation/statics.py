@@ -22,8 +22,6 @@ from tmkit.manipulation.grasps.holding import DENSITY, GRAVITY
 from tmkit.manipulation.masses import lumped_inertia
 from tmkit.robots import Manipulator, movable_frames
 
-__all__ = ["effort_fault", "gravity_torques"]
-
 _STEP = 0.05  # radians or metres between the configurations of a path that are looked at
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from tmkit.graph import SceneGraph
 from tmkit.motion import CollisionWorld
 from tmkit.motion.collision_rules import TOUCHING
+from tmkit.motion.path_constraints import interpolated
 from tmkit.plans.values import Configuration, Plan
 from tmkit.robots import Manipulator, Robots, find_manipulators, movable_frames
 
@@ -129,23 +130,13 @@ def _motions(plan: Plan) -> Iterator[tuple[str, SceneGraph, Configuration]]:
     for number, step in enumerate(plan.steps, start=1):
         for segment in step.segments:
             columns = [scene.joint_names.index(joint) for joint in segment.joint_names]
-            path = _refined(segment.path)
+            is_short = float(np.sum(np.max(np.abs(np.diff(segment.path, axis=0)), axis=1, initial=0.0))) <= _LONGEST
+            path = interpolated(segment.path, _STEP) if is_short else segment.path[:1]  # the check refuses longer ones
             rows = np.repeat(np.array(q)[None], len(path), axis=0)
             rows[:, columns] = path
             yield f"in step {number} {step.action}, {segment.kind.value}", scene, rows
             scene, q = segment.end(scene, q)
         scene, q = step.scene, step.q
-
-
-def _refined(path: Configuration) -> Configuration:
-    """Return a path with more rows, where they are far from each other."""
-    lengths = np.max(np.abs(np.diff(path, axis=0)), axis=1, initial=0.0)
-    if not float(np.sum(lengths)) <= _LONGEST:  # the check refuses it
-        return path[:1]
-    pieces = [path[:1]]
-    for first, last, length in zip(path[:-1], path[1:], lengths, strict=True):
-        pieces.append(np.linspace(first, last, math.ceil(length / _STEP) + 1)[1:])
-    return np.concatenate(pieces)
 
 
 def _are_neighbours(scene: SceneGraph, first: str, second: str) -> bool:
