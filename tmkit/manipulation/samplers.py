@@ -34,8 +34,12 @@ from tmkit._support.time_limits import check_time
 from tmkit.errors import ConfigurationError, SamplerError, TimeLimitError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.grasps.sampling import Grasp, grasps_of
-from tmkit.manipulation.placements.postures import PlacementSettings
-from tmkit.manipulation.placements.sampling import Placement, placements_in_region, placements_on_surface
+from tmkit.manipulation.placements.sampling import (
+    Placement,
+    PlacementSettings,
+    placements_in_region,
+    placements_on_surface,
+)
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 

@@ -124,15 +124,6 @@ class ConvexPolygon:
         """
         return bool(np.all(self.depth(other.vertices) >= -tolerance))
 
-    def separation(self, other: ConvexPolygon) -> float:
-        """Return the widest gap in metres along a normal of an edge of either; negative when the two overlap."""
-        gaps = [
-            np.max(np.min(product(second.vertices, normals.T), axis=0) - offsets)
-            for first, second in ((self, other), (other, self))
-            for normals, offsets in (first.edges,)
-        ]
-        return float(max(gaps))
-
     def turned(self, angle: float) -> ConvexPolygon:
         """Return it turned about the origin, counter-clockwise, by radians."""
         cosine, sine = circle([angle])[0]

@@ -15,7 +15,7 @@ read *for* a scene, a domain and an arm, and what is missing is computed:
 * what an action changes that moves nothing (:class:`tmkit.manipulation.Change`), the domain's semantics says.
 
 Times are in no plan: a motion is timed when it is executed. How such files are written,
-:mod:`tmkit.plans.tmp_writer` tells.
+:mod:`tmkit.plans.plan_file` tells.
 
 Invariants: reading proves form and names, with file, line and column, not that the motions hold; that is for the
 checker. The plan that is read has the actions, waypoints (bit for bit) and changes of parent of the one that was
@@ -42,7 +42,7 @@ from tmkit.manipulation.samplers import Samplers, Sampling
 from tmkit.motion import CollisionRules, carrying_constraints
 from tmkit.pddl import GroundAction, parse_goal
 from tmkit.plans.class_changes import ClassChange, with_class_changes
-from tmkit.plans.tmp_writer import TMP_HEADER, tmp_footer
+from tmkit.plans.plan_file import TMP_HEADER, tmp_footer
 from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.robots import Manipulator, Robots, find_manipulators, home_configuration, movable_frames
 from tmkit.robots.mechanisms import held_by
