@@ -101,14 +101,10 @@ class Improvement:
                 self.costs.forget()
                 found = kinds[self.number % len(kinds)]()
                 self.number += 1
-                if found is not None:
-                    self._keep_if_better(found, iterations)
+                if found is not None and is_better(self.costs.total(found), self.costs.total(self.best)):
+                    self.best = found
+                    self._tell(iterations)
         return self.best
-
-    def _keep_if_better(self, steps: tuple[PlanStep, ...], iterations: int | None) -> None:
-        if is_better(self.costs.total(steps), self.costs.total(self.best)):
-            self.best = steps
-            self._tell(iterations)
 
     def _tell(self, iterations: int | None) -> None:
         context, log = self.context, self.log

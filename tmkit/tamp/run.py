@@ -44,7 +44,6 @@ from tmkit.tamp.search_tree import SearchTree, recorded_trees
 from tmkit.tamp.suggestions import find_suggestions
 from tmkit.tamp.tracks import SearchTrack, search_tracks
 from tmkit.tamp.validation.prune_observations import prune_observations
-from tmkit.task_planning import PreparedTask
 
 
 def run_search(context: PlanningContext) -> PlanResult:
@@ -77,11 +76,12 @@ def _with_suggestions(context: PlanningContext, log: SearchLog, result: PlanResu
 def _found(context: PlanningContext, log: SearchLog) -> tuple[PlanStatus, tuple[PlanStep, ...] | None]:
     with log.clock.phase(PlanningPhase.SEMANTICS):
         log.infeasibilities = _infeasibilities(context)
-        useful = _restricted(context, _useful(context))
+        useful = context.domain.semantics.useful_objects(context.scene, context.q)
+        restricted = _restricted(context, context.domain.returned("useful_objects", useful, Collection))
     if log.infeasibilities:
         return PlanStatus.PROVED_UNSOLVABLE, None
     with time_limit(log.seconds_to_search - log.seconds):
-        status, track, steps = search_tracks(context, log, useful, prove=lambda: _separations(context))
+        status, track, steps = search_tracks(context, log, restricted, prove=lambda: _separations(context))
     log.found = steps
     return status, None if track is None else _finished(context, log, track, steps)
 
@@ -106,12 +106,6 @@ def _separations(context: PlanningContext) -> tuple[Infeasibility, ...]:
     handled = semantics.handled(necessary_facts(context.problem), context.scene)
     found = (separated(context.scene, one, q=context.q, manipulator=arm) for one in handled)
     return tuple(proof for proof in found if proof is not None)
-
-
-def _useful(context: PlanningContext) -> Collection[str]:
-    """Return the objects that the domain finds useful."""
-    found = context.domain.semantics.useful_objects(context.scene, context.q)
-    return context.domain.returned("useful_objects", found, Collection)
 
 
 def _may_be_otherwise(context: PlanningContext, proof: Infeasibility) -> bool:
@@ -145,19 +139,13 @@ def _finished(
     """Return the steps of the plan: improved, without redundant observations, and with the actions of the domain."""
     assert track.first is not None, "a track with a plan is prepared"
     log.seconds_to_search = context.options.seconds
-    steps = _improved(context, log, track, track.first, steps)
+    steps, iterations = with_costs(track.problem, steps), context.options.improve
+    if iterations != 0:
+        improvement = Improvement(context, log, track.problem, track.domain, track.first, steps)
+        steps = improvement.improve(iterations)
     with suppress(TimeLimitError), log.clock.phase(PlanningPhase.SEMANTICS):
         steps = prune_observations(steps, context.scene, context.q, problem=track.problem, domain=track.domain)
     return context.plan_of(steps, track.domain).steps
-
-
-def _improved(
-    context: PlanningContext, log: SearchLog, track: SearchTrack, task: PreparedTask, steps: tuple[PlanStep, ...]
-) -> tuple[PlanStep, ...]:
-    steps, iterations = with_costs(track.problem, steps), context.options.improve
-    if iterations == 0:
-        return steps
-    return Improvement(context, log, track.problem, track.domain, task, steps).improve(iterations)
 
 
 def _result(

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from tmkit._support.elementary import cos, dot, norm, sin
 from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
 from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement, motions_at
-from tmkit.manipulation.actions.primitives import NearPairs, Phase
+from tmkit.manipulation.actions.primitives import NearPairs
 from tmkit.manipulation.grasps.sampling import Grasp, grip_faults
 from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
 from tmkit.plans.values import Configuration, Reparenting, SegmentKind
@@ -175,9 +175,5 @@ class _Exchange:
             giver.segment(SegmentKind.RELEASE, q_held[None], q=q_let, held=object, phase=both),
             giver.segment(SegmentKind.RETREAT, back, q=q_let, held=object, phase=both),
         )
-        return Refinement(segments, taken, back[-1], f"at {_place(q_exchange, self.carried, object)}")
-
-
-def _place(q: Configuration, phase: Phase, object: str) -> str:
-    point = phase.scene.pose(object, relative_to=phase.scene.root(object), q=q).translation
-    return f"({', '.join(f'{number:.3f}' for number in point)})"
+        point = scene.pose(object, relative_to=scene.root(object), q=q_exchange).translation
+        return Refinement(segments, taken, back[-1], f"at ({', '.join(f'{number:.3f}' for number in point)})")

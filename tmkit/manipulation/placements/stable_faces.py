@@ -102,9 +102,11 @@ def stable_faces(
 
 
 def _ordered_faces(solids: tuple[AttachedShape, ...], centre: Vector) -> tuple[StableFace, ...]:
-    return tuple(
-        sorted(_faces(solids, centre), key=lambda face: (face.is_rolling, -round(_steadiness(face, centre), 9)))
-    )
+    def instability(face: StableFace) -> tuple[bool, float]:
+        height = face.height + float(face.rotation.rotate(centre)[2])  # of the centre of mass
+        return face.is_rolling, -round(face.margin / max(1e-9, height), 9)  # of the tangent by which it falls over
+
+    return tuple(sorted(_faces(solids, centre), key=instability))
 
 
 def resting_height(scene: SceneGraph, object: str, down: ArrayLike, *, tolerance: float = 0.05) -> float | None:
@@ -169,11 +171,6 @@ def _volume_and_centre(attached: AttachedShape) -> tuple[float, Vector]:
     hull = trimesh.convex.convex_hull(np.asarray(shape.vertices))
     convex = Mesh(np.asarray(hull.vertices), np.asarray(hull.faces))
     return float(convex.volume), attached.pose.apply(solid_inertia(convex, 1.0)[0])
-
-
-def _steadiness(face: StableFace, centre: Vector) -> float:
-    """Return the tangent of the angle by which the object must be tilted to fall over."""
-    return face.margin / max(1e-9, face.height + float(face.rotation.rotate(centre)[2]))
 
 
 def _faces(solids: tuple[AttachedShape, ...], centre: Vector) -> Iterator[StableFace]:

@@ -45,7 +45,7 @@ def explain(status: PlanStatus, diagnosis: Diagnosis, *, goal: str, plan: Plan |
         motions = "their motions" if len(plan.steps) != 1 else "its motions"
         found = f"{_counted(len(plan.steps), 'action')} with {motions}"
         return f"Found {found} for {goal}, after {_counted(diagnosis.skeletons, 'task plan')}."
-    return " ".join([*_what_was_found(status, diagnosis, goal), *_what_would_help(diagnosis)])
+    return " ".join([*_what_was_found(status, diagnosis, goal), *map(_suggestion, diagnosis.suggestions[:_MOST])])
 
 
 def _what_was_found(status: PlanStatus, diagnosis: Diagnosis, goal: str) -> Iterator[str]:
@@ -146,13 +146,8 @@ def _what_is_proved(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"It is proved that no pose tried for {listed(_first(beyond))} is within reach in that state."
 
 
-def _what_would_help(diagnosis: Diagnosis) -> Iterator[str]:
-    """Yield a sentence for each change of the question with which there is a plan."""
-    for suggestion in diagnosis.suggestions[:_MOST]:
-        yield _suggestion(suggestion)
-
-
 def _suggestion(suggestion: Suggestion) -> str:
+    """Return a sentence about a change of the question with which there is a plan."""
     steps = f"there is a plan of {_counted(len(suggestion.actions), 'action')}"
     if suggestion.kind is SuggestionKind.WITHOUT_GOALS:
         return f"Without the goal{'s' if len(suggestion.names) > 1 else ''} {listed(suggestion.names)} {steps}."

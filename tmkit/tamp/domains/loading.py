@@ -19,7 +19,7 @@ import math
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,8 +143,7 @@ class PlanningDomain:
     def _failed(self, what: str, error: Exception) -> TaskError:
         """Return the error for a semantics that raises one of its own, at the last line of its code."""
         codes = {function.__code__.co_filename for function in _functions_of(type(self.semantics))}
-        lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in codes]
-        path, line = (lines[-1].filename, lines[-1].lineno) if lines else (self.semantics_name or self.name, None)
+        path, line = _innermost(error, codes) or (self.semantics_name or self.name, None)
         reason = (
             f"{what}: {type(error).__name__}: {error}; a semantics defines every action and predicate of its domain "
             f"'{self.name}'"
@@ -251,7 +250,10 @@ def load_planning_domain(
     written, named_source = (read_pddl(pddl_path), pddl_path) if pddl is None else (pddl, domain)
     parsed = _parsed(written, str(named_source))
     source = read_bytes(semantics_path, limit=ReadingLimits().text_bytes)
-    made = _make_semantics(semantics_path, source, arms)
+    semantics_class = getattr(_run(semantics_path, source), "Semantics", None)
+    if not isinstance(semantics_class, type):
+        raise FileFormatError.at(semantics_path, f"defines no class 'Semantics'; {_HOW_TO_DERIVE}")
+    made = _made(semantics_path, semantics_class, arms)
     text = written.replace("\r\n", "\n").replace("\r", "\n") if pddl is None else pddl
     digest = hashlib.sha256(text.encode() + b"\0" + source).hexdigest()
     name = _name(pddl_path.parent) if pddl_path.name == _PDDL else pddl_path.name
@@ -331,13 +333,6 @@ def _refuse_incomplete(domain: str | Path, missing: str, folder: Path) -> NoRetu
     )  # fmt: skip
 
 
-def _make_semantics(path: Path, source: bytes, arms: tuple[Manipulator, ...]) -> DomainSemantics:
-    semantics_class = getattr(_run(path, source), "Semantics", None)
-    if not isinstance(semantics_class, type):
-        raise FileFormatError.at(path, f"defines no class 'Semantics'; {_HOW_TO_DERIVE}")
-    return _made(path, semantics_class, arms)
-
-
 def _made(path: Path, semantics_class: type, arms: tuple[Manipulator, ...]) -> DomainSemantics:
     """Return the semantics for some arms, or refuse a class that does not fit."""
     _require_derived(path, semantics_class)
@@ -396,12 +391,13 @@ def _run(path: Path, source: bytes) -> ModuleType:
         exec(_compiled(source, str(path)), module.__dict__)
     except Exception as error:
         del sys.modules[module.__name__]
-        line = error.lineno if isinstance(error, SyntaxError) else _line_in(path, error)
+        _, line = _innermost(error, {str(path)}) or (path, None)
+        line = error.lineno if isinstance(error, SyntaxError) else line
         raise FileFormatError.at(path, f"{type(error).__name__}: {error}", line=line) from error
     return module
 
 
-def _line_in(path: Path, error: Exception) -> int | None:
-    """Return the line of a file in which an error arose, the innermost."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    return lines[-1] if lines else None
+def _innermost(error: Exception, files: Collection[str]) -> tuple[str, int | None] | None:
+    """Return the file and line in which an error arose, the innermost in some files; None for none."""
+    places = [(at.filename, at.lineno) for at in traceback.extract_tb(error.__traceback__) if at.filename in files]
+    return places[-1] if places else None

@@ -107,14 +107,10 @@ def _no_object(name: str, scene: SceneGraph, domain: PlanningDomain) -> str | No
     frame = next((frame for frame in scene.frame_names if pddl_name(frame) == name.lower()), None)
     if frame is None:
         return None
-    lacking = [kind for kind in _classes(scene) if _is_object(name, scene.set_classes(frame, (kind,)), domain)]
+    classes = sorted({*MOVABLE_CLASSES, *(kind for known in scene.frame_names for kind in scene.classes(known))})
+    lacking = [kind for kind in classes if _is_object(name, scene.set_classes(frame, (kind,)), domain)]
     missing = f"it lacks the class {' or '.join(map(repr, lacking))}" if lacking else "no class makes it one"
     return f"frame '{frame}' is not an object of domain '{domain.name}': {missing}"
-
-
-def _classes(scene: SceneGraph) -> list[str]:
-    """Return the classes of a scene's frames and those that the collision rules know, in order."""
-    return sorted({*MOVABLE_CLASSES, *(kind for frame in scene.frame_names for kind in scene.classes(frame))})
 
 
 def _is_object(name: str, scene: SceneGraph, domain: PlanningDomain) -> bool:

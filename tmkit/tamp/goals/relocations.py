@@ -33,7 +33,6 @@ from tmkit.pddl import (
     Add,
     Atom,
     Delete,
-    Domain,
     Effect,
     EffectAnd,
     Fact,
@@ -249,14 +248,19 @@ def with_relocations(
     at_start, relocated = (_free_name(name, taken) for name in ("at-start", "relocated"))
     goals = domain.goals if isinstance(domain, GoalDomain) else ()
     builder = _Builder(placing, at_start, relocated, goals)
-    actions = tuple(replace(action, effect=builder.tracked(action.effect)) for action in words.actions)
+    actions = tuple(replace(action, effect=mapped_effect(action.effect, builder.tracked)) for action in words.actions)
     variants: dict[str, str] = {}
     for action in words.actions:
-        if builder.meets_goals(action.effect):
+        if any(map(_meets_goal, simple_effects(action.effect))):
             name = _free_name(f"{action.name}-elsewhere", {*variants, *(known.name for known in words.actions)})
             variants[name] = action.name
-            actions = (*actions, Action(name, action.parameters, action.precondition, builder.elsewhere(action.effect)))
-    extended = _extended(words, actions, (at_start, relocated))
+            effect = mapped_effect(action.effect, builder.elsewhere)
+            actions = (*actions, Action(name, action.parameters, action.precondition, effect))
+    requirements = dict.fromkeys((*words.requirements, ":conditional-effects", ":negative-preconditions"))
+    told_of = (Predicate(name, (Parameter("?x", ("object",)),)) for name in (at_start, relocated))
+    extended = replace(
+        words, requirements=tuple(requirements), predicates=(*words.predicates, *told_of), actions=actions
+    )
     start = {
         frame: (parent, scene.local_pose(frame))
         for frame in movable_frames(scene)
@@ -271,45 +275,31 @@ def with_relocations(
     return made, replace(problem, domain=extended, init=problem.init.change(add=added))
 
 
-def _extended(words: Domain, actions: tuple[Action, ...], added: Sequence[str]) -> Domain:
-    requirements = dict.fromkeys((*words.requirements, ":conditional-effects", ":negative-preconditions"))
-    predicates = (*words.predicates, *(Predicate(name, (Parameter("?x", ("object",)),)) for name in added))
-    return replace(words, requirements=tuple(requirements), predicates=predicates, actions=actions)
-
-
 def _free_name(name: str, taken: Iterable[str]) -> str:
     known = set(taken)
     numbered = (f"{name}-{number}" for number in itertools.count(1))
     return next(tried for tried in itertools.chain([name], numbered) if tried not in known)
 
 
+def _meets_goal(leaf: Effect) -> bool:
+    return isinstance(leaf, Add) and leaf.atom.predicate == GOAL_MET
+
+
 @dataclass(frozen=True)
 class _Builder:
-    """Extends effects."""
+    """Changes simple effects of actions that take objects away or put them down."""
 
     placing: frozenset[str]
     at_start: str
     relocated: str
     goals: Sequence[ObjectGoal]
 
-    def tracked(self, effect: Effect) -> Effect:
-        """Return an effect that says of objects it takes away or puts down where they are."""
-        return mapped_effect(effect, self._tracked)
+    def elsewhere(self, leaf: Effect) -> Effect:
+        """Return an effect that puts an object down where no goal is met."""
+        return EffectAnd(()) if _meets_goal(leaf) else self._relocating(leaf)
 
-    def elsewhere(self, effect: Effect) -> Effect:
-        """Return an effect that puts objects down where no goal is met."""
-
-        def change(leaf: Effect) -> Effect:
-            adds = isinstance(leaf, Add) and leaf.atom.predicate == GOAL_MET
-            return EffectAnd(()) if adds else self._relocating(leaf)
-
-        return mapped_effect(effect, change)
-
-    def meets_goals(self, effect: Effect) -> bool:
-        """Return whether an effect may meet a goal."""
-        return any(isinstance(leaf, Add) and leaf.atom.predicate == GOAL_MET for leaf in simple_effects(effect))
-
-    def _tracked(self, leaf: Effect) -> Effect:
+    def tracked(self, leaf: Effect) -> Effect:
+        """Return an effect that says where an object is then."""
         if not (isinstance(leaf, Add) and leaf.atom.predicate in self.placing):
             return self._relocating(leaf)
         added: Effect = Add(Atom(self.relocated, leaf.atom.terms[:1]))
