@@ -327,7 +327,9 @@ def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Se
             raise item.error(str(error)) from error
     changes: list[ClassChange] = []
     for item in node.get("classes").items() if "classes" in node.table() else ():
-        changes.append(_read_class_change(item))
+        item.only("added", "frame", "removed")
+        added, removed = (tuple(name.name() for name in item.get(key).items()) for key in ("added", "removed"))
+        changes.append(ClassChange(item.get("frame").name(), added, removed))
         try:
             scene = with_class_changes(scene, changes[-1:])
         except TmkitError as error:
@@ -335,12 +337,6 @@ def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Se
     action, choice = GroundAction(words[0], tuple(words[1:])), node.get("choice").text()
     cost = node.get("cost").number() if "cost" in node.table() else 1.0
     return PlanStep(action, tuple(segments), scene, q, choice, tuple(changes), cost, tuple(looks))
-
-
-def _read_class_change(node: JsonNode) -> ClassChange:
-    node.only("added", "frame", "removed")
-    added, removed = (tuple(item.name() for item in node.get(key).items()) for key in ("added", "removed"))
-    return ClassChange(node.get("frame").name(), added, removed)
 
 
 def _read_segment(node: JsonNode, scene: SceneGraph, names: Sequence[str]) -> Segment:

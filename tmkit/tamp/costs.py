@@ -80,11 +80,7 @@ class StepCosts:
 
 
 def _checked(function: Callable[[PlanStep], float], step: PlanStep) -> float:
-    """Return what a function of the user gives for a step.
-
-    Raises:
-        CostError: it raises an error, or gives no finite number of at least 0.
-    """
+    """Return what a function of the user gives for a step, a finite number of at least 0; refuse anything else."""
     try:
         value = function(step)
     except (TimeLimitError, MemoryError):

@@ -104,12 +104,7 @@ def search_tracks(
 class _TransfersBeside:
     """The search over transfers of a run, which begins when it is first needed.
 
-    Args:
-        context: what the run was given.
-        log: what it has found.
-
-    Attributes:
-        track: the task that it searches; None before it begins, or where it cannot.
+    ``track`` is the task that it searches; None before it begins, or where it cannot.
     """
 
     def __init__(self, context: PlanningContext, log: SearchLog) -> None:
@@ -120,11 +115,7 @@ class _TransfersBeside:
         self._attempts = 0
 
     def after(self, attempts: int) -> tuple[PlanStep, ...] | None:
-        """Advance after a task plan failed with so many attempts; return the steps of a plan, or None.
-
-        Args:
-            attempts: motions that were tried in vain.
-        """
+        """Advance after a task plan failed with so many attempts; return the steps of a plan, or None."""
         self._attempts += attempts
         if self._attempts < _TRANSFERS_AFTER and not self._has_begun:
             return None
@@ -132,11 +123,7 @@ class _TransfersBeside:
         return self.advance(moves)
 
     def advance(self, moves: int) -> tuple[PlanStep, ...] | None:
-        """Make so many attempts; return the steps of a plan, or None.
-
-        Args:
-            moves: attempts at most.
-        """
+        """Make so many attempts at most; return the steps of a plan, or None."""
         if not self._has_begun:
             self._has_begun = True
             self._begin()

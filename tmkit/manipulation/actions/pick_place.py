@@ -108,15 +108,7 @@ def motions_at(
 
 @dataclass(frozen=True, eq=False)
 class _Way:
-    """A motion of which only the searched path is missing.
-
-    Attributes:
-        phase: scene and collision rules of the path.
-        start: (n_joints,) configuration at its start.
-        end: (n_joints,) configuration at its end.
-        what: name of the path, for failures.
-        finished: returns the whole motion for a path (k, n_joints).
-    """
+    """A motion of which only the searched path is missing; ``finished`` returns the whole for a path (k, n_joints)."""
 
     phase: Phase
     start: Configuration
@@ -319,12 +311,6 @@ class ArmMotion:
         """Yield motions through configurations at a contact: one after the other, or by one search to any of them.
 
         Where the arm cannot follow a straight way to its end, a part of it will do, once all else was tried.
-
-        Args:
-            contacts: configurations (n_joints,) at the contact, or why there are none.
-            way_to: works out everything but the searched path; raises PieceFailedError.
-            motion: how the hand comes and leaves.
-            seed: seed of the motion planner.
         """
         ways: list[_Way] = []
         shorter: list[Configuration] = []

@@ -144,11 +144,7 @@ def _require_goal(claimed: str, words: PlanningDomain, objects: Mapping[str, str
 
 
 def _header(entries: Sequence[TmpEntry], path: str | Path) -> TmpHeader:
-    """Return what the header of a file says; of domains and arms only built-in names count, as in every plan file.
-
-    Raises:
-        PlanFileError: the file is cut off, or has no action.
-    """
+    """Return what the header of a file says; of domains and arms only built-in names count, as in every plan file."""
     actions = sum(isinstance(entry, TmpAction) for entry in entries)
     comments = [entry.text for entry in entries if isinstance(entry, TmpComment)]
     if not entries or entries[0] != TmpComment(TMP_HEADER):
@@ -197,7 +193,7 @@ class _PlanReader:
             elif steps:
                 steps[-1].entries.append(entry)
             elif isinstance(entry, TmpMotion) and len(entry.waypoints) == 1 and not begun:
-                self.begin(entry)
+                self.q = self.configuration(entry, entry.waypoints[0])
                 begun = True
             else:
                 place = entry.waypoints[-1].place if isinstance(entry, TmpMotion) and not begun else entry.place
@@ -209,10 +205,6 @@ class _PlanReader:
             domain_digest=self.domain.digest, semantics=self.domain.semantics_name, goal=goal, seed=0,
             steps=tuple(self.step(step) for step in steps),
         )  # fmt: skip
-
-    def begin(self, motion: TmpMotion) -> None:
-        """Go to where the plan starts."""
-        self.q = self.configuration(motion, motion.waypoints[0])
 
     def configuration(self, motion: TmpMotion, waypoint: Waypoint) -> NDArray[np.float64]:
         """Return the configuration (n_joints,) of a waypoint; joints that are not named stay."""
@@ -325,13 +317,7 @@ class _PlanReader:
     def moves(
         self, motions: Sequence[TmpMotion], before: Segment | None, coming: tuple[SegmentKind, str] | None
     ) -> list[Segment]:
-        """Return motions of the arms between two changes of parent as segments.
-
-        Args:
-            motions: the motions.
-            before: the grasp or release before them in the same action, if any.
-            coming: grasp or release after them in the same action, and the object, if any.
-        """
+        """Return motions of the arms between two changes of parent of an action, if there are any, as segments."""
         segments: list[Segment] = []
         for index, motion in enumerate(motions):
             arm = self.arm_of(motion)
