@@ -1,15 +1,10 @@
 """One planning run: skeletons from the task planner, refined into motion, and what is learned in between.
 
 A run goes in iterations (:mod:`tmkit.tamp.iteration`). In each the task planner gives skeletons; each is refined over
-a refinement tree. Where that fails, its cause becomes a constraint on the translated task, and only the search half of
-the task planner runs again. When an iteration finds no further skeleton, its constraints are lifted, since a motion
-that was not found is no proof that there is none; the budgets double, and the next iteration continues where the tree
-stands. So with enough iterations every choice of every skeleton is tried, however often: the whole is probabilistically
-complete. Which task the next iteration searches, :mod:`tmkit.tamp.tracks` decides.
-
-Two things are kept through all iterations: an action that its domain proved to be impossible, and a cause that is
-proved for the poses at hand. When all that an iteration learned is proved, another would learn the same, and the run
-ends. Otherwise it goes on until a limit on time or iterations ends it.
+a refinement tree. When an iteration finds no further skeleton, its constraints are lifted, since a motion that was not
+found is no proof that there is none; the budgets double, and the next iteration continues where the tree stands. Which
+task the next iteration searches, :mod:`tmkit.tamp.tracks` decides. The run ends when all that an iteration learned is
+proved, or by a limit on time or iterations.
 
 Part of the time is kept for the explanation: causes, and what would help.
 
@@ -36,7 +31,6 @@ from tmkit.tamp.diagnosis.diagnosis import Diagnosis, PlanStatus, SearchEnd
 from tmkit.tamp.diagnosis.explanation import explain
 from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
 from tmkit.tamp.domains.semantics import pddl_name
-from tmkit.tamp.domains.separation import separated
 from tmkit.tamp.geometric_causes import find_causes
 from tmkit.tamp.result import PlanResult, PlanStatistics
 from tmkit.tamp.search_log import SearchLog
@@ -81,7 +75,7 @@ def _found(context: PlanningContext, log: SearchLog) -> tuple[PlanStatus, tuple[
     if log.infeasibilities:
         return PlanStatus.PROVED_UNSOLVABLE, None
     with time_limit(log.seconds_to_search - log.seconds):
-        status, track, steps = search_tracks(context, log, restricted, prove=lambda: _separations(context))
+        status, track, steps = search_tracks(context, log, restricted)
     log.found = steps
     return status, None if track is None else _finished(context, log, track, steps)
 
@@ -96,16 +90,6 @@ def _infeasibilities(context: PlanningContext) -> tuple[Infeasibility, ...]:
         "infeasibilities", found, Iterable
     )]  # fmt: skip
     return tuple(proof for proof in found if not _may_be_otherwise(context, proof))
-
-
-def _separations(context: PlanningContext) -> tuple[Infeasibility, ...]:
-    """Return why the hand cannot touch objects that it has to, where that is proved."""
-    if len(context.manipulators) > 1:
-        return ()
-    arm, semantics = context.manipulators[0], context.domain.semantics
-    handled = semantics.handled(necessary_facts(context.problem), context.scene)
-    found = (separated(context.scene, one, q=context.q, manipulator=arm) for one in handled)
-    return tuple(proof for proof in found if proof is not None)
 
 
 def _may_be_otherwise(context: PlanningContext, proof: Infeasibility) -> bool:

@@ -28,8 +28,9 @@ from tmkit.pddl import And, Atom, Problem
 from tmkit.plans.values import PlanStep
 from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.diagnosis.diagnosis import PlanStatus
-from tmkit.tamp.domains.infeasibility import Infeasibility
+from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
 from tmkit.tamp.domains.loading import PlanningDomain
+from tmkit.tamp.domains.separation import separated
 from tmkit.tamp.goals.compilation import GOAL_MET, GoalDomain
 from tmkit.tamp.goals.relocations import RelocationDomain, with_relocations
 from tmkit.tamp.iteration import IterationResult, PlanningIteration
@@ -49,7 +50,7 @@ _LAST_MOVES = 96  # attempts of that search when the task plans have come to an 
 
 
 def search_tracks(
-    context: PlanningContext, log: SearchLog, useful: Problem | None, *, prove: Callable[[], tuple[Infeasibility, ...]]
+    context: PlanningContext, log: SearchLog, useful: Problem | None
 ) -> tuple[PlanStatus, SearchTrack | None, tuple[PlanStep, ...]]:
     """Advance the tracks of a run until one has a plan, nothing is left to try or a limit is reached.
 
@@ -57,7 +58,6 @@ def search_tracks(
         context: what the run was given.
         log: what it has found.
         useful: its task without objects of no use; None where all are.
-        prove: proves that the goal is impossible, where it can; called once, after the first iteration.
 
     Returns:
         The status, and with a plan the track and the steps.
@@ -82,7 +82,7 @@ def search_tracks(
         if not has_tried:
             has_tried = True
             with log.clock.phase(PlanningPhase.SEMANTICS):
-                log.infeasibilities = prove()
+                log.infeasibilities = _separations(context)
             if log.infeasibilities:
                 return PlanStatus.PROVED_UNSOLVABLE, None, ()
         if ended.status is not None:
@@ -150,6 +150,16 @@ class _TransfersBeside:
         tree = log.transfers = context.tree(own, problem, domain, seed=context.options.seed)
         search = TransferSearch(context, own, tree, task, seed=context.options.seed)
         self._search = search if search.is_usable else None
+
+
+def _separations(context: PlanningContext) -> tuple[Infeasibility, ...]:
+    """Return why the hand cannot touch objects that it has to, where that is proved."""
+    if len(context.manipulators) > 1:
+        return ()
+    arm, semantics = context.manipulators[0], context.domain.semantics
+    handled = semantics.handled(necessary_facts(context.problem), context.scene)
+    found = (separated(context.scene, one, q=context.q, manipulator=arm) for one in handled)
+    return tuple(proof for proof in found if proof is not None)
 
 
 def _proved(context: PlanningContext, log: SearchLog, status: PlanStatus) -> PlanStatus:

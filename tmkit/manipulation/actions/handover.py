@@ -81,8 +81,9 @@ def handovers(
     across = (bases[1] - bases[0]) * np.array([1.0, 1.0, 0.0])
     across /= norm(across) or 1.0
     tool_from_object = scene.pose(object, relative_to=giving.tool, q=q)
-    held = tool_from_object.inverse()
-    facing = [grasp for grasp in context.grasps(object, arm=taker) if _cosine(held, grasp.object_from_tool) < -0.9]
+    ahead = tool_from_object.inverse().rotate([0.0, 0.0, 1.0])
+    grasps = context.grasps(object, arm=taker)
+    facing = [grasp for grasp in grasps if dot(ahead, grasp.object_from_tool.rotate([0.0, 0.0, 1.0])) < -0.9]
     for point in points:
         for tilt in _TILTS:
             axis = cos(tilt) * across - np.array([0.0, 0.0, sin(tilt)])
@@ -90,11 +91,6 @@ def handovers(
                 exchange = _tool(np.asarray(point, dtype=float), axis, spin * math.tau / _SPINS) @ tool_from_object
                 for grasp in facing:
                     yield Handover(object, giver, taker, grasp, exchange)
-
-
-def _cosine(first: Pose, second: Pose) -> float:
-    """Return the cosine of the angle between two tools' z axes."""
-    return dot(first.rotate([0.0, 0.0, 1.0]), second.rotate([0.0, 0.0, 1.0]))
 
 
 def _tool(point: np.ndarray, axis: np.ndarray, spin: float) -> Pose:

@@ -118,7 +118,10 @@ class _Pushing:
         faults = push_faults(scene, path, arm, object=object)
         if faults:
             raise PieceFailedError("push", faults[0], kind=FailureKind.GRIP, q=touching)
-        change = Reparenting(object, self.support, self._moved())
+        local = scene.local_pose(object)
+        root_from_support = scene.pose(self.support, relative_to=scene.root(self.support), q=self.q)
+        by = root_from_support.inverse().rotate(self.distance * self.ahead)
+        change = Reparenting(object, self.support, Pose(local.translation + by, local.quat_xyzw))
         after = change.applied(scene, path[-1])
         left = pieces.phase(after, self.near, touched=object, support=self.support)
         leaving = pieces.shift(left, path[-1], away, what="retreat")
@@ -134,13 +137,6 @@ class _Pushing:
         )
         x, y = self.distance * self.ahead[:2]
         return Refinement(segments, after, leaving[-1], f"by ({x:.3f}, {y:.3f})")
-
-    def _moved(self) -> Pose:
-        """Return support_from_object at the end."""
-        scene, local = self.scene, self.scene.local_pose(self.object)
-        root_from_support = scene.pose(self.support, relative_to=scene.root(self.support), q=self.q)
-        by = root_from_support.inverse().rotate(self.distance * self.ahead)
-        return Pose(local.translation + by, local.quat_xyzw)
 
 
 def pushed_scene(scene: SceneGraph, q: Configuration, arm: Manipulator, *, object: str) -> SceneGraph:

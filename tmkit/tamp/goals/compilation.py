@@ -244,7 +244,9 @@ def extended_domain(
     for goal in goals:
         goal.check(scene)
         if isinstance(goal, ArmAt):
-            _require_arm(goal, manipulators)
+            if not any(set(goal.joints) <= set(arm.joints) for arm in manipulators):
+                known = "; ".join(f"'{arm.name}': {', '.join(arm.joints)}" for arm in manipulators)
+                raise TaskError.at("goal", f"{goal}: these are not all joints of one arm ({known})")
             continue
         facts, support = _facts_of_goal(domain, goal, scene, q, manipulators[0])
         found.append(ObjectGoal(goal, len(found), facts, support))
@@ -270,12 +272,6 @@ def extended_goal(texts: Sequence[str], domain: PlanningDomain, scene: SceneGrap
     met = [Atom(goal.met.predicate, goal.met.arguments) for goal in goals]
     stated = plain[0] if len(plain) == 1 else And(tuple(plain))
     return And((*plain, *met)) if met else stated, str(stated)
-
-
-def _require_arm(goal: ArmAt, manipulators: Sequence[Manipulator]) -> None:
-    if not any(set(goal.joints) <= set(arm.joints) for arm in manipulators):
-        known = "; ".join(f"'{arm.name}': {', '.join(arm.joints)}" for arm in manipulators)
-        raise TaskError.at("goal", f"{goal}: these are not all joints of one arm ({known})")
 
 
 def _with_words(domain: Domain, goals: Sequence[ObjectGoal]) -> Domain:

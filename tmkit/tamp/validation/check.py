@@ -387,7 +387,9 @@ def _scene_differences(plan: Plan, scene: SceneGraph | None, robot: Robots | Non
         other = arms.pop(own.name, None)
         if other is None:
             yield f"the plan's arm '{own.name}' is none of yours"
-        elif keys := _different_keys(own, other):
+            continue
+        mine, theirs = own.to_dict(), other.to_dict()
+        if keys := [key for key in sorted({*mine, *theirs}) if mine.get(key) != theirs.get(key)]:
             yield f"the plan's arm '{own.name}' differs from yours: {', '.join(keys)}"
 
 
@@ -424,11 +426,6 @@ def _parts(name: str, plan: SceneGraph, own: SceneGraph) -> str:
     return ", ".join(part for part, differs in parts.items() if differs)
 
 
-def _different_keys(one: Manipulator, other: Manipulator) -> list[str]:
-    mine, theirs = one.to_dict(), other.to_dict()
-    return [key for key in sorted({*mine, *theirs}) if mine.get(key) != theirs.get(key)]
-
-
 def _allowed_overlaps(plan: Plan) -> Iterator[str]:
     """Yield which pairs overlap at the start or along the paths, because the plan's scene allows them.
 
@@ -437,7 +434,7 @@ def _allowed_overlaps(plan: Plan) -> Iterator[str]:
     pairs = {
         (first, second): reason
         for first, second, reason in plan.scene.allowed_pairs
-        if not _are_neighbours(plan.scene, first, second)
+        if first not in plan.scene or second not in (plan.scene.parent(first), *plan.scene.children(first))
     }
     if not pairs:
         return
@@ -479,10 +476,6 @@ def _motions(plan: Plan) -> Iterator[tuple[str, SceneGraph, Configuration]]:
             yield f"in step {number} {step.action}, {segment.kind.value}", scene, rows
             scene, q = segment.end(scene, q)
         scene, q = step.scene, step.q
-
-
-def _are_neighbours(scene: SceneGraph, first: str, second: str) -> bool:
-    return first in scene and second in scene and (scene.parent(first) == second or scene.parent(second) == first)
 
 
 def _are_of_one_arm(plan: Plan, first: str, second: str) -> bool:

@@ -79,7 +79,8 @@ def segment_faults(
     if (kind is SegmentKind.POUR) != (segment.into is not None):
         yield "it names no container" if segment.into is None else f"it is no pour into '{segment.into}'"
     if kind in LOADED and in_hand != segment.held and not gives_way:
-        yield f"it is to carry '{segment.held}', but in the hand is {_named(in_hand)}"
+        found = "nothing" if in_hand is None else f"'{in_hand}'"
+        yield f"it is to carry '{segment.held}', but in the hand is {found}"
     if (kind not in LOADED or gives_way) and in_hand is not None:
         yield f"the hand is not empty, it holds '{in_hand}'"
     if not gives_way:
@@ -138,17 +139,12 @@ def _operation_faults(
     entries = [scene.joint_names.index(name) for name in segment.joint_names]
     path = np.repeat(np.array(q)[None], len(segment.path), axis=0)
     path[:, entries] = segment.path
-    steps = _fine_steps(path)
+    longest = float(np.max(np.abs(np.diff(path, axis=0)), initial=0.0))
+    steps = max(2, math.ceil(longest / min(CHECK_RESOLUTION, CHECK_TRAVEL)))  # no joint moves by more in any
     metres, radians = closure_error(scene, path, tool=rules.manipulator.tool, handle=str(segment.held), steps=steps)
     if metres > CLOSURE_DISTANCE or radians > CLOSURE_ANGLE:
         strayed = f"{metres * 1000:.2f} mm and {math.degrees(radians):.3f} degrees"
         yield f"the tool strays by {strayed} from where it took the handle"
-
-
-def _fine_steps(path: Configuration) -> int:
-    """Return into how many parts each piece of a path is cut: no joint moves by more than a fine step in any."""
-    longest = float(np.max(np.abs(np.diff(path, axis=0)), initial=0.0))
-    return max(2, math.ceil(longest / min(CHECK_RESOLUTION, CHECK_TRAVEL)))
 
 
 def is_at_handle(segment: Segment, scene: SceneGraph) -> bool:
@@ -268,7 +264,3 @@ def line_faults(path: Configuration, scene: SceneGraph, q: Configuration, manipu
         if not (stray <= _LINE_TOLERANCE and first.distance(pose)[1] <= _TURN_TOLERANCE):  # NaN is no line
             return [f"the tool strays from the straight line by {stray * 1000:.1f} mm or turns"]
     return []
-
-
-def _named(object: str | None) -> str:
-    return "nothing" if object is None else f"'{object}'"

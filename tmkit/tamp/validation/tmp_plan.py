@@ -25,7 +25,7 @@ of where the planner wanted it. Writing what was read gives the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -97,7 +97,10 @@ def load_tmp_plan(
         reader = _PlanReader(scene, base, manipulators, words, names)
         read = reader.read(entries, goal=header.goal if goal is None else goal)
         if goal is None:
-            _require_goal(header.goal, words, objects, path)
+            try:  # the goal in the header may be none in the domain's predicates
+                parse_goal(header.goal, words.domain, objects=objects)
+            except TaskError as error:
+                raise PlanFileError.at(path, f"its header's goal is none here: {error.data['reason']}") from error
         return read
     except (PlanFileError, RobotError, TaskError):
         raise
@@ -133,14 +136,6 @@ def read_tmp_header(path: str | Path) -> TmpHeader:
         raise
     except FileFormatError as error:
         raise PlanFileError(str(error), **error.data) from error
-
-
-def _require_goal(claimed: str, words: PlanningDomain, objects: Mapping[str, str], path: str | Path) -> None:
-    """Refuse the goal in a file's header that is none in the domain's predicates."""
-    try:
-        parse_goal(claimed, words.domain, objects=objects)
-    except TaskError as error:
-        raise PlanFileError.at(path, f"its header's goal is none here: {error.data['reason']}") from error
 
 
 def _header(entries: Sequence[TmpEntry], path: str | Path) -> TmpHeader:
