@@ -22,6 +22,7 @@ from tmkit.errors import TaskError, TimeLimitError
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
 from tmkit.manipulation.samplers import sample_grasps, sample_placements
 from tmkit.pddl import Problem, State
+from tmkit.pddl.model import FrozenMapping
 from tmkit.plans.values import PlanStep
 from tmkit.robots import movable_frames
 from tmkit.tamp.anytime import Improvement, with_costs
@@ -107,12 +108,12 @@ def _restricted(context: PlanningContext, useful: Collection[str]) -> Problem | 
     """Return the task without the objects that are of no use, unless its goal speaks of one."""
     if all(name in useful for name in context.problem.objects):
         return None
-    objects = {name: types for name, types in context.problem.objects.items() if name in useful}
+    objects = FrozenMapping((name, types) for name, types in context.problem.objects.items() if name in useful)
     init = State(fact for fact in context.problem.init if all(argument in objects for argument in fact.arguments))
     known = {*objects, *(constant.name for constant in context.problem.domain.constants)}
-    values = {term: value for term, value in context.problem.values.items() if set(term.arguments) <= known}
+    said = ((term, value) for term, value in context.problem.values.items() if set(term.arguments) <= known)
     try:
-        return replace(context.problem, objects=objects, init=init, values=values)
+        return replace(context.problem, objects=objects, init=init, values=FrozenMapping(said))
     except TaskError:
         return None
 

@@ -362,7 +362,7 @@ def _side_angle(polygon: ConvexPolygon) -> float:
     def area_around(angle: float) -> float:
         vertices = polygon.turned(-angle).vertices
         width, height = (vertices.max(axis=0) - vertices.min(axis=0)).tolist()
-        return round(width * height, 12)
+        return round(float(width) * float(height), 12)
 
     return float(min(sorted(set(angles.tolist())), key=area_around))
 
