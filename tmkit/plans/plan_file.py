@@ -57,6 +57,7 @@ from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segme
 from tmkit.robots import Manipulator
 from tmkit.robots.several_arms import check_different
 from tmkit.spatial import Pose
+from tmkit.spatial.plain import read_only
 
 TMP_HEADER = "Written by tmkit, to its last line: End, N actions"
 """The comment that files written here begin with: one that does not end as it says is cut off."""
@@ -245,12 +246,11 @@ def _read_plan(top: JsonNode) -> Plan:
         scene = scene_from_dict(top.get("scene").table(), source="scene")
     except FileFormatError as error:
         raise top.get("scene").error(error.data["reason"].removeprefix("the document: ")) from error
-    q = np.array([item.number() for item in top.get("q").items()])
+    q = read_only(np.array([item.number() for item in top.get("q").items()]))
     try:
         scene.at(q)
     except ConfigurationError as error:
         raise top.get("q").error(str(error)) from None
-    q.flags.writeable = False
     robots = _read_robots(top.get("robots"), scene)
     steps: list[PlanStep] = []
     at_scene, at_q = scene, q
@@ -342,10 +342,9 @@ def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Se
 def _read_segment(node: JsonNode, scene: SceneGraph, names: Sequence[str]) -> Segment:
     node.only(*_SEGMENT_KEYS)
     joints = tuple(item.name() for item in node.get("joints").items())
-    path = np.array([row.numbers(len(joints)) for row in node.get("path").items()])
+    path = read_only(np.array([row.numbers(len(joints)) for row in node.get("path").items()]))
     if not path.size:
         raise node.get("path").error("expected at least one configuration of the arm's joints, received none")
-    path.flags.writeable = False
     gripper = node.get("gripper")
     held, change = node.get("held"), node.get("reparent")
     kind = SegmentKind(node.get("kind").one_of([kind.value for kind in SegmentKind]))

@@ -17,15 +17,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tmkit._support.job_pool import first_in_order
 from tmkit._support.results import Result
 from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph
-from tmkit.plans.class_changes import with_class_changes
 from tmkit.plans.values import Plan, PlanStep
+from tmkit.spatial.plain import read_only
 from tmkit.tamp.diagnosis.diagnosis import PlanStatus
 from tmkit.tamp.domains.loading import PythonDomain
 from tmkit.tamp.options import PlanningOptions
@@ -201,17 +198,10 @@ def _with_scenes(plan: Plan, scene: SceneGraph) -> Plan:
     if plan.scene is scene:
         return plan
     steps: list[PlanStep] = []
-    q = _frozen(plan.q)
+    q = read_only(plan.q)
     at_scene, at_q = scene, q
     for step in plan.steps:
-        segments = tuple(replace(segment, path=_frozen(segment.path)) for segment in step.segments)
-        for segment in segments:
-            at_scene, at_q = segment.end(at_scene, at_q)
-        at_scene = with_class_changes(at_scene, step.changes)
-        steps.append(replace(step, segments=segments, scene=at_scene, q=_frozen(step.q)))
+        segments = tuple(replace(segment, path=read_only(segment.path)) for segment in step.segments)
+        at_scene, at_q = replace(step, segments=segments).end(at_scene, at_q)
+        steps.append(replace(step, segments=segments, scene=at_scene, q=read_only(step.q)))
     return replace(plan, scene=scene, q=q, steps=tuple(steps))
-
-
-def _frozen(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    values.flags.writeable = False
-    return values

@@ -28,7 +28,7 @@ from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, find_manipulators, home_configuration, pair_distance
 from tmkit.robots.mechanisms import held_by
-from tmkit.spatial.plain import plain_numbers
+from tmkit.spatial.plain import plain_numbers, read_only
 from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.domains.loading import PlanningDomain, load_planning_domain
 from tmkit.tamp.domains.problems import derive_problem, goal_of_scene
@@ -125,8 +125,7 @@ def _checked_start(scene: SceneGraph, q: ArrayLike | None, manipulators: Sequenc
             raise ConfigurationError(
                 f"'{object}' is a child of the hand, but {faults[0]}; start with fingers that close on it"
             )
-    start.flags.writeable = False
-    return start
+    return read_only(start)
 
 
 def _refuse_beyond_limits(scene: SceneGraph, q: Configuration, manipulators: Sequence[Manipulator]) -> None:

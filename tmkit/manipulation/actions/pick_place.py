@@ -32,6 +32,7 @@ from tmkit.plans.observations import CovarianceRows, PlannedObservation
 from tmkit.plans.values import Configuration, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
+from tmkit.spatial.plain import read_only
 
 
 @dataclass(frozen=True)
@@ -402,8 +403,7 @@ class ArmMotion:
         """
         arm, names = self.manipulator, phase.scene.joint_names
         joints = arm.joints if mechanism is None else (*arm.joints, mechanism)
-        own_path = np.array(path[:, [names.index(joint) for joint in joints]])
-        own_path.flags.writeable = False
+        own_path = read_only(np.array(path[:, [names.index(joint) for joint in joints]]))
         gripper = self.pieces.gripper_of(q, phase.scene)
         return Segment(kind, arm.name, joints, own_path, gripper, held, phase.exemptions, change, phase.constraints)
 

@@ -46,6 +46,7 @@ from tmkit.plans.plan_file import TMP_HEADER, tmp_footer
 from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.robots import Manipulator, Robots, find_manipulators, home_configuration, movable_frames
 from tmkit.robots.mechanisms import held_by
+from tmkit.spatial.plain import read_only
 from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
 from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.validation.segment_rules import handling_supports, line_faults, segment_exemptions
@@ -193,8 +194,7 @@ class _PlanReader:
             else:
                 place = entry.waypoints[-1].place if isinstance(entry, TmpMotion) and not begun else entry.place
                 raise _error(place, "expected the configuration at the start before the first action: one 'm', one 'p'")
-        first_scene, first_q = self.scene, self.q
-        first_q.flags.writeable = False
+        first_scene, first_q = self.scene, read_only(self.q)
         return Plan(
             scene=first_scene, q=first_q, robots=self.robots, domain=self.domain.name, domain_pddl=self.domain.pddl,
             domain_digest=self.domain.digest, semantics=self.domain.semantics_name, goal=goal, seed=0,
@@ -226,10 +226,9 @@ class _PlanReader:
             changed, motions = segments[-1], []
         segments += self.moves(motions, changed, None)
         segments = self.with_exemptions(segments, before)
-        self.q.flags.writeable = False
         made = () if step.entries else self.class_changes(action)
         self.scene = with_class_changes(self.scene, made)
-        return PlanStep(action, tuple(segments), self.scene, self.q, changes=made)
+        return PlanStep(action, tuple(segments), self.scene, read_only(self.q), changes=made)
 
     def class_changes(self, action: GroundAction) -> tuple[ClassChange, ...]:
         """Return the classes that an action changes which moves nothing: only the semantics can say so."""
@@ -340,8 +339,7 @@ class _PlanReader:
         object: str | None, change: Reparenting | None,
     ) -> Segment:  # fmt: skip
         """Return a segment, without what the rules let touch in it, and go to its end."""
-        path = np.array(path)
-        path.flags.writeable = False
+        path = read_only(np.array(path))
         segment = Segment(kind, arm.name, arm.joints, path, gripper, object, (), change)
         scene, q = segment.end(self.scene, self.q)
         self.scene, self.q = scene, np.array(q, dtype=float)
