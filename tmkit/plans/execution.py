@@ -117,8 +117,7 @@ def execute(plan: Plan, executor: Executor, *, rate: float = 100.0) -> None:
             arm = plan.arm(segment.arm)
             is_hand = segment.kind in (SegmentKind.GRASP, SegmentKind.RELEASE)
             if not is_hand or len(segment.path) > 1:
-                names, timing = _timing(segment, arm, plan.scene, rate)
-                executor.follow(TimedMotion(arm, segment, names, time_path(**timing)))
+                executor.follow(_timed(segment, arm, plan.scene, rate))
             if segment.kind is SegmentKind.GRASP:
                 executor.grasp(arm, segment)
             elif segment.kind is SegmentKind.RELEASE:
@@ -146,6 +145,11 @@ def step_duration(step: PlanStep, scene: SceneGraph, *, robots: Iterable[Manipul
         _timing(segment, arms[segment.arm], scene, rate)[1] for segment in step.segments if len(segment.path) > 1
     )
     return sum(path_duration(**timing) for timing in timings)
+
+
+def _timed(segment: Segment, arm: Manipulator, scene: SceneGraph, rate: float) -> TimedMotion:
+    names, timing = _timing(segment, arm, scene, rate)
+    return TimedMotion(arm, segment, names, time_path(**timing))
 
 
 def _timing(

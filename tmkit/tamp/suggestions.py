@@ -79,28 +79,8 @@ def find_suggestions(
     """
     search = _Search(context, log, replan, time.monotonic() + seconds)
     with suppress(TimeLimitError), time_limit(seconds):
-        _replan_relaxed(diagnosis, search, context, log)
+        search.run(diagnosis)
     return tuple(search.found), search.replans
-
-
-def _replan_relaxed(diagnosis: Diagnosis, search: _Search, context: PlanningContext, log: SearchLog) -> None:
-    """Replan for what the diagnosis suggests: one change at a time first, and only when none helps two at once."""
-    parts = tuple(goal_parts(context.problem.goal))
-    conflict = {str(fact) for proof in log.infeasibilities for fact in proof.facts}
-    unchanged = {kind: RelaxedProblem(kind, (), context.scene, parts) for kind in SuggestionKind}
-    bodies = search.with_fewer_bodies(unchanged[SuggestionKind.WITHOUT_BODIES], diagnosis)
-    goals = search.with_fewer_goals(unchanged[SuggestionKind.WITHOUT_GOALS], diagnosis, conflict)
-    if log.infeasibilities or not diagnosis.skeletons:
-        bodies = []  # the task alone is to blame
-    failed = search.replan_all([*bodies[:_BODIES], *goals[:_PARTS]])
-    if not search.found:
-        further = [
-            search.with_fewer_bodies(relaxed, learned)
-            if relaxed.kind is SuggestionKind.WITHOUT_BODIES
-            else search.with_fewer_goals(relaxed, learned, conflict)
-            for relaxed, learned in failed
-        ]
-        search.replan_all(q for rank in itertools.zip_longest(*further) for q in rank if q is not None)
 
 
 class _Search:
@@ -114,6 +94,26 @@ class _Search:
         self.found: list[Suggestion] = []
         self.replans = 0
         self._seen: set[frozenset[str]] = set()
+
+    def run(self, diagnosis: Diagnosis) -> None:
+        """Replan for what the diagnosis suggests: one change at a time first, and only when none helps two at once."""
+        context, log = self.context, self.log
+        parts = tuple(goal_parts(context.problem.goal))
+        conflict = {str(fact) for proof in log.infeasibilities for fact in proof.facts}
+        unchanged = {kind: RelaxedProblem(kind, (), context.scene, parts) for kind in SuggestionKind}
+        bodies = self.with_fewer_bodies(unchanged[SuggestionKind.WITHOUT_BODIES], diagnosis)
+        goals = self.with_fewer_goals(unchanged[SuggestionKind.WITHOUT_GOALS], diagnosis, conflict)
+        if log.infeasibilities or not diagnosis.skeletons:
+            bodies = []  # the task alone is to blame
+        failed = self.replan_all([*bodies[:_BODIES], *goals[:_PARTS]])
+        if not self.found:
+            further = [
+                self.with_fewer_bodies(relaxed, learned)
+                if relaxed.kind is SuggestionKind.WITHOUT_BODIES
+                else self.with_fewer_goals(relaxed, learned, conflict)
+                for relaxed, learned in failed
+            ]
+            self.replan_all(q for rank in itertools.zip_longest(*further) for q in rank if q is not None)
 
     def replan_all(self, problems: Iterable[RelaxedProblem]) -> list[tuple[RelaxedProblem, Diagnosis]]:
         """Replan until enough is found or nothing is left; return the problems without a plan, with their diagnoses.

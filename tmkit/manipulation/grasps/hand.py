@@ -52,7 +52,13 @@ class HandCheck:
         assert hand is not None, "a hand that fits has shapes"
         self._tip_from_tool = hand.pose(manipulator.tool, relative_to=tip, q=hand.zero_configuration())
         self._scene = with_floating_joints(hand, root=tip, shapes=tuple(solids))
-        self._world = self._collision_world()
+        links, margins = set(manipulator.contact_links), {}  # only the object and the hand are compared
+        for a, b, _ in CollisionWorld(self._scene).pairs:
+            if _OBJECT not in (a, b):
+                margins[a, b] = -math.inf
+            elif {a, b} & links:
+                margins[a, b] = -manipulator.contact_tolerance
+        self._world = CollisionWorld(self._scene, margin=PLANNING_MARGIN, pair_margins=margins)
 
     @staticmethod
     def fits(scene: SceneGraph, manipulator: Manipulator) -> bool:
@@ -91,31 +97,14 @@ class HandCheck:
                 rows = [self._row(poses[i] @ Pose([0.0, 0.0, -back]), fingers[i]) for i in left]
                 free[left] = np.logical_not(self._world.in_collision_batch(np.array(rows)))
         for i in np.flatnonzero(free).tolist():
-            free[i] = self._holds(self._row(poses[i], closed[i]))
+            row, links = self._row(poses[i], closed[i]), self.manipulator.contact_links
+            contacts = (self._world.distance(link, _OBJECT, row) for link in links)
+            tolerance = self.manipulator.contact_tolerance
+            free[i] = all(contact is not None and contact.distance <= tolerance for contact in contacts)
         return free
-
-    def _holds(self, closed: NDArray[np.float64]) -> bool:
-        """Return whether every contact link is at the object."""
-        tolerance = self.manipulator.contact_tolerance
-        for link in self.manipulator.contact_links:
-            contact = self._world.distance(link, _OBJECT, closed)
-            if contact is None or contact.distance > tolerance:
-                return False
-        return True
 
     def _row(self, object_from_tool: Pose, fingers: dict[str, float]) -> NDArray[np.float64]:
         """Return the configuration in which the hand is at the object like this."""
         tip_from_object = self._tip_from_tool @ object_from_tool.inverse()
         values = [*tip_from_object.translation, *yaw_pitch_roll(tip_from_object.rotation)]
         return np.asarray(self._scene.configuration({**dict(zip(FLOATING_JOINTS, values, strict=True)), **fingers}))
-
-    def _collision_world(self) -> CollisionWorld:
-        """Return the world in which only the object and the hand are compared."""
-        links = set(self.manipulator.contact_links)
-        margins = {}
-        for a, b, _ in CollisionWorld(self._scene).pairs:
-            if _OBJECT not in (a, b):
-                margins[a, b] = -math.inf
-            elif {a, b} & links:
-                margins[a, b] = -self.manipulator.contact_tolerance
-        return CollisionWorld(self._scene, margin=PLANNING_MARGIN, pair_margins=margins)

@@ -15,6 +15,7 @@ rolls); faces are in a fixed order, the most stable first, and equal solids have
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -41,8 +42,6 @@ _ROLLS = 8  # turns about the axis in which a round object may lie
 _ROUND = ("sphere", "capsule", "cone")  # solids whose hull's triangles are no facets (a cone's cap apart)
 
 Vector = NDArray[np.float64]
-
-_known: dict[tuple[object, bytes], tuple[StableFace, ...]] = {}  # by shapes and centre of mass, in no frame's name
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,16 +91,15 @@ def stable_faces(
     if not solids or any(attached.shape.kind == "plane" for attached in solids):
         what = "has no collision shape" if not solids else "has a plane"
         raise SceneError(f"object '{object}' {what}, so it cannot rest on anything", frame=object)
-    key = tuple((attached.shape, attached.pose) for attached in solids), centre_of_mass(scene, object, q=q).tobytes()
-    found = _known.get(key)
-    if found is None:
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
-        found = _known[key] = _ordered_faces(solids, np.frombuffer(key[1]))
+    found = _ordered_faces(solids, centre_of_mass(scene, object, q=q).tobytes())
     return tuple(face for face in found if face.is_rolling or face.margin >= least_margin)
 
 
-def _ordered_faces(solids: tuple[AttachedShape, ...], centre: Vector) -> tuple[StableFace, ...]:
+@functools.lru_cache(maxsize=_MOST_KNOWN)
+def _ordered_faces(solids: tuple[AttachedShape, ...], mass_centre: bytes) -> tuple[StableFace, ...]:
+    """Return the faces of solids, the most stable first; of the centre of mass (3,) all bits count."""
+    centre = np.frombuffer(mass_centre)
+
     def instability(face: StableFace) -> tuple[bool, float]:
         height = face.height + float(face.rotation.rotate(centre)[2])  # of the centre of mass
         return face.is_rolling, -round(face.margin / max(1e-9, height), 9)  # of the tangent by which it falls over

@@ -134,16 +134,11 @@ def find_goal_conflict(problem: Problem, *, time_limit: float) -> GoalConflict |
         problem: the task.
         time_limit: seconds after which to give up.
     """
-    literals = [literal for part in goal_parts(problem.goal) for literal in _literals(part)]
+    atoms = ((part.part if isinstance(part, Not) else part, part) for part in goal_parts(problem.goal))
+    literals = [(Fact(atom.predicate, atom.terms), atom is part) for atom, part in atoms if isinstance(atom, Atom)]
     if not literals:
         return None
     free = replace(problem, goal=And(()), metric=Metric.PLAN_LENGTH)
     found = find_conflict(FastDownward().translate(free, time_limit=time_limit), literals)
     facts = tuple(str(fact) if wanted else f"(not {fact})" for fact, wanted in found)
     return GoalConflict(facts) if facts else None
-
-
-def _literals(part: Formula) -> Iterator[tuple[Fact, bool]]:
-    atom = part.part if isinstance(part, Not) else part
-    if isinstance(atom, Atom):
-        yield Fact(atom.predicate, atom.terms), atom is part

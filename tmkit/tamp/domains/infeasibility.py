@@ -240,14 +240,6 @@ def contact_points(scene: SceneGraph, manipulator: Manipulator) -> dict[str, NDA
     return {link: np.concatenate(points) for link, points in found.items()}
 
 
-def _radius(attached: AttachedShape) -> float:
-    """Return how far a shape reaches below its middle, in its frame, at least."""
-    lower, upper = (np.asarray(bound) for bound in attached.shape.bounds)
-    corners = np.array(np.meshgrid(*np.array([lower, upper]).T)).reshape(3, -1).T
-    turned = attached.pose.apply(corners) - np.asarray(attached.pose.translation)
-    return float(-turned[:, 2].min())
-
-
 def ungraspable(scene: SceneGraph, object: str, *, fact: Fact, manipulator: Manipulator) -> Infeasibility | None:
     """Refute that an object is moved which the hand cannot hold.
 
@@ -347,7 +339,8 @@ def _bottom_sections(scene: SceneGraph, object: str, region: str) -> Iterator[tu
         if attached.collision:
             bounds = np.array(attached.shape.bounds)
             height = float(bounds[1][2] - bounds[0][2])
-            bottom = float(attached.pose.translation[2]) - _radius(attached)
+            corners = np.array(np.meshgrid(*bounds.T)).reshape(3, -1).T
+            bottom = float(attached.pose.apply(corners)[:, 2].min())
             found.append((attached, bottom, height))
     lowest = min((bottom for _, bottom, _ in found), default=0.0)
     for attached, bottom, height in found:

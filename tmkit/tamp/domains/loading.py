@@ -120,7 +120,13 @@ class PlanningDomain:
             codes = {function.__code__ for function in _functions_of(type(self.semantics))}
             if if_traced and not any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__)):
                 raise
-            raise self._failed(what, error) from error
+            files = {code.co_filename for code in codes}
+            path, line = _innermost(error, files) or (self.semantics_name or self.name, None)
+            reason = (
+                f"{what}: {type(error).__name__}: {error}; a semantics defines every action and predicate of its "
+                f"domain '{self.name}'"
+            )
+            raise TaskError.at(path, reason, line=line) from error
 
     def returned(self, method: str, value: _Value, kind: type | tuple[type, ...]) -> _Value:
         """Return what a method of the semantics returned, which must be of a type.
@@ -139,16 +145,6 @@ class PlanningDomain:
         code = getattr(getattr(type(self.semantics), method), "__code__", None)
         path, line = (self.name, None) if code is None else (code.co_filename, code.co_firstlineno)
         raise TaskError.at(path, f"'{method}' returns {repr(value)[:60]}, which is no {kinds}", line=line)
-
-    def _failed(self, what: str, error: Exception) -> TaskError:
-        """Return the error for a semantics that raises one of its own, at the last line of its code."""
-        codes = {function.__code__.co_filename for function in _functions_of(type(self.semantics))}
-        path, line = _innermost(error, codes) or (self.semantics_name or self.name, None)
-        reason = (
-            f"{what}: {type(error).__name__}: {error}; a semantics defines every action and predicate of its domain "
-            f"'{self.name}'"
-        )
-        return TaskError.at(path, reason, line=line)
 
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield candidates of an action, best first.
