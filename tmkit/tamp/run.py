@@ -42,7 +42,11 @@ from tmkit.tamp.validation.prune_observations import prune_observations
 
 
 def run_search(context: PlanningContext) -> PlanResult:
-    """Plan, first with the useful objects of the scene, then, should these not do, with all."""
+    """Plan, first with the useful objects of the scene, then, should these not do, with all.
+
+    A result without a plan has suggestions, as far as the remaining time allows; of a goal that is proved infeasible
+    the proof names what is too much.
+    """
     log = context.new_log()
     try:
         with time_limit(context.options.seconds - log.seconds):
@@ -50,17 +54,9 @@ def run_search(context: PlanningContext) -> PlanResult:
     except TimeLimitError:
         status, steps = PlanStatus.NO_PLAN_WITHIN_LIMITS, None
     result = _result(context, log, status, steps)
-    return result if result.is_solved or not context.options.suggest else _with_suggestions(context, log, result)
-
-
-def _with_suggestions(context: PlanningContext, log: SearchLog, result: PlanResult) -> PlanResult:
-    """Return a result without a plan with suggestions, as far as the remaining time allows.
-
-    A goal that is proved infeasible needs none: the proof names what is too much.
-    """
-    if log.infeasibilities:
-        return result
     options = context.options
+    if result.is_solved or not options.suggest or log.infeasibilities:
+        return result
     seconds = min(options.seconds_to_explain, options.seconds - log.seconds)
     suggestions, replans = find_suggestions(context, log, result.diagnosis, replan=run_search, seconds=seconds)
     diagnosis = replace(result.diagnosis, suggestions=suggestions, replans=replans)
