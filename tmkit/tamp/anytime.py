@@ -95,9 +95,7 @@ class Improvement:
         self.problem, self.domain, self.first_task, self.task = problem, domain, task, task
         self.costs = StepCosts(context.options.cost, context.scene, context.manipulators, domain.stated)
         self.best = steps
-        self.tried: tuple[
-            GroundAction, ...
-        ] = ()  # the actions that the task planner found last, if not those of the best
+        self.tried: tuple[GroundAction, ...] = ()  # what the task planner found last, if not the actions of the best
         self.number = 0
 
     def improve(self, iterations: int | None) -> tuple[PlanStep, ...]:

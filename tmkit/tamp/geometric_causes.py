@@ -25,7 +25,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.pick_place import ArmMotion
@@ -200,7 +199,11 @@ def enclosed_arm(
     """
     arm = rules.manipulator
     world = rules.check_world(scene, rules.exemptions(scene, touched=rules.held(scene)))
-    targets = _free_configurations(scene, q, arm, world, seed)
+    rng, entries = np.random.default_rng(seed), arm.joint_indices(scene)
+    limits = np.clip(scene.joint_limits[entries], -math.pi, math.pi)
+    drawn = np.tile(np.asarray(q, dtype=float), (_DRAWN, 1))  # evenly from all over the range of the arm
+    drawn[:, entries] = rng.uniform(limits[:, 0], limits[:, 1], size=(_DRAWN, len(entries)))
+    targets = drawn[np.logical_not(world.in_collision_batch(drawn))][:_TARGETS]
     if not len(targets):
         return None
     reached, met = 0, Counter[str]()
@@ -218,19 +221,6 @@ def enclosed_arm(
         f"the start configuration is enclosed: of {len(targets)} free configurations from all over the arm's range, "
         f"a path was found to {reached or 'none'}{around}"
     )
-
-
-def _free_configurations(
-    scene: SceneGraph, q: Configuration, arm: Manipulator, world: CollisionWorld, seed: int
-) -> NDArray[np.float64]:
-    """Return configurations (n, n_joints) of an arm, drawn evenly from its range, that are free of collision."""
-    rng = np.random.default_rng(seed)
-    entries = [scene.joint_names.index(joint) for joint in arm.joints]
-    limits = np.clip(scene.joint_limits[entries], -math.pi, math.pi)
-    drawn = np.tile(np.asarray(q, dtype=float), (_DRAWN, 1))
-    drawn[:, entries] = rng.uniform(limits[:, 0], limits[:, 1], size=(_DRAWN, len(entries)))
-    free = np.logical_not(world.in_collision_batch(drawn))
-    return drawn[free][:_TARGETS]
 
 
 def narrow_gap(

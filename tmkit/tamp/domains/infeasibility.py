@@ -49,9 +49,7 @@ _OPENINGS = 9  # of the hand, between which a finger of 20 cm that turns by 1 ra
 _BETWEEN = 1e-3  # metres
 _MOST_FACTS = 100_000  # that are looked for in a goal; fewer prove less, never more
 _LOWEST = 0.02  # metres that a shape must be high: then all pass through one level
-_LOWEST_DRAWN = (
-    0.06  # the same on a region without collision shapes, which may be drawn some centimetres off its support
-)
+_LOWEST_DRAWN = 0.06  # the same on a region that is drawn only, perhaps some centimetres off its support
 
 
 @dataclass(frozen=True)

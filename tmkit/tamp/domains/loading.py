@@ -4,7 +4,10 @@ A domain of one's own is a folder with ``domain.pddl`` and ``semantics.py``. A P
 it is, with the semantics of any domain that has the same words: ``load_planning_domain("tm-blocks.pddl",
 semantics="blocks")``. A domain that is built in Python is a :class:`PythonDomain`, and needs no file at all.
 
-Semantics are Python that is run, so a domain must come from a trusted source; see docs/concepts/security.md.
+Semantics are Python that is run, so a domain must come from a trusted source; see docs/concepts/security.md. A plan
+file may not. So a plan gives the name of its domain and a digest over words and meaning: the name is looked up among
+the built-in domains only, and whatever else it says is no path. The caller gives any other domain, and the digest tells
+whether it is the one that the plan was made with.
 
 Invariants: what is run and what the digest speaks of are the same bytes; nothing is written beside the files; two files
 of one name do not meet.
@@ -26,14 +29,22 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import NoReturn, TypeVar, cast
 
-from tmkit._support.data import resolve_name
+from tmkit._support.data import is_built_in, resolve_name
 from tmkit._support.limits import ReadingLimits, read_bytes
-from tmkit.errors import FileFormatError, MissingFileError, RobotError, TaskError, TmkitError, nearest_name
+from tmkit.errors import (
+    FileFormatError,
+    MissingFileError,
+    PlanFileError,
+    RobotError,
+    TaskError,
+    TmkitError,
+    nearest_name,
+)
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate
 from tmkit.pddl import Domain, Fact, GroundAction, State, domain_to_pddl, parse_domain
 from tmkit.pddl.parsing.parser import read_pddl
-from tmkit.plans.values import Configuration
+from tmkit.plans.values import Configuration, Plan
 from tmkit.robots import Manipulator
 from tmkit.tamp.domains.semantics import DomainSemantics
 from tmkit.tamp.domains.traced_scene import TracedScene
@@ -156,6 +167,9 @@ class PlanningDomain:
         Raises:
             TaskError: the semantics raises an error that is none of tmkit's; the message names its file and line.
         """
+        return self._candidates(action, context)
+
+    def _candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         with self.blamed(f"candidates of {action}"):
             for candidate in self.returned("candidates", self.semantics.candidates(action, context), Iterable):
                 if not callable(getattr(candidate, "refine", None)):
@@ -397,3 +411,62 @@ def _innermost(error: Exception, files: Collection[str]) -> tuple[str, int | Non
     """Return the file and line in which an error arose, the innermost in some files; None for none."""
     places = [(at.filename, at.lineno) for at in traceback.extract_tb(error.__traceback__) if at.filename in files]
     return places[-1] if places else None
+
+
+def load_plan_domain(
+    plan: Plan, domain: str | Path | PythonDomain | None = None, semantics: str | Path | None = None
+) -> PlanningDomain:
+    """Load the domain of a plan: what the plan itself names counts only if it is built in.
+
+    Args:
+        plan: the plan.
+        domain: the caller's domain; by default the built-in one that the plan names.
+        semantics: the caller's semantics, likewise.
+
+    Raises:
+        MissingFileError: the caller must say where domain or semantics lie, or they are not there.
+        TaskError: the domain's PDDL is wrong.
+        FileFormatError: the semantics cannot be run.
+    """
+    if isinstance(domain, PythonDomain):
+        return load_planning_domain(domain, manipulator=plan.robots, semantics=semantics)
+    if semantics is None and plan.semantics:
+        semantics = _built_in(
+            plan.semantics, f"semantics '{plan.semantics}' are", "they lie ('semantics', --semantics)"
+        )
+    if domain is not None:
+        return load_planning_domain(domain, manipulator=plan.robots, semantics=semantics)
+    if semantics is not None:  # the plan has the words, so only their meaning is needed
+        return load_planning_domain(plan.domain, manipulator=plan.robots, semantics=semantics, pddl=plan.domain_pddl)
+    named = _built_in(plan.domain, f"domain '{plan.domain}' is", "it lies ('domain', --domain)")
+    return load_planning_domain(named, manipulator=plan.robots)
+
+
+def check_plan_domain(
+    plan: Plan, path: str | Path, domain: str | Path | PythonDomain | None, semantics: str | Path | None
+) -> None:
+    """Raise an error unless the caller's domain is the one that a plan was made with.
+
+    Args:
+        plan: the plan.
+        path: the file it was read from, for the message.
+        domain: the caller's domain; with ``semantics`` None too, nothing is checked.
+        semantics: the caller's semantics.
+
+    Raises:
+        PlanFileError: the digests differ.
+        MissingFileError: domain or semantics are not there.
+    """
+    if domain is None and semantics is None:
+        return
+    if load_plan_domain(plan, domain, semantics).digest != plan.domain_digest:
+        reason = f"its domain '{plan.domain}' (digest {plan.domain_digest[:12]}) is not the one that was given"
+        raise PlanFileError.at(path, reason)
+
+
+def _built_in(name: str, what: str, where: str) -> str:
+    """Return a name that a plan gives, if it is that of a built-in domain."""
+    if is_built_in(name, "domains"):
+        return name
+    reason = f"the plan's {what} not built-in: give the folder in which {where}"
+    raise MissingFileError(reason, path=name, nearest=None)

@@ -136,23 +136,18 @@ class GoalDomain(PlanningDomain):
                 added.append(goal.met)
         return added
 
-    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        """Yield candidates of an action; of one that achieves continuous goals, those that meet them.
-
-        Args:
-            action: the ground action.
-            context: scene and configuration before the action, samplers and arms.
-        """
+    def _candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield candidates of an action; of one that achieves continuous goals, those that meet them."""
         added = set(added_facts(self.domain, action))
         achieved = [goal for goal in self.goals if goal.facts & added]
         if not achieved:
-            return super().candidates(action, context)
+            return super()._candidates(action, context)
         return self._meeting(achieved, action, context)
 
     def _meeting(
         self, goals: Sequence[ObjectGoal], action: GroundAction, context: ActionContext
     ) -> Iterator[Candidate]:
-        own = super().candidates(action, context)
+        own = super()._candidates(action, context)
         wanted = {fact for goal in goals for fact in goal.facts} & set(added_facts(self.domain, action))
         for place in _places(goals[0], own, action, context):
             scene = context.scene.reparent(place.object, place.support, pose=place.pose)
@@ -201,9 +196,7 @@ def _samples(pose: Pose, goal: ObjectAt, own: Sequence[Pose], rng: np.random.Gen
     heights = [float(place.translation[2]) for place in own]
     x, y, z = pose.translation
     near = [height for height in heights if abs(height - z) < _USED * goal.metres]
-    height = (
-        near[0] if near else float(z)
-    )  # the domain defines the height above the support at which an object is released
+    height = near[0] if near else float(z)  # the domain defines the height at which an object is released
     turns = [pose] if goal.radians is not None else [pose, *own]
     for turned in turns:
         yield Pose([x, y, height], turned.quat_xyzw)

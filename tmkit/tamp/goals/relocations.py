@@ -133,17 +133,12 @@ class RelocationDomain(GoalDomain):
         causes = [super().explain_unmet(others, scene, q)] if others else []
         return "; ".join([*causes, *(f"'{fact.arguments[0]}' would be where it was at the start" for fact in own)])
 
-    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        """Yield candidates of an action; placements that are no obstacle come first.
-
-        Args:
-            action: the ground action.
-            context: scene and configuration before the action, samplers and arms.
-        """
+    def _candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield candidates of an action; placements that are no obstacle come first."""
         stated = self.stated(action)
         if stated is not action:
-            return self._elsewhere(PlanningDomain.candidates(self, stated, context), context)
-        own, added = super().candidates(action, context), set(added_facts(self.domain, action))
+            return self._elsewhere(PlanningDomain._candidates(self, stated, context), context)
+        own, added = super()._candidates(action, context), set(added_facts(self.domain, action))
         puts_down = any(fact.predicate in self.placing for fact in added)
         achieves = any(goal.facts & added for goal in self.goals)
         return self._elsewhere(own, context) if puts_down and not achieves else own

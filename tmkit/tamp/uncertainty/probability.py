@@ -182,10 +182,8 @@ def _slabs(mean: Vector, covariance: Vector, low: Vector, high: Vector, *, seed:
             part = _pair(float(correlation[i, j]), (first[i], last[i]), (first[j], last[j]))
         else:
             own = correlation[np.ix_(group, group)]
-            lower, upper = first[group], last[group]
-            part = sampled_probability(
-                np.zeros(len(group)), own, functools.partial(_all_between, lower, upper), seed=seed, count=count
-            )
+            inside = functools.partial(_all_between, first[group], last[group])
+            part = sampled_probability(np.zeros(len(group)), own, inside, seed=seed, count=count)
         found = _both(found, part)
     return found
 

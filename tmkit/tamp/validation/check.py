@@ -45,10 +45,9 @@ from tmkit.plans.observations import CameraModel, with_observations
 from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.robots import Manipulator, Robots, find_manipulators, movable_frames, pair_distance
 from tmkit.robots.mechanisms import held_by
-from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain
+from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain, load_plan_domain
 from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.progress import ValidationProgress
-from tmkit.tamp.validation.plan_domain import load_plan_domain
 from tmkit.tamp.validation.prune_observations import broken_promises
 from tmkit.tamp.validation.segment_rules import (
     LOADED,
@@ -157,7 +156,10 @@ class _Check:
         )  # fmt: skip
         self._check_task(problem)
         scene, q = self.plan.scene, np.array(self.plan.q)
-        self._check_limits(scene, q, "at the start")
+        moved = {joint for arm in self.plan.robots for joint in (*arm.joints, *arm.gripper_joints)}
+        for joint, value, (lower, upper) in zip(scene.joint_names, q, scene.joint_limits, strict=True):
+            if joint in moved and not lower - _JOIN_TOLERANCE <= value <= upper + _JOIN_TOLERANCE:
+                self.problems.append(f"at the start: joint '{joint}' is outside its limits")
         self._check_rest(scene, q, "at the start")
         for number, step in enumerate(self.plan.steps, start=1):
             self._tell(number - 1, str(step.action))
@@ -349,12 +351,6 @@ class _Check:
             held = held_by(scene, arm)
             for fault in grip_faults(scene, q, arm, object=held) if held is not None else ():
                 self.problems.append(f"{where}: {fault}, which it holds")
-
-    def _check_limits(self, scene: SceneGraph, q: Configuration, where: str) -> None:
-        moved = {joint for arm in self.plan.robots for joint in (*arm.joints, *arm.gripper_joints)}
-        for joint, value, (lower, upper) in zip(scene.joint_names, q, scene.joint_limits, strict=True):
-            if joint in moved and not lower - _JOIN_TOLERANCE <= value <= upper + _JOIN_TOLERANCE:
-                self.problems.append(f"{where}: joint '{joint}' is outside its limits")
 
 
 def _length(path: Configuration) -> float:
