@@ -21,9 +21,9 @@ from tmkit.pddl import Fact, GroundAction, Problem, State, parse_domain
 from tmkit.plans import FailureKind, MotionFailure
 from tmkit.plans.class_changes import ClassChange, with_class_changes
 from tmkit.tamp import DomainSemantics, PlanningDomain, load_planning_domain
-from tmkit.tamp.diagnosis.constraints import context_of, with_equivalent
 from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.domains.semantics import facts_about
+from tmkit.tamp.iteration import context_of, with_equivalent
 from tmkit.tamp.refinement import Cause, RefinementBudget, RefinementOutcome, refine_skeleton
 from tmkit.tamp.refinement_tree import FailureLog, RefinementTree
 

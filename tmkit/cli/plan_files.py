@@ -69,7 +69,7 @@ def load_plan_file(
         typer.BadParameter: a ``.tmp`` plan has no scene, or a JSON plan has what it says itself.
     """
     from tmkit.plans import load_plan
-    from tmkit.tamp.validation.plan_domain import check_plan_domain
+    from tmkit.tamp.domains.loading import check_plan_domain
     from tmkit.tamp.validation.tmp_plan import load_tmp_plan, read_tmp_header
 
     if path.suffix != ".tmp":

@@ -18,11 +18,10 @@ from tmkit._support.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from tmkit.manipulation.actions.candidates import (
         ActionContext as ActionContext, Candidate as Candidate, Change as Change, Impossible as Impossible,
-        MoveTo as MoveTo, Pick as Pick, Place as Place,
+        MoveTo as MoveTo, Pick as Pick, Place as Place, Sequence as Sequence,
     )  # fmt: skip
     from tmkit.manipulation.actions.handover import Handover as Handover, handovers as handovers
     from tmkit.manipulation.actions.look import Look as Look
-    from tmkit.manipulation.actions.motion_budget import MotionBudget as MotionBudget
     from tmkit.manipulation.actions.operate import Operate as Operate
     from tmkit.manipulation.actions.pick_place import (
         ArmMotion as ArmMotion,
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
         Refinement as Refinement,
     )
     from tmkit.manipulation.actions.pour import Pour as Pour, pours as pours
+    from tmkit.manipulation.actions.primitives import MotionBudget as MotionBudget
     from tmkit.manipulation.actions.push import Push as Push
-    from tmkit.manipulation.actions.sequence import Sequence as Sequence
     from tmkit.manipulation.grasps.sampling import Grasp as Grasp, grasps_of as grasps_of
     from tmkit.manipulation.placements.sampling import (
         Placement as Placement,

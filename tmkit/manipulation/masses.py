@@ -51,7 +51,9 @@ def lumped_inertia(scene: SceneGraph, frames: Sequence[str], *, density: float) 
             bodies.add(scene.body(frame))
             base_from_frame = scene.pose(frame, relative_to=frames[0])
             rotation = base_from_frame.rotation
-            matrix = _moments(inertia)
+            matrix = np.asarray(inertia.matrix, dtype=float)
+            if not np.trace(matrix) > 0.0:  # a point counts as a small ball
+                matrix = 0.4 * inertia.mass * 0.02 * 0.02 * np.eye(3)
             parts.append((inertia.mass, base_from_frame.apply(inertia.center), product(rotation, matrix, rotation.T)))
     if not parts:
         parts = _parts_of_shapes(scene, frames, density)
@@ -64,12 +66,6 @@ def lumped_inertia(scene: SceneGraph, frames: Sequence[str], *, density: float) 
         offset = part_center - center
         matrix += part_matrix + part_mass * (dot(offset, offset) * np.eye(3) - np.outer(offset, offset))
     return Inertia(mass, center, matrix=matrix)
-
-
-def _moments(inertia: Inertia) -> NDArray[np.float64]:
-    """Return the moments (3, 3) of an inertia; those of a small ball when it is a point."""
-    matrix = np.asarray(inertia.matrix, dtype=float)
-    return matrix if np.trace(matrix) > 0.0 else 0.4 * inertia.mass * 0.02 * 0.02 * np.eye(3)
 
 
 def _parts_of_shapes(

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from numbers import Real
@@ -34,8 +34,12 @@ from tmkit._support.time_limits import check_time
 from tmkit.errors import ConfigurationError, SamplerError, TimeLimitError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.grasps.sampling import Grasp, grasps_of
-from tmkit.manipulation.placements.postures import PlacementSettings
-from tmkit.manipulation.placements.sampling import Placement, placements_in_region, placements_on_surface
+from tmkit.manipulation.placements.sampling import (
+    Placement,
+    PlacementSettings,
+    placements_in_region,
+    placements_on_surface,
+)
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 
@@ -296,15 +300,13 @@ class Sampling:
             yield checked
 
 
-_Request = TypeVar("_Request", contravariant=True)
-_Value = TypeVar("_Value", covariant=True)
+_Request = TypeVar("_Request")
+_Value = TypeVar("_Value")
 
 
-class _AnySampler(Protocol[_Request, _Value]):
-    def __call__(self, request: _Request, /) -> Iterable[_Value]: ...
-
-
-def _asked(sampler: _AnySampler[_Request, _Value], request: _Request, what: str, *, is_ours: bool) -> Iterator[_Value]:
+def _asked(
+    sampler: Callable[[_Request], Iterable[_Value]], request: _Request, what: str, *, is_ours: bool
+) -> Iterator[_Value]:
     """Yield what a sampler gives, its own failures made errors that name it."""
     try:
         yield from sampler(request)

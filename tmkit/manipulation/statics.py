@@ -22,8 +22,6 @@ from tmkit.manipulation.grasps.holding import DENSITY, GRAVITY
 from tmkit.manipulation.masses import lumped_inertia
 from tmkit.robots import Manipulator, movable_frames
 
-__all__ = ["effort_fault", "gravity_torques"]
-
 _STEP = 0.05  # radians or metres between the configurations of a path that are looked at
 
 
@@ -50,7 +48,9 @@ def gravity_torques(
     joints = [scene.joint(mover) for mover in movers]
     poses = scene.poses_batch(path)[:, [rows[frame] for frame in (*frames, *movers)]]
     local = np.concatenate([centres, np.array([joint.axis for joint in joints]).reshape(-1, 3)])
-    world, origins = _turned(poses, local), poses[..., :3]
+    origins, vector, scalar = poses[..., :3], poses[..., 3:6], poses[..., 6:7]
+    crossed = np.cross(vector, local)
+    world = local + 2.0 * (scalar * crossed + np.cross(vector, crossed))  # turned by the quaternions
     axes, weighted = world[:, len(frames) :], masses[:, None] * (origins + world)[:, : len(frames)]
     result = np.zeros((len(path), len(movers)))
     for number, joint in enumerate(joints):
@@ -137,11 +137,3 @@ def _masses(
     masses, centres = np.array([mass for mass, *_ in found]), np.array([centre for _, centre, *_ in found])
     levels_found = np.array([level for *_, level in found], dtype=np.intp)
     return masses, centres.reshape(-1, 3), [frame for _, _, frame, _ in found], levels_found
-
-
-def _turned(poses: NDArray[np.float64], vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return vectors (m, 3) turned by poses (k, m, 7)."""
-    axis, scalar = poses[..., 3:6], poses[..., 6:7]
-    crossed = np.cross(axis, vectors)
-    turned: NDArray[np.float64] = vectors + 2.0 * (scalar * crossed + np.cross(axis, crossed))
-    return turned

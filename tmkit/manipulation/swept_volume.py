@@ -25,7 +25,7 @@ from tmkit._support.results import Displayed
 from tmkit.errors import ConfigurationError
 from tmkit.graph import AttachedShape, PointCloud, SceneGraph
 from tmkit.motion.reachable_region import hull_points
-from tmkit.plans.values import Plan, Segment
+from tmkit.plans.values import Plan
 from tmkit.robots import pair_distance
 from tmkit.robots.mechanisms import MOVABLE_CLASSES
 from tmkit.spatial.plain import plain_numbers
@@ -164,8 +164,12 @@ def _motions(plan: Plan) -> Iterator[tuple[SceneGraph, NDArray[np.float64]]]:
     scene, q = plan.scene, plan.q
     for step in plan.steps:
         for segment in step.segments:
-            yield scene, _rows(scene, q, segment)
-            scene, q = segment.end(scene, q)
+            after, end = segment.end(scene, q)
+            rows = np.tile(end, (len(segment.path) + 1, 1))
+            rows[1:, [scene.joint_names.index(joint) for joint in segment.joint_names]] = segment.path
+            rows[0] = q
+            yield scene, rows
+            scene, q = after, end
         scene, q = step.scene, step.q
 
 
@@ -179,14 +183,6 @@ def _moving(scene: SceneGraph, rows: NDArray[np.float64]) -> list[str]:
             movers.add(frame)
     moved = {below for frame in movers for below in scene.subtree(frame)}
     return [frame for frame in scene.frame_names if frame in moved]
-
-
-def _rows(scene: SceneGraph, q: NDArray[np.float64], segment: Segment) -> NDArray[np.float64]:
-    end = segment.end(scene, q)[1]
-    rows = np.tile(end, (len(segment.path) + 1, 1))
-    rows[1:, [scene.joint_names.index(joint) for joint in segment.joint_names]] = segment.path
-    rows[0] = q
-    return rows
 
 
 def _dense(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         reach_heights as reach_heights,
     )
     from tmkit.motion.reachable_region import ReachableRegion as ReachableRegion, reachable_region as reachable_region
-    from tmkit.motion.regions import (
+    from tmkit.motion.regions.surfaces import (
         SupportSurface as SupportSurface,
         lies_in_region as lies_in_region,
         region_surface as region_surface,

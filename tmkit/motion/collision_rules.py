@@ -25,7 +25,7 @@ them again and need not trust the plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -159,7 +159,12 @@ class CollisionRules:
             if below is not None and below not in links:
                 found.add(_rest(object, below))
         for arm, handled in hands:
-            found.update(_hand_contacts(arm, handled))
+            depth, reason = arm.contact_tolerance, "the fingers of a closed hand touch"
+            for a, b in combinations(arm.contact_links, 2):
+                found.add(Exemption.of(a, b, penetration=depth, reason=reason))
+            for link in arm.contact_links if handled is not None else ():
+                reason = "the hand touches what it grasps"
+                found.add(Exemption.of(link, str(handled), penetration=depth, reason=reason))
         if touched is not None and support is not None:
             found.add(_rest(touched, support))
         return tuple(sorted(found))
@@ -215,15 +220,6 @@ class CollisionRules:
             source: world whose geometry is reused.
         """
         return self.world(scene, exemptions, margin=-TOUCHING, source=source)
-
-
-def _hand_contacts(arm: Manipulator, object: str | None) -> Iterator[Exemption]:
-    """Yield what the contact links of a hand may touch: each other, and what it handles."""
-    depth = arm.contact_tolerance
-    for a, b in combinations(arm.contact_links, 2):
-        yield Exemption.of(a, b, penetration=depth, reason="the fingers of a closed hand touch")
-    for link in sorted({*arm.contact_links}) if object is not None else ():
-        yield Exemption.of(link, str(object), penetration=depth, reason="the hand touches what it grasps")
 
 
 def _rest(object: str, support: str) -> Exemption:

@@ -74,7 +74,10 @@ class OmplPlanner:
         """
         if query.constraints:
             raise ConfigurationError("OMPL's planners keep no path constraints; tmkit.motion.RrtConnect does")
-        base, geometric, util = _modules()
+        try:
+            from ompl import base, geometric, util
+        except ImportError as error:
+            raise MissingExtraError.of("OMPL's planners need", "ompl", "ompl") from error
         start, goals = query.to_arm(query.start), query.to_arm(query.goals)
         ends = _unusable_ends(query, start, goals)
         if ends is not None:
@@ -184,11 +187,3 @@ def _unusable_ends(query: PathQuery, start: NDArray[np.float64], goals: NDArray[
 def _is_within(row: NDArray[np.float64], query: PathQuery) -> bool:
     lower, upper = query.limits.T
     return bool(np.all((row >= lower - _LIMIT_TOLERANCE) & (row <= upper + _LIMIT_TOLERANCE)))
-
-
-def _modules() -> tuple[ModuleType, ModuleType, ModuleType]:
-    try:
-        from ompl import base, geometric, util
-    except ImportError as error:
-        raise MissingExtraError.of("OMPL's planners need", "ompl", "ompl") from error
-    return base, geometric, util

@@ -54,20 +54,13 @@ def reach_excess(scene: SceneGraph, manipulator: Manipulator, *, root_from_tool:
     Returns:
         At least 0. The true distance to what the arm reaches is never smaller.
     """
-    tool, root = manipulator.tool, scene.root(manipulator.tool)
-    own = set(manipulator.joints)
-    chain = [*reversed(scene.ancestors(tool)), tool]
-    moving = [frame for frame in chain if _leader(scene, frame) in own]
+    tool, moving = manipulator.tool, _moving(scene, manipulator)
     if not moving:
         return 0.0
-    before = scene.parent(moving[0])
-    assert before is not None, "a joint has a parent"
-    anchor = (scene.pose(before, relative_to=root, q=q) @ scene.local_pose(moving[0])).translation
+    anchor = _edge(scene, moving[0], scene.root(tool), q).translation
     length = sum(_longest_slide(scene, frame) for frame in moving)
     for last, frame in itertools.pairwise(moving):
-        above = scene.parent(frame)
-        assert above is not None, "a joint has a parent"
-        length += norm((scene.pose(above, relative_to=last, q=q) @ scene.local_pose(frame)).translation)
+        length += norm(_edge(scene, frame, last, q).translation)
     length += norm(scene.pose(tool, relative_to=moving[-1], q=q).translation)
     return max(0.0, norm(root_from_tool.translation - anchor) - length)
 
@@ -80,20 +73,12 @@ def reach_heights(scene: SceneGraph, manipulator: Manipulator, *, q: ArrayLike) 
         manipulator: the arm.
         q: (n_joints,) configuration; what it says of joints that are none of the arm's counts.
     """
-    tool, root = manipulator.tool, scene.root(manipulator.tool)
-    own = set(manipulator.joints)
-    chain = [*reversed(scene.ancestors(tool)), tool]
-    moving = [frame for frame in chain if _leader(scene, frame) in own]
+    tool, moving = manipulator.tool, _moving(scene, manipulator)
     lowest = highest = 0.0
     up: NDArray[np.float64] | None = np.array([0.0, 0.0, 1.0])
-    last = root
+    last = scene.root(tool)
     for frame in [*moving, None]:
-        if frame is None:
-            step = scene.pose(tool, relative_to=last, q=q)
-        else:
-            above = scene.parent(frame)
-            assert above is not None, "a joint has a parent"
-            step = scene.pose(above, relative_to=last, q=q) @ scene.local_pose(frame)
+        step = scene.pose(tool, relative_to=last, q=q) if frame is None else _edge(scene, frame, last, q)
         if up is None:
             lowest -= norm(step.translation)
             highest += norm(step.translation)
@@ -114,6 +99,19 @@ def reach_heights(scene: SceneGraph, manipulator: Manipulator, *, q: ArrayLike) 
             up = None
         last = frame
     return ReachHeights(lowest, highest, up)
+
+
+def _moving(scene: SceneGraph, manipulator: Manipulator) -> list[str]:
+    """Return the frames on the way from the root to the tool whose edges the arm's joints move."""
+    chain = [*reversed(scene.ancestors(manipulator.tool)), manipulator.tool]
+    return [frame for frame in chain if _leader(scene, frame) in manipulator.joints]
+
+
+def _edge(scene: SceneGraph, frame: str, last: str, q: ArrayLike) -> Pose:
+    """Return the pose of a frame on a joint relative to one before it, at joint value 0."""
+    above = scene.parent(frame)
+    assert above is not None, "a joint has a parent"
+    return scene.pose(above, relative_to=last, q=q) @ scene.local_pose(frame)
 
 
 def _leader(scene: SceneGraph, frame: str) -> str | None:

@@ -122,24 +122,18 @@ def reachable_region(
     free = drawn[~CollisionWorld(scene).in_collision_batch(drawn)]
     root = scene.root(manipulator.tool)
     poses = [scene.pose(manipulator.tool, relative_to=root, q=q) for q in free]
-    return ReachableRegion(
-        manipulator.name, manipulator.tool, root, samples,
-        np.array([pose.translation for pose in poses]).reshape(-1, 3),
-        np.array([pose.rotation[:, 2] for pose in poses]).reshape(-1, 3), _outline(scene, manipulator, ready, root),
-    )  # fmt: skip
-
-
-def _outline(
-    scene: SceneGraph, manipulator: Manipulator, q: NDArray[np.float64], root: str
-) -> tuple[NDArray[np.float64], ...]:
-    """Return points of the collision shapes of the arm and all that moves with it, in the root frame."""
-    at = scene.at(q)
-    return tuple(
+    at = scene.at(ready)
+    outline = tuple(
         (at.pose(frame, relative_to=root) @ part.pose).apply(hull_points(part.shape))
         for frame in scene.subtree(manipulator.base)
         for part in scene.shapes(frame)
         if part.collision
     )
+    return ReachableRegion(
+        manipulator.name, manipulator.tool, root, samples,
+        np.array([pose.translation for pose in poses]).reshape(-1, 3),
+        np.array([pose.rotation[:, 2] for pose in poses]).reshape(-1, 3), outline,
+    )  # fmt: skip
 
 
 def hull_points(shape: Shape) -> NDArray[np.float64]:

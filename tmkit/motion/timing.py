@@ -127,14 +127,23 @@ def _smooth_runs(points: NDArray[np.float64]) -> list[NDArray[np.float64]]:
 def _trajectory(
     points: NDArray[np.float64], speeds: NDArray[np.float64], accelerations: NDArray[np.float64]
 ) -> Trajectory:
-    """Return the distance along one run in time."""
+    """Return the distance along one run in time, at rest at both ends, as fast as the limits allow."""
     pieces = np.diff(points, axis=0)
     lengths = norms(pieces)
     share = np.max(np.abs(pieces / lengths[:, None]), axis=0)  # of each joint in the parameter's speed, at most
     with np.errstate(divide="ignore"):
         speed = float(np.min(np.where(share > 0.0, speeds / share, np.inf)))
         acceleration = float(np.min(np.where(share > 0.0, accelerations / share, np.inf)))
-    return _rest_to_rest(float(np.cumsum(lengths)[-1]), speed, acceleration)
+    length = float(np.cumsum(lengths)[-1])
+    inputs = InputParameter(1)
+    inputs.current_position, inputs.target_position = [0.0], [length]
+    inputs.max_velocity, inputs.max_acceleration = [speed], [acceleration]
+    inputs.max_jerk = [acceleration / _JERK_TIME]
+    trajectory = Trajectory(1)
+    result = Ruckig(1).calculate(inputs, trajectory)
+    if result not in (Result.Working, Result.Finished):
+        raise ConfigurationError(f"no timing for a motion of length {length}: {result}")
+    return trajectory
 
 
 def _samples(trajectory: Trajectory, rate: float) -> int:
@@ -161,16 +170,3 @@ def _time_run(
         velocities[i] = slope[0] * directions[piece]
     positions[-1] = points[-1]
     return positions, velocities
-
-
-def _rest_to_rest(length: float, speed: float, acceleration: float) -> Trajectory:
-    """Return the fastest motion of one parameter from 0 to ``length``, at rest at both ends."""
-    inputs = InputParameter(1)
-    inputs.current_position, inputs.target_position = [0.0], [length]
-    inputs.max_velocity, inputs.max_acceleration = [speed], [acceleration]
-    inputs.max_jerk = [acceleration / _JERK_TIME]
-    trajectory = Trajectory(1)
-    result = Ruckig(1).calculate(inputs, trajectory)
-    if result not in (Result.Working, Result.Finished):
-        raise ConfigurationError(f"no timing for a motion of length {length}: {result}")
-    return trajectory

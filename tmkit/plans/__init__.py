@@ -2,7 +2,7 @@
 
 ``values`` defines a plan: its steps, and the segments of motion of each step. A step may change the classes of frames
 (``class_changes``) or measure poses (``observations``). ``continuous_goals`` are goals that facts cannot express.
-``failures`` describes why a motion was not found. ``plan_file`` writes and reads plans as JSON, ``tmp_writer`` writes
+``failures`` describes why a motion was not found. ``plan_file`` writes and reads plans as JSON, and writes
 the format of the original TMKit, ``execution`` executes a plan on a robot or simulator.
 
 :func:`tmkit.tamp.validate_plan` validates a plan.

@@ -18,9 +18,6 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.graph import SceneGraph
-from tmkit.robots import movable_frames
-
 
 class FailureKind(StrEnum):
     """What sort of obstacle an attempt met."""
@@ -75,23 +72,6 @@ class MotionFailure:
 
     def __str__(self) -> str:
         return f"{self.phase}: {self.cause}"
-
-
-def no_room(scene: SceneGraph, object: str, support: str) -> MotionFailure:
-    """Return the failure that no place was found for an object on a support, for what is there already.
-
-    Args:
-        scene: the scene.
-        object: frame of the object.
-        support: frame of the surface, region or object that it should be put on.
-    """
-    others = [other for other in movable_frames(scene) if other != object]
-    below = {other: scene.parent(other) for other in others}
-    beside = [other for other in others if below[other] == support]
-    if not beside:  # a marked area: what stands there is a child of what it is marked on
-        beside = [other for other in others if below[other] == scene.parent(support)]
-    cause = f"no room was found for '{object}' on '{support}'"
-    return MotionFailure("choosing", cause, tuple((object, other) for other in beside), kind=FailureKind.NO_ROOM)
 
 
 class PieceFailedError(Exception):

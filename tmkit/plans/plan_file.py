@@ -1,6 +1,6 @@
-"""Plan files: a plan as JSON that stands alone.
+"""Plan files: a plan as JSON that stands alone, or in the format of the original TMKit.
 
-A file holds the scene (meshes by their portable name and content digest, or embedded), the arms' descriptions, the
+A JSON file holds the scene (meshes by their portable name and content digest, or embedded), the arms' descriptions, the
 domain's text and digest, the goal, the seed and every step with its segments. Later scene versions are not stored: they
 follow from the first one by the reparentings of the segments and the changes of classes after them, and loading applies
 them again.
@@ -9,6 +9,11 @@ Reading proves the form, not the truth: every value is there, of its kind, finit
 the scene. Whether the motions hold is for the checker.
 
 Files of version 2, from the time of one arm a plan, are read as well.
+
+The original's files, ``.tmp``, have actions, motions and changes of parent, and nothing else. There is one motion for
+each segment, of the joints of arm and hand, and a change of parent after each grasp or release. The first motion is the
+start: a single waypoint of all joints. Comments name scene, arm and domain, for people. How such files are read,
+:mod:`tmkit.tamp.validation.tmp_plan` tells.
 
 Invariants: the same plan has the same bytes, since keys are sorted, numbers read back to the same bits, and there are
 no times and no absolute paths. A file is written whole or not at all.
@@ -19,7 +24,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +34,17 @@ from tmkit._support.argument_errors import check_argument, plan_hint
 from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit._support.output import write_text
 from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, PlanFileError, RobotError, TmkitError
-from tmkit.formats import scene_from_dict, scene_to_dict
+from tmkit.formats import (
+    TmpAction,
+    TmpComment,
+    TmpEntry,
+    TmpMotion,
+    TmpReparent,
+    Waypoint,
+    scene_from_dict,
+    scene_to_dict,
+    write_tmp,
+)
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import SceneGraph
 from tmkit.motion import Exemption, PathConstraint
@@ -38,11 +53,14 @@ from tmkit.pddl import Fact, GroundAction, Metric
 from tmkit.plans.class_changes import ClassChange, with_class_changes
 from tmkit.plans.continuous_goals import goal_of_node
 from tmkit.plans.observations import PlannedObservation, covariance_rows, with_observations
-from tmkit.plans.tmp_writer import save_tmp_plan
 from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.robots import Manipulator
 from tmkit.robots.robot_files import check_different
 from tmkit.spatial import Pose
+from tmkit.spatial.plain import read_only
+
+TMP_HEADER = "Written by tmkit, to its last line: End, N actions"
+"""The comment that files written here begin with: one that does not end as it says is cut off."""
 
 _FORMAT = "tmkit-plan"
 _VERSION = 3
@@ -63,12 +81,13 @@ def save_plan(plan: Plan, path: str | Path) -> None:
 
     Raises:
         OutputError: the file cannot be written.
-        PlanFileError: a step does what a ``.tmp`` file cannot express.
-        FileFormatError: a name that a ``.tmp`` file cannot hold.
+        PlanFileError: a step does what a ``.tmp`` file cannot express: it observes something, pours, pushes an object
+            or moves a joint of the scene by its handle.
+        FileFormatError: a name that a ``.tmp`` file cannot hold, since it has a blank or a ``#`` in it.
     """
     check_argument(plan, Plan, "plan", function="save_plan", hint=plan_hint(plan))
     if Path(path).suffix == ".tmp":
-        save_tmp_plan(plan, path)
+        _save_tmp_plan(plan, path)
         return
     text = json.dumps(plan_to_dict(plan), sort_keys=True, indent=1, allow_nan=False, ensure_ascii=False)
     write_text(Path(path), text + "\n")
@@ -227,12 +246,11 @@ def _read_plan(top: JsonNode) -> Plan:
         scene = scene_from_dict(top.get("scene").table(), source="scene")
     except FileFormatError as error:
         raise top.get("scene").error(error.data["reason"].removeprefix("the document: ")) from error
-    q = np.array([item.number() for item in top.get("q").items()])
+    q = read_only(np.array([item.number() for item in top.get("q").items()]))
     try:
         scene.at(q)
     except ConfigurationError as error:
         raise top.get("q").error(str(error)) from None
-    q.flags.writeable = False
     robots = _read_robots(top.get("robots"), scene)
     steps: list[PlanStep] = []
     at_scene, at_q = scene, q
@@ -309,7 +327,9 @@ def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Se
             raise item.error(str(error)) from error
     changes: list[ClassChange] = []
     for item in node.get("classes").items() if "classes" in node.table() else ():
-        changes.append(_read_class_change(item))
+        item.only("added", "frame", "removed")
+        added, removed = (tuple(name.name() for name in item.get(key).items()) for key in ("added", "removed"))
+        changes.append(ClassChange(item.get("frame").name(), added, removed))
         try:
             scene = with_class_changes(scene, changes[-1:])
         except TmkitError as error:
@@ -319,19 +339,12 @@ def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Se
     return PlanStep(action, tuple(segments), scene, q, choice, tuple(changes), cost, tuple(looks))
 
 
-def _read_class_change(node: JsonNode) -> ClassChange:
-    node.only("added", "frame", "removed")
-    added, removed = (tuple(item.name() for item in node.get(key).items()) for key in ("added", "removed"))
-    return ClassChange(node.get("frame").name(), added, removed)
-
-
 def _read_segment(node: JsonNode, scene: SceneGraph, names: Sequence[str]) -> Segment:
     node.only(*_SEGMENT_KEYS)
     joints = tuple(item.name() for item in node.get("joints").items())
-    path = np.array([row.numbers(len(joints)) for row in node.get("path").items()])
+    path = read_only(np.array([row.numbers(len(joints)) for row in node.get("path").items()]))
     if not path.size:
         raise node.get("path").error("expected at least one configuration of the arm's joints, received none")
-    path.flags.writeable = False
     gripper = node.get("gripper")
     held, change = node.get("held"), node.get("reparent")
     kind = SegmentKind(node.get("kind").one_of([kind.value for kind in SegmentKind]))
@@ -380,3 +393,70 @@ def _read_reparenting(node: JsonNode) -> Reparenting:
         return Reparenting(node.get("frame").name(), node.get("parent").name(), Pose.from_array(numbers), rows)
     except TmkitError as error:
         raise pose.error(str(error)) from None
+
+
+# --- the format of the original TMKit ---------------------------------------------------------------------------------
+
+
+def tmp_footer(actions: int) -> str:
+    """Return the comment that a file of so many actions ends with."""
+    return f"End, {actions} actions"
+
+
+def _save_tmp_plan(plan: Plan, path: str | Path) -> None:
+    """Write a plan in the TMKit format, completely or not at all; the same plan gives the same bytes."""
+    for number, step in enumerate(plan.steps, start=1):
+        if (reason := _inexpressible(plan, step)) is not None:
+            what = f"step {number} {step.action} {reason}, which the format cannot express; save the plan as .json"
+            raise PlanFileError.at(path, what)
+    write_tmp(tuple(_entries(plan)), path)
+
+
+def _inexpressible(plan: Plan, step: PlanStep) -> str | None:
+    """Return what a step does that no entry of the format says; None when all of it can be written."""
+    if step.observations:
+        return "observes frames"
+    for segment in step.segments:
+        if segment.kind == "push":
+            return f"pushes '{segment.held}'"
+        if segment.into is not None:
+            return f"pours into '{segment.into}'"
+        operated = set(segment.joint_names) - set(plan.arm(segment.arm).joints)
+        if operated:
+            return f"moves joint '{min(operated)}' by its handle"
+    return None
+
+
+def _entries(plan: Plan) -> Iterator[TmpEntry]:
+    """Yield a plan as the entries of a plan file; comments name what it was made for."""
+    yield TmpComment(TMP_HEADER)
+    for what, said in (
+        ("Task Domain", plan.domain),
+        ("Semantics", plan.semantics),
+        ("Goal", plan.goal),
+        ("Robot", " ".join(robot.name for robot in plan.robots)),
+        ("Seed", str(plan.seed)),
+    ):
+        if said:
+            yield TmpComment(f"{what}: {said}")
+    yield TmpMotion(plan.scene.joint_names, (Waypoint(tuple(plan.q.tolist())),))
+    scene, q = plan.scene, plan.q
+    for step in plan.steps:
+        yield TmpAction((step.action.name, *step.action.arguments))
+        for segment in step.segments:
+            yield _motion(segment, scene, q, plan.arm(segment.arm))
+            scene, q = segment.end(scene, q)
+            if segment.reparenting is not None:
+                yield TmpReparent(segment.reparenting.frame, segment.reparenting.parent)
+    yield TmpComment(tmp_footer(len(plan.steps)))
+
+
+def _motion(segment: Segment, scene: SceneGraph, q: Configuration, robot: Manipulator) -> TmpMotion:
+    """Return a segment as a motion of arm and hand; where the fingers move, they do while the arm stands still."""
+    fingers = robot.gripper_joints
+    before = [float(q[scene.joint_names.index(joint)]) for joint in fingers]
+    after = [float(segment.gripper.get(joint, value)) for joint, value in zip(fingers, before, strict=True)]
+    rows = [(*map(float, row), *after) for row in segment.path]
+    if after != before:
+        rows.insert(0, (*map(float, segment.path[0]), *before))
+    return TmpMotion((*segment.joint_names, *fingers), tuple(Waypoint(row) for row in rows))

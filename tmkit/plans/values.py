@@ -25,9 +25,9 @@ from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.motion import Exemption, PathConstraint
 from tmkit.pddl import Fact, GroundAction, Metric
-from tmkit.plans.class_changes import ClassChange
+from tmkit.plans.class_changes import ClassChange, with_class_changes
 from tmkit.plans.continuous_goals import ContinuousGoal
-from tmkit.plans.observations import CovarianceRows, PlannedObservation
+from tmkit.plans.observations import CovarianceRows, PlannedObservation, with_observations
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 
@@ -174,6 +174,17 @@ class PlanStep:
     def path_length(self) -> float:
         """Joint-space length of all segments, in radians; see :attr:`Segment.path_length`."""
         return sum(segment.path_length for segment in self.segments)
+
+    def end(self, scene: SceneGraph, q: NDArray[np.float64]) -> tuple[SceneGraph, NDArray[np.float64]]:
+        """Return the scene version and the configuration (n_joints,) that this step leads to.
+
+        Args:
+            scene: the version before it.
+            q: (n_joints,) configuration before it.
+        """
+        for segment in self.segments:
+            scene, q = segment.end(scene, q)
+        return with_class_changes(with_observations(scene, self.observations, q=q), self.changes), q
 
     def __repr__(self) -> str:
         return f"PlanStep({self.action}, {len(self.segments)} segments)"

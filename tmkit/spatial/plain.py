@@ -30,6 +30,12 @@ def plain_numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
         raise SceneError(f"{what} must be an array of numbers, not {reprlib.repr(values)}{hint}") from None
 
 
+def read_only(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return an array that from now on cannot be changed."""
+    values.flags.writeable = False
+    return values
+
+
 def _plain(values: Any, what: str) -> Any:
     if isinstance(values, (float, int, np.ndarray)):
         return values

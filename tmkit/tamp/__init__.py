@@ -30,12 +30,12 @@ if TYPE_CHECKING:
         PythonDomain as PythonDomain,
         load_planning_domain as load_planning_domain,
     )
+    from tmkit.tamp.domains.problems import goal_of_scene as goal_of_scene
     from tmkit.tamp.domains.semantics import (
         DomainSemantics as DomainSemantics, Handled as Handled, pddl_name as pddl_name,
     )  # fmt: skip
     from tmkit.tamp.domains.state_derivation import DerivedState as DerivedState, StateDeriver as StateDeriver
     from tmkit.tamp.domains.traced_scene import incremental as incremental
-    from tmkit.tamp.goals.goal_scenes import goal_of_scene as goal_of_scene
     from tmkit.tamp.options import (
         Cost as Cost,
         PlanningKeywords as PlanningKeywords,
@@ -57,11 +57,11 @@ if TYPE_CHECKING:
         BranchFailure as BranchFailure, FrameChange as FrameChange, SearchTree as SearchTree,
         SearchTreeNode as SearchTreeNode,
     )  # fmt: skip
-    from tmkit.tamp.uncertainty.ellipsoids import inside_ellipsoid as inside_ellipsoid
     from tmkit.tamp.uncertainty.probability import (
         Probability as Probability, ProbabilityMethod as ProbabilityMethod, angle_within as angle_within,
-        clearance_at_least as clearance_at_least, inside_box as inside_box, inside_half_spaces as inside_half_spaces,
-        inside_slabs as inside_slabs, sampled_probability as sampled_probability,
+        clearance_at_least as clearance_at_least, inside_box as inside_box, inside_ellipsoid as inside_ellipsoid,
+        inside_half_spaces as inside_half_spaces, inside_slabs as inside_slabs,
+        sampled_probability as sampled_probability,
     )  # fmt: skip
     from tmkit.tamp.uncertainty.scene_probability import (
         clears_along as clears_along, clears_at as clears_at, footprint_inside as footprint_inside,

@@ -35,8 +35,9 @@ from tmkit.manipulation.actions.pick_place import ArmMotion
 from tmkit.pddl import GroundAction, Metric, Problem, validate_task_plan
 from tmkit.plans.failures import PieceFailedError
 from tmkit.plans.values import Configuration, PlanStep, Segment, SegmentKind
+from tmkit.spatial.plain import read_only
 from tmkit.tamp.context import PlanningContext
-from tmkit.tamp.costs import CostBound, StepCosts, Worth, is_better
+from tmkit.tamp.costs import CostBound, StepCosts, Worth
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.progress import ImprovementProgress
 from tmkit.tamp.refinement import RefinementBudget, refine_skeleton
@@ -47,6 +48,7 @@ _logger = logging.getLogger(__name__)
 
 _SEARCHED = (SegmentKind.TRANSIT, SegmentKind.TRANSFER)
 _ATTEMPTS_PER_ACTION = 12
+_LEAST_GAIN = 1e-9  # of cost or length; less is rounding
 _WIDTH = 3  # motions of an action of which the cheapest is tried first
 
 
@@ -65,6 +67,12 @@ def _action_costs(problem: Problem, actions: Sequence[GroundAction]) -> tuple[fl
     if problem.metric is not Metric.TOTAL_COST:
         return (1.0,) * len(actions)
     return validate_task_plan(problem, actions).costs
+
+
+def _is_better(worth: Worth, other: Worth) -> bool:
+    """Return whether a cost and length are less than others, by more than rounding."""
+    gain = other[0] - worth[0]
+    return gain > _LEAST_GAIN or (gain >= 0.0 and worth[1] < other[1] - _LEAST_GAIN)
 
 
 class Improvement:
@@ -87,9 +95,7 @@ class Improvement:
         self.problem, self.domain, self.first_task, self.task = problem, domain, task, task
         self.costs = StepCosts(context.options.cost, context.scene, context.manipulators, domain.stated)
         self.best = steps
-        self.tried: tuple[
-            GroundAction, ...
-        ] = ()  # the actions that the task planner found last, if not those of the best
+        self.tried: tuple[GroundAction, ...] = ()  # what the task planner found last, if not the actions of the best
         self.number = 0
 
     def improve(self, iterations: int | None) -> tuple[PlanStep, ...]:
@@ -101,14 +107,10 @@ class Improvement:
                 self.costs.forget()
                 found = kinds[self.number % len(kinds)]()
                 self.number += 1
-                if found is not None:
-                    self._keep_if_better(found, iterations)
+                if found is not None and _is_better(self.costs.total(found), self.costs.total(self.best)):
+                    self.best = found
+                    self._tell(iterations)
         return self.best
-
-    def _keep_if_better(self, steps: tuple[PlanStep, ...], iterations: int | None) -> None:
-        if is_better(self.costs.total(steps), self.costs.total(self.best)):
-            self.best = steps
-            self._tell(iterations)
 
     def _tell(self, iterations: int | None) -> None:
         context, log = self.context, self.log
@@ -154,7 +156,7 @@ class Improvement:
                 if other is not None:
                     segments = (*best.segments[:number], other, *best.segments[number + 1 :])
                     tried = replace(best, segments=segments)
-                    best = tried if is_better(self.costs.worth(tried), self.costs.worth(best)) else best
+                    best = tried if _is_better(self.costs.worth(tried), self.costs.worth(best)) else best
             at_scene, at_q = end_scene, end_q
         return best
 
@@ -179,8 +181,7 @@ class Improvement:
             return None
         arm_path = np.array(path[:, entries])
         arm_path[0], arm_path[-1] = segment.path[0], segment.path[-1]
-        arm_path.flags.writeable = False
-        return replace(segment, path=arm_path)
+        return replace(segment, path=read_only(arm_path))
 
     # --- choices and skeletons ------------------------------------------------------------------------------------
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.motion_budget import MotionBudget
 from tmkit.manipulation.actions.pick_place import ArmMotion, arm_motions
+from tmkit.manipulation.actions.primitives import MotionBudget
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase
 from tmkit.manipulation.samplers import Samplers, Sampling
 from tmkit.motion import CollisionRules

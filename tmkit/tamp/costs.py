@@ -25,7 +25,6 @@ from tmkit.robots import Manipulator
 from tmkit.tamp.options import Cost, PlanningOptions
 
 Worth: TypeAlias = tuple[float, float]
-_LEAST_GAIN = 1e-9  # less is rounding
 
 
 @dataclass(eq=False)
@@ -80,11 +79,7 @@ class StepCosts:
 
 
 def _checked(function: Callable[[PlanStep], float], step: PlanStep) -> float:
-    """Return what a function of the user gives for a step.
-
-    Raises:
-        CostError: it raises an error, or gives no finite number of at least 0.
-    """
+    """Return what a function of the user gives for a step, a finite number of at least 0; refuse anything else."""
     try:
         value = function(step)
     except (TimeLimitError, MemoryError):
@@ -99,17 +94,6 @@ def _checked(function: Callable[[PlanStep], float], step: PlanStep) -> float:
 def _error(function: object, step: PlanStep, what: str) -> CostError:
     name = callable_name(function)
     return CostError(f"cost function '{name}' {what}", cost=name, action=str(step.action))
-
-
-def is_better(worth: Worth, other: Worth) -> bool:
-    """Return whether a cost and length are less than others, by more than rounding.
-
-    Args:
-        worth: the cost and length.
-        other: the others.
-    """
-    gain = other[0] - worth[0]
-    return gain > _LEAST_GAIN or (gain >= 0.0 and worth[1] < other[1] - _LEAST_GAIN)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,15 +17,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tmkit._support.job_pool import first_in_order
 from tmkit._support.results import Result
 from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph
-from tmkit.plans.class_changes import with_class_changes
-from tmkit.plans.values import Plan, PlanStep, Segment
+from tmkit.plans.values import Plan, PlanStep
+from tmkit.spatial.plain import read_only
 from tmkit.tamp.diagnosis.diagnosis import PlanStatus
 from tmkit.tamp.domains.loading import PythonDomain
 from tmkit.tamp.options import PlanningOptions
@@ -87,18 +84,15 @@ class PortfolioResult(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the answer without the plan as plain values, for programs."""
         answer = {**self.result.to_dict(), "explanation": self.explanation}
-        return {**answer, "entry": self.entry, "entries": [_entry_to_dict(*pair) for pair in self._pairs()]}
-
-    def _pairs(self) -> list[tuple[PlanningOptions, PlanResult]]:
-        return list(zip(self.options, self.results, strict=False))
+        entries = [
+            {"seed": options.seed, "status": result.status.value, "seconds": result.statistics.total_seconds}
+            for options, result in zip(self.options, self.results, strict=False)
+        ]
+        return {**answer, "entry": self.entry, "entries": entries}
 
     def __repr__(self) -> str:
         decided = "none decides" if self.entry is None else f"entry {self.entry} decides"
         return f"PortfolioResult({self.status.value}, {decided} of {len(self.options)})"
-
-
-def _entry_to_dict(options: PlanningOptions, result: PlanResult) -> dict[str, Any]:
-    return {"seed": options.seed, "status": result.status.value, "seconds": result.statistics.total_seconds}
 
 
 def _decides(result: PlanResult) -> bool:
@@ -158,11 +152,7 @@ def plan_portfolio(
 
 
 def _require_in_module(domain: PythonDomain) -> None:
-    """Refuse semantics that another process does not find by their name.
-
-    Raises:
-        ConfigurationError: they are in the script that was started, or inside a function.
-    """
+    """Refuse semantics that another process does not find by their name."""
     name, module = domain.semantics.__qualname__, domain.semantics.__module__
     where = "in the script that was started" if module == "__main__" else "inside a function"
     if module == "__main__" or "<locals>" in name:
@@ -208,24 +198,10 @@ def _with_scenes(plan: Plan, scene: SceneGraph) -> Plan:
     if plan.scene is scene:
         return plan
     steps: list[PlanStep] = []
-    q = _frozen(plan.q)
+    q = read_only(plan.q)
     at_scene, at_q = scene, q
     for step in plan.steps:
-        segments = tuple(replace(segment, path=_frozen(segment.path)) for segment in step.segments)
-        at_scene, at_q = _after(segments, at_scene, at_q)
-        at_scene = with_class_changes(at_scene, step.changes)
-        steps.append(replace(step, segments=segments, scene=at_scene, q=_frozen(step.q)))
+        segments = tuple(replace(segment, path=read_only(segment.path)) for segment in step.segments)
+        at_scene, at_q = replace(step, segments=segments).end(at_scene, at_q)
+        steps.append(replace(step, segments=segments, scene=at_scene, q=read_only(step.q)))
     return replace(plan, scene=scene, q=q, steps=tuple(steps))
-
-
-def _after(
-    segments: Sequence[Segment], scene: SceneGraph, q: NDArray[np.float64]
-) -> tuple[SceneGraph, NDArray[np.float64]]:
-    for segment in segments:
-        scene, q = segment.end(scene, q)
-    return scene, q
-
-
-def _frozen(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    values.flags.writeable = False
-    return values

@@ -21,7 +21,7 @@ from tmkit.graph import SceneGraph
 from tmkit.pddl import Formula
 from tmkit.plans.continuous_goals import ArmAt, ObjectAt, ObjectIn
 from tmkit.robots import Manipulator, Robots
-from tmkit.spatial.plain import plain_numbers
+from tmkit.spatial.plain import plain_numbers, read_only
 from tmkit.tamp.domains.loading import PythonDomain
 
 Goal: TypeAlias = str | Formula | ObjectAt | ObjectIn | ArmAt | SceneGraph | GoalScene | Path
@@ -74,9 +74,7 @@ class PlanningProblem:
         for robot in self.robots if several else (self.robots,):  # type: ignore[union-attr]  # a sequence here
             check_argument(robot, (str, Path, Manipulator), "robots", function="plan")
         if self.q is not None:
-            q = np.array(plain_numbers(self.q, "q"))
-            q.flags.writeable = False
-            object.__setattr__(self, "q", q)
+            object.__setattr__(self, "q", read_only(np.array(plain_numbers(self.q, "q"))))
         object.__setattr__(self, "goal", _checked_goals(self.goal))
 
     @property

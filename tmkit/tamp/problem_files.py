@@ -22,7 +22,7 @@ from tmkit._support.options import option_kinds
 from tmkit._support.source_location import did_you_mean
 from tmkit._support.toml_files import line_of_key, read_toml
 from tmkit.errors import FileFormatError, MissingFileError, TmkitError, UnknownNameError
-from tmkit.formats import GoalScene, load_goal_scene, load_scene
+from tmkit.formats import load_goal_scene, load_scene
 from tmkit.formats.json.reading import JsonNode
 from tmkit.formats.mesh.sandbox import below, is_public, project_folders, real_path
 from tmkit.graph import SceneGraph
@@ -91,10 +91,10 @@ class _Reader:
             manipulators = find_manipulators(robots, scene)
         q = None
         if (joints := self.optional("q")) is not None:
-            values = {name: _get(joints, name).number() for name in joints.table()}
+            values = {name: joints.get(name).number() for name in joints.table()}
             for name in values:
                 if name not in scene.joint_names:
-                    raise _get(joints, name).error(UnknownNameError.of("joint", name, scene.joint_names).message)
+                    raise joints.get(name).error(UnknownNameError.of("joint", name, scene.joint_names).message)
             q = scene.configuration(values, base=home_configuration(manipulators, scene))
         goals = [self.goal(node, scene) for node in _one_or_more(self.top.get("goal"))]
         own, own_semantics = self.domain() if domain is None else (domain, None)
@@ -128,17 +128,13 @@ class _Reader:
             return node.name() if problem_file_of(node.name()) is None else Path(self.named(node))
         if "scene" in node.table():
             _only(node, ("scene",))
-            return self.goal_scene(_get(node, "scene"), scene)
+            files = [self.named(entry) for entry in _one_or_more(node.get("scene"))]
+            with _about(node.get("scene")):
+                return load_goal_scene(scene, *files, **self.reading)
         with _about(node):
             goal = goal_of_table(node)
             goal.check(scene)
         return goal
-
-    def goal_scene(self, node: JsonNode, scene: SceneGraph) -> GoalScene:
-        """Return the scene that shows the goal."""
-        files = [self.named(entry) for entry in _one_or_more(node)]
-        with _about(node):
-            return load_goal_scene(scene, *files, **self.reading)
 
     def options(self) -> PlanningOptions:
         """Return the options."""
@@ -148,13 +144,13 @@ class _Reader:
         kinds = option_kinds(PlanningOptions)
         for entry in fields(PlanningOptions):
             if entry.name not in kinds and entry.name in node.table():
-                raise _get(node, entry.name).error("is an object, which only Python can give: tmkit.PlanningOptions")
+                raise node.get(entry.name).error("is an object, which only Python can give: tmkit.PlanningOptions")
         _only(node, tuple(kinds))
         values: dict[str, Any] = {
             name: None if value == kinds[name].unlimited else value for name, value in node.table().items()
         }
         for name, value in values.items():
-            with _about(_get(node, name)):
+            with _about(node.get(name)):
                 PlanningOptions(**{name: value})
         return PlanningOptions(**values)
 
@@ -209,15 +205,11 @@ def _one_or_more(node: JsonNode | None) -> list[JsonNode]:
     return found
 
 
-def _get(node: JsonNode, key: str) -> JsonNode:
-    return JsonNode(node.table()[key], node.path, f"{node.way}.{key}" if node.way else key)
-
-
 def _only(node: JsonNode, known: Sequence[str]) -> None:
     """Refuse other keys, at the line of the key."""
     for key in node.table():
         if key not in known:
-            raise _get(node, key).error(f"unknown key{did_you_mean(key, known)} (known: {', '.join(known)})")
+            raise node.get(key).error(f"unknown key{did_you_mean(key, known)} (known: {', '.join(known)})")
 
 
 def _not_built_in(node: JsonNode, option: str) -> str:

@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tmkit.graph import SceneGraph
 from tmkit.pddl import GroundAction
 from tmkit.plans.failures import FailureKind
 from tmkit.plans.values import PlanStep
@@ -194,7 +193,8 @@ class _Descent:
                 child = self._ordered(expansion)[level.next_child - 1]
                 if child.scene_key in level.refuted:
                     continue
-                if self._is_cheap_enough(child) and self._can_end(child):
+                steps = map(_step, (*self.nodes[1:], child))
+                if (self.bound is None or self.bound.is_below([*steps])) and self._can_end(child):
                     return child
                 level.conflict.update([len(self.levels) - 2] if len(self.levels) > 1 else [])
                 continue
@@ -223,9 +223,6 @@ class _Descent:
             return True
         self.last_step = self.finish(child)
         return self.last_step is not None
-
-    def _is_cheap_enough(self, child: RefinementNode) -> bool:
-        return self.bound is None or self.bound.is_below([*map(_step, (*self.nodes[1:], child))])
 
     def _go_back(self) -> _Level | None:
         """Drop the last level, and those that have no part in its conflict; None when nothing is left to change."""
@@ -265,7 +262,7 @@ class _Descent:
     def _steps_that_moved(self, frames: frozenset[str], index: int) -> Iterator[int]:
         """Yield for each frame the last step that put it, or what it stands on, where it is."""
         scene = self.nodes[index].scene
-        carriers = {above for frame in frames for above in _with_ancestors(scene, frame)}
+        carriers = {above for frame in frames if frame in scene for above in (frame, *scene.ancestors(frame))}
         for step in range(index - 1, -1, -1):
             moved = carriers & self.nodes[step + 1].changed
             if moved:
@@ -293,10 +290,3 @@ class _Descent:
 def _step(node: RefinementNode) -> PlanStep:
     assert node.step is not None, "only the root has none"
     return node.step
-
-
-def _with_ancestors(scene: SceneGraph, frame: str) -> Iterator[str]:
-    above: str | None = frame
-    while above is not None and above in scene:
-        yield above
-        above = scene.parent(above)

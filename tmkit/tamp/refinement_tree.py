@@ -35,8 +35,9 @@ from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase
 from tmkit.manipulation.samplers import Samplers, Sampling
 from tmkit.pddl import GroundAction, Problem, State
-from tmkit.plans.failures import FailureKind, MotionFailure, no_room
+from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.values import Configuration, PlanStep
+from tmkit.robots import movable_frames
 from tmkit.robots.robot_files import carrying_joints
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
@@ -158,7 +159,7 @@ class Expansion:
         self._tree = tree
         self.predicted = tree.problem.apply(node.state, action)
         self._asked: list[tuple[str, str]] = []
-        self._attempts = tree.attempts(node, action, restart=0, asked=self._asked)
+        self._attempts = tree.attempts(self, self._asked)
 
     @property
     def is_impossible(self) -> bool:
@@ -169,7 +170,7 @@ class Expansion:
         """Begin with the candidates anew, with other random numbers; what was found stays."""
         self.restarts += 1
         self.is_exhausted = False
-        self._attempts = self._tree.attempts(self.node, self.action, restart=self.restarts, asked=self._asked)
+        self._attempts = self._tree.attempts(self, self._asked)
 
     def advance(self) -> RefinementNode | MotionFailure | None:
         """Make one more attempt; return the child it leads to, why it failed, or None at the end."""
@@ -186,7 +187,7 @@ class Expansion:
             self._record(candidate, attempt)
             return attempt
         _logger.debug("%s refined: %s", self.action, attempt.choice)
-        child = self._tree.child(self, candidate, attempt, self.predicted)
+        child = self._tree.child(self, candidate, attempt)
         if isinstance(child, MotionFailure):
             self._record(candidate, child)
         else:
@@ -195,10 +196,16 @@ class Expansion:
 
     def _nothing_to_try(self) -> MotionFailure:
         """Return why there was no candidate: no room, where places were looked for."""
-        if self._asked:
-            return no_room(self.node.scene, *self._asked[-1])
-        cause = "the domain's semantics has no candidate for it"
-        return MotionFailure("choosing", cause, kind=FailureKind.NO_CHOICE)
+        if not self._asked:
+            cause = "the domain's semantics has no candidate for it"
+            return MotionFailure("choosing", cause, kind=FailureKind.NO_CHOICE)
+        scene, (object, support) = self.node.scene, self._asked[-1]
+        below = {other: scene.parent(other) for other in movable_frames(scene) if other != object}
+        beside = [other for other in below if below[other] == support]
+        if not beside:  # a marked area: what stands there is a child of what it is marked on
+            beside = [other for other in below if below[other] == scene.parent(support)]
+        cause = f"no room was found for '{object}' on '{support}'"
+        return MotionFailure("choosing", cause, tuple((object, other) for other in beside), kind=FailureKind.NO_ROOM)
 
     def _record(self, candidate: Candidate | None, failure: MotionFailure) -> None:
         frames = _frames_of(candidate, failure)
@@ -297,13 +304,10 @@ class RefinementTree:
         Returns:
             The node or the failure; None for a candidate that yields nothing.
         """
-        context = ActionContext(node.scene, node.q, np.random.default_rng(seed), self._sampling, self.arms)
-        expansion, last = self.expansion(node, action), None
+        context, expansion, last = self.context(node, seed=seed), self.expansion(node, action), None
         for attempt in itertools.islice(candidate.refine(next(iter(self.arms.values())), context, seed=seed), attempts):
             self.log.attempts += 1
-            last = attempt if isinstance(attempt, MotionFailure) else self.child(
-                expansion, candidate, attempt, expansion.predicted
-            )  # fmt: skip
+            last = attempt if isinstance(attempt, MotionFailure) else self.child(expansion, candidate, attempt)
             if not isinstance(last, MotionFailure):
                 return last
         return last
@@ -323,17 +327,16 @@ class RefinementTree:
         return ActionContext(scene or node.scene, node.q, rng, sampling, self.arms)
 
     def attempts(
-        self, node: RefinementNode, action: GroundAction, *, restart: int, asked: list[tuple[str, str]]
+        self, expansion: Expansion, asked: list[tuple[str, str]]
     ) -> Iterator[tuple[Candidate, Refinement | MotionFailure]]:
-        """Yield the result of each candidate of an action in a node.
+        """Yield the result of each candidate of an action in a node, with random numbers of this restart.
 
         Args:
-            node: node before the action.
-            action: the ground action.
-            restart: index of the restart, which changes the seed.
+            expansion: the expansion of the node by the action.
             asked: list to which the requested placements, (object, support), are added.
         """
-        key = _key(node.key, f"{action} {restart}")
+        node, action = expansion.node, expansion.action
+        key = _key(node.key, f"{action} {expansion.restarts}")
         context = ActionContext(
             node.scene, node.q, np.random.default_rng(int.from_bytes(key, "little")), self._sampling, self.arms, asked
         )
@@ -345,23 +348,17 @@ class RefinementTree:
             if candidate is None:
                 return
             seed = int.from_bytes(_key(key, str(number))[:4], "little")
-            for attempt in self._refined(action, candidate, context, seed):
-                if not isinstance(attempt, Refinement | MotionFailure):
-                    what = f"candidate '{callable_name(candidate)}' gives {repr(attempt)[:60]}"
-                    raise TaskError.at(str(action), f"{what}, which is neither a Refinement nor a MotionFailure")
-                yield candidate, attempt
+            is_ours = type(candidate).__module__.startswith("tmkit.")  # errors of others name their domain
+            with nullcontext() if is_ours else self.domain.blamed(f"{callable_name(candidate)} of {action}"):
+                for attempt in candidate.refine(next(iter(self.arms.values())), context, seed=seed):
+                    if not isinstance(attempt, Refinement | MotionFailure):
+                        what = f"candidate '{callable_name(candidate)}' gives {repr(attempt)[:60]}"
+                        raise TaskError.at(str(action), f"{what}, which is neither a Refinement nor a MotionFailure")
+                    yield candidate, attempt
             number += 1
 
-    def _refined(
-        self, action: GroundAction, candidate: Candidate, context: ActionContext, seed: int
-    ) -> Iterator[Refinement | MotionFailure]:
-        """Yield what a candidate yields; errors of one that is not of this package name its domain."""
-        is_ours = type(candidate).__module__.startswith("tmkit.")
-        with nullcontext() if is_ours else self.domain.blamed(f"{callable_name(candidate)} of {action}"):
-            yield from candidate.refine(next(iter(self.arms.values())), context, seed=seed)
-
     def child(
-        self, expansion: Expansion, candidate: Candidate, refinement: Refinement, predicted: State
+        self, expansion: Expansion, candidate: Candidate, refinement: Refinement
     ) -> RefinementNode | MotionFailure:
         """Return the node after a motion, after checking its derived state against the predicted one.
 
@@ -371,10 +368,9 @@ class RefinementTree:
             expansion: the expansion.
             candidate: the candidate.
             refinement: the motion.
-            predicted: state that PDDL predicts.
         """
-        parent = expansion.node
-        derived = self._compare(parent, expansion.action, predicted, refinement)
+        parent, predicted = expansion.node, expansion.predicted
+        derived = self._compare(expansion, refinement)
         if isinstance(derived, MotionFailure):
             return derived
         step = refinement.step(expansion.action)
@@ -397,13 +393,12 @@ class RefinementTree:
         }
         return frozenset(frame for frame in frames if scene.joint(frame).name not in arms or frame in self.carriers)
 
-    def _compare(
-        self, parent: RefinementNode, action: GroundAction, predicted: State, refinement: Refinement
-    ) -> DerivedState | MotionFailure:
+    def _compare(self, expansion: Expansion, refinement: Refinement) -> DerivedState | MotionFailure:
         """Return the state that is derived, or why a predicted fact is not probable enough."""
+        action = expansion.action
         with self.clock.phase(PlanningPhase.SEMANTICS):
-            derived = self._deriver.derive(refinement.scene, refinement.q, parent.derived)
-        difference = predicted.difference(derived.state)
+            derived = self._deriver.derive(refinement.scene, refinement.q, expansion.node.derived)
+        difference = expansion.predicted.difference(derived.state)
         if not difference:
             return derived
         probabilistic = self.domain.probabilistic_predicates

@@ -1,15 +1,10 @@
 """One planning run: skeletons from the task planner, refined into motion, and what is learned in between.
 
 A run goes in iterations (:mod:`tmkit.tamp.iteration`). In each the task planner gives skeletons; each is refined over
-a refinement tree. Where that fails, its cause becomes a constraint on the translated task, and only the search half of
-the task planner runs again. When an iteration finds no further skeleton, its constraints are lifted, since a motion
-that was not found is no proof that there is none; the budgets double, and the next iteration continues where the tree
-stands. So with enough iterations every choice of every skeleton is tried, however often: the whole is probabilistically
-complete. Which task the next iteration searches, :mod:`tmkit.tamp.tracks` decides.
-
-Two things are kept through all iterations: an action that its domain proved to be impossible, and a cause that is
-proved for the poses at hand. When all that an iteration learned is proved, another would learn the same, and the run
-ends. Otherwise it goes on until a limit on time or iterations ends it.
+a refinement tree. When an iteration finds no further skeleton, its constraints are lifted, since a motion that was not
+found is no proof that there is none; the budgets double, and the next iteration continues where the tree stands. Which
+task the next iteration searches, :mod:`tmkit.tamp.tracks` decides. The run ends when all that an iteration learned is
+proved, or by a limit on time or iterations.
 
 Part of the time is kept for the explanation: causes, and what would help.
 
@@ -27,6 +22,7 @@ from tmkit.errors import TaskError, TimeLimitError
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
 from tmkit.manipulation.samplers import sample_grasps, sample_placements
 from tmkit.pddl import Problem, State
+from tmkit.pddl.model import FrozenMapping
 from tmkit.plans.values import PlanStep
 from tmkit.robots import movable_frames
 from tmkit.tamp.anytime import Improvement, with_costs
@@ -34,23 +30,23 @@ from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.diagnosis.collect import diagnose_actions, find_goal_conflict, merged_constraints
 from tmkit.tamp.diagnosis.diagnosis import Diagnosis, PlanStatus, SearchEnd
 from tmkit.tamp.diagnosis.explanation import explain
-from tmkit.tamp.diagnosis.geometric_causes import find_causes
 from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
-from tmkit.tamp.domains.problems import replace_problem
 from tmkit.tamp.domains.semantics import pddl_name
-from tmkit.tamp.domains.separation import separated
-from tmkit.tamp.narrow_gaps import find_narrow_gap
+from tmkit.tamp.geometric_causes import find_causes
 from tmkit.tamp.result import PlanResult, PlanStatistics
 from tmkit.tamp.search_log import SearchLog
 from tmkit.tamp.search_tree import SearchTree, recorded_trees
-from tmkit.tamp.suggestions import ReplanResult, find_suggestions
+from tmkit.tamp.suggestions import find_suggestions
 from tmkit.tamp.tracks import SearchTrack, search_tracks
 from tmkit.tamp.validation.prune_observations import prune_observations
-from tmkit.task_planning import PreparedTask
 
 
 def run_search(context: PlanningContext) -> PlanResult:
-    """Plan, first with the useful objects of the scene, then, should these not do, with all."""
+    """Plan, first with the useful objects of the scene, then, should these not do, with all.
+
+    A result without a plan has suggestions, as far as the remaining time allows; of a goal that is proved infeasible
+    the proof names what is too much.
+    """
     log = context.new_log()
     try:
         with time_limit(context.options.seconds - log.seconds):
@@ -58,38 +54,25 @@ def run_search(context: PlanningContext) -> PlanResult:
     except TimeLimitError:
         status, steps = PlanStatus.NO_PLAN_WITHIN_LIMITS, None
     result = _result(context, log, status, steps)
-    return result if result.is_solved or not context.options.suggest else _with_suggestions(context, log, result)
-
-
-def _with_suggestions(context: PlanningContext, log: SearchLog, result: PlanResult) -> PlanResult:
-    """Return a result without a plan with suggestions, as far as the remaining time allows.
-
-    A goal that is proved infeasible needs none: the proof names what is too much.
-    """
-    if log.infeasibilities:
-        return result
     options = context.options
+    if result.is_solved or not options.suggest or log.infeasibilities:
+        return result
     seconds = min(options.seconds_to_explain, options.seconds - log.seconds)
-    suggestions, replans = find_suggestions(context, log, result.diagnosis, replan=_replanned, seconds=seconds)
+    suggestions, replans = find_suggestions(context, log, result.diagnosis, replan=run_search, seconds=seconds)
     diagnosis = replace(result.diagnosis, suggestions=suggestions, replans=replans)
     explanation = explain(result.status, diagnosis, goal=context.goal_in_words, plan=None)
     return replace(result, diagnosis=diagnosis, explanation=explanation)
 
 
-def _replanned(context: PlanningContext) -> ReplanResult:
-    """Return the result of planning for another problem."""
-    result = run_search(context)
-    return ReplanResult(result.plan, result.diagnosis)
-
-
 def _found(context: PlanningContext, log: SearchLog) -> tuple[PlanStatus, tuple[PlanStep, ...] | None]:
     with log.clock.phase(PlanningPhase.SEMANTICS):
         log.infeasibilities = _infeasibilities(context)
-        useful = _restricted(context, _useful(context))
+        useful = context.domain.semantics.useful_objects(context.scene, context.q)
+        restricted = _restricted(context, context.domain.returned("useful_objects", useful, Collection))
     if log.infeasibilities:
         return PlanStatus.PROVED_UNSOLVABLE, None
     with time_limit(log.seconds_to_search - log.seconds):
-        status, track, steps = search_tracks(context, log, useful, prove=lambda: _separations(context))
+        status, track, steps = search_tracks(context, log, restricted)
     log.found = steps
     return status, None if track is None else _finished(context, log, track, steps)
 
@@ -104,22 +87,6 @@ def _infeasibilities(context: PlanningContext) -> tuple[Infeasibility, ...]:
         "infeasibilities", found, Iterable
     )]  # fmt: skip
     return tuple(proof for proof in found if not _may_be_otherwise(context, proof))
-
-
-def _separations(context: PlanningContext) -> tuple[Infeasibility, ...]:
-    """Return why the hand cannot touch objects that it has to, where that is proved."""
-    if len(context.manipulators) > 1:
-        return ()
-    arm, semantics = context.manipulators[0], context.domain.semantics
-    handled = semantics.handled(necessary_facts(context.problem), context.scene)
-    found = (separated(context.scene, one, q=context.q, manipulator=arm) for one in handled)
-    return tuple(proof for proof in found if proof is not None)
-
-
-def _useful(context: PlanningContext) -> Collection[str]:
-    """Return the objects that the domain finds useful."""
-    found = context.domain.semantics.useful_objects(context.scene, context.q)
-    return context.domain.returned("useful_objects", found, Collection)
 
 
 def _may_be_otherwise(context: PlanningContext, proof: Infeasibility) -> bool:
@@ -137,10 +104,12 @@ def _restricted(context: PlanningContext, useful: Collection[str]) -> Problem | 
     """Return the task without the objects that are of no use, unless its goal speaks of one."""
     if all(name in useful for name in context.problem.objects):
         return None
-    objects = {name: types for name, types in context.problem.objects.items() if name in useful}
+    objects = FrozenMapping((name, types) for name, types in context.problem.objects.items() if name in useful)
     init = State(fact for fact in context.problem.init if all(argument in objects for argument in fact.arguments))
+    known = {*objects, *(constant.name for constant in context.problem.domain.constants)}
+    said = ((term, value) for term, value in context.problem.values.items() if set(term.arguments) <= known)
     try:
-        return replace_problem(context.problem, objects, init)
+        return replace(context.problem, objects=objects, init=init, values=FrozenMapping(said))
     except TaskError:
         return None
 
@@ -151,19 +120,13 @@ def _finished(
     """Return the steps of the plan: improved, without redundant observations, and with the actions of the domain."""
     assert track.first is not None, "a track with a plan is prepared"
     log.seconds_to_search = context.options.seconds
-    steps = _improved(context, log, track, track.first, steps)
+    steps, iterations = with_costs(track.problem, steps), context.options.improve
+    if iterations != 0:
+        improvement = Improvement(context, log, track.problem, track.domain, track.first, steps)
+        steps = improvement.improve(iterations)
     with suppress(TimeLimitError), log.clock.phase(PlanningPhase.SEMANTICS):
         steps = prune_observations(steps, context.scene, context.q, problem=track.problem, domain=track.domain)
     return context.plan_of(steps, track.domain).steps
-
-
-def _improved(
-    context: PlanningContext, log: SearchLog, track: SearchTrack, task: PreparedTask, steps: tuple[PlanStep, ...]
-) -> tuple[PlanStep, ...]:
-    steps, iterations = with_costs(track.problem, steps), context.options.improve
-    if iterations == 0:
-        return steps
-    return Improvement(context, log, track.problem, track.domain, task, steps).improve(iterations)
 
 
 def _result(
@@ -206,9 +169,6 @@ def _diagnosis(context: PlanningContext, log: SearchLog, status: PlanStatus) -> 
             context.scene, context.q, log=log.failures, roots=roots, arms=arms, sampling=sampling,
             seed=context.options.seed, is_over=is_over, wanted=wanted,
         )  # fmt: skip
-        causes += find_narrow_gap(
-            context.scene, context.q, log=log.failures, arms=arms, sampling=sampling, wanted=wanted, is_over=is_over
-        )
     return Diagnosis(
         actions=diagnose_actions(log.failures, context.manipulators), constraints=merged_constraints(log.constraints),
         conflict=conflict, proofs=tuple(proof.cause for proof in log.infeasibilities), iterations=log.iterations,

@@ -1,9 +1,7 @@
 """From a planning problem and its options to a run of the search, for one seed.
 
-The search alternates two parts. The task planner finds a *skeleton*, a sequence of actions that reaches the goal in the
-domain; :mod:`tmkit.tamp.refinement` computes its motions. If that fails, the cause becomes a constraint on the facts
-that it depends on (:mod:`tmkit.tamp.diagnosis.constraints`), and the search half of the task planner runs again on the
-constrained task (:mod:`tmkit.tamp.run`).
+The start is checked here: limits bind the joints of arms and hands, nothing may collide, and fingers are at what they
+hold. The other joints stay where they are; beyond their limits they get a warning.
 
 Invariants: the same problem and options give the same plan, bit for bit, whatever runs beside, and the same explanation
 unless the time limit ended the search. ``PROVED_UNSOLVABLE`` rests on the task alone, before any constraint was learned
@@ -12,27 +10,38 @@ and with every object of the scene, or on an argument of the domain (:mod:`tmkit
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import get_args
 
-from tmkit.errors import TaskError
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tmkit._support.argument_errors import degrees_hint
+from tmkit.errors import CollisionError, ConfigurationError, TaskError
 from tmkit.formats import GoalScene
 from tmkit.graph import SceneGraph
+from tmkit.manipulation.grasps.sampling import grip_faults
+from tmkit.motion import CollisionRules
 from tmkit.pddl import Problem, validate_task_plan
 from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal
 from tmkit.plans.values import Configuration
-from tmkit.robots import Manipulator, find_manipulators
+from tmkit.robots import Manipulator, find_manipulators, home_configuration, pair_distance
+from tmkit.robots.mechanisms import held_by
+from tmkit.spatial.plain import plain_numbers, read_only
 from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.domains.loading import PlanningDomain, load_planning_domain
-from tmkit.tamp.domains.problems import derive_problem
+from tmkit.tamp.domains.problems import derive_problem, goal_of_scene
 from tmkit.tamp.goals.compilation import extended_domain, extended_goal
-from tmkit.tamp.goals.goal_scenes import goal_of_scene
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem, problem_file_of
 from tmkit.tamp.progress import PlanningProgress
 from tmkit.tamp.result import PlanResult
 from tmkit.tamp.run import run_search
-from tmkit.tamp.start import check_start
+
+_log = logging.getLogger(__name__)
+_LIMIT_TOLERANCE = 1e-9  # radians or metres
+_BISECTIONS = 20  # halve the opening until the fingers are placed to less than a micrometre
 
 
 def solve(
@@ -55,7 +64,7 @@ def _solved(
     problem: PlanningProblem, options: PlanningOptions, domain: PlanningDomain,
     manipulators: tuple[Manipulator, ...], on_progress: Callable[[PlanningProgress], None] | None,
 ) -> PlanResult:  # fmt: skip
-    start = check_start(problem.scene, problem.q, *manipulators)
+    start = _checked_start(problem.scene, problem.q, manipulators)
     goals = tuple(goal for goal in problem.goals if isinstance(goal, get_args(ContinuousGoal)))
     texts = [
         goal_of_scene(goal, problem.scene, domain=domain) if isinstance(goal, SceneGraph | GoalScene) else str(goal)
@@ -87,3 +96,81 @@ def _refuse_goals_without_actions(
             f"{unmet[0]} cannot be planned for: the rest of the goal holds already, and the arm moves by actions only"
         )
         raise TaskError.at("goal", what)
+
+
+def _checked_start(scene: SceneGraph, q: ArrayLike | None, manipulators: Sequence[Manipulator]) -> Configuration:
+    """Return the configuration (n_joints,) to start from, proved to be within limits and free of collisions.
+
+    Without one, all arms are ready with open hands, or closed on what they hold: movable frames that are children of
+    their tips. It would pass the plan checker's test of the start.
+    """
+    held = {arm.name: object for arm in manipulators if (object := held_by(scene, arm)) is not None}
+    if q is None:
+        start = np.array(home_configuration(manipulators, scene))
+        for arm in manipulators:
+            if arm.name in held:
+                start = _closed_on(held[arm.name], scene, start, arm)
+    else:
+        start = np.array(plain_numbers(q, "q"))
+    scene.at(start)  # refuses a wrong length or numbers that are not finite
+    _refuse_beyond_limits(scene, start, manipulators)
+    rules = CollisionRules.from_start(manipulators[0], scene, q=start, others=tuple(manipulators[1:]))
+    for exemption in rules.parked:
+        _log.warning("the start is in collision: %s", exemption)
+    _refuse_collisions(scene, start, rules)
+    for arm in manipulators:
+        object = held.get(arm.name)
+        faults = grip_faults(scene, start, arm, object=object) if object is not None else ()
+        if faults:
+            raise ConfigurationError(
+                f"'{object}' is a child of the hand, but {faults[0]}; start with fingers that close on it"
+            )
+    return read_only(start)
+
+
+def _refuse_beyond_limits(scene: SceneGraph, q: Configuration, manipulators: Sequence[Manipulator]) -> None:
+    """Refuse what an arm or hand cannot begin with; a joint that no plan moves is where it is, and that is said."""
+    moved = {joint for arm in manipulators for joint in (*arm.joints, *arm.gripper_joints)}
+    names = " and ".join(f"'{arm.name}'" for arm in manipulators)
+    none = f"the arm {names} does not" if len(manipulators) == 1 else f"the arms {names} do not"
+    for joint, value, (lower, upper) in zip(scene.joint_names, q, scene.joint_limits, strict=True):
+        if lower - _LIMIT_TOLERANCE <= value <= upper + _LIMIT_TOLERANCE:
+            continue
+        what = f"joint '{joint}' starts at {value:.6g}, outside its limits from {lower:.6g} to {upper:.6g}"
+        if joint in moved:
+            what += degrees_hint(value)
+            raise ConfigurationError(what, joint=joint, value=float(value), lower=float(lower), upper=float(upper))
+        _log.warning("%s; it stays there, since %s move it", what, none)
+
+
+def _refuse_collisions(scene: SceneGraph, q: Configuration, rules: CollisionRules) -> None:
+    world = rules.check_world(scene, rules.exemptions(scene, touched=rules.held(scene)))
+    contacts = world.contacts(q)
+    if contacts:
+        named = [f"'{c.frame_a}' and '{c.frame_b}' by {max(0.0, -c.distance) * 1000:.1f} mm" for c in contacts[:6]]
+        more = f" and {len(contacts) - 6} more" if len(contacts) > 6 else ""
+        raise CollisionError(
+            f"the start is in collision: {'; '.join(named)}{more}; move them apart, or allow the pair in the scene",
+            pairs=tuple((c.frame_a, c.frame_b) for c in contacts),
+        )
+
+
+def _closed_on(object: str, scene: SceneGraph, q: Configuration, manipulator: Manipulator) -> Configuration:
+    """Return ``q`` with the fingers closed until they touch an object, or open when they cannot."""
+    if manipulator.gripper_kind != "parallel":
+        return q
+
+    def at(width: float) -> Configuration:
+        return np.array(scene.configuration(manipulator.gripper_values(width), base=q))
+
+    def gap(width: float) -> float:
+        links = manipulator.contact_links
+        return max((pair_distance(scene, at(width), frame_a=link, frame_b=object) for link in links), default=0.0)
+
+    touching, apart = manipulator.width_closed, manipulator.width_open
+    if gap(touching) > 0.0 or gap(apart) <= 0.0:
+        return q
+    for _ in range(_BISECTIONS):
+        middle = (touching + apart) / 2
+        touching, apart = (middle, apart) if gap(middle) <= 0.0 else (touching, middle)
+    return at(touching)

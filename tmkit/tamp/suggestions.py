@@ -21,13 +21,11 @@ import time
 from collections.abc import Callable, Iterable, Sequence, Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from tmkit._support.time_limits import time_limit
 from tmkit.errors import TimeLimitError, TmkitError
 from tmkit.graph import SceneGraph
 from tmkit.pddl import And, Formula
-from tmkit.plans.values import Plan
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.tamp.context import PlanningContext
@@ -35,6 +33,7 @@ from tmkit.tamp.diagnosis.collect import goal_parts
 from tmkit.tamp.diagnosis.diagnosis import Diagnosis, Suggestion, SuggestionKind
 from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.domains.semantics import pddl_name
+from tmkit.tamp.result import PlanResult
 from tmkit.tamp.search_log import SearchLog
 
 _MOST_REPLANS = 10
@@ -65,16 +64,9 @@ class RelaxedProblem:
         return self.parts[0] if len(self.parts) == 1 else And(self.parts)
 
 
-class ReplanResult(NamedTuple):
-    """The result of planning for a relaxed problem: the plan, or None, and the diagnosis."""
-
-    plan: Plan | None
-    diagnosis: Diagnosis
-
-
 def find_suggestions(
     context: PlanningContext, log: SearchLog, diagnosis: Diagnosis, *,
-    replan: Callable[[PlanningContext], ReplanResult], seconds: float,
+    replan: Callable[[PlanningContext], PlanResult], seconds: float,
 ) -> tuple[tuple[Suggestion, ...], int]:  # fmt: skip
     """Return the relaxations of a run's problem with which a plan was found, and the number of replans.
 
@@ -87,41 +79,41 @@ def find_suggestions(
     """
     search = _Search(context, log, replan, time.monotonic() + seconds)
     with suppress(TimeLimitError), time_limit(seconds):
-        _replan_relaxed(diagnosis, search, context, log)
+        search.run(diagnosis)
     return tuple(search.found), search.replans
-
-
-def _replan_relaxed(diagnosis: Diagnosis, search: _Search, context: PlanningContext, log: SearchLog) -> None:
-    """Replan for what the diagnosis suggests: one change at a time first, and only when none helps two at once."""
-    parts = tuple(goal_parts(context.problem.goal))
-    conflict = {str(fact) for proof in log.infeasibilities for fact in proof.facts}
-    unchanged = {kind: RelaxedProblem(kind, (), context.scene, parts) for kind in SuggestionKind}
-    bodies = search.with_fewer_bodies(unchanged[SuggestionKind.WITHOUT_BODIES], diagnosis)
-    goals = search.with_fewer_goals(unchanged[SuggestionKind.WITHOUT_GOALS], diagnosis, conflict)
-    if log.infeasibilities or not diagnosis.skeletons:
-        bodies = []  # the task alone is to blame
-    failed = search.replan_all([*bodies[:_BODIES], *goals[:_PARTS]])
-    if not search.found:
-        further = [
-            search.with_fewer_bodies(relaxed, learned)
-            if relaxed.kind is SuggestionKind.WITHOUT_BODIES
-            else search.with_fewer_goals(relaxed, learned, conflict)
-            for relaxed, learned in failed
-        ]
-        search.replan_all(q for rank in itertools.zip_longest(*further) for q in rank if q is not None)
 
 
 class _Search:
     """Tries changes one after the other, each pair of them once."""
 
     def __init__(
-        self, context: PlanningContext, log: SearchLog, replan: Callable[[PlanningContext], ReplanResult],
+        self, context: PlanningContext, log: SearchLog, replan: Callable[[PlanningContext], PlanResult],
         deadline: float,
     ) -> None:  # fmt: skip
         self.context, self.log, self.replan, self.deadline = context, log, replan, deadline
         self.found: list[Suggestion] = []
         self.replans = 0
         self._seen: set[frozenset[str]] = set()
+
+    def run(self, diagnosis: Diagnosis) -> None:
+        """Replan for what the diagnosis suggests: one change at a time first, and only when none helps two at once."""
+        context, log = self.context, self.log
+        parts = tuple(goal_parts(context.problem.goal))
+        conflict = {str(fact) for proof in log.infeasibilities for fact in proof.facts}
+        unchanged = {kind: RelaxedProblem(kind, (), context.scene, parts) for kind in SuggestionKind}
+        bodies = self.with_fewer_bodies(unchanged[SuggestionKind.WITHOUT_BODIES], diagnosis)
+        goals = self.with_fewer_goals(unchanged[SuggestionKind.WITHOUT_GOALS], diagnosis, conflict)
+        if log.infeasibilities or not diagnosis.skeletons:
+            bodies = []  # the task alone is to blame
+        failed = self.replan_all([*bodies[:_BODIES], *goals[:_PARTS]])
+        if not self.found:
+            further = [
+                self.with_fewer_bodies(relaxed, learned)
+                if relaxed.kind is SuggestionKind.WITHOUT_BODIES
+                else self.with_fewer_goals(relaxed, learned, conflict)
+                for relaxed, learned in failed
+            ]
+            self.replan_all(q for rank in itertools.zip_longest(*further) for q in rank if q is not None)
 
     def replan_all(self, problems: Iterable[RelaxedProblem]) -> list[tuple[RelaxedProblem, Diagnosis]]:
         """Replan until enough is found or nothing is left; return the problems without a plan, with their diagnoses.
@@ -149,7 +141,7 @@ class _Search:
                 failed.append((relaxed, result.diagnosis))
         return failed
 
-    def _replan(self, relaxed: RelaxedProblem, seconds: float) -> ReplanResult | None:
+    def _replan(self, relaxed: RelaxedProblem, seconds: float) -> PlanResult | None:
         """Return the result for a relaxed problem; None for one that the domain refuses."""
         context = self.context
         try:

@@ -28,9 +28,9 @@ from tmkit.pddl import And, Atom, Problem
 from tmkit.plans.values import PlanStep
 from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.diagnosis.diagnosis import PlanStatus
-from tmkit.tamp.domains.infeasibility import Infeasibility
+from tmkit.tamp.domains.infeasibility import Infeasibility, necessary_facts
 from tmkit.tamp.domains.loading import PlanningDomain
-from tmkit.tamp.domains.problems import replace_goal
+from tmkit.tamp.domains.separation import separated
 from tmkit.tamp.goals.compilation import GOAL_MET, GoalDomain
 from tmkit.tamp.goals.relocations import RelocationDomain, with_relocations
 from tmkit.tamp.iteration import IterationResult, PlanningIteration
@@ -50,7 +50,7 @@ _LAST_MOVES = 96  # attempts of that search when the task plans have come to an 
 
 
 def search_tracks(
-    context: PlanningContext, log: SearchLog, useful: Problem | None, *, prove: Callable[[], tuple[Infeasibility, ...]]
+    context: PlanningContext, log: SearchLog, useful: Problem | None
 ) -> tuple[PlanStatus, SearchTrack | None, tuple[PlanStep, ...]]:
     """Advance the tracks of a run until one has a plan, nothing is left to try or a limit is reached.
 
@@ -58,7 +58,6 @@ def search_tracks(
         context: what the run was given.
         log: what it has found.
         useful: its task without objects of no use; None where all are.
-        prove: proves that the goal is impossible, where it can; called once, after the first iteration.
 
     Returns:
         The status, and with a plan the track and the steps.
@@ -83,7 +82,7 @@ def search_tracks(
         if not has_tried:
             has_tried = True
             with log.clock.phase(PlanningPhase.SEMANTICS):
-                log.infeasibilities = prove()
+                log.infeasibilities = _separations(context)
             if log.infeasibilities:
                 return PlanStatus.PROVED_UNSOLVABLE, None, ()
         if ended.status is not None:
@@ -105,12 +104,7 @@ def search_tracks(
 class _TransfersBeside:
     """The search over transfers of a run, which begins when it is first needed.
 
-    Args:
-        context: what the run was given.
-        log: what it has found.
-
-    Attributes:
-        track: the task that it searches; None before it begins, or where it cannot.
+    ``track`` is the task that it searches; None before it begins, or where it cannot.
     """
 
     def __init__(self, context: PlanningContext, log: SearchLog) -> None:
@@ -121,11 +115,7 @@ class _TransfersBeside:
         self._attempts = 0
 
     def after(self, attempts: int) -> tuple[PlanStep, ...] | None:
-        """Advance after a task plan failed with so many attempts; return the steps of a plan, or None.
-
-        Args:
-            attempts: motions that were tried in vain.
-        """
+        """Advance after a task plan failed with so many attempts; return the steps of a plan, or None."""
         self._attempts += attempts
         if self._attempts < _TRANSFERS_AFTER and not self._has_begun:
             return None
@@ -133,17 +123,13 @@ class _TransfersBeside:
         return self.advance(moves)
 
     def advance(self, moves: int) -> tuple[PlanStep, ...] | None:
-        """Make so many attempts; return the steps of a plan, or None.
-
-        Args:
-            moves: attempts at most.
-        """
+        """Make so many attempts at most; return the steps of a plan, or None."""
         if not self._has_begun:
             self._has_begun = True
             self._begin()
         steps = None if self._search is None else self._search.advance(moves)
         if steps is not None and self.track is not None:
-            self.track.prepare()
+            self.track.prepared()
         return steps
 
     def _begin(self) -> None:
@@ -166,6 +152,16 @@ class _TransfersBeside:
         self._search = search if search.is_usable else None
 
 
+def _separations(context: PlanningContext) -> tuple[Infeasibility, ...]:
+    """Return why the hand cannot touch objects that it has to, where that is proved."""
+    if len(context.manipulators) > 1:
+        return ()
+    arm, semantics = context.manipulators[0], context.domain.semantics
+    handled = semantics.handled(necessary_facts(context.problem), context.scene)
+    found = (separated(context.scene, one, q=context.q, manipulator=arm) for one in handled)
+    return tuple(proof for proof in found if proof is not None)
+
+
 def _proved(context: PlanningContext, log: SearchLog, status: PlanStatus) -> PlanStatus:
     """Return the status of the whole task, as far as it is proved where goals are poses or regions.
 
@@ -177,7 +173,7 @@ def _proved(context: PlanningContext, log: SearchLog, status: PlanStatus) -> Pla
     goal = context.problem.goal
     parts = goal.parts if isinstance(goal, And) else (goal,)
     stated = And(tuple(part for part in parts if not (isinstance(part, Atom) and part.predicate == GOAL_MET)))
-    task = context.task_planner.prepare(replace_goal(context.problem, stated), time_limit=log.seconds_left())
+    task = context.task_planner.prepare(replace(context.problem, goal=stated), time_limit=log.seconds_left())
     if context.task_planner.search(task, time_limit=log.seconds_left()).status is TaskPlanStatus.UNSOLVABLE:
         return status
     return PlanStatus.NO_PLAN_WITHIN_LIMITS
@@ -217,7 +213,7 @@ class SearchTrack:
             beside: another search, told the attempts of each task plan that fails; it returns a plan or None.
         """
         context, log, number = self.context, self.log, self.number
-        task = self._prepared()
+        task = self.prepared()
         if isinstance(task, ProvingTask) and number == 0 and task.is_goal_impossible():
             return IterationResult(task, status=PlanStatus.PROVED_UNSOLVABLE)
         if self._tree is None:
@@ -242,7 +238,7 @@ class SearchTrack:
         if not (self.is_whole and self.number == 0 and log.forbidden):
             return False
         with log.clock.phase(PlanningPhase.TASK):
-            task = self._prepared()
+            task = self.prepared()
             if isinstance(task, ProvingTask) and task.is_goal_impossible():
                 return False
             for action, contexts in log.forbidden.items():
@@ -262,11 +258,8 @@ class SearchTrack:
         domain, problem = extended
         return SearchTrack(context, log, problem, domain, turn=self.turn - 1 + _RELOCATIONS_AFTER)
 
-    def prepare(self) -> None:
-        """Translate the task, unless that is done."""
-        self._prepared()
-
-    def _prepared(self) -> PreparedTask:
+    def prepared(self) -> PreparedTask:
+        """Return the task translated, with what was forbidden for good."""
         if self._task is None:
             with self.log.clock.phase(PlanningPhase.TASK):
                 planner = self.context.task_planner

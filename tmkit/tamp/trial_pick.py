@@ -128,17 +128,10 @@ def _places(scene: SceneGraph, arm: Manipulator, seed: int) -> Iterator[NDArray[
         place = np.asarray(np.round(pose.translation, 3), dtype=np.float64)
         x = pose.rotation[:, 0]
         yaw = atan2(x[1], x[0])
-        if _reaches(scene, arm, place, yaw, q, seed):
+        targets = [Pose.from_rpy((*place[:2], place[2] + height), (np.pi, 0.0, yaw)) for height in (_ABOVE, 0.0)]
+        found = (
+            inverse_kinematics(scene, arm.tool, target_pose=target, joints=arm.joints, q=q, seed=seed)
+            for target in targets
+        )
+        if all(reached.status == InverseKinematicsStatus.SOLVED for reached in found):
             yield place
-
-
-def _reaches(
-    scene: SceneGraph, arm: Manipulator, place: NDArray[np.float64], yaw: float, q: NDArray[np.float64], seed: int
-) -> bool:
-    """Whether the tool gets to a place and above it, looking down."""
-    for height in (_ABOVE, 0.0):
-        target = Pose.from_rpy((place[0], place[1], place[2] + height), (np.pi, 0.0, yaw))
-        found = inverse_kinematics(scene, arm.tool, target_pose=target, joints=arm.joints, q=q, seed=seed)
-        if found.status != InverseKinematicsStatus.SOLVED:
-            return False
-    return True

@@ -22,7 +22,7 @@ from tmkit.graph import SceneGraph, diff
 from tmkit.plans import Plan, PlanStep, Segment, SegmentKind, TimedMotion, execute
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
-from tmkit.tamp.validation.plan_domain import load_plan_domain
+from tmkit.tamp.domains.loading import load_plan_domain
 
 _logger = logging.getLogger(__name__)
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 from support.gantry import GANTRY, gantry_scene, with_block
 from support.meshes import l_mesh
+from support.polygons import separation
 
 from tmkit.errors import ConfigurationError, SceneError
 from tmkit.graph import AttachedShape, Box, Capsule, Cylinder, Mesh, Plane, SceneGraph, Shape, Sphere
@@ -116,7 +117,7 @@ def test_a_tight_region_is_packed() -> None:
         outline(solids_of(scene, f"b{number}"), scene.pose(f"b{number}", relative_to="table", q=Q))
         for number in range(16)
     ]
-    gaps = [a.separation(b) for i, a in enumerate(placed) for b in placed[:i]]
+    gaps = [separation(a, b) for i, a in enumerate(placed) for b in placed[:i]]
     assert min(gaps) >= 0.002 - 1e-9
     assert all(lies_in_region(scene, f"b{number}", "stove", q=Q) for number in range(16))
 

@@ -18,8 +18,7 @@ from tmkit.manipulation import Samplers, Sampling, grasps_of
 from tmkit.motion import CollisionRules, RrtConnect
 from tmkit.motion.regions.solids import solid_points
 from tmkit.robots import Manipulator, load_manipulator
-from tmkit.tamp.diagnosis.geometric_causes import enclosed_arm, no_room_for_hand
-from tmkit.tamp.narrow_gaps import narrow_gap
+from tmkit.tamp.geometric_causes import enclosed_arm, narrow_gap, no_room_for_hand
 
 LID = ((-0.05, -0.05, 0.08), (0.05, 0.05, 0.1))
 

@@ -56,6 +56,14 @@ def test_a_plan_looks_exactly_at_what_it_must(known: str, expected: list[str]) -
     assert stands_on(plan.final_scene, "a", "b", q=plan.final_q).is_at_least(0.95)
 
 
+def test_a_plan_of_another_process_has_what_was_looked_at() -> None:
+    """The scenes that follow from the first one in this process are those of the process that planned."""
+    plan = solve(unsure_blocks(), seeds=2, workers=2).plan
+    assert looks(plan)
+    assert plan is not None
+    assert tk.validate_plan(plan).problems == ()
+
+
 def test_the_state_is_that_of_the_scene(stacked: Plan) -> None:
     """What is located follows from the version of the scene alone, before and after each step of a plan."""
     plan = stacked

@@ -18,7 +18,7 @@ from tmkit.errors import FileFormatError, MissingFileError, PlanFileError, Seman
 from tmkit.graph import AttachedShape, Box, SceneGraph
 from tmkit.spatial import Pose
 from tmkit.tamp import DomainSemantics, PlanResult, PlanStatus, load_planning_domain
-from tmkit.tamp.validation.plan_domain import check_plan_domain
+from tmkit.tamp.domains.loading import check_plan_domain
 
 DOMAINS = Path(__file__).parents[2] / "data" / "domains"
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tmkit.errors import ConfigurationError
-from tmkit.tamp.uncertainty.ellipsoids import inside_ellipsoid
 from tmkit.tamp.uncertainty.probability import (
     Probability,
     ProbabilityMethod,
     angle_within,
     clearance_at_least,
     inside_box,
+    inside_ellipsoid,
     inside_half_spaces,
     inside_slabs,
     sampled_probability,

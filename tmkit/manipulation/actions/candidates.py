@@ -2,8 +2,9 @@
 
 A domain answers an action of the task plan with a lazy sequence of *candidates*, best first: :class:`Pick` with a
 grasp, :class:`Place` with a resting place, :class:`MoveTo` with a configuration, :class:`Change` with classes of
-frames, or :class:`Impossible` with a reason. A candidate is anything that can :meth:`Candidate.refine` itself into
-motions, given an :class:`ActionContext`: the scene version in which it happens, the arms, and the samplers.
+frames, :class:`Sequence` with several of these, or :class:`Impossible` with a reason. A candidate is anything that can
+:meth:`Candidate.refine` itself into motions, given an :class:`ActionContext`: the scene version in which it happens,
+the arms, and the samplers.
 
 Invariants: candidates are values; a context is made anew for each visit of a node, so its random numbers depend on the
 way to that node and on nothing else.
@@ -11,8 +12,9 @@ way to that node and on nothing else.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -111,8 +113,27 @@ class Candidate(Protocol):
         ...
 
 
+class BuiltInCandidate(ABC):
+    """A candidate of this package: carried out by the arm that it names, or by the first."""
+
+    arm: str | None = None
+
+    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
+        """Yield motions of the action, and failures in between.
+
+        Args:
+            arm: computes motions of the first arm.
+            context: scene and configuration before the action, samplers, and the other arms.
+            seed: seed of all searches.
+        """
+        return self._motions(arm if self.arm is None else context.arm(self.arm), context, seed)
+
+    @abstractmethod
+    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]: ...
+
+
 @dataclass(frozen=True)
-class Pick:
+class Pick(BuiltInCandidate):
     """Pick an object with one grasp.
 
     Attributes:
@@ -133,15 +154,7 @@ class Pick:
         check_argument(self.object, str, "object", function="Pick")
         check_argument(self.grasp, Grasp, "grasp", function="Pick")
 
-    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
-        """Yield motions of the action, and failures in between.
-
-        Args:
-            arm: computes motions of the first arm.
-            context: scene and configuration before the action, samplers, and the other arms.
-            seed: seed of the motion planner.
-        """
-        arm = arm if self.arm is None else context.arm(self.arm)
+    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
         return arm.pick(
             context.scene, context.q, object=self.object, grasp=self.grasp, seed=seed, motion=self.motion,
             slip=self.slip,
@@ -149,7 +162,7 @@ class Pick:
 
 
 @dataclass(frozen=True)
-class Place:
+class Place(BuiltInCandidate):
     """Place the held object at rest on a support.
 
     Attributes:
@@ -184,15 +197,7 @@ class Place:
         """
         return cls(object, placement.support, placement.support_from_object, arm)
 
-    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
-        """Yield motions of the action, and failures in between.
-
-        Args:
-            arm: computes motions of the first arm.
-            context: scene and configuration before the action, samplers, and the other arms.
-            seed: seed of the motion planner.
-        """
-        arm = arm if self.arm is None else context.arm(self.arm)
+    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
         return arm.place(
             context.scene, context.q, object=self.object, support=self.support, pose=self.pose, seed=seed,
             motion=self.motion, slip=self.slip,
@@ -200,7 +205,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class MoveTo:
+class MoveTo(BuiltInCandidate):
     """Move an arm to a configuration, with what the hand holds.
 
     Attributes:
@@ -215,49 +220,34 @@ class MoveTo:
     arm: str | None = None
     constraints: tuple[PathConstraint, ...] = ()
 
-    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
-        """Yield motions of the action, and failures in between.
-
-        Args:
-            arm: computes motions of the first arm.
-            context: scene and configuration before the action, samplers, and the other arms.
-            seed: seed of the motion planner.
-        """
-        arm = arm if self.arm is None else context.arm(self.arm)
+    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
         return arm.move(
             context.scene, context.q, joints=self.joints, name=self.name, seed=seed, constraints=self.constraints
         )
 
 
 @dataclass(frozen=True)
-class Change:
+class Change(BuiltInCandidate):
     """Change what frames are and move nothing: washing, cooking, switching on.
 
     Attributes:
         changes: the classes that frames gain and lose.
         choice: what was chosen, in words, for the plan.
+
+    Raises:
+        SceneError: when refined, a class that is added though it is there, or removed though it is not.
     """
 
     changes: tuple[ClassChange, ...]
     choice: str = ""
 
-    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
-        """Yield the changed scene; there is no motion.
-
-        Args:
-            arm: computes motions of the first arm.
-            context: scene and configuration before the action, samplers, and the other arms.
-            seed: seed of the motion planner.
-
-        Raises:
-            SceneError: a class that is added though it is there, or removed though it is not.
-        """
+    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
         del arm, seed
         yield Refinement((), with_class_changes(context.scene, self.changes), context.q, self.choice, self.changes)
 
 
 @dataclass(frozen=True)
-class Impossible:
+class Impossible(BuiltInCandidate):
     """An action is impossible in the current scene: yield this as the only candidate.
 
     Attributes:
@@ -269,13 +259,55 @@ class Impossible:
     cause: str
     is_proved: bool = False
 
-    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
-        """Yield the failure.
-
-        Args:
-            arm: computes motions of the first arm.
-            context: scene and configuration before the action, samplers, and the other arms.
-            seed: seed of the motion planner.
-        """
+    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
         del arm, context, seed
         yield MotionFailure("choosing", self.cause, is_final=self.is_proved, kind=FailureKind.NO_CHOICE)
+
+
+@dataclass(frozen=True)
+class Sequence(BuiltInCandidate):
+    """Carry out several candidates one after the other, each in the scene version that the one before it left.
+
+    The search is depth first: when a later one fails, the earlier ones go on to their next motion.
+
+    ``Sequence((Place(object, table, pose), Pick(object, other_grasp)))`` regrasps an object that is in the hand.
+
+    Attributes:
+        candidates: what to do, in order; at least one.
+        object: frame of the object that it is about, if it is about one; failures are taken to depend on it.
+    """
+
+    candidates: tuple[Candidate, ...]
+    object: str | None = None
+
+    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
+        return self._after(Refinement((), context.scene, context.q, ""), 0, arm, context, seed)
+
+    def _after(
+        self, done: Refinement, index: int, arm: ArmMotion, context: ActionContext, seed: int
+    ) -> Iterator[Refinement | MotionFailure]:
+        """Yield motions for the candidates from ``index`` on, behind what is done."""
+        if index == len(self.candidates):
+            yield done
+            return
+        here = replace(context, scene=done.scene, q=done.q)
+        own_seed = int(np.random.SeedSequence((seed, index)).generate_state(1)[0])
+        for attempt in self.candidates[index].refine(arm, here, seed=own_seed):
+            if isinstance(attempt, MotionFailure):
+                yield attempt
+            else:
+                yield from self._after(_joined(done, attempt), index + 1, arm, context, seed)
+
+
+def _joined(first: Refinement, second: Refinement) -> Refinement:
+    if first.observations and second.segments:
+        looked = first.observations[0].frame
+        raise ConfigurationError(f"a look at '{looked}' must end its sequence: what comes after it is another action")
+    return Refinement(
+        (*first.segments, *second.segments),
+        second.scene,
+        second.q,
+        ", then ".join(choice for choice in (first.choice, second.choice) if choice),
+        (*first.changes, *second.changes),
+        (*first.observations, *second.observations),
+    )

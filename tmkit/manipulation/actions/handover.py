@@ -17,14 +17,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tmkit._support.elementary import cos, dot, norm, sin
-from tmkit.manipulation.actions.candidates import ActionContext
-from tmkit.manipulation.actions.phases import NearPairs, Phase
-from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
+from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
+from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement, motions_at
+from tmkit.manipulation.actions.primitives import NearPairs
 from tmkit.manipulation.grasps.sampling import Grasp, grip_faults
 from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
 from tmkit.plans.values import Configuration, Reparenting, SegmentKind
@@ -35,7 +36,7 @@ _TILTS = (0.0, math.pi / 6, -math.pi / 6)  # radians by which the giving tool ma
 
 
 @dataclass(frozen=True)
-class Handover:
+class Handover(BuiltInCandidate):
     """Give a held object to another arm.
 
     Attributes:
@@ -52,14 +53,7 @@ class Handover:
     grasp: Grasp
     exchange: Pose
 
-    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
-        """Yield motions of the action, one for each pose that both arms reach, and failures in between.
-
-        Args:
-            arm: computes motions of the first arm.
-            context: scene and configuration before the action, samplers, and the other arms.
-            seed: seed of the motion planner.
-        """
+    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
         del arm
         exchange = _Exchange(self, context.arm(self.giver), context.arm(self.taker), context, seed)
         return exchange.attempts()
@@ -87,8 +81,9 @@ def handovers(
     across = (bases[1] - bases[0]) * np.array([1.0, 1.0, 0.0])
     across /= norm(across) or 1.0
     tool_from_object = scene.pose(object, relative_to=giving.tool, q=q)
-    held = tool_from_object.inverse()
-    facing = [grasp for grasp in context.grasps(object, arm=taker) if _cosine(held, grasp.object_from_tool) < -0.9]
+    ahead = tool_from_object.inverse().rotate([0.0, 0.0, 1.0])
+    grasps = context.grasps(object, arm=taker)
+    facing = [grasp for grasp in grasps if dot(ahead, grasp.object_from_tool.rotate([0.0, 0.0, 1.0])) < -0.9]
     for point in points:
         for tilt in _TILTS:
             axis = cos(tilt) * across - np.array([0.0, 0.0, sin(tilt)])
@@ -96,11 +91,6 @@ def handovers(
                 exchange = _tool(np.asarray(point, dtype=float), axis, spin * math.tau / _SPINS) @ tool_from_object
                 for grasp in facing:
                     yield Handover(object, giver, taker, grasp, exchange)
-
-
-def _cosine(first: Pose, second: Pose) -> float:
-    """Return the cosine of the angle between two tools' z axes."""
-    return dot(first.rotate([0.0, 0.0, 1.0]), second.rotate([0.0, 0.0, 1.0]))
 
 
 def _tool(point: np.ndarray, axis: np.ndarray, spin: float) -> Pose:
@@ -139,25 +129,19 @@ class _Exchange:
                 yield from self._taken_at(q)
 
     def _taken_at(self, q_exchange: Configuration) -> Iterator[Refinement | MotionFailure]:
-        """Yield motions for one configuration of the giver."""
+        """Return motions for one configuration of the giver."""
         taker, scene, object = self.taker, self.scene, self.candidate.object
-        q_open = taker.pieces.with_gripper(scene, q_exchange, taker.manipulator.gripper_open)
+        q_open = scene.configuration(dict(taker.manipulator.gripper_open), base=q_exchange)
         root_from_object = scene.pose(object, relative_to=scene.root(object), q=q_exchange)
         target = root_from_object @ self.candidate.grasp.object_from_tool
         what = "reaching what the other hand holds"
-        for q_take in taker.pieces.contacts(self.before, target, q=q_open, seed=self.seed, what=what):
-            if isinstance(q_take, MotionFailure):
-                yield q_take
-                continue
-            try:
-                yield self._exchange(q_exchange, q_open, q_take)
-            except PieceFailedError as failed:
-                yield failed.failure
+        contacts = taker.pieces.contacts(self.before, target, q=q_open, seed=self.seed, what=what)
+        return motions_at(contacts, partial(self._exchange, q_exchange, q_open))
 
     def _exchange(self, q_exchange: Configuration, q_open: Configuration, q_take: Configuration) -> Refinement:
         giver, taker, scene, object = self.giver, self.taker, self.scene, self.candidate.object
         width = self.candidate.grasp.width
-        q_held = taker.pieces.with_gripper(scene, q_take, taker.manipulator.gripper_values(width))
+        q_held = scene.configuration(taker.manipulator.gripper_values(width), base=q_take)
         faults = grip_faults(scene, q_held, taker.manipulator, object=object)
         if faults:
             raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
@@ -165,7 +149,7 @@ class _Exchange:
         change = Reparenting(object, tip, scene.pose(object, relative_to=tip, q=q_held))
         taken = change.applied(scene, q_held)
         both = giver.pieces.phase(taken, self.near, touched=object)
-        q_let = giver.pieces.with_gripper(taken, q_held, giver.manipulator.gripper_open)
+        q_let = taken.configuration(dict(giver.manipulator.gripper_open), base=q_held)
         away = taker.pieces.back(self.before, q_take, what="approach")
         taker.pieces.check_hand(self.before, q_take, q_held, what="grasp")
         giver.pieces.check_hand(both, q_held, q_let, what="release")
@@ -187,9 +171,5 @@ class _Exchange:
             giver.segment(SegmentKind.RELEASE, q_held[None], q=q_let, held=object, phase=both),
             giver.segment(SegmentKind.RETREAT, back, q=q_let, held=object, phase=both),
         )
-        return Refinement(segments, taken, back[-1], f"at {_place(q_exchange, self.carried, object)}")
-
-
-def _place(q: Configuration, phase: Phase, object: str) -> str:
-    point = phase.scene.pose(object, relative_to=phase.scene.root(object), q=q).translation
-    return f"({', '.join(f'{number:.3f}' for number in point)})"
+        point = scene.pose(object, relative_to=scene.root(object), q=q_exchange).translation
+        return Refinement(segments, taken, back[-1], f"at ({', '.join(f'{number:.3f}' for number in point)})")

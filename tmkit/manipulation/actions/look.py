@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tmkit.manipulation.actions.candidates import ActionContext
+from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
 from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
 from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.observations import CameraModel, PlannedObservation, with_observations
@@ -28,31 +28,23 @@ _SIDES = 4
 
 
 @dataclass(frozen=True)
-class Look:
+class Look(BuiltInCandidate):
     """Look at an object through a camera.
 
     Attributes:
         object: frame of the object.
         camera: frame of class ``camera``.
         arm: name of the arm that carries the camera, should one do so; the first by default.
+
+    Raises:
+        SceneError: when refined, the frame is no camera, or does not say how well it sees.
     """
 
     object: str
     camera: str
     arm: str | None = None
 
-    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
-        """Yield motions to views of the object, or the look alone if the camera is fixed, and failures in between.
-
-        Args:
-            arm: computes motions of the first arm.
-            context: scene and configuration before the action, samplers, and the other arms.
-            seed: seed of the motion planner.
-
-        Raises:
-            SceneError: the frame is no camera, or does not say how well it sees.
-        """
-        arm = arm if self.arm is None else context.arm(self.arm)
+    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
         scene = context.scene
         if arm.manipulator.tip not in (self.camera, *scene.ancestors(self.camera)):
             yield self._seen(Refinement((), scene, context.q, ""))

@@ -17,13 +17,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from tmkit.errors import ConfigurationError
-from tmkit.manipulation.actions.candidates import ActionContext
-from tmkit.manipulation.actions.phases import NearPairs, Phase
-from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
+from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
+from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement, motions_at
+from tmkit.manipulation.actions.primitives import NearPairs, Phase
 from tmkit.manipulation.grasps.sampling import Grasp, grip_faults
 from tmkit.motion import InverseKinematicsStatus, inverse_kinematics
 from tmkit.motion.collision_rules import PLANNING_MARGIN
@@ -40,7 +41,7 @@ _THERE = 1e-6  # metres or radians from the wanted value at which there is nothi
 
 
 @dataclass(frozen=True)
-class Operate:
+class Operate(BuiltInCandidate):
     """Move a drawer or a door by its handle.
 
     Attributes:
@@ -49,6 +50,9 @@ class Operate:
         grasp: how to hold the handle.
         joint: the joint; by default the one that carries the handle.
         arm: name of the arm; the first by default.
+
+    Raises:
+        ConfigurationError: when refined, the handle is none of the joint.
     """
 
     handle: str
@@ -57,18 +61,7 @@ class Operate:
     joint: str | None = None
     arm: str | None = None
 
-    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
-        """Yield motions of the action, one for each way to reach the handle, and failures in between.
-
-        Args:
-            arm: computes motions of the first arm.
-            context: scene and configuration before the action, samplers, and the other arms.
-            seed: seed of the motion planner.
-
-        Raises:
-            ConfigurationError: the handle is none of the joint.
-        """
-        arm = arm if self.arm is None else context.arm(self.arm)
+    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
         carrying = mechanism_joint(context.scene, self.handle, arms=arm.pieces.rules.arms)
         if carrying is None or self.joint not in (None, carrying):
             wanted = f"joint '{self.joint}'" if self.joint is not None else "any joint but an arm's"
@@ -92,18 +85,12 @@ class _Operation:
             yield fault
             return
         scene, pieces, handle = self.scene, self.arm.pieces, self.candidate.handle
-        q_open = pieces.with_gripper(scene, self.q, self.arm.manipulator.gripper_open)
+        q_open = scene.configuration(dict(self.arm.manipulator.gripper_open), base=self.q)
         near = (*pieces.near_pairs(scene, self.q), *self._near_at_end())
         phase = pieces.phase(scene, near, touched=handle)
         target = scene.pose(handle, relative_to=scene.root(handle), q=self.q) @ self.candidate.grasp.object_from_tool
-        for q_grasp in pieces.contacts(phase, target, q=q_open, seed=self.seed, what="reaching the handle"):
-            if isinstance(q_grasp, MotionFailure):
-                yield q_grasp
-                continue
-            try:
-                yield self._operate(phase, near, q_open, q_grasp)
-            except PieceFailedError as failed:
-                yield failed.failure
+        contacts = pieces.contacts(phase, target, q=q_open, seed=self.seed, what="reaching the handle")
+        yield from motions_at(contacts, partial(self._operate, phase, near, q_open))
 
     def _fault(self) -> MotionFailure | None:
         """Return why the joint cannot go there, whatever the arm does."""
@@ -136,14 +123,14 @@ class _Operation:
 
     def _operate(self, phase: Phase, near: NearPairs, q_open: Configuration, q_grasp: Configuration) -> Refinement:
         arm, pieces, scene, handle = self.arm.manipulator, self.arm.pieces, self.scene, self.candidate.handle
-        q_held = pieces.with_gripper(scene, q_grasp, arm.gripper_values(self.candidate.grasp.width))
+        q_held = scene.configuration(arm.gripper_values(self.candidate.grasp.width), base=q_grasp)
         faults = grip_faults(scene, q_held, arm, object=handle)
         if faults:
             raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
         away = pieces.back(phase, q_grasp, what="approach")
         pieces.check_hand(phase, q_grasp, q_held, what="grasp")
         moved = self._moved(phase, q_held)
-        q_let = pieces.with_gripper(scene, moved[-1], arm.gripper_open)
+        q_let = scene.configuration(dict(arm.gripper_open), base=moved[-1])
         pieces.check_hand(phase, moved[-1], q_let, what="release")
         back = pieces.back(phase, q_let, what="retreat")
         free = pieces.phase(scene, near)

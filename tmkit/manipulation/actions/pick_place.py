@@ -12,7 +12,7 @@ in every segment, the recheck that a plan's checker will repeat.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -21,9 +21,7 @@ from numpy.typing import NDArray
 
 from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.motion_budget import MotionBudget
-from tmkit.manipulation.actions.phases import NearPairs, Phase
-from tmkit.manipulation.actions.primitives import MotionPieces
+from tmkit.manipulation.actions.primitives import MotionBudget, MotionPieces, NearPairs, Phase
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase
 from tmkit.manipulation.grasps.sampling import Grasp, grip_faults, hold_fault
 from tmkit.motion import CollisionRules, MotionPlanner, PathConstraint
@@ -34,6 +32,7 @@ from tmkit.plans.observations import CovarianceRows, PlannedObservation
 from tmkit.plans.values import Configuration, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
+from tmkit.spatial.plain import read_only
 
 
 @dataclass(frozen=True)
@@ -92,17 +91,25 @@ class Refinement:
         )
 
 
+def motions_at(
+    contacts: Iterable[Configuration | MotionFailure], made: Callable[[Configuration], Refinement]
+) -> Iterator[Refinement | MotionFailure]:
+    """Yield the motion through each configuration at a contact, and failures in between.
+
+    Args:
+        contacts: configurations (n_joints,), or why there are none.
+        made: works out the motion; raises PieceFailedError.
+    """
+    for contact in contacts:
+        try:
+            yield contact if isinstance(contact, MotionFailure) else made(contact)
+        except PieceFailedError as failed:
+            yield failed.failure
+
+
 @dataclass(frozen=True, eq=False)
 class _Way:
-    """A motion of which only the searched path is missing.
-
-    Attributes:
-        phase: scene and collision rules of the path.
-        start: (n_joints,) configuration at its start.
-        end: (n_joints,) configuration at its end.
-        what: name of the path, for failures.
-        finished: returns the whole motion for a path (k, n_joints).
-    """
+    """A motion of which only the searched path is missing; ``finished`` returns the whole for a path (k, n_joints)."""
 
     phase: Phase
     start: Configuration
@@ -148,7 +155,7 @@ class ArmMotion:
             Refinements, and failures in between.
         """
         pieces = self.pieces
-        q_open = pieces.with_gripper(scene, q, self._opened(motion))
+        q_open = scene.configuration(self._opened(motion), base=q)
         near = pieces.near_pairs(scene, q)
         before = pieces.phase(scene, near, touched=object, support=scene.parent(object))
         root_from_tool = scene.pose(object, relative_to=scene.root(object), q=q) @ grasp.object_from_tool
@@ -230,7 +237,7 @@ class ArmMotion:
         motion: HandMotion, *, object: str, grasp: Grasp, slip: CovarianceRows | None,
     ) -> _Way:  # fmt: skip
         arm, pieces, scene = self.manipulator, self.pieces, before.scene
-        q_held = pieces.with_gripper(scene, q_grasp, arm.gripper_values(grasp.width))
+        q_held = scene.configuration(arm.gripper_values(grasp.width), base=q_grasp)
         change = Reparenting(object, arm.tip, scene.pose(object, relative_to=arm.tip, q=q_held), slip)
         held_scene = change.applied(scene, q_held)
         support = scene.parent(object)
@@ -241,7 +248,7 @@ class ArmMotion:
             raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
         away = pieces.back(before, q_grasp, what="approach", length=motion.approach, share=motion.share)
         pieces.check_hand(before, q_grasp, q_held, what="grasp")
-        lifted = pieces.rise(held, q_held, what="lift", height=motion.lift, share=motion.share)
+        lifted = pieces.shift(held, q_held, self._lift(motion), what="lift", share=motion.share)
         self.require_hold(held, lifted, object=object, what="lift")
         departing = self._departure(held_scene, near, lifted[-1], object, motion, what="leaving")
         free = pieces.phase(scene, near)
@@ -268,10 +275,10 @@ class ArmMotion:
         reparenting: Reparenting,
     ) -> _Way:  # fmt: skip
         pieces, object = self.pieces, reparenting.frame
-        q_open = pieces.with_gripper(held.scene, q_place, self._opened(motion))
+        q_open = held.scene.configuration(self._opened(motion), base=q_place)
         released_scene = reparenting.applied(held.scene, q_open)
         released = pieces.phase(released_scene, near, touched=object, support=reparenting.parent)
-        raised = pieces.rise(held, q_place, what="lowering", height=motion.lift, share=motion.share)
+        raised = pieces.shift(held, q_place, self._lift(motion), what="lowering", share=motion.share)
         self.require_hold(held, raised, object=object, what="lowering")
         pieces.check_hand(held, q_place, q_open, what="release")
         away = pieces.back(released, q_open, what="retreat", length=motion.approach, share=motion.share)
@@ -305,12 +312,6 @@ class ArmMotion:
         """Yield motions through configurations at a contact: one after the other, or by one search to any of them.
 
         Where the arm cannot follow a straight way to its end, a part of it will do, once all else was tried.
-
-        Args:
-            contacts: configurations (n_joints,) at the contact, or why there are none.
-            way_to: works out everything but the searched path; raises PieceFailedError.
-            motion: how the hand comes and leaves.
-            seed: seed of the motion planner.
         """
         ways: list[_Way] = []
         shorter: list[Configuration] = []
@@ -349,10 +350,14 @@ class ArmMotion:
         except PieceFailedError as failed:
             yield failed.failure
 
-    def _opened(self, motion: HandMotion) -> Mapping[str, float]:
+    def _opened(self, motion: HandMotion) -> dict[str, float]:
         """Return the values of the gripper joints with the fingers apart."""
         arm = self.manipulator
-        return arm.gripper_open if motion.opening is None else arm.gripper_values(motion.opening)
+        return dict(arm.gripper_open if motion.opening is None else arm.gripper_values(motion.opening))
+
+    def _lift(self, motion: HandMotion) -> list[float]:
+        """Return by what (3,) an object is lifted, metres in the axes of the root."""
+        return [0.0, 0.0, self.pieces.budget.lift if motion.lift is None else motion.lift]
 
     def _departure(
         self, scene: SceneGraph, near: NearPairs, q: Configuration, object: str, motion: HandMotion, *, what: str
@@ -398,8 +403,7 @@ class ArmMotion:
         """
         arm, names = self.manipulator, phase.scene.joint_names
         joints = arm.joints if mechanism is None else (*arm.joints, mechanism)
-        own_path = np.array(path[:, [names.index(joint) for joint in joints]])
-        own_path.flags.writeable = False
+        own_path = read_only(np.array(path[:, [names.index(joint) for joint in joints]]))
         gripper = self.pieces.gripper_of(q, phase.scene)
         return Segment(kind, arm.name, joints, own_path, gripper, held, phase.exemptions, change, phase.constraints)
 

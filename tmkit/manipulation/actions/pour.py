@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from tmkit._support.elementary import atan2, cos, norms, sin
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.candidates import ActionContext
-from tmkit.manipulation.actions.phases import CHECK_RESOLUTION, Phase
-from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
+from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
+from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement, motions_at
+from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, Phase
 from tmkit.motion import InverseKinematicsStatus, PathConstraint, inverse_kinematics
 from tmkit.motion.path_constraints import interpolated
 from tmkit.motion.regions.solids import reach, solids_of
@@ -40,7 +40,7 @@ _SLACK = 1e-3  # metres by which the lip may be off
 
 
 @dataclass(frozen=True)
-class Pour:
+class Pour(BuiltInCandidate):
     """Pour what a held vessel contains into a container.
 
     Attributes:
@@ -53,6 +53,9 @@ class Pour:
         tolerance: metres that the lip may be off the vertical line through the middle of the opening.
         contents: the class of what is filled, which the vessel loses and the container gains.
         arm: name of the arm; the first by default.
+
+    Raises:
+        SceneError: when refined, vessel or container has no collision shape.
     """
 
     object: str
@@ -65,18 +68,7 @@ class Pour:
     contents: str = "filled"
     arm: str | None = None
 
-    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
-        """Yield motions of the action, one for each way to reach its start, and failures in between.
-
-        Args:
-            arm: computes motions of the first arm.
-            context: scene and configuration before the action, samplers, and the other arms.
-            seed: seed of the motion planner.
-
-        Raises:
-            SceneError: vessel or container has no collision shape.
-        """
-        arm = arm if self.arm is None else context.arm(self.arm)
+    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
         scene, q, pieces = context.scene, context.q, arm.pieces
         if pieces.rules.held(scene) != self.object:
             cause = f"'{self.object}' is not in the hand of '{arm.manipulator.name}'"
@@ -90,23 +82,20 @@ class Pour:
             if (self.contents in scene.classes(frame)) is has
         )
         after = with_class_changes(scene, changes)
-        for start in pieces.contacts(carried, poses[0], q=q, seed=seed, what="reaching the container"):
-            if isinstance(start, MotionFailure):
-                yield start
-                continue
-            try:
-                tilting = replace(carried, constraints=(self._line(scene, q),))
-                path = self._tilted(arm, tilting, start, poses)
-                way = pieces.search(carried, q, start[None], seed=seed, what="transfer")
-                arm.require_hold(carried, way, object=self.object, what="transfer")
-                pieces.require_effort(carried, way, path, what="pouring")
-            except PieceFailedError as failed:
-                yield failed.failure
-                continue
+
+        def poured_from(start: Configuration) -> Refinement:
+            tilting = replace(carried, constraints=(self._line(scene, q),))
+            path = self._tilted(arm, tilting, start, poses)
+            way = pieces.search(carried, q, start[None], seed=seed, what="transfer")
+            arm.require_hold(carried, way, object=self.object, what="transfer")
+            pieces.require_effort(carried, way, path, what="pouring")
             transfer = arm.segment(SegmentKind.TRANSFER, way, q=q, held=self.object, phase=carried)
             pour = arm.segment(SegmentKind.POUR, path, q=q, held=self.object, phase=tilting)
             segments = (transfer, replace(pour, into=self.into))
-            yield Refinement(segments, after, path[-1], f"{math.degrees(self.angle):.0f} degrees", changes)
+            return Refinement(segments, after, path[-1], f"{math.degrees(self.angle):.0f} degrees", changes)
+
+        contacts = pieces.contacts(carried, poses[0], q=q, seed=seed, what="reaching the container")
+        yield from motions_at(contacts, poured_from)
 
     def poses(self, scene: SceneGraph, q: Configuration) -> list[Pose]:
         """Return root_from_vessel while it tilts, upright first.

@@ -1,31 +1,31 @@
 """The pieces that arm motions are made of: contact configurations, straight lines, searched paths.
 
-Each piece works in a :class:`~tmkit.manipulation.actions.phases.Phase`: one version of the scene with what may touch
-meanwhile, its collision worlds with and without the planning margin, and what frames keep along paths. A piece either
-gives a path or raises :class:`PieceFailedError`, which carries a :class:`MotionFailure`; the actions above turn it into
-a value again: it never leaves the planner.
+Each piece works in a :class:`Phase`: one version of the scene with what may touch meanwhile, its collision worlds with
+and without the planning margin, and what frames keep along paths. A piece either gives a path or raises
+:class:`PieceFailedError`, which carries a :class:`MotionFailure`; the actions above turn it into a value again: it
+never leaves the planner.
 
-Invariants: a path that a piece gives has passed the recheck without margin, at the resolution that a plan's checker
-uses.
+Invariants: a path that a piece gives has passed the recheck without margin, at the resolution of the checker.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.motion_budget import MotionBudget
-from tmkit.manipulation.actions.phases import CHECK_RESOLUTION, CHECK_TRAVEL, PLANNING_RESOLUTION, NearPairs, Phase
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase, timed
 from tmkit.manipulation.statics import effort_fault, effort_faults
 from tmkit.motion import (
     CollisionRules,
     CollisionWorld,
+    Exemption,
     InverseKinematicsStatus,
     MotionPlanner,
+    PathCheck,
     PathConstraint,
     PathQuery,
     PathResult,
@@ -35,6 +35,7 @@ from tmkit.motion import (
     carrying_constraints,
     inverse_kinematics,
     inverse_kinematics_solutions,
+    path_fault,
     reach_excess,
     recheck_path,
     search_verified,
@@ -47,12 +48,76 @@ from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
 
+NearPairs = tuple[tuple[str, str], ...]
+"""Pairs of frames that need not keep the planning margin during an action."""
+
+PLANNING_RESOLUTION = 0.01
+"""Radians or metres between checked configurations while planning."""
+
+CHECK_RESOLUTION = 0.003
+"""Radians or metres between checked configurations in the final check."""
+
+CHECK_TRAVEL = 0.001
+"""Metres of tool travel between checked configurations in the final check."""
+
 WIDE_MARGIN = 0.005
 """Metres that searched paths keep from everything, where one is soon found so."""
 
 _EFFORT_SHARE = 0.95  # of its effort limits that an arm may need against gravity, so that it can still move
 _WIDE_ITERATIONS = 300  # of the search for a path that keeps the wide margin
 _AT_START = (PathStatus.START_IN_COLLISION, PathStatus.START_OUT_OF_LIMITS, PathStatus.START_VIOLATES_CONSTRAINT)
+
+
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """A version of the scene with what may touch meanwhile.
+
+    Attributes:
+        scene: the version.
+        exemptions: pairs that may be nearer than the margin.
+        world: collision world with the planning margin.
+        check_world: the same without margin.
+        near: pairs that need not keep the margin.
+        constraints: what frames keep along paths.
+    """
+
+    scene: SceneGraph
+    exemptions: tuple[Exemption, ...]
+    world: CollisionWorld
+    check_world: CollisionWorld
+    near: NearPairs = ()
+    constraints: tuple[PathConstraint, ...] = ()
+
+    def check(self, tool: str) -> PathCheck:
+        """Return the fine check of a path along which the frame ``tool`` moves."""
+        return PathCheck(self.check_world, CHECK_RESOLUTION, tool, CHECK_TRAVEL)
+
+    def constraint_fault(self, path: Configuration) -> str | None:
+        """Return in words how far a path (k, n_joints) leaves the constraints; None if it keeps them."""
+        return path_fault(self.scene, path, self.constraints, resolution=CHECK_RESOLUTION)
+
+
+@dataclass(frozen=True)
+class MotionBudget:
+    """The effort and the usual lengths of the motions of one action.
+
+    Attributes:
+        inverse_kinematics_solutions: distinct configurations to look for at a contact.
+        path_iterations: iterations of one path search.
+        approach: metres of the straight approach and retreat.
+        lift: metres of the straight lift and lowering.
+        is_joint: whether one path is searched to any of the configurations at a contact, rather than one to each; it
+            then keeps the wide margin only where that is found as soon.
+        exits: paths (k, n) of the arm's joints that may lead out of where it is, by the bytes of their start; they are
+            checked before they are used.
+    """
+
+    inverse_kinematics_solutions: int = 4
+    path_iterations: int = 2000
+    approach: float = 0.08
+    lift: float = 0.06
+    is_joint: bool = False
+    exits: Mapping[bytes, Configuration] = field(default_factory=dict)
 
 
 class MotionPieces:
@@ -192,22 +257,6 @@ class MotionPieces:
         way = self.budget.approach if length is None else length
         return self._line(phase, start, root_from_tool @ Pose([0.0, 0.0, -way]), what, share)
 
-    def rise(
-        self, phase: Phase, start: Configuration, *, what: str, height: float | None = None, share: float = 1.0
-    ) -> Configuration:
-        """Return the straight path (k, n_joints) by which the tool rises along the root's z axis.
-
-        Args:
-            phase: where it happens.
-            start: (n_joints,) configuration at the bottom.
-            what: what is being tried, for failures.
-            height: metres; those of the budget's lift by default.
-            share: share of the height that will do where the rest is not free.
-        """
-        return self.shift(
-            phase, start, [0.0, 0.0, self.budget.lift if height is None else height], what=what, share=share
-        )
-
     def shift(
         self, phase: Phase, start: Configuration, by: ArrayLike, *, what: str, share: float = 1.0
     ) -> Configuration:
@@ -239,7 +288,8 @@ class MotionPieces:
         Raises:
             PieceFailedError: none was found; it says why, and what was in the way.
         """
-        goals = np.array([self.with_gripper_of(goal, start, phase.scene) for goal in goals])
+        hand = self.gripper_of(start, phase.scene)
+        goals = np.array([phase.scene.configuration(hand, base=goal) for goal in goals])
         if self.budget.is_joint:
             found = self._path(phase, phase.world, start, goals, seed=seed)
             if found.status is PathStatus.NO_PATH:
@@ -358,26 +408,6 @@ class MotionPieces:
             cause = f"the fingers cannot move: {_named(pairs[0]) if pairs else 'limits'}"
             kind = FailureKind.COLLISION if pairs else FailureKind.GRIP
             raise PieceFailedError(what, cause, pairs, kind=kind, q=result.q, is_of_way=True)
-
-    def with_gripper(self, scene: SceneGraph, q: Configuration, values: Mapping[str, float]) -> Configuration:
-        """Return a configuration with other values of gripper joints.
-
-        Args:
-            scene: the scene.
-            q: (n_joints,) configuration.
-            values: radians or metres by joint.
-        """
-        return scene.configuration(dict(values), base=q)
-
-    def with_gripper_of(self, q: Configuration, like: Configuration, scene: SceneGraph) -> Configuration:
-        """Return ``q`` with the gripper as in ``like``.
-
-        Args:
-            q: (n_joints,) configuration.
-            like: (n_joints,) configuration.
-            scene: the scene.
-        """
-        return self.with_gripper(scene, q, self.gripper_of(like, scene))
 
     def gripper_of(self, q: Configuration, scene: SceneGraph) -> dict[str, float]:
         """Return the values of the gripper joints of a configuration.

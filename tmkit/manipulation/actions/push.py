@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from tmkit._support.elementary import dot, norm
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.candidates import ActionContext
-from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
+from tmkit.manipulation.actions.candidates import ActionContext, BuiltInCandidate
+from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement, motions_at
 from tmkit.manipulation.grasps.holding import OBJECT_FRICTION
 from tmkit.manipulation.placements.stable_faces import centre_of_mass
 from tmkit.motion.regions.solids import reach, solids_of
@@ -45,7 +45,7 @@ _UP = np.array([0.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True)
-class Push:
+class Push(BuiltInCandidate):
     """Push an object in a straight line on the support that it rests on.
 
     Attributes:
@@ -60,15 +60,7 @@ class Push:
     distance: float
     arm: str | None = None
 
-    def refine(self, arm: ArmMotion, context: ActionContext, *, seed: int) -> Iterator[Refinement | MotionFailure]:
-        """Yield motions of the action, one for each way to reach the face, and failures in between.
-
-        Args:
-            arm: computes motions of the first arm.
-            context: scene and configuration before the action, samplers, and the other arms.
-            seed: seed of the motion planner.
-        """
-        arm = arm if self.arm is None else context.arm(self.arm)
+    def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:
         return _Pushing(self, arm, context, seed).attempts()
 
 
@@ -85,7 +77,7 @@ class _Pushing:
     def attempts(self) -> Iterator[Refinement | MotionFailure]:
         """Yield motions and failures."""
         scene, pieces, arm = self.scene, self.pieces, self.arm.manipulator
-        self.q_closed = pieces.with_gripper(scene, self.q, arm.gripper_closed)
+        self.q_closed = scene.configuration(dict(arm.gripper_closed), base=self.q)
         self.near = pieces.near_pairs(scene, self.q)
         self.before = pieces.phase(scene, self.near, touched=self.object, support=self.support)
         for turn in (1.0, -1.0):
@@ -93,13 +85,9 @@ class _Pushing:
             if beside is None:
                 yield MotionFailure("push", f"'{self.object}' is too flat for the fingers", kind=FailureKind.GRIP)
                 return
-            for found in pieces.contacts(
-                self.before, beside, q=self.q_closed, seed=self.seed, what="reaching the face"
-            ):
-                try:
-                    yield found if isinstance(found, MotionFailure) else self._push(found)
-                except PieceFailedError as failed:
-                    yield failed.failure
+            what = "reaching the face"
+            contacts = pieces.contacts(self.before, beside, q=self.q_closed, seed=self.seed, what=what)
+            yield from motions_at(contacts, self._push)
 
     def _beside(self, turn: float) -> Pose | None:
         """Return root_from_tool behind the face: the hand points down, its x axis along or against the direction."""
@@ -130,7 +118,10 @@ class _Pushing:
         faults = push_faults(scene, path, arm, object=object)
         if faults:
             raise PieceFailedError("push", faults[0], kind=FailureKind.GRIP, q=touching)
-        change = Reparenting(object, self.support, self._moved())
+        local = scene.local_pose(object)
+        root_from_support = scene.pose(self.support, relative_to=scene.root(self.support), q=self.q)
+        by = root_from_support.inverse().rotate(self.distance * self.ahead)
+        change = Reparenting(object, self.support, Pose(local.translation + by, local.quat_xyzw))
         after = change.applied(scene, path[-1])
         left = pieces.phase(after, self.near, touched=object, support=self.support)
         leaving = pieces.shift(left, path[-1], away, what="retreat")
@@ -146,13 +137,6 @@ class _Pushing:
         )
         x, y = self.distance * self.ahead[:2]
         return Refinement(segments, after, leaving[-1], f"by ({x:.3f}, {y:.3f})")
-
-    def _moved(self) -> Pose:
-        """Return support_from_object at the end."""
-        scene, local = self.scene, self.scene.local_pose(self.object)
-        root_from_support = scene.pose(self.support, relative_to=scene.root(self.support), q=self.q)
-        by = root_from_support.inverse().rotate(self.distance * self.ahead)
-        return Pose(local.translation + by, local.quat_xyzw)
 
 
 def pushed_scene(scene: SceneGraph, q: Configuration, arm: Manipulator, *, object: str) -> SceneGraph:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, TypeVar, cast
 
 
 class PlanningPhase(StrEnum):
@@ -53,25 +53,18 @@ class PhaseClock:
         return {phase.value: seconds for phase, seconds in self._seconds.items()}
 
 
-class _Clocked(Protocol):
-    clock: PhaseClock
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-_Self = TypeVar("_Self", bound=_Clocked)
-_Arguments = ParamSpec("_Arguments")
-_Result = TypeVar("_Result")
-_Method = Callable[Concatenate[_Self, _Arguments], _Result]
-
-
-def timed(phase: PlanningPhase) -> Callable[[_Method[_Self, _Arguments, _Result]], _Method[_Self, _Arguments, _Result]]:
+def timed(phase: PlanningPhase) -> Callable[[_Method], _Method]:
     """Return a decorator that counts the time of a method of an object with a ``clock`` for a phase."""
 
-    def decorate(method: _Method[_Self, _Arguments, _Result]) -> _Method[_Self, _Arguments, _Result]:
+    def decorate(method: _Method) -> _Method:
         @functools.wraps(method)
-        def counted(self: _Self, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        def counted(self: Any, /, *args: Any, **kwargs: Any) -> Any:
             with self.clock.phase(phase):
                 return method(self, *args, **kwargs)
 
-        return counted
+        return cast(_Method, counted)
 
     return decorate

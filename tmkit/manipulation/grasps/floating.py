@@ -11,13 +11,13 @@ same bits on every CPU.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit.graph import Continuous, Prismatic, SceneGraph
-from tmkit.manipulation.grasps.hand import yaw_pitch_roll
+from tmkit._support.elementary import atan2, cos
+from tmkit.graph import AttachedShape, Continuous, Prismatic, SceneGraph
 from tmkit.motion import CollisionWorld, Contact
 from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.robots import Manipulator, movable_frames
@@ -61,21 +61,21 @@ def bodies_at_rest(scene: SceneGraph, manipulator: Manipulator) -> SceneGraph | 
     return rest
 
 
-def with_floating_joints(bodies: SceneGraph, body: SceneGraph, *, root: str) -> SceneGraph:
-    """Return bodies with another on six joints of its own.
+def with_floating_joints(bodies: SceneGraph, *, root: str, shapes: Sequence[AttachedShape] = ()) -> SceneGraph:
+    """Return bodies with six joints on which another moves freely.
 
     Args:
         bodies: what stands still.
-        body: the moving body; its root becomes the child of the last joint.
         root: frame of the bodies, relative to which the joints move it.
+        shapes: of the moving body, on the frame of the last joint.
     """
     above = root
     with bodies.edit() as edit:
         for name, axis in zip(FLOATING_JOINTS, _AXES, strict=True):
             joint = Prismatic(axis, name=name) if name in FLOATING_JOINTS[:3] else Continuous(axis, name=name)
-            edit.add_frame(name, above, joint=joint)
+            edit.add_frame(name, above, joint=joint, shapes=shapes if name == FLOATING_JOINTS[-1] else ())
             above = name
-    return edit.finish().mount(body, above)
+    return edit.finish()
 
 
 class FloatingBody:
@@ -93,7 +93,7 @@ class FloatingBody:
         self, bodies: SceneGraph, body: SceneGraph, *, root: str, fixed: Mapping[str, float] | None = None,
         margin: float = PLANNING_MARGIN,
     ) -> None:  # fmt: skip
-        self.scene = with_floating_joints(bodies, body, root=root)
+        self.scene = with_floating_joints(bodies, root=root).mount(body, FLOATING_JOINTS[-1])
         moving = {*self.scene.subtree(FLOATING_JOINTS[-1])}
         pairs = CollisionWorld(self.scene).pairs
         unrelated = {(a, b): -math.inf for a, b, _ in pairs if (a in moving) == (b in moving)}
@@ -141,3 +141,11 @@ class FloatingBody:
         """
         rows = np.array([[*pose.translation, *yaw_pitch_roll(pose.rotation)]])
         return bool(self.collides(rows, self._base[None])[0])
+
+
+def yaw_pitch_roll(rotation: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Return turns about z, then y, then x whose product is a rotation (3, 3)."""
+    pitch = atan2(-rotation[2, 0], math.hypot(rotation[0, 0], rotation[1, 0]))
+    if cos(pitch) < 1e-9:  # z and x turn about the same axis: all of it goes to z
+        return atan2(-rotation[0, 1], rotation[1, 1]), pitch, 0.0
+    return atan2(rotation[1, 0], rotation[0, 0]), pitch, atan2(rotation[2, 1], rotation[2, 2])

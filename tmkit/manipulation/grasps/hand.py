@@ -21,17 +21,20 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.elementary import atan2, cos
-from tmkit.graph import AttachedShape, Continuous, Prismatic, SceneGraph
+from tmkit.graph import AttachedShape, SceneGraph
+from tmkit.manipulation.grasps.floating import (
+    FLOATING_JOINTS,
+    hand_alone,
+    with_floating_joints,
+    yaw_pitch_roll as yaw_pitch_roll,
+)
 from tmkit.motion import CollisionWorld
 from tmkit.motion.collision_rules import PLANNING_MARGIN
 from tmkit.robots import Manipulator
-from tmkit.robots.mechanisms import movable_frames
 from tmkit.spatial import Pose
 
 _APPROACH = tuple(0.01 * k for k in range(1, 9))  # metres behind the grasp at which the open hand is checked
-_PREFIX = "grasped"
-_SLIDES, _TURNS = ((1, 0, 0), (0, 1, 0), (0, 0, 1)), ((0, 0, 1), (0, 1, 0), (1, 0, 0))
+_OBJECT = FLOATING_JOINTS[-1]
 
 
 class HandCheck:
@@ -45,22 +48,17 @@ class HandCheck:
 
     def __init__(self, scene: SceneGraph, solids: Sequence[AttachedShape], *, manipulator: Manipulator) -> None:
         self.manipulator = manipulator
-        tip = manipulator.tip
-        hand = scene.extract(tip)
-        for object in movable_frames(hand):
-            if object in hand and object != tip:
-                hand = hand.remove_frame(object, subtree=True)
+        hand, tip = hand_alone(scene, manipulator), manipulator.tip
+        assert hand is not None, "a hand that fits has shapes"
         self._tip_from_tool = hand.pose(manipulator.tool, relative_to=tip, q=hand.zero_configuration())
-        frame = tip
-        frames = [f"{_PREFIX}/{name}" for name in ("x", "y", "z", "yaw", "pitch", "roll")]
-        with hand.edit() as edit:
-            for name, axis in zip(frames, (*_SLIDES, *_TURNS), strict=True):
-                joint = Prismatic(axis, name=name) if frames.index(name) < 3 else Continuous(axis, name=name)
-                edit.add_frame(name, frame, joint=joint, shapes=tuple(solids) if name == frames[-1] else ())
-                frame = name
-        self._object, self._joints = frames[-1], frames
-        self._scene = edit.finish()
-        self._world = self._collision_world()
+        self._scene = with_floating_joints(hand, root=tip, shapes=tuple(solids))
+        links, margins = set(manipulator.contact_links), {}  # only the object and the hand are compared
+        for a, b, _ in CollisionWorld(self._scene).pairs:
+            if _OBJECT not in (a, b):
+                margins[a, b] = -math.inf
+            elif {a, b} & links:
+                margins[a, b] = -manipulator.contact_tolerance
+        self._world = CollisionWorld(self._scene, margin=PLANNING_MARGIN, pair_margins=margins)
 
     @staticmethod
     def fits(scene: SceneGraph, manipulator: Manipulator) -> bool:
@@ -99,39 +97,14 @@ class HandCheck:
                 rows = [self._row(poses[i] @ Pose([0.0, 0.0, -back]), fingers[i]) for i in left]
                 free[left] = np.logical_not(self._world.in_collision_batch(np.array(rows)))
         for i in np.flatnonzero(free).tolist():
-            free[i] = self._holds(self._row(poses[i], closed[i]))
+            row, links = self._row(poses[i], closed[i]), self.manipulator.contact_links
+            contacts = (self._world.distance(link, _OBJECT, row) for link in links)
+            tolerance = self.manipulator.contact_tolerance
+            free[i] = all(contact is not None and contact.distance <= tolerance for contact in contacts)
         return free
-
-    def _holds(self, closed: NDArray[np.float64]) -> bool:
-        """Return whether every contact link is at the object."""
-        tolerance = self.manipulator.contact_tolerance
-        for link in self.manipulator.contact_links:
-            contact = self._world.distance(link, self._object, closed)
-            if contact is None or contact.distance > tolerance:
-                return False
-        return True
 
     def _row(self, object_from_tool: Pose, fingers: dict[str, float]) -> NDArray[np.float64]:
         """Return the configuration in which the hand is at the object like this."""
         tip_from_object = self._tip_from_tool @ object_from_tool.inverse()
         values = [*tip_from_object.translation, *yaw_pitch_roll(tip_from_object.rotation)]
-        return np.asarray(self._scene.configuration({**dict(zip(self._joints, values, strict=True)), **fingers}))
-
-    def _collision_world(self) -> CollisionWorld:
-        """Return the world in which only the object and the hand are compared."""
-        links = set(self.manipulator.contact_links)
-        margins = {}
-        for a, b, _ in CollisionWorld(self._scene).pairs:
-            if self._object not in (a, b):
-                margins[a, b] = -math.inf
-            elif {a, b} & links:
-                margins[a, b] = -self.manipulator.contact_tolerance
-        return CollisionWorld(self._scene, margin=PLANNING_MARGIN, pair_margins=margins)
-
-
-def yaw_pitch_roll(rotation: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Return turns about z, then y, then x whose product is a rotation (3, 3)."""
-    pitch = atan2(-rotation[2, 0], math.hypot(rotation[0, 0], rotation[1, 0]))
-    if cos(pitch) < 1e-9:  # z and x turn about the same axis: all of it goes to z
-        return atan2(-rotation[0, 1], rotation[1, 1]), pitch, 0.0
-    return atan2(rotation[1, 0], rotation[0, 0]), pitch, atan2(rotation[2, 1], rotation[2, 2])
+        return np.asarray(self._scene.configuration({**dict(zip(FLOATING_JOINTS, values, strict=True)), **fingers}))

@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +31,7 @@ from tmkit.manipulation.grasps.meshes import ContactPair, antipodal_pairs, disti
 from tmkit.manipulation.grasps.shapes import ball_grasps, box_grasps, cylinder_grasps, suction_caps, suction_faces
 from tmkit.manipulation.grasps.values import FINGER_CLEARANCE, Grasp as Grasp, tool_pose
 from tmkit.manipulation.placements.stable_faces import solid_centre
+from tmkit.motion.path_constraints import interpolated
 from tmkit.motion.regions.solids import reach
 from tmkit.robots import Manipulator, pair_distance
 from tmkit.spatial import Pose
@@ -135,22 +135,14 @@ def hold_fault(scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipu
         return f"'{object}' is too heavy: {load.overweight}"
     if load.largest_share() <= 1.0:
         return None
-    downs = (-scene.pose(manipulator.tool, relative_to=root, q=row).rotation[2] for row in _densely(path))
+    rows = interpolated(path, _HOLD_RESOLUTION)
+    downs = (-scene.pose(manipulator.tool, relative_to=root, q=row).rotation[2] for row in rows)
     share, said = max(load.share(down) for down in downs)
     if share <= 1.0:
         return None
     grip = "its vacuum" if manipulator.gripper_kind == "suction" else "the friction of its fingers"
     much = f"{share:.1f} times what {grip} holds" if math.isfinite(share) else f"and {grip} holds nothing"
     return f"'{object}' is too heavy for the hand so: {said}, {much}"
-
-
-def _densely(path: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-    """Yield configurations (n_joints,) along a path (k, n_joints), a few hundredths of a radian apart."""
-    yield path[0]
-    for before, after in pairwise(path):
-        count = max(1, math.ceil(float(np.max(np.abs(after - before))) / _HOLD_RESOLUTION))
-        for k in range(1, count + 1):
-            yield before + (after - before) * (k / count)
 
 
 def firmly_held(scene: SceneGraph, object: str, grasps: Sequence[Grasp], manipulator: Manipulator) -> list[bool]:

@@ -1,14 +1,18 @@
 """Placements: where an object may be put down.
 
-A :class:`Placement` is a frame to rest on and the pose at which the object rests. Candidates come lazily, in two
-orders. *Packed* is for regions that are to hold many things: first the corners of the region, then places that touch
-its edge and a neighbour, then those that touch two neighbours, then a grid, then random ones. So things end up side by
-side along the edges, where the hand still finds room, and eight blocks fit where four dropped anywhere would fill the
-place. *Near* is for large surfaces: a grid, nearest to where the object is now first.
+A :class:`Placement` is a frame to rest on and the pose at which the object rests. Candidates come lazily, in one of
+three orders. *Packed* is for regions that are to hold many things: first the corners of the region, then places that
+touch its edge and a neighbour, then those between two neighbours, then a grid, then random ones; of each kind the
+farthest from the arm's base first. So things end up side by side along the edges, where the hand still finds room, and
+eight blocks fit where four dropped anywhere would fill the place. *Near* is for large surfaces: a grid, nearest to
+where the object is now first, and the corners last. *Scattered* is all of these kinds in turn, in random order.
 
-Where an object fits is computed with polygons (:mod:`tmkit.manipulation.placements.postures`): its outline from above
-must lie in the area, and keep away from the outlines of what stands at its height. That is exact for upright prisms; of
-an overhanging neighbour it takes the outline for the whole, and so misses places under it, but gives none that collide.
+Where an object fits is computed with polygons. A :class:`Posture` is an object on one of its stable faces, in one of
+the quarter turns that lay it along the sides of an area. Its outline from above is one polygon, or several that leave
+gaps, as of an L, and so the positions at which it fits are polygons too: where the outline lies in the area, less where
+it would come too near to something that stands at its height. That is exact for upright prisms; of an overhanging
+neighbour it takes the outline for the whole, and so misses places under it, but gives none that collide. Postures that
+look alike from above share these polygons.
 
 An object is put down on a stable face (:mod:`tmkit.manipulation.placements.stable_faces`): upright if that face is
 stable, else on any; always on any, if the settings demand it.
@@ -20,20 +24,88 @@ equal states give equal sequences.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit.errors import SceneError
-from tmkit.graph import SceneGraph
-from tmkit.manipulation.placements.order import ranked_places
-from tmkit.manipulation.placements.postures import PlacementSettings as PlacementSettings, Posture, postures_on
-from tmkit.motion.regions.solids import collision_solids
+from tmkit._support.elementary import atan2, cos, norm, norms, sin
+from tmkit.errors import ConfigurationError, SceneError
+from tmkit.graph import AttachedShape, SceneGraph
+from tmkit.manipulation.placements.stable_faces import LEAST_MARGIN, StableFace, stable_faces
+from tmkit.motion.regions.polygons import ConvexPolygon, blocking, crossings, fitting
+from tmkit.motion.regions.solids import collision_solids, outline, outlines, reach, solids_of, solids_under
 from tmkit.motion.regions.surfaces import SupportSurface, region_surface, support_surfaces
 from tmkit.robots import Manipulator
+from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
+
+_ABOVE = 0.001  # metres above a surface up to which a shape is part of it and no obstacle
+_INSIDE = 1e-9  # metres that positions may be beyond an edge, for rounding
+_MOST_PARTS = 8  # shapes of an object that count each by itself
+_FULL = 0.95  # of the area of a hull that shapes fill where the hull stands for them
+_WITHOUT_OUTLINE = ("height_field", "point_cloud", "plane")  # their outlines say nothing of where they are
+_GRID_POINTS = 24  # along the longer side of an area, at most
+
+
+@dataclass(frozen=True)
+class PlacementSettings:
+    """How placements are sampled.
+
+    Attributes:
+        spacing: metres between objects side by side; the planner keeps 1 mm.
+        clearance: metres above the support at which an object is let go.
+        grid: metres between neighbouring points of the grid, at least.
+        samples: random placements at the end.
+        is_packed: corners and edges first; else near to where the object is.
+        is_scattered: all of these in random order instead.
+        any_face: whether to put it down on any stable face; else upright, if its upright face is stable.
+
+    Raises:
+        ConfigurationError: a number that is negative or not finite, or a grid of no width.
+    """
+
+    spacing: float = 0.002
+    clearance: float = 1e-4
+    grid: float = 0.02
+    samples: int = 32
+    is_packed: bool = True
+    is_scattered: bool = False
+    any_face: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("spacing", "clearance", "grid", "samples"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0.0) or (name == "grid" and value == 0.0):
+                raise ConfigurationError(f"{name} of placements must be a finite number of at least 0, not {value}")
+
+
+@dataclass(frozen=True, eq=False)
+class Posture:
+    """An object turned as it could stand on a surface.
+
+    Attributes:
+        rotation: surface_from_object without translation.
+        height: metres of the object's origin above the surface.
+        name: in words.
+        fit: positions at which the outline lies in the area.
+        blocks: positions taken by neighbours.
+    """
+
+    rotation: Pose
+    height: float
+    name: str
+    fit: ConvexPolygon
+    blocks: tuple[ConvexPolygon, ...]
+
+    def free(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the positions (k, 2) of given ones (n, 2) at which the object fits, in their order."""
+        kept = self.fit.depth(points) >= -_INSIDE
+        for block in self.blocks:
+            kept &= block.depth(points) <= _INSIDE
+        return points[kept]
 
 
 @dataclass(frozen=True)
@@ -108,9 +180,13 @@ def _placements(
         rows = []
         for surface in surfaces:
             postures = list(
-                postures_on(scene, object, surface, solids, q, manipulator, settings, may_overhang=may_overhang)
+                _postures_on(scene, object, surface, solids, q, manipulator, settings, may_overhang=may_overhang)
             )
-            origin = _origin(scene, object, surface, q, manipulator, settings)
+            frame = object if not settings.is_packed else surface.support if manipulator is None else manipulator.base
+            if scene.root(frame) != scene.root(surface.support):
+                frame = surface.support
+            support_from_frame = scene.pose(frame, relative_to=surface.support, q=q)
+            origin = np.asarray((surface.support_from_surface.inverse() @ support_from_frame).translation[:2])
             if postures:
                 rows.append(_on_one(surface, postures, origin, rng, settings))
         if rows or settings.is_packed:
@@ -126,20 +202,219 @@ def _on_one(
     settings: PlacementSettings,
 ) -> Iterator[Placement]:  # fmt: skip
     """Yield the placements on one surface."""
-    for where, found in ranked_places(postures, origin, rng, settings):
+    for where, found in _ranked_places(postures, origin, rng, settings):
         for posture, point in found:
             pose = Pose([*point, posture.height]) @ posture.rotation
             name = f"{where} at ({point[0]:.3f}, {point[1]:.3f}), {posture.name}"
             yield Placement(surface.support, surface.support_from_surface @ pose, name)
 
 
-def _origin(
-    scene: SceneGraph, object: str, surface: SupportSurface, q: ArrayLike | None, manipulator: Manipulator | None,
-    settings: PlacementSettings,
-) -> NDArray[np.float64]:  # fmt: skip
-    """Return the point (2,) that order is about: the arm's base for packing, else where the object is."""
-    frame = object if not settings.is_packed else manipulator.base if manipulator is not None else surface.support
-    if scene.root(frame) != scene.root(surface.support):
-        frame = surface.support
-    surface_from_frame = surface.support_from_surface.inverse() @ scene.pose(frame, relative_to=surface.support, q=q)
-    return np.asarray(surface_from_frame.translation[:2])
+def _ranked_places(
+    postures: Sequence[Posture], origin: NDArray[np.float64], rng: np.random.Generator, settings: PlacementSettings
+) -> Iterator[tuple[str, Iterator[tuple[Posture, NDArray[np.float64]]]]]:
+    """Yield kinds of positions with their positions, best kind first, by their distance from ``origin`` (2,)."""
+    sign = -1.0 if settings.is_packed else 1.0
+    kinds = ("in a corner", "beside a neighbour", "between neighbours", "on the grid")
+    if settings.is_scattered:
+        yield "anywhere", _scattered([(posture, kind) for posture in postures for kind in kinds], rng, settings)
+        return
+    for kind in kinds if settings.is_packed else reversed(kinds):
+        points: dict[int, NDArray[np.float64]] = {}  # by the polygon of positions, which alike postures share
+        for posture in postures:
+            if id(posture.fit) not in points:
+                points[id(posture.fit)] = _sorted(_points(kind, posture, settings), origin, sign)
+        yield kind, _merged([(posture, points[id(posture.fit)]) for posture in postures])
+    yield "anywhere", _random(postures, rng, settings)
+
+
+def _points(kind: str, posture: Posture, settings: PlacementSettings) -> NDArray[np.float64]:
+    """Return the positions (n, 2) of a kind at which an object fits."""
+    fit, blocks = posture.fit, posture.blocks
+    found: list[NDArray[np.float64]]
+    if kind == "in a corner":
+        found = [fit.vertices]
+    elif kind == "beside a neighbour":
+        found = [crossings(fit, block) for block in blocks]
+    elif kind == "between neighbours":
+        pairs = ((first, second) for i, first in enumerate(blocks) for second in blocks[:i])
+        found = [block.vertices for block in blocks] + [crossings(first, second) for first, second in pairs]
+    else:
+        low, high = fit.vertices.min(axis=0), fit.vertices.max(axis=0)
+        step = max(settings.grid, float(np.max(high - low)) / _GRID_POINTS)
+        counts = np.floor((high - low) / step + _INSIDE)
+        axes = [(a + b) / 2 + step * (np.arange(n + 1) - n / 2) for a, b, n in zip(low, high, counts, strict=True)]
+        found = [np.array(np.meshgrid(*axes)).reshape(2, -1).T]
+    points = np.concatenate([np.zeros((0, 2)), *found])
+    return posture.free(np.unique(np.round(points, 9), axis=0))
+
+
+def _sorted(points: NDArray[np.float64], origin: NDArray[np.float64], sign: float) -> NDArray[np.float64]:
+    """Return positions by their distance to a point, the nearest first when ``sign`` is 1; ties by x, then y."""
+    distances = sign * np.round(norms(points - origin), 6)
+    return points[np.lexsort((points[:, 1], points[:, 0], distances))]
+
+
+def _merged(found: Sequence[tuple[Posture, NDArray[np.float64]]]) -> Iterator[tuple[Posture, NDArray[np.float64]]]:
+    """Yield the places of all postures, those first that come early in their posture's list and of an early posture."""
+    last = max((rank + len(points) for rank, (_, points) in enumerate(found)), default=0)
+    for total in range(last):
+        for rank, (posture, points) in enumerate(found):
+            if 0 <= total - rank < len(points):
+                yield posture, points[total - rank]
+
+
+def _scattered(
+    found: Sequence[tuple[Posture, str]], rng: np.random.Generator, settings: PlacementSettings
+) -> Iterator[tuple[Posture, NDArray[np.float64]]]:
+    """Yield all places in random order, those of each kind and posture in turn."""
+    rows = [(posture, _points(kind, posture, settings)) for posture, kind in found]
+    rows = [(posture, rng.permutation(points)) for posture, points in rows if len(points)]
+    rows = [rows[k] for k in rng.permutation(len(rows)).tolist()]
+    for number in range(max((len(points) for _, points in rows), default=0)):
+        yield from ((posture, points[number]) for posture, points in rows if number < len(points))
+
+
+def _random(
+    postures: Sequence[Posture], rng: np.random.Generator, settings: PlacementSettings
+) -> Iterator[tuple[Posture, NDArray[np.float64]]]:
+    """Yield random places at which the object fits."""
+    if not postures:
+        return
+    for _ in range(settings.samples):
+        posture = postures[int(rng.integers(len(postures)))]
+        low, high = posture.fit.vertices.min(axis=0), posture.fit.vertices.max(axis=0)
+        for point in posture.free(rng.uniform(low, high)[None]):
+            yield posture, point
+
+
+# --- postures ---------------------------------------------------------------------------------------------------------
+
+
+def _postures_on(
+    scene: SceneGraph, object: str, surface: SupportSurface, solids: tuple[AttachedShape, ...], q: ArrayLike | None,
+    manipulator: Manipulator | None, settings: PlacementSettings, *, may_overhang: bool,
+) -> Iterator[Posture]:  # fmt: skip
+    """Yield the stable orientations of an object on a surface, by quarter turns, the smallest rotation first."""
+    faces = stable_faces(scene, object, q=q)
+    upright = [face for face in faces if face.is_upright]
+    if upright and not settings.any_face:
+        faces = tuple(upright)
+    now = _rotation_now(scene, object, surface, q)
+    known: dict[tuple[str, bytes | float], tuple[ConvexPolygon | None, tuple[ConvexPolygon, ...]]] = {}
+    for face in sorted(faces, key=lambda face: not face.is_upright):
+        height = face.height + settings.clearance
+        top = height + reach(solids, face.rotation.inverse().rotate([0.0, 0.0, 1.0]))
+        obstacles = list(_obstacles(scene, object, surface, top, q, manipulator, settings.spacing))
+        for angle in _turns(surface.polygon, outline(solids, face.rotation), now @ face.rotation.inverse()):
+            rotation = Pose([0.0, 0.0, 0.0], [0.0, 0.0, sin(angle / 2), cos(angle / 2)]) @ face.rotation
+            footprint = outline(solids, rotation)
+            fit = fitting(surface.polygon, footprint)
+            parts = _parts(solids, rotation, footprint)
+            corners = np.round(np.concatenate([part.vertices for part in parts]), 9)
+            key = (face.name, corners.tobytes() if fit is not None else angle)
+            if key not in known:  # a square looks the same after a quarter turn
+                fit = _balanced(surface, face, angle) if fit is None and may_overhang else fit
+                near = obstacles if fit is not None else ()
+                known[key] = (
+                    fit,
+                    tuple(blocking(near_by, part, spacing=settings.spacing) for near_by in near for part in parts),
+                )
+            fit, blocks = known[key]
+            if fit is not None:
+                name = f"{face.name}, turned by {math.degrees(angle):.0f} degrees"
+                yield Posture(rotation, height, name, fit, blocks)
+
+
+def _parts(solids: tuple[AttachedShape, ...], rotation: Pose, footprint: ConvexPolygon) -> tuple[ConvexPolygon, ...]:
+    """Return the outlines of an object's shapes if the hull around them is much larger, as of an L; else the hull."""
+    if not 1 < len(solids) <= _MOST_PARTS:
+        return (footprint,)
+    parts = tuple(outlines(solids, rotation))
+    return parts if sum(part.area for part in parts) < _FULL * footprint.area else (footprint,)
+
+
+def _turns(area: ConvexPolygon, footprint: ConvexPolygon, wanted: Pose) -> list[float]:
+    """Return quarter turns that lay an outline along the sides of an area, the nearest to a rotation first."""
+    aligned = _side_angle(area) - _side_angle(footprint)
+    now = atan2(wanted.rotation[1, 0] - wanted.rotation[0, 1], wanted.rotation[0, 0] + wanted.rotation[1, 1])
+    quarters = (math.remainder(aligned + k * math.pi / 2, math.tau) for k in range(4))
+    return sorted(quarters, key=lambda turn: (round(abs(math.remainder(turn - now, math.tau)), 6), -turn))
+
+
+def _balanced(surface: SupportSurface, face: StableFace, angle: float) -> ConvexPolygon | None:
+    """Return where an object too large for a surface lies with its weight over the middle; None if it would fall."""
+    if face.is_rolling:
+        return None
+    middle = surface.polygon.centroid
+    turn = Pose([0.0, 0.0, 0.0], [0.0, 0.0, sin(angle / 2), cos(angle / 2)])
+    position = middle - turn.apply([*face.centre, 0.0])[:2]
+    contact = surface.polygon.clipped(face.outline.turned(angle).moved(position))
+    if contact is None or contact.depth(middle)[0] < LEAST_MARGIN:
+        return None
+    return ConvexPolygon.around(position)
+
+
+def _side_angle(polygon: ConvexPolygon) -> float:
+    """Return the direction, modulo a quarter turn, of the sides of the smallest rectangle around a polygon."""
+    sides = np.roll(polygon.vertices, -1, axis=0) - polygon.vertices
+    angles = np.round(np.array([atan2(y, x) for x, y in sides.tolist()]) % (math.pi / 2), 9) % round(math.pi / 2, 9)
+
+    def area_around(angle: float) -> float:
+        vertices = polygon.turned(-angle).vertices
+        width, height = (vertices.max(axis=0) - vertices.min(axis=0)).tolist()
+        return round(float(width) * float(height), 12)
+
+    return float(min(sorted(set(angles.tolist())), key=area_around))
+
+
+def _rotation_now(scene: SceneGraph, object: str, surface: SupportSurface, q: ArrayLike | None) -> Pose:
+    """Return surface_from_object without translation, as the object is now."""
+    if scene.root(object) != scene.root(surface.support):
+        return Pose()
+    now = surface.support_from_surface.inverse() @ scene.pose(object, relative_to=surface.support, q=q)
+    return Pose([0.0, 0.0, 0.0], now.quat_xyzw)
+
+
+def _obstacles(
+    scene: SceneGraph, object: str, surface: SupportSurface, height: float, q: ArrayLike | None,
+    manipulator: Manipulator | None, spacing: float,
+) -> Iterator[ConvexPolygon]:  # fmt: skip
+    """Yield the outlines of what stands on or reaches over a surface, below ``height``, in the surface's x and y."""
+    ignored = set(scene.subtree(object))
+    if manipulator is not None:
+        ignored |= moved_frames(scene, manipulator)
+    root = scene.root(surface.support)
+    balls = (_ball(attached) for attached in solids_under(scene, object, q=q))
+    around = spacing + max(norm(middle) + radius for middle, radius in balls)
+    for frame in scene.frame_names:
+        solids = () if frame in ignored else solids_of(scene, frame)
+        if not solids or scene.root(frame) != root:
+            continue
+        surface_from_frame = surface.support_from_surface.inverse() @ scene.pose(
+            frame, relative_to=surface.support, q=q
+        )
+        up = surface_from_frame.inverse().rotate([0.0, 0.0, 1.0])
+        lift = float(surface_from_frame.translation[2])
+        for attached in solids:
+            if attached.shape.kind in _WITHOUT_OUTLINE or attached.level == "exact":
+                continue
+            if not _is_near(attached, surface_from_frame, surface.polygon, around):
+                continue
+            low, high = lift - reach((attached,), -up), lift + reach((attached,), up)
+            if high > _ABOVE and low < height + spacing:  # what hangs just above comes as near as what stands beside
+                yield outline((attached,), surface_from_frame)
+
+
+def _is_near(attached: AttachedShape, surface_from_frame: Pose, polygon: ConvexPolygon, distance: float) -> bool:
+    """Return whether a ball around a shape, seen from above, comes so near to the rectangle around a polygon."""
+    middle, radius = _ball(attached)
+    x, y, _ = surface_from_frame.apply(middle).tolist()
+    (first_x, first_y), (last_x, last_y) = polygon.vertices.min(axis=0), polygon.vertices.max(axis=0)
+    far = distance + radius
+    return bool(first_x - far <= x <= last_x + far and first_y - far <= y <= last_y + far)
+
+
+def _ball(attached: AttachedShape) -> tuple[NDArray[np.float64], float]:
+    """Return middle (3,) and radius of a ball around a shape, in its frame."""
+    lower, upper = attached.shape.bounds
+    return np.asarray(attached.pose.apply((lower + upper) / 2)), norm(upper - lower) / 2

@@ -15,6 +15,7 @@ rolls); faces are in a fixed order, the most stable first, and equal solids have
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -41,8 +42,6 @@ _ROLLS = 8  # turns about the axis in which a round object may lie
 _ROUND = ("sphere", "capsule", "cone")  # solids whose hull's triangles are no facets (a cone's cap apart)
 
 Vector = NDArray[np.float64]
-
-_known: dict[tuple[object, bytes], tuple[StableFace, ...]] = {}  # by shapes and centre of mass, in no frame's name
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,19 +91,20 @@ def stable_faces(
     if not solids or any(attached.shape.kind == "plane" for attached in solids):
         what = "has no collision shape" if not solids else "has a plane"
         raise SceneError(f"object '{object}' {what}, so it cannot rest on anything", frame=object)
-    key = tuple((attached.shape, attached.pose) for attached in solids), centre_of_mass(scene, object, q=q).tobytes()
-    found = _known.get(key)
-    if found is None:
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
-        found = _known[key] = _ordered_faces(solids, np.frombuffer(key[1]))
+    found = _ordered_faces(solids, centre_of_mass(scene, object, q=q).tobytes())
     return tuple(face for face in found if face.is_rolling or face.margin >= least_margin)
 
 
-def _ordered_faces(solids: tuple[AttachedShape, ...], centre: Vector) -> tuple[StableFace, ...]:
-    return tuple(
-        sorted(_faces(solids, centre), key=lambda face: (face.is_rolling, -round(_steadiness(face, centre), 9)))
-    )
+@functools.lru_cache(maxsize=_MOST_KNOWN)
+def _ordered_faces(solids: tuple[AttachedShape, ...], mass_centre: bytes) -> tuple[StableFace, ...]:
+    """Return the faces of solids, the most stable first; of the centre of mass (3,) all bits count."""
+    centre = np.frombuffer(mass_centre)
+
+    def instability(face: StableFace) -> tuple[bool, float]:
+        height = face.height + float(face.rotation.rotate(centre)[2])  # of the centre of mass
+        return face.is_rolling, -round(face.margin / max(1e-9, height), 9)  # of the tangent by which it falls over
+
+    return tuple(sorted(_faces(solids, centre), key=instability))
 
 
 def resting_height(scene: SceneGraph, object: str, down: ArrayLike, *, tolerance: float = 0.05) -> float | None:
@@ -169,11 +169,6 @@ def _volume_and_centre(attached: AttachedShape) -> tuple[float, Vector]:
     hull = trimesh.convex.convex_hull(np.asarray(shape.vertices))
     convex = Mesh(np.asarray(hull.vertices), np.asarray(hull.faces))
     return float(convex.volume), attached.pose.apply(solid_inertia(convex, 1.0)[0])
-
-
-def _steadiness(face: StableFace, centre: Vector) -> float:
-    """Return the tangent of the angle by which the object must be tilted to fall over."""
-    return face.margin / max(1e-9, face.height + float(face.rotation.rotate(centre)[2]))
 
 
 def _faces(solids: tuple[AttachedShape, ...], centre: Vector) -> Iterator[StableFace]:

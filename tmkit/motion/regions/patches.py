@@ -57,11 +57,14 @@ def flat_patches(
         For each patch the indices of its triangles, and the sides (k, 2, 3) of its outline.
     """
     import trimesh
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
 
     corners, faces = np.unique(np.round(triangles.reshape(-1, 3), 9), axis=0, return_inverse=True)
     mesh = trimesh.Trimesh(corners, np.asarray(faces).reshape(-1, 3), process=False, validate=False)
     pairs = mesh.face_adjacency[mesh.face_adjacency_angles <= _COPLANAR]
-    labels = _components(pairs, len(mesh.faces))
+    joined = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(mesh.faces),) * 2)
+    labels = np.asarray(connected_components(joined, directed=False)[1])
     areas = np.bincount(labels, weights=triangle_areas(triangles))
     largest = np.argsort(-np.round(areas, 12), kind="stable")[:most]
     found = []
@@ -71,12 +74,3 @@ def flat_patches(
         outline, counts = np.unique(sides, axis=0, return_counts=True)
         found.append((patch, corners[outline[counts == 1]]))
     return found
-
-
-def _components(pairs: NDArray[np.int64], count: int) -> NDArray[np.int32]:
-    """Return for each of some things the number of the group that pairs (n, 2) join it to."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    graph = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(count, count))
-    return np.asarray(connected_components(graph, directed=False)[1])

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.elementary import atan2, circle, cos, norm, norms, product
 from tmkit.errors import ShapeError
-from tmkit.spatial.plain import plain_numbers
+from tmkit.spatial.plain import plain_numbers, read_only
 
 _SIDES = 32  # of the polygons that stand for circles; a multiple of 8: some are along the axes and diagonals
 _FLAT = 1e-12  # square metres of a triangle that counts as flat
@@ -58,7 +58,7 @@ class ConvexPolygon:
 
         hull = shapely.convex_hull(shapely.multipoints(np.round(given, _DIGITS) + 0.0)).normalize()
         corners = _points(hull)  # a ring is clockwise, from the lowest corner in x and back to it
-        return cls(_read_only(corners[:0:-1] if hull.geom_type == "Polygon" else np.unique(corners, axis=0)))
+        return cls(read_only(corners[:0:-1] if hull.geom_type == "Polygon" else np.unique(corners, axis=0)))
 
     @classmethod
     def rectangle(cls, lower: ArrayLike, upper: ArrayLike) -> ConvexPolygon:
@@ -124,23 +124,14 @@ class ConvexPolygon:
         """
         return bool(np.all(self.depth(other.vertices) >= -tolerance))
 
-    def separation(self, other: ConvexPolygon) -> float:
-        """Return the widest gap in metres along a normal of an edge of either; negative when the two overlap."""
-        gaps = [
-            np.max(np.min(product(second.vertices, normals.T), axis=0) - offsets)
-            for first, second in ((self, other), (other, self))
-            for normals, offsets in (first.edges,)
-        ]
-        return float(max(gaps))
-
     def turned(self, angle: float) -> ConvexPolygon:
         """Return it turned about the origin, counter-clockwise, by radians."""
         cosine, sine = circle([angle])[0]
-        return ConvexPolygon(_read_only(product(self.vertices, [[cosine, sine], [-sine, cosine]])))
+        return ConvexPolygon(read_only(product(self.vertices, [[cosine, sine], [-sine, cosine]])))
 
     def moved(self, offset: ArrayLike) -> ConvexPolygon:
         """Return it moved by metres (2,)."""
-        return ConvexPolygon(_read_only(self.vertices + plain_numbers(offset, "offset")))
+        return ConvexPolygon(read_only(self.vertices + plain_numbers(offset, "offset")))
 
     def widened(self, other: ConvexPolygon) -> ConvexPolygon:
         """Return the Minkowski sum of the two: all sums of a point of either."""
@@ -186,7 +177,7 @@ def blocking(obstacle: ConvexPolygon, footprint: ConvexPolygon, *, spacing: floa
         footprint: polygon relative to its origin.
         spacing: distance in metres.
     """
-    mirrored = ConvexPolygon(_read_only(-footprint.vertices))
+    mirrored = ConvexPolygon(read_only(-footprint.vertices))
     found = obstacle.widened(mirrored)
     return found.widened(_regular(8, spacing / cos(math.pi / 8))) if spacing > 0.0 else found
 
@@ -214,7 +205,7 @@ def circle_within(radius: float) -> ConvexPolygon:
 def _regular(sides: int, radius: float) -> ConvexPolygon:
     """Return a regular polygon with an edge across the x axis."""
     angles = (np.arange(sides) + 0.5) * (math.tau / sides)
-    return ConvexPolygon(_read_only(radius * circle(angles)))
+    return ConvexPolygon(read_only(radius * circle(angles)))
 
 
 def _edges_of_thin(vertices: Points) -> tuple[Points, NDArray[np.float64]]:
@@ -244,8 +235,3 @@ def _points(geometry: Any) -> Points:
     import shapely
 
     return np.asarray(shapely.get_coordinates(geometry))
-
-
-def _read_only(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    values.flags.writeable = False
-    return values

@@ -114,7 +114,8 @@ def region_surface(scene: SceneGraph, region: str, *, q: ArrayLike | None) -> Su
     for surface in support_surfaces(scene, below, q=q):
         surface_from_region = surface.support_from_surface.inverse() @ scene.pose(region, relative_to=below, q=q)
         mark = marks[0]
-        marked = (surface_from_region @ mark.support_from_surface).apply(_flat_points(mark.polygon))
+        corners = np.column_stack([mark.polygon.vertices, np.zeros(len(mark.polygon.vertices))])
+        marked = (surface_from_region @ mark.support_from_surface).apply(corners)
         if np.max(np.abs(marked[:, 2])) <= _MARKED:
             found = surface.clipped(ConvexPolygon.around(marked[:, :2]))
             if found is not None:
@@ -139,10 +140,6 @@ def lies_in_region(
         return False
     surface_from_object = surface.support_from_surface.inverse() @ scene.local_pose(object)
     return surface.polygon.holds(outline(collision_solids(scene, object, q), surface_from_object), tolerance=tolerance)
-
-
-def _flat_points(polygon: ConvexPolygon) -> NDArray[np.float64]:
-    return np.column_stack([polygon.vertices, np.zeros(len(polygon.vertices))])
 
 
 def _tops(attached: AttachedShape, frame: str, up: NDArray[np.float64]) -> Iterator[SupportSurface]:

@@ -1,8 +1,7 @@
-"""Diagnosis: from failures to learned constraints and to the explanation of why there is no plan.
+"""Diagnosis: from failures to the explanation of why there is no plan.
 
-During a search, ``constraints`` turns the frames of a failure into the facts of a constraint for the task planner.
 After a search without a plan, ``collect`` summarises the failures (bodies in the way, poses out of reach, conflicts
-between goals), ``geometric_causes`` looks for causes that hold whatever the motions, ``explanation`` writes them as
-text, and ``diagnosis`` has the values of all of this. :mod:`tmkit.tamp.suggestions` tries changes that would give a
-plan.
+between goals), ``explanation`` writes them as text, and ``diagnosis`` has the values of all of this.
+:mod:`tmkit.tamp.geometric_causes` looks for causes that hold whatever the motions, :mod:`tmkit.tamp.suggestions` tries
+changes that would give a plan.
 """

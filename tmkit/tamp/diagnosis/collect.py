@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tmkit.graph import SceneGraph
-from tmkit.pddl import And, Atom, Fact, Formula, Not, Problem
+from tmkit.pddl import And, Atom, Fact, Formula, Metric, Not, Problem
 from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.robots import Manipulator
 from tmkit.robots.mechanisms import moved_frames
@@ -133,18 +134,11 @@ def find_goal_conflict(problem: Problem, *, time_limit: float) -> GoalConflict |
         problem: the task.
         time_limit: seconds after which to give up.
     """
-    literals = [literal for part in goal_parts(problem.goal) for literal in _literals(part)]
+    atoms = ((part.part if isinstance(part, Not) else part, part) for part in goal_parts(problem.goal))
+    literals = [(Fact(atom.predicate, atom.terms), atom is part) for atom, part in atoms if isinstance(atom, Atom)]
     if not literals:
         return None
-    free = Problem(
-        problem.name, problem.domain, objects=problem.objects, init=problem.init, goal=And(()), values=problem.values
-    )
+    free = replace(problem, goal=And(()), metric=Metric.PLAN_LENGTH)
     found = find_conflict(FastDownward().translate(free, time_limit=time_limit), literals)
     facts = tuple(str(fact) if wanted else f"(not {fact})" for fact, wanted in found)
     return GoalConflict(facts) if facts else None
-
-
-def _literals(part: Formula) -> Iterator[tuple[Fact, bool]]:
-    atom = part.part if isinstance(part, Not) else part
-    if isinstance(atom, Atom):
-        yield Fact(atom.predicate, atom.terms), atom is part

@@ -13,7 +13,7 @@ equality.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any
@@ -265,6 +265,11 @@ def in_centimetres(metres: float) -> str:
     if metres < 0.01:
         return "less than 1 cm"
     return f"{int(100.0 * metres + 1e-9)} cm"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words joined by commas, the last by "and"."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def added_up(bodies: Iterable[BlockingBody]) -> tuple[BlockingBody, ...]:

@@ -24,6 +24,7 @@ from tmkit.tamp.diagnosis.diagnosis import (
     Suggestion,
     SuggestionKind,
     in_centimetres,
+    listed,
 )
 
 _MOST = 3  # actions, causes of one, bodies and alternatives that are named
@@ -44,7 +45,7 @@ def explain(status: PlanStatus, diagnosis: Diagnosis, *, goal: str, plan: Plan |
         motions = "their motions" if len(plan.steps) != 1 else "its motions"
         found = f"{_counted(len(plan.steps), 'action')} with {motions}"
         return f"Found {found} for {goal}, after {_counted(diagnosis.skeletons, 'task plan')}."
-    return " ".join([*_what_was_found(status, diagnosis, goal), *_what_would_help(diagnosis)])
+    return " ".join([*_what_was_found(status, diagnosis, goal), *map(_suggestion, diagnosis.suggestions[:_MOST])])
 
 
 def _what_was_found(status: PlanStatus, diagnosis: Diagnosis, goal: str) -> Iterator[str]:
@@ -94,7 +95,7 @@ def _conflict(diagnosis: Diagnosis) -> str:
     facts = diagnosis.conflict.facts
     if len(facts) == 1:
         return f"no action achieves {facts[0]}"
-    return f"{_listed(facts)} {'exclude each other' if len(facts) == 2 else 'never hold together'}"
+    return f"{listed(facts)} {'exclude each other' if len(facts) == 2 else 'never hold together'}"
 
 
 def _action(action: ActionDiagnosis, *, counts: bool) -> str:
@@ -115,7 +116,7 @@ def _action(action: ActionDiagnosis, *, counts: bool) -> str:
             f"'{body.frame}' ({_counted(body.count, 'time')})" if counts else f"'{body.frame}'"
             for body in action.in_the_way[:_MOST]
         ]
-        text += f" In its way {'was' if len(named) == 1 else 'were'} {_listed(named)}."
+        text += f" In its way {'was' if len(named) == 1 else 'were'} {listed(named)}."
     return text
 
 
@@ -140,23 +141,18 @@ def _what_is_proved(diagnosis: Diagnosis) -> Iterator[str]:
     impossible = [c.action for c in diagnosis.constraints if c.is_proved and not c.context]
     beyond = [c.action for c in diagnosis.constraints if c.is_proved and c.context]
     if impossible:
-        yield f"It is proved that {_listed(_first(impossible))} cannot be carried out in any state."
+        yield f"It is proved that {listed(_first(impossible))} cannot be carried out in any state."
     if beyond:
-        yield f"It is proved that no pose tried for {_listed(_first(beyond))} is within reach in that state."
-
-
-def _what_would_help(diagnosis: Diagnosis) -> Iterator[str]:
-    """Yield a sentence for each change of the question with which there is a plan."""
-    for suggestion in diagnosis.suggestions[:_MOST]:
-        yield _suggestion(suggestion)
+        yield f"It is proved that no pose tried for {listed(_first(beyond))} is within reach in that state."
 
 
 def _suggestion(suggestion: Suggestion) -> str:
+    """Return a sentence about a change of the question with which there is a plan."""
     steps = f"there is a plan of {_counted(len(suggestion.actions), 'action')}"
     if suggestion.kind is SuggestionKind.WITHOUT_GOALS:
-        return f"Without the goal{'s' if len(suggestion.names) > 1 else ''} {_listed(suggestion.names)} {steps}."
+        return f"Without the goal{'s' if len(suggestion.names) > 1 else ''} {listed(suggestion.names)} {steps}."
     bodies = [f"'{name}'" for name in suggestion.names]
-    return f"With {_listed(bodies)} out of the way {steps}."
+    return f"With {listed(bodies)} out of the way {steps}."
 
 
 def _first(names: list[str]) -> list[str]:
@@ -167,8 +163,3 @@ def _first(names: list[str]) -> list[str]:
 def _counted(count: int, what: str) -> str:
     """Return a number with its noun."""
     return f"{count} {what}{'s' if count != 1 else ''}"
-
-
-def _listed(words: list[str] | tuple[str, ...]) -> str:
-    """Return words joined by commas, the last by "and"."""
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

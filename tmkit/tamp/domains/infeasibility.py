@@ -49,9 +49,7 @@ _OPENINGS = 9  # of the hand, between which a finger of 20 cm that turns by 1 ra
 _BETWEEN = 1e-3  # metres
 _MOST_FACTS = 100_000  # that are looked for in a goal; fewer prove less, never more
 _LOWEST = 0.02  # metres that a shape must be high: then all pass through one level
-_LOWEST_DRAWN = (
-    0.06  # the same on a region without collision shapes, which may be drawn some centimetres off its support
-)
+_LOWEST_DRAWN = 0.06  # the same on a region that is drawn only, perhaps some centimetres off its support
 
 
 @dataclass(frozen=True)
@@ -173,8 +171,8 @@ def oversized(
     if not np.all(np.isfinite(room)) or not _stays_upright(scene, object):
         return None
     for attached in scene.shapes(object):
-        size = _section(attached)
-        if size is None or _fits(*sorted(size - 2.0 * _EROSION), *sorted(room), is_round=_is_round(attached)):
+        size, is_round = _section(attached), attached.shape.kind == "cylinder"
+        if size is None or _fits(*sorted(size - 2.0 * _EROSION), *sorted(room), is_round=is_round):
             continue
         has, needs = (" x ".join(f"{side * 100:.4g}" for side in sides) for sides in (_size(scene, region), size))
         cause = f"'{object}' does not fit upright on '{region}': it is {needs} cm wide and long, and that is {has} cm"
@@ -205,7 +203,9 @@ def too_high(
     if not moved <= set(manipulator.joints):
         return None
     heights = reach_heights(scene, manipulator, q=scene.zero_configuration())
-    above = _contact_height(scene, manipulator, heights.up)
+    touched = (points for points in contact_points(scene, manipulator).values())  # in the tool frame
+    lifts = (norms(points) if heights.up is None else product(points, heights.up) for points in touched)
+    above = _BETWEEN + max((float(np.max(lift)) for lift in lifts), default=math.inf)
     needed = bottom - manipulator.contact_tolerance - above
     if needed <= heights.highest + _ARM_ERROR:
         return None
@@ -214,21 +214,6 @@ def too_high(
         f"at {needed:.2f} m or higher, and the arm never gets higher than {heights.highest:.2f} m"
     )
     return Infeasibility(cause, (fact,), (object, manipulator.tip))
-
-
-def _contact_height(scene: SceneGraph, manipulator: Manipulator, up: NDArray[np.float64] | None) -> float:
-    """Return how far above the tool point the hand touches an object at most; inf if its contact links have no shapes.
-
-    Args:
-        scene: the scene.
-        manipulator: the arm.
-        up: (3,) the direction up in the tool frame; None where it may be any.
-    """
-    touching = contact_points(scene, manipulator)
-    return _BETWEEN + max(
-        (float(np.max(norms(points) if up is None else product(points, up))) for points in touching.values()),
-        default=math.inf,
-    )
 
 
 def contact_points(scene: SceneGraph, manipulator: Manipulator) -> dict[str, NDArray[np.float64]]:
@@ -251,14 +236,6 @@ def contact_points(scene: SceneGraph, manipulator: Manipulator) -> dict[str, NDA
                 return {}
             found.setdefault(link, []).extend(at.apply(solid_points(attached)) for attached in solids)
     return {link: np.concatenate(points) for link, points in found.items()}
-
-
-def _radius(attached: AttachedShape) -> float:
-    """Return how far a shape reaches below its middle, in its frame, at least."""
-    lower, upper = (np.asarray(bound) for bound in attached.shape.bounds)
-    corners = np.array(np.meshgrid(*np.array([lower, upper]).T)).reshape(3, -1).T
-    turned = attached.pose.apply(corners) - np.asarray(attached.pose.translation)
-    return float(-turned[:, 2].min())
 
 
 def ungraspable(scene: SceneGraph, object: str, *, fact: Fact, manipulator: Manipulator) -> Infeasibility | None:
@@ -338,10 +315,6 @@ def _section(attached: AttachedShape) -> NDArray[np.float64] | None:
     return np.asarray(upper - lower)[:2]
 
 
-def _is_round(attached: AttachedShape) -> bool:
-    return attached.shape.kind == "cylinder"
-
-
 def _area(scene: SceneGraph, object: str, region: str, *, erosion: float = _EROSION) -> float:
     """Return the area in m^2 that an object covers at least, just above its bottom; 0 if unknown."""
     leans = float(scene.local_pose(object).rotate([0.0, 0.0, 1.0])[2]) < cos(_UPRIGHT)
@@ -364,10 +337,11 @@ def _bottom_sections(scene: SceneGraph, object: str, region: str) -> Iterator[tu
         if attached.collision:
             bounds = np.array(attached.shape.bounds)
             height = float(bounds[1][2] - bounds[0][2])
-            bottom = float(attached.pose.translation[2]) - _radius(attached)
+            corners = np.array(np.meshgrid(*bounds.T)).reshape(3, -1).T
+            bottom = float(attached.pose.apply(corners)[:, 2].min())
             found.append((attached, bottom, height))
     lowest = min((bottom for _, bottom, _ in found), default=0.0)
     for attached, bottom, height in found:
         size = _section(attached)
         if size is not None and height >= least and bottom <= lowest + 1e-6:
-            yield size, _is_round(attached)
+            yield size, attached.shape.kind == "cylinder"

@@ -4,7 +4,10 @@ A domain of one's own is a folder with ``domain.pddl`` and ``semantics.py``. A P
 it is, with the semantics of any domain that has the same words: ``load_planning_domain("tm-blocks.pddl",
 semantics="blocks")``. A domain that is built in Python is a :class:`PythonDomain`, and needs no file at all.
 
-Semantics are Python that is run, so a domain must come from a trusted source; see docs/concepts/security.md.
+Semantics are Python that is run, so a domain must come from a trusted source; see docs/concepts/security.md. A plan
+file may not. So a plan gives the name of its domain and a digest over words and meaning: the name is looked up among
+the built-in domains only, and whatever else it says is no path. The caller gives any other domain, and the digest tells
+whether it is the one that the plan was made with.
 
 Invariants: what is run and what the digest speaks of are the same bytes; nothing is written beside the files; two files
 of one name do not meet.
@@ -19,21 +22,29 @@ import math
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import NoReturn, TypeVar, cast
 
-from tmkit._support.data import resolve_name
+from tmkit._support.data import is_built_in, resolve_name
 from tmkit._support.limits import ReadingLimits, read_bytes
-from tmkit.errors import FileFormatError, MissingFileError, RobotError, TaskError, TmkitError, nearest_name
+from tmkit.errors import (
+    FileFormatError,
+    MissingFileError,
+    PlanFileError,
+    RobotError,
+    TaskError,
+    TmkitError,
+    nearest_name,
+)
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate
 from tmkit.pddl import Domain, Fact, GroundAction, State, domain_to_pddl, parse_domain
 from tmkit.pddl.parsing.parser import read_pddl
-from tmkit.plans.values import Configuration
+from tmkit.plans.values import Configuration, Plan
 from tmkit.robots import Manipulator
 from tmkit.tamp.domains.semantics import DomainSemantics
 from tmkit.tamp.domains.traced_scene import TracedScene
@@ -88,10 +99,17 @@ class PlanningDomain:
             TaskError: the semantics raises an error that is none of tmkit's; the message names its file and line.
         """
         # Without a view nothing is known from elsewhere: each kept function is called once for its arguments.
-        if self.semantics.is_incremental:
-            scene = cast(SceneGraph, TracedScene(scene, {}) if view is None else view)
+        traced = cast(SceneGraph, TracedScene(scene, {}) if view is None else view)
         with self.blamed("the state of a scene"):
-            return self.returned("state", self.semantics.state(scene, objects, q), State)
+            found = self.semantics.state(traced if self.semantics.is_incremental else scene, objects, q)
+            plain = self.returned("state", found, State)
+        added = self._added(plain, scene, objects, q)
+        return plain.change(add=added) if added else plain
+
+    def _added(self, plain: State, scene: SceneGraph, objects: Mapping[str, str], q: Configuration) -> list[Fact]:
+        """Return the facts that hold besides, in a domain that was extended for planning."""
+        del self, plain, scene, objects, q
+        return []
 
     @contextmanager
     def blamed(self, what: str, *, if_traced: bool = False) -> Iterator[None]:
@@ -113,7 +131,13 @@ class PlanningDomain:
             codes = {function.__code__ for function in _functions_of(type(self.semantics))}
             if if_traced and not any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__)):
                 raise
-            raise self._failed(what, error) from error
+            files = {code.co_filename for code in codes}
+            path, line = _innermost(error, files) or (self.semantics_name or self.name, None)
+            reason = (
+                f"{what}: {type(error).__name__}: {error}; a semantics defines every action and predicate of its "
+                f"domain '{self.name}'"
+            )
+            raise TaskError.at(path, reason, line=line) from error
 
     def returned(self, method: str, value: _Value, kind: type | tuple[type, ...]) -> _Value:
         """Return what a method of the semantics returned, which must be of a type.
@@ -133,17 +157,6 @@ class PlanningDomain:
         path, line = (self.name, None) if code is None else (code.co_filename, code.co_firstlineno)
         raise TaskError.at(path, f"'{method}' returns {repr(value)[:60]}, which is no {kinds}", line=line)
 
-    def _failed(self, what: str, error: Exception) -> TaskError:
-        """Return the error for a semantics that raises one of its own, at the last line of its code."""
-        codes = {function.__code__.co_filename for function in _functions_of(type(self.semantics))}
-        lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in codes]
-        path, line = (lines[-1].filename, lines[-1].lineno) if lines else (self.semantics_name or self.name, None)
-        reason = (
-            f"{what}: {type(error).__name__}: {error}; a semantics defines every action and predicate of its domain "
-            f"'{self.name}'"
-        )
-        return TaskError.at(path, reason, line=line)
-
     def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         """Yield candidates of an action, best first.
 
@@ -154,6 +167,9 @@ class PlanningDomain:
         Raises:
             TaskError: the semantics raises an error that is none of tmkit's; the message names its file and line.
         """
+        return self._candidates(action, context)
+
+    def _candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
         with self.blamed(f"candidates of {action}"):
             for candidate in self.returned("candidates", self.semantics.candidates(action, context), Iterable):
                 if not callable(getattr(candidate, "refine", None)):
@@ -244,7 +260,10 @@ def load_planning_domain(
     written, named_source = (read_pddl(pddl_path), pddl_path) if pddl is None else (pddl, domain)
     parsed = _parsed(written, str(named_source))
     source = read_bytes(semantics_path, limit=ReadingLimits().text_bytes)
-    made = _make_semantics(semantics_path, source, arms)
+    semantics_class = getattr(_run(semantics_path, source), "Semantics", None)
+    if not isinstance(semantics_class, type):
+        raise FileFormatError.at(semantics_path, f"defines no class 'Semantics'; {_HOW_TO_DERIVE}")
+    made = _made(semantics_path, semantics_class, arms)
     text = written.replace("\r\n", "\n").replace("\r", "\n") if pddl is None else pddl
     digest = hashlib.sha256(text.encode() + b"\0" + source).hexdigest()
     name = _name(pddl_path.parent) if pddl_path.name == _PDDL else pddl_path.name
@@ -324,13 +343,6 @@ def _refuse_incomplete(domain: str | Path, missing: str, folder: Path) -> NoRetu
     )  # fmt: skip
 
 
-def _make_semantics(path: Path, source: bytes, arms: tuple[Manipulator, ...]) -> DomainSemantics:
-    semantics_class = getattr(_run(path, source), "Semantics", None)
-    if not isinstance(semantics_class, type):
-        raise FileFormatError.at(path, f"defines no class 'Semantics'; {_HOW_TO_DERIVE}")
-    return _made(path, semantics_class, arms)
-
-
 def _made(path: Path, semantics_class: type, arms: tuple[Manipulator, ...]) -> DomainSemantics:
     """Return the semantics for some arms, or refuse a class that does not fit."""
     _require_derived(path, semantics_class)
@@ -389,12 +401,72 @@ def _run(path: Path, source: bytes) -> ModuleType:
         exec(_compiled(source, str(path)), module.__dict__)
     except Exception as error:
         del sys.modules[module.__name__]
-        line = error.lineno if isinstance(error, SyntaxError) else _line_in(path, error)
+        _, line = _innermost(error, {str(path)}) or (path, None)
+        line = error.lineno if isinstance(error, SyntaxError) else line
         raise FileFormatError.at(path, f"{type(error).__name__}: {error}", line=line) from error
     return module
 
 
-def _line_in(path: Path, error: Exception) -> int | None:
-    """Return the line of a file in which an error arose, the innermost."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    return lines[-1] if lines else None
+def _innermost(error: Exception, files: Collection[str]) -> tuple[str, int | None] | None:
+    """Return the file and line in which an error arose, the innermost in some files; None for none."""
+    places = [(at.filename, at.lineno) for at in traceback.extract_tb(error.__traceback__) if at.filename in files]
+    return places[-1] if places else None
+
+
+def load_plan_domain(
+    plan: Plan, domain: str | Path | PythonDomain | None = None, semantics: str | Path | None = None
+) -> PlanningDomain:
+    """Load the domain of a plan: what the plan itself names counts only if it is built in.
+
+    Args:
+        plan: the plan.
+        domain: the caller's domain; by default the built-in one that the plan names.
+        semantics: the caller's semantics, likewise.
+
+    Raises:
+        MissingFileError: the caller must say where domain or semantics lie, or they are not there.
+        TaskError: the domain's PDDL is wrong.
+        FileFormatError: the semantics cannot be run.
+    """
+    if isinstance(domain, PythonDomain):
+        return load_planning_domain(domain, manipulator=plan.robots, semantics=semantics)
+    if semantics is None and plan.semantics:
+        semantics = _built_in(
+            plan.semantics, f"semantics '{plan.semantics}' are", "they lie ('semantics', --semantics)"
+        )
+    if domain is not None:
+        return load_planning_domain(domain, manipulator=plan.robots, semantics=semantics)
+    if semantics is not None:  # the plan has the words, so only their meaning is needed
+        return load_planning_domain(plan.domain, manipulator=plan.robots, semantics=semantics, pddl=plan.domain_pddl)
+    named = _built_in(plan.domain, f"domain '{plan.domain}' is", "it lies ('domain', --domain)")
+    return load_planning_domain(named, manipulator=plan.robots)
+
+
+def check_plan_domain(
+    plan: Plan, path: str | Path, domain: str | Path | PythonDomain | None, semantics: str | Path | None
+) -> None:
+    """Raise an error unless the caller's domain is the one that a plan was made with.
+
+    Args:
+        plan: the plan.
+        path: the file it was read from, for the message.
+        domain: the caller's domain; with ``semantics`` None too, nothing is checked.
+        semantics: the caller's semantics.
+
+    Raises:
+        PlanFileError: the digests differ.
+        MissingFileError: domain or semantics are not there.
+    """
+    if domain is None and semantics is None:
+        return
+    if load_plan_domain(plan, domain, semantics).digest != plan.domain_digest:
+        reason = f"its domain '{plan.domain}' (digest {plan.domain_digest[:12]}) is not the one that was given"
+        raise PlanFileError.at(path, reason)
+
+
+def _built_in(name: str, what: str, where: str) -> str:
+    """Return a name that a plan gives, if it is that of a built-in domain."""
+    if is_built_in(name, "domains"):
+        return name
+    reason = f"the plan's {what} not built-in: give the folder in which {where}"
+    raise MissingFileError(reason, path=name, nearest=None)

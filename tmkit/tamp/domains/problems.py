@@ -1,4 +1,4 @@
-"""The task of a planning run: its objects and initial facts, derived from the scene.
+"""The task of a planning run: its objects and initial facts, derived from the scene, and goals shown by a scene.
 
 Invariants: the facts are never kept beside the scene; a problem file that contradicts the scene is refused.
 """
@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tmkit.errors import SceneError, TaskError, UnknownNameError
+from tmkit.formats import GoalScene
 from tmkit.graph import SceneGraph
 from tmkit.pddl import Domain, Fact, Formula, Metric, Problem, State, load_problem, parse_goal
 from tmkit.plans.values import Configuration
+from tmkit.robots import movable_frames
 from tmkit.robots.mechanisms import MOVABLE_CLASSES
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.semantics import pddl_name
@@ -105,14 +107,10 @@ def _no_object(name: str, scene: SceneGraph, domain: PlanningDomain) -> str | No
     frame = next((frame for frame in scene.frame_names if pddl_name(frame) == name.lower()), None)
     if frame is None:
         return None
-    lacking = [kind for kind in _classes(scene) if _is_object(name, scene.set_classes(frame, (kind,)), domain)]
+    classes = sorted({*MOVABLE_CLASSES, *(kind for known in scene.frame_names for kind in scene.classes(known))})
+    lacking = [kind for kind in classes if _is_object(name, scene.set_classes(frame, (kind,)), domain)]
     missing = f"it lacks the class {' or '.join(map(repr, lacking))}" if lacking else "no class makes it one"
     return f"frame '{frame}' is not an object of domain '{domain.name}': {missing}"
-
-
-def _classes(scene: SceneGraph) -> list[str]:
-    """Return the classes of a scene's frames and those that the collision rules know, in order."""
-    return sorted({*MOVABLE_CLASSES, *(kind for frame in scene.frame_names for kind in scene.classes(frame))})
 
 
 def _is_object(name: str, scene: SceneGraph, domain: PlanningDomain) -> bool:
@@ -137,38 +135,30 @@ def _compare_with_scene(
         raise given.error(f"its initial facts do not hold in the scene: {', '.join(contradicted)}")
 
 
-def replace_goal(problem: Problem, goal: Formula) -> Problem:
-    """Return a problem with another goal.
+def goal_of_scene(goal: SceneGraph | GoalScene, scene: SceneGraph, *, domain: PlanningDomain) -> str:
+    """Return in PDDL what a goal scene wants.
+
+    It shows some objects where they should be and says nothing of the others. So the goal is not the whole state of
+    that scene, but the facts that the domain's semantics derives of the objects that it *states*
+    (:meth:`tmkit.tamp.DomainSemantics.goal_facts`). It is plain PDDL: a plan for it needs the goal scene no more.
 
     Args:
-        problem: the problem.
-        goal: the new goal.
-    """
-    return Problem(
-        problem.name, problem.domain, objects=problem.objects, init=problem.init, goal=goal, metric=problem.metric,
-        values=problem.values, source=problem.source,
-    )  # fmt: skip
+        goal: the goal scene; a plain scene states all its movable frames.
+        scene: the scene at the start, whose objects the goal speaks of.
+        domain: the domain.
 
-
-def replace_problem(problem: Problem, objects: dict[str, tuple[str, ...]], init: State) -> Problem:
-    """Return a problem with other objects and initial facts.
-
-    Args:
-        problem: the problem.
-        objects: types of each object.
-        init: initial facts.
+    Returns:
+        A conjunction of facts, in the order in which the goal states its objects.
 
     Raises:
-        TaskError: the goal speaks of an object that is gone.
+        SceneError: the goal cannot be told in the domain's predicates, or states nothing.
     """
-    known = {*objects, *(constant.name for constant in problem.domain.constants)}
-    return Problem(
-        problem.name,
-        problem.domain,
-        objects=objects,
-        init=init,
-        goal=problem.goal,
-        metric=problem.metric,
-        values={term: value for term, value in problem.values.items() if set(term.arguments) <= known},
-        source=problem.source,
-    )
+    if isinstance(goal, SceneGraph):
+        goal = GoalScene(goal, tuple(frame for frame in movable_frames(goal) if frame in scene))
+    if not goal.stated:
+        known = ", ".join(movable_frames(scene)) or "none"
+        raise SceneError(f"the goal scene states no movable object of the start (movable there: {known})")
+    facts = tuple(domain.semantics.goal_facts(goal.scene, domain.semantics.objects(scene), goal.stated))
+    if not facts:
+        raise SceneError(f"domain '{domain.name}' has no predicates that describe the goal scene")
+    return f"(and {' '.join(map(str, facts))})"

@@ -78,17 +78,13 @@ class StateDeriver:
         Raises:
             SceneError: the scene cannot be described in the domain's predicates.
         """
-        memo = _still_valid(previous, scene) if previous is not None else {}
+        memo: Memo = {}
+        if previous is not None:
+            changed = set() if previous.scene is scene else _changed(previous.scene, scene)
+            if changed is not None:
+                memo = {key: kept for key, kept in previous._memo.items() if changed.isdisjoint(kept.reads)}
         state = self.domain.state(scene, self.objects, q, view=TracedScene(scene, memo))
         return DerivedState(state, scene, memo)
-
-
-def _still_valid(previous: DerivedState, scene: SceneGraph) -> Memo:
-    """Return the kept values of a version that hold in another."""
-    if previous.scene is scene:
-        return dict(previous._memo)
-    changed = _changed(previous.scene, scene)
-    return {} if changed is None else {key: k for key, k in previous._memo.items() if changed.isdisjoint(k.reads)}
 
 
 def _changed(a: SceneGraph, b: SceneGraph) -> set[Key] | None:

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
 from numpy.typing import ArrayLike
 
 from tmkit.errors import TmkitError
-from tmkit.graph import AttachedShape, Joint, SceneGraph
+from tmkit.graph import SceneGraph
 from tmkit.spatial import Pose
-
-if TYPE_CHECKING:
-    from pyrsistent import PMap
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -52,6 +49,15 @@ def incremental(function: Callable[Concatenate[SceneGraph, _P], _T]) -> Callable
         return function(scene, *args, **options)
 
     return recall
+
+
+def _query(name: str, field: str) -> Callable[[TracedScene, str], Any]:
+    """Return the method that asks a scene a query of one name, which reads one field of it."""
+
+    def ask(self: TracedScene, of: str) -> Any:
+        return self._read(getattr(self._scene, name), of, field)
+
+    return ask
 
 
 class TracedScene:
@@ -111,14 +117,6 @@ class TracedScene:
             self._reads.add(WHOLE)
             raise
 
-    def parent(self, frame: str) -> str | None:
-        """Return the name of a frame's parent."""
-        return self._read(self._scene.parent, frame, "parent")
-
-    def children(self, frame: str) -> tuple[str, ...]:
-        """Return the names of a frame's children."""
-        return self._read(self._scene.children, frame, "children")
-
     def ancestors(self, frame: str) -> tuple[str, ...]:
         """Return the ancestors of a frame, nearest first."""
         found = self._read(self._scene.ancestors, frame, "parent")
@@ -129,33 +127,10 @@ class TracedScene:
         """Return the root of the tree that a frame is in."""
         return (frame, *self.ancestors(frame))[-1]
 
-    def classes(self, frame: str) -> tuple[str, ...]:
-        """Return the classes of a frame."""
-        return self._read(self._scene.classes, frame, "classes")
-
-    def shapes(self, frame: str) -> tuple[AttachedShape, ...]:
-        """Return the shapes on a frame."""
-        return self._read(self._scene.shapes, frame, "shapes")
-
-    def attributes(self, frame: str) -> PMap[str, Any]:
-        """Return the attributes of a frame."""
-        return self._read(self._scene.attributes, frame, "attributes")
-
-    def joint(self, frame: str) -> Joint:
-        """Return the joint of a frame's edge."""
-        return self._read(self._scene.joint, frame, "joint")
-
-    def local_pose(self, frame: str) -> Pose:
-        """Return parent_from_frame at joint value 0."""
-        return self._read(self._scene.local_pose, frame, "pose")
-
-    def frame_id(self, frame: str) -> int:
-        """Return the id of a frame."""
-        return self._read(self._scene.frame_id, frame, "there")
-
-    def frames_of_class(self, name: str) -> tuple[str, ...]:
-        """Return the frames of a class in insertion order."""
-        return self._read(self._scene.frames_of_class, name, "class")
+    parent, children = _query("parent", "parent"), _query("children", "children")
+    classes, frames_of_class = _query("classes", "classes"), _query("frames_of_class", "class")
+    shapes, attributes = _query("shapes", "shapes"), _query("attributes", "attributes")
+    joint, local_pose, frame_id = _query("joint", "joint"), _query("local_pose", "pose"), _query("frame_id", "there")
 
     def pose(self, frame: str, *, relative_to: str | None = None, q: ArrayLike | None = None) -> Pose:
         """Return the pose of a frame relative to another.

@@ -9,7 +9,10 @@ an action that achieves are not of the domain: they put it where the goal wants 
 within its tolerance. And the state that is derived from a scene says ``(goal-met goal-k)`` where the goal holds there.
 One quantified effect serves all goals: with one for each, the search for invariants took seconds from 16 goals on.
 
-:mod:`tmkit.tamp.goals.goal_actions` computes the facts that achieve a goal.
+Which facts achieve a goal is found by trying. In a copy of the scene, in which all other objects are out of the way,
+the object is put there on everything that could carry it, and the domain's semantics is asked what holds then and does
+not hold while the object is in the hand. A semantics may compute them itself
+(:meth:`tmkit.tamp.DomainSemantics.continuous_goal_facts`).
 
 A goal of the arm needs no words: when the last action has been refined, the arm moves on to it, as a further segment of
 that action (:func:`move_on`).
@@ -21,7 +24,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,17 +55,17 @@ from tmkit.pddl import (
 )
 from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal, ObjectAt, ObjectIn
 from tmkit.plans.values import Configuration, PlanStep
-from tmkit.robots import Manipulator
+from tmkit.robots import Manipulator, movable_frames
+from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.problems import parse_goal_of_scene, scene_objects
-from tmkit.tamp.domains.traced_scene import TracedScene
-from tmkit.tamp.goals.goal_actions import facts_of_continuous_goal
+from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.refinement_tree import RefinementNode
 
 _SAMPLES = 16  # within the tolerance of a pose
 _USED = 0.9  # of the tolerance from which is sampled
-
+_PLACEMENTS = 48  # that are tried to learn which facts hold in a region
 
 GOAL_MET = "goal-met"
 """The predicate of goals that hold."""
@@ -122,18 +125,8 @@ class GoalDomain(PlanningDomain):
 
     goals: tuple[ObjectGoal, ...] = ()
 
-    def state(
-        self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration, *, view: TracedScene | None = None
-    ) -> State:
-        """Return the basic facts that hold in a scene, with those of continuous goals.
-
-        Args:
-            scene: the scene.
-            objects: type of each object.
-            q: (n_joints,) configuration.
-            view: traced view of the scene, which caches.
-        """
-        plain = super().state(scene, objects, q, view=view)
+    def _added(self, plain: State, scene: SceneGraph, objects: Mapping[str, str], q: Configuration) -> list[Fact]:
+        """Return the facts of continuous goals."""
         known = {*objects, *(constant.name for constant in self.domain.constants)}
         added: list[Fact] = []
         for goal in self.goals:
@@ -141,25 +134,20 @@ class GoalDomain(PlanningDomain):
                 added += [goal.achieves(fact), Fact(some_achieving(fact.predicate), fact.arguments)]
             if any(fact in plain for fact in goal.facts) and goal.goal.fault(scene, q) is None:
                 added.append(goal.met)
-        return plain.change(add=added)
+        return added
 
-    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        """Yield candidates of an action; of one that achieves continuous goals, those that meet them.
-
-        Args:
-            action: the ground action.
-            context: scene and configuration before the action, samplers and arms.
-        """
+    def _candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield candidates of an action; of one that achieves continuous goals, those that meet them."""
         added = set(added_facts(self.domain, action))
         achieved = [goal for goal in self.goals if goal.facts & added]
         if not achieved:
-            return super().candidates(action, context)
+            return super()._candidates(action, context)
         return self._meeting(achieved, action, context)
 
     def _meeting(
         self, goals: Sequence[ObjectGoal], action: GroundAction, context: ActionContext
     ) -> Iterator[Candidate]:
-        own = super().candidates(action, context)
+        own = super()._candidates(action, context)
         wanted = {fact for goal in goals for fact in goal.facts} & set(added_facts(self.domain, action))
         for place in _places(goals[0], own, action, context):
             scene = context.scene.reparent(place.object, place.support, pose=place.pose)
@@ -169,9 +157,9 @@ class GoalDomain(PlanningDomain):
                 yield place
 
     def _holds(self, facts: set[Fact], scene: SceneGraph, q: Configuration) -> bool:
-        """Whether facts hold in a scene, by the original domain."""
+        """Whether facts of the original domain hold in a scene."""
         try:
-            state = PlanningDomain.state(self, scene, self.semantics.objects(scene), q)
+            state = self.state(scene, self.semantics.objects(scene), q)
         except SceneError:
             return False
         return all(fact in state for fact in facts)
@@ -208,9 +196,7 @@ def _samples(pose: Pose, goal: ObjectAt, own: Sequence[Pose], rng: np.random.Gen
     heights = [float(place.translation[2]) for place in own]
     x, y, z = pose.translation
     near = [height for height in heights if abs(height - z) < _USED * goal.metres]
-    height = (
-        near[0] if near else float(z)
-    )  # the domain defines the height above the support at which an object is released
+    height = near[0] if near else float(z)  # the domain defines the height at which an object is released
     turns = [pose] if goal.radians is not None else [pose, *own]
     for turned in turns:
         yield Pose([x, y, height], turned.quat_xyzw)
@@ -251,9 +237,11 @@ def extended_domain(
     for goal in goals:
         goal.check(scene)
         if isinstance(goal, ArmAt):
-            _require_arm(goal, manipulators)
+            if not any(set(goal.joints) <= set(arm.joints) for arm in manipulators):
+                known = "; ".join(f"'{arm.name}': {', '.join(arm.joints)}" for arm in manipulators)
+                raise TaskError.at("goal", f"{goal}: these are not all joints of one arm ({known})")
             continue
-        facts, support = facts_of_continuous_goal(domain, goal, scene=scene, q=q, arm=manipulators[0])
+        facts, support = _facts_of_goal(domain, goal, scene, q, manipulators[0])
         found.append(ObjectGoal(goal, len(found), facts, support))
     if not found:
         return domain
@@ -279,12 +267,6 @@ def extended_goal(texts: Sequence[str], domain: PlanningDomain, scene: SceneGrap
     return And((*plain, *met)) if met else stated, str(stated)
 
 
-def _require_arm(goal: ArmAt, manipulators: Sequence[Manipulator]) -> None:
-    if not any(set(goal.joints) <= set(arm.joints) for arm in manipulators):
-        known = "; ".join(f"'{arm.name}': {', '.join(arm.joints)}" for arm in manipulators)
-        raise TaskError.at("goal", f"{goal}: these are not all joints of one arm ({known})")
-
-
 def _with_words(domain: Domain, goals: Sequence[ObjectGoal]) -> Domain:
     """Return the domain whose actions say which goals they meet."""
     declared = {predicate.name: predicate for predicate in domain.predicates}
@@ -303,19 +285,45 @@ def _with_words(domain: Domain, goals: Sequence[ObjectGoal]) -> Domain:
 
 def _effect(effect: Effect, achievers: frozenset[str]) -> Effect:
     """Return an effect that adds and deletes that goals are met where it adds and deletes what achieves them."""
+
+    def meeting(leaf: Effect) -> Effect:
+        if not isinstance(leaf, Add | Delete) or leaf.atom.predicate not in achievers:
+            return leaf
+        kind, goal = Add if isinstance(leaf, Add) else Delete, _ANY_GOAL.name
+        achieved = Atom(achieving(leaf.atom.predicate), (goal, *leaf.atom.terms))
+        return EffectAnd((leaf, ForEach((_ANY_GOAL,), When(achieved, kind(Atom(GOAL_MET, (goal,)))))))
+
+    return mapped_effect(effect, meeting)
+
+
+def mapped_effect(effect: Effect, change: Callable[[Effect], Effect]) -> Effect:
+    """Return an effect with its simple effects changed.
+
+    Args:
+        effect: the effect.
+        change: returns what a simple effect becomes.
+    """
     match effect:
         case EffectAnd(parts):
-            return EffectAnd(tuple(_effect(part, achievers) for part in parts))
+            return EffectAnd(tuple(mapped_effect(part, change) for part in parts))
         case When(condition, inner):
-            return When(condition, _effect(inner, achievers))
+            return When(condition, mapped_effect(inner, change))
         case ForEach(parameters, inner):
-            return ForEach(parameters, _effect(inner, achievers))
-        case Add(atom) | Delete(atom) if atom.predicate in achievers:
-            kind, goal = Add if isinstance(effect, Add) else Delete, _ANY_GOAL.name
-            changes = When(Atom(achieving(atom.predicate), (goal, *atom.terms)), kind(Atom(GOAL_MET, (goal,))))
-            return EffectAnd((effect, ForEach((_ANY_GOAL,), changes)))
+            return ForEach(parameters, mapped_effect(inner, change))
         case _:
-            return effect
+            return change(effect)
+
+
+def simple_effects(effect: Effect) -> Iterator[Effect]:
+    """Yield the effects of which an effect is made, regardless of conditions."""
+    match effect:
+        case EffectAnd(parts):
+            for part in parts:
+                yield from simple_effects(part)
+        case When(_, inner) | ForEach(_, inner):
+            yield from simple_effects(inner)
+        case _:
+            yield effect
 
 
 def added_facts(domain: Domain, action: GroundAction) -> Iterator[Fact]:
@@ -327,15 +335,94 @@ def added_facts(domain: Domain, action: GroundAction) -> Iterator[Fact]:
     """
     schema = domain.action(action.name)
     binding = dict(zip((parameter.name for parameter in schema.parameters), action.arguments, strict=True))
-    waiting = [schema.effect]
-    while waiting:
-        effect = waiting.pop()
-        if isinstance(effect, EffectAnd):
-            waiting.extend(effect.parts)
-        elif isinstance(effect, When | ForEach):
-            waiting.append(effect.effect)
-        elif isinstance(effect, Add):
+    for effect in simple_effects(schema.effect):
+        if isinstance(effect, Add):
             yield Fact(effect.atom.predicate, tuple(binding.get(term, term) for term in effect.atom.terms))
+
+
+# --- facts that achieve a goal ----------------------------------------------------------------------------------------
+
+
+def _facts_of_goal(
+    domain: PlanningDomain, goal: ObjectAt | ObjectIn, scene: SceneGraph, q: Configuration, arm: Manipulator
+) -> tuple[frozenset[Fact], str | None]:
+    """Return the facts that achieve a goal and, for a pose, what the object is to rest on."""
+    if isinstance(goal, ObjectAt) and goal.relative_to == goal.frame:
+        raise TaskError.at("goal", f"{goal}: an object has no place relative to itself")
+    refusals: list[str] = []
+    facts: set[Fact] = set()
+    anchor = goal.region if isinstance(goal, ObjectIn) else goal.relative_to
+    alone = _alone(scene, goal.frame, anchor, q)
+    for support, pose in _resting(goal, alone, q, arm):
+        if isinstance(goal, ObjectAt) and goal.relative_to in movable_frames(scene) and support != goal.relative_to:
+            refusals.append(f"'{goal.relative_to}' is movable, and it would not stand on that")
+            continue
+        resting = alone.reparent(goal.frame, support, pose=pose)
+        try:
+            facts |= _facts_of(domain, goal.frame, resting, alone.reparent(goal.frame, arm.tip, q=q), q)
+        except SceneError as error:
+            refusals.append(str(error))
+            continue
+        if facts and isinstance(goal, ObjectAt):
+            return _said(domain, goal, scene, q, facts), support
+    if not facts:
+        reason = refusals[0] if refusals else "nothing there could carry it"
+        raise TaskError.at("goal", f"domain '{domain.name}' has no predicates that describe {goal}: {reason}")
+    return _said(domain, goal, scene, q, facts), None
+
+
+def _said(
+    domain: PlanningDomain, goal: ObjectAt | ObjectIn, scene: SceneGraph, q: Configuration, facts: set[Fact]
+) -> frozenset[Fact]:
+    try:
+        stated = domain.semantics.continuous_goal_facts(goal, scene, q)
+    except SceneError as error:
+        raise TaskError.at("goal", f"domain '{domain.name}' has no predicates that describe {goal}: {error}") from error
+    return frozenset(facts if stated is None else stated)
+
+
+def _alone(scene: SceneGraph, frame: str, anchor: str, q: Configuration) -> SceneGraph:
+    """Return a scene in which the only objects are one and what its place is told by: the others may be elsewhere."""
+    scene = scene.reparent(frame, scene.root(frame), q=q)
+    kept = {frame, anchor, *scene.ancestors(anchor)}
+    for other in movable_frames(scene):
+        if other not in kept and other in scene:
+            scene = scene.remove_frame(other, subtree=True)
+    return scene
+
+
+def _resting(
+    goal: ObjectAt | ObjectIn, scene: SceneGraph, q: Configuration, arm: Manipulator
+) -> Iterator[tuple[str, Pose]]:
+    """Yield what could carry an object where it is wanted, with support_from_frame."""
+    if isinstance(goal, ObjectIn):
+        rng = np.random.default_rng(0)
+        placements = placements_in_region(scene, goal.frame, goal.region, q=q, rng=rng)
+        for placement, _ in zip(placements, range(_PLACEMENTS), strict=False):
+            yield placement.support, placement.support_from_object
+        return
+    solid = [frame for frame in scene.frame_names if any(attached.collision for attached in scene.shapes(frame))]
+    below = {goal.frame, *(frame for frame in scene.frame_names if goal.frame in scene.ancestors(frame))}
+    first = [goal.relative_to] if goal.relative_to in solid else []
+    moved = moved_frames(scene, arm)
+    for support in dict.fromkeys([*first, *solid, goal.relative_to]):
+        if support not in below and support not in moved:
+            yield support, scene.pose(goal.relative_to, relative_to=support, q=q) @ goal.pose
+
+
+def _facts_of(domain: PlanningDomain, frame: str, resting: SceneGraph, held: SceneGraph, q: Configuration) -> set[Fact]:
+    """Return the facts that say where an object rests and do not hold while it is in the hand."""
+    semantics, name = domain.semantics, pddl_name(frame)
+    objects = semantics.objects(resting)
+    state = domain.state(resting, objects, q)
+    stated = semantics.goal_facts(resting, objects, [frame])
+    try:
+        in_hand = domain.state(held, objects, q)
+    except SceneError:  # another object is in the hand
+        in_hand = State()
+    found = {fact for fact in stated if fact in state and fact not in in_hand and fact.arguments[:1] == (name,)}
+    relations = {fact for fact in found if len(fact.arguments) > 1}
+    return relations or found
 
 
 # --- goals of the arm -------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,11 +33,9 @@ from tmkit.pddl import (
     Add,
     Atom,
     Delete,
-    Domain,
     Effect,
     EffectAnd,
     Fact,
-    ForEach,
     GroundAction,
     Not,
     Parameter,
@@ -53,8 +51,15 @@ from tmkit.spatial import Pose
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.domains.tabletop import shape_bounds
-from tmkit.tamp.domains.traced_scene import TracedScene
-from tmkit.tamp.goals.compilation import GOAL_MET, GoalDomain, ObjectGoal, added_facts, some_achieving
+from tmkit.tamp.goals.compilation import (
+    GOAL_MET,
+    GoalDomain,
+    ObjectGoal,
+    added_facts,
+    mapped_effect,
+    simple_effects,
+    some_achieving,
+)
 
 _SAME_METRES, _SAME_RADIANS = 1e-6, 1e-5  # within which an object is where it was at the start
 _ROOM = (0.04, 0.1)  # metres between neighbours that leave room for a finger, and for a hand
@@ -80,27 +85,18 @@ class RelocationDomain(GoalDomain):
     variants: Mapping[str, str] | None = None
     choice: int = 512
 
-    def state(
-        self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration, *, view: TracedScene | None = None
-    ) -> State:
-        """Return the basic facts that hold in a scene, with those of relocations and continuous goals.
-
-        Args:
-            scene: the scene.
-            objects: type of each object.
-            q: (n_joints,) configuration.
-            view: traced view of the scene, which caches.
-        """
-        plain = super().state(scene, objects, q, view=view)
+    def _added(self, plain: State, scene: SceneGraph, objects: Mapping[str, str], q: Configuration) -> list[Fact]:
+        """Return the facts of relocations and continuous goals."""
+        of_goals = super()._added(plain, scene, objects, q)
         resting = {fact.arguments[0] for fact in plain if fact.predicate in self.placing}
-        met = {goal.goal.frame for goal in self.goals if goal.met in plain}
+        met = {goal.goal.frame for goal in self.goals if goal.met in of_goals}
         names = {pddl_name(frame): frame for frame in movable_frames(scene) if frame not in met}
-        added = [
+        of_relocations = (
             Fact(self.at_start if self._is_at_start(scene, frame) else self.relocated, (name,))
             for name, frame in names.items()
             if name in resting
-        ]
-        return plain.change(add=added)
+        )
+        return [*of_goals, *of_relocations]
 
     def stated(self, action: GroundAction) -> GroundAction:
         """Return an action as the domain states it."""
@@ -137,17 +133,12 @@ class RelocationDomain(GoalDomain):
         causes = [super().explain_unmet(others, scene, q)] if others else []
         return "; ".join([*causes, *(f"'{fact.arguments[0]}' would be where it was at the start" for fact in own)])
 
-    def candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        """Yield candidates of an action; placements that are no obstacle come first.
-
-        Args:
-            action: the ground action.
-            context: scene and configuration before the action, samplers and arms.
-        """
+    def _candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        """Yield candidates of an action; placements that are no obstacle come first."""
         stated = self.stated(action)
         if stated is not action:
-            return self._elsewhere(PlanningDomain.candidates(self, stated, context), context)
-        own, added = super().candidates(action, context), set(added_facts(self.domain, action))
+            return self._elsewhere(PlanningDomain._candidates(self, stated, context), context)
+        own, added = super()._candidates(action, context), set(added_facts(self.domain, action))
         puts_down = any(fact.predicate in self.placing for fact in added)
         achieves = any(goal.facts & added for goal in self.goals)
         return self._elsewhere(own, context) if puts_down and not achieves else own
@@ -242,7 +233,7 @@ def with_relocations(
     """
     names = {pddl_name(frame) for frame in movable_frames(scene)}.intersection(problem.objects)
     told = {fact.predicate for fact in problem.init if len(fact.arguments) > 1 and fact.arguments[0] in names}
-    leaves = (leaf for action in domain.domain.actions for leaf in _leaves(action.effect))
+    leaves = (leaf for action in domain.domain.actions for leaf in simple_effects(action.effect))
     moving = {leaf.atom.predicate for leaf in leaves if isinstance(leaf, Delete)}
     placing = frozenset(told & moving)
     if not placing:
@@ -252,14 +243,19 @@ def with_relocations(
     at_start, relocated = (_free_name(name, taken) for name in ("at-start", "relocated"))
     goals = domain.goals if isinstance(domain, GoalDomain) else ()
     builder = _Builder(placing, at_start, relocated, goals)
-    actions = tuple(replace(action, effect=builder.tracked(action.effect)) for action in words.actions)
+    actions = tuple(replace(action, effect=mapped_effect(action.effect, builder.tracked)) for action in words.actions)
     variants: dict[str, str] = {}
     for action in words.actions:
-        if builder.meets_goals(action.effect):
+        if any(map(_meets_goal, simple_effects(action.effect))):
             name = _free_name(f"{action.name}-elsewhere", {*variants, *(known.name for known in words.actions)})
             variants[name] = action.name
-            actions = (*actions, Action(name, action.parameters, action.precondition, builder.elsewhere(action.effect)))
-    extended = _extended(words, actions, (at_start, relocated))
+            effect = mapped_effect(action.effect, builder.elsewhere)
+            actions = (*actions, Action(name, action.parameters, action.precondition, effect))
+    requirements = dict.fromkeys((*words.requirements, ":conditional-effects", ":negative-preconditions"))
+    told_of = (Predicate(name, (Parameter("?x", ("object",)),)) for name in (at_start, relocated))
+    extended = replace(
+        words, requirements=tuple(requirements), predicates=(*words.predicates, *told_of), actions=actions
+    )
     start = {
         frame: (parent, scene.local_pose(frame))
         for frame in movable_frames(scene)
@@ -271,17 +267,7 @@ def with_relocations(
     )  # fmt: skip
     state = made.state(scene, domain.semantics.objects(scene), q)
     added = made.places(names, state)
-    task = Problem(
-        problem.name, extended, objects=problem.objects, init=problem.init.change(add=added), goal=problem.goal,
-        metric=problem.metric, values=problem.values, source=problem.source,
-    )  # fmt: skip
-    return made, task
-
-
-def _extended(words: Domain, actions: tuple[Action, ...], added: Sequence[str]) -> Domain:
-    requirements = dict.fromkeys((*words.requirements, ":conditional-effects", ":negative-preconditions"))
-    predicates = (*words.predicates, *(Predicate(name, (Parameter("?x", ("object",)),)) for name in added))
-    return replace(words, requirements=tuple(requirements), predicates=predicates, actions=actions)
+    return made, replace(problem, domain=extended, init=problem.init.change(add=added))
 
 
 def _free_name(name: str, taken: Iterable[str]) -> str:
@@ -290,33 +276,25 @@ def _free_name(name: str, taken: Iterable[str]) -> str:
     return next(tried for tried in itertools.chain([name], numbered) if tried not in known)
 
 
+def _meets_goal(leaf: Effect) -> bool:
+    return isinstance(leaf, Add) and leaf.atom.predicate == GOAL_MET
+
+
 @dataclass(frozen=True)
 class _Builder:
-    """Extends effects."""
+    """Changes simple effects of actions that take objects away or put them down."""
 
     placing: frozenset[str]
     at_start: str
     relocated: str
     goals: Sequence[ObjectGoal]
 
-    def tracked(self, effect: Effect) -> Effect:
-        """Return an effect that says of objects it takes away or puts down where they are."""
-        return _mapped(effect, self._tracked)
+    def elsewhere(self, leaf: Effect) -> Effect:
+        """Return an effect that puts an object down where no goal is met."""
+        return EffectAnd(()) if _meets_goal(leaf) else self._relocating(leaf)
 
-    def elsewhere(self, effect: Effect) -> Effect:
-        """Return an effect that puts objects down where no goal is met."""
-
-        def change(leaf: Effect) -> Effect:
-            adds = isinstance(leaf, Add) and leaf.atom.predicate == GOAL_MET
-            return EffectAnd(()) if adds else self._relocating(leaf)
-
-        return _mapped(effect, change)
-
-    def meets_goals(self, effect: Effect) -> bool:
-        """Return whether an effect may meet a goal."""
-        return any(isinstance(leaf, Add) and leaf.atom.predicate == GOAL_MET for leaf in _leaves(effect))
-
-    def _tracked(self, leaf: Effect) -> Effect:
+    def tracked(self, leaf: Effect) -> Effect:
+        """Return an effect that says where an object is then."""
         if not (isinstance(leaf, Add) and leaf.atom.predicate in self.placing):
             return self._relocating(leaf)
         added: Effect = Add(Atom(self.relocated, leaf.atom.terms[:1]))
@@ -331,26 +309,3 @@ class _Builder:
         if isinstance(leaf, Add):
             return EffectAnd((leaf, Add(Atom(self.relocated, object))))
         return EffectAnd((leaf, *(Delete(Atom(predicate, object)) for predicate in (self.at_start, self.relocated))))
-
-
-def _mapped(effect: Effect, change: Callable[[Effect], Effect]) -> Effect:
-    match effect:
-        case EffectAnd(parts):
-            return EffectAnd(tuple(_mapped(part, change) for part in parts))
-        case When(condition, inner):
-            return When(condition, _mapped(inner, change))
-        case ForEach(parameters, inner):
-            return ForEach(parameters, _mapped(inner, change))
-        case _:
-            return change(effect)
-
-
-def _leaves(effect: Effect) -> Iterator[Effect]:
-    match effect:
-        case EffectAnd(parts):
-            for part in parts:
-                yield from _leaves(part)
-        case When(_, inner) | ForEach(_, inner):
-            yield from _leaves(inner)
-        case _:
-            yield effect

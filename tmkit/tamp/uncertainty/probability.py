@@ -17,9 +17,13 @@ anything else                          sampling, seeded
 =====================================  ====================================================================
 
 Errors that do not reach a set's boundary in some direction (a variance of zero) are ordinary: they are taken out first.
-What has no closed form and no single integral is sampled. Ellipses and ellipsoids have a module of their own,
-:mod:`tmkit.tamp.uncertainty.ellipsoids`. Each answer is a :class:`Probability`, which says how it was
+What has no closed form and no single integral is sampled. Each answer is a :class:`Probability`, which says how it was
 found and how far it may be off.
+
+The idea for ellipsoids: in coordinates in which one is the unit ball, and whose axes are those of the errors, the
+question is how probable a sum of squares of independent normal numbers is at most 1. Where all have one variance that
+is the (noncentral) chi-square distribution; where all but one have, it is integrated along that one's axis, since what
+is cut across it is a ball again; all else is sampled.
 
 Invariants: the same arguments give the same bits; the value lies in [0, 1].
 """
@@ -35,13 +39,13 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._support.elementary import circle, dot, eigen, erf, erfc, exp, product, standard_normals
+from tmkit._support.elementary import asin, circle, cos, dot, eigen, erf, erfc, exp, product, sin, standard_normals
 from tmkit.errors import ConfigurationError
 from tmkit.spatial.plain import plain_numbers
 
 DEFAULT_SAMPLES = 20_000
-NOISE_FLOOR = 1e-14  # share of the greatest variance below which a direction counts as exact
-REACH = 9.0  # standard deviations beyond which nothing is integrated: 2e-19 lies there
+_NOISE_FLOOR = 1e-14  # share of the greatest variance below which a direction counts as exact
+_REACH = 9.0  # standard deviations beyond which nothing is integrated: 2e-19 lies there
 _NODES = 24  # of Gauss and Legendre on each piece of an integral
 _UNCORRELATED = 1e-13  # correlation below which errors count as independent
 
@@ -143,7 +147,7 @@ def inside_slabs(
     Raises:
         ConfigurationError: shapes that do not fit, or a lower bound above its upper one.
     """
-    centre, spread = checked_gaussian(mean, covariance)
+    centre, spread = _checked_gaussian(mean, covariance)
     rows = plain_numbers(directions, "directions")
     low, high = (np.atleast_1d(plain_numbers(bound, "bounds")) for bound in (lower, upper))
     if rows.ndim != 2 or rows.shape[1] != len(centre) or low.shape != (len(rows),) or high.shape != low.shape:
@@ -157,7 +161,7 @@ def inside_slabs(
 def _slabs(mean: Vector, covariance: Vector, low: Vector, high: Vector, *, seed: int, count: int) -> Probability:
     """Return the probability of a box, axes taken apart where nothing couples them."""
     deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    floor = math.sqrt(NOISE_FLOOR) * float(deviations.max(initial=0.0))
+    floor = math.sqrt(_NOISE_FLOOR) * float(deviations.max(initial=0.0))
     exact = deviations <= floor
     if np.any((mean[exact] < low[exact]) | (mean[exact] > high[exact])):
         return Probability(0.0)
@@ -178,10 +182,8 @@ def _slabs(mean: Vector, covariance: Vector, low: Vector, high: Vector, *, seed:
             part = _pair(float(correlation[i, j]), (first[i], last[i]), (first[j], last[j]))
         else:
             own = correlation[np.ix_(group, group)]
-            lower, upper = first[group], last[group]
-            part = sampled_probability(
-                np.zeros(len(group)), own, functools.partial(_all_between, lower, upper), seed=seed, count=count
-            )
+            inside = functools.partial(_all_between, first[group], last[group])
+            part = sampled_probability(np.zeros(len(group)), own, inside, seed=seed, count=count)
         found = _both(found, part)
     return found
 
@@ -223,7 +225,7 @@ def _between(first: float, last: float) -> float:
 def _pair(rho: float, one: tuple[float, float], two: tuple[float, float]) -> Probability:
     """Return the probability that two standard normal numbers of a correlation lie in two intervals."""
     rest = math.sqrt(max(0.0, (1.0 - rho) * (1.0 + rho)))
-    first, last = max(float(one[0]), -REACH), min(float(one[1]), REACH)
+    first, last = max(float(one[0]), -_REACH), min(float(one[1]), _REACH)
     if first >= last:
         return Probability(0.0)
     if rest < 1e-7:  # one number in two scales: the intervals meet on a line
@@ -235,17 +237,13 @@ def _pair(rho: float, one: tuple[float, float], two: tuple[float, float]) -> Pro
 
     edges = [edge / rho for edge in two if math.isfinite(edge)]
     width = rest / abs(rho)
-    return integral(density, first, last, turns=[edge + k * width for edge in edges for k in (-6, -2, 0, 2, 6)])
+    return _integral(density, first, last, turns=[edge + k * width for edge in edges for k in (-6, -2, 0, 2, 6)])
 
 
-def integral(density: Callable[[float], float], first: float, last: float, *, turns: list[float]) -> Probability:
+def _integral(density: Callable[[float], float], first: float, last: float, *, turns: list[float]) -> Probability:
     """Return an integral by Gauss-Legendre quadrature, in intervals of at most one unit.
 
-    Args:
-        density: the integrand.
-        first: lower limit.
-        last: upper limit.
-        turns: points at which the integrand is not smooth.
+    ``turns`` are points at which the integrand is not smooth.
     """
     points = [first, *(turn for turn in turns if first < turn < last), last]
     points += list(np.arange(math.ceil(first), last))
@@ -323,7 +321,7 @@ def sampled_probability(
     Raises:
         ConfigurationError: shapes that do not fit, or no samples.
     """
-    centre, spread = checked_gaussian(mean, covariance)
+    centre, spread = _checked_gaussian(mean, covariance)
     if count < 1:
         raise ConfigurationError(f"count must be at least 1, not {count}")
     variances, directions = eigen(spread)
@@ -340,16 +338,8 @@ def share_of(holds: NDArray[np.bool_]) -> Probability:
     return Probability(value, ProbabilityMethod.SAMPLED, error)
 
 
-def checked_gaussian(mean: ArrayLike, covariance: ArrayLike) -> tuple[Vector, Vector]:
-    """Check a mean and a covariance, and return them as arrays, the covariance symmetric.
-
-    Args:
-        mean: (n,).
-        covariance: (n, n), positive semidefinite.
-
-    Raises:
-        ConfigurationError: shapes that do not fit, a number that is not finite, or no covariance.
-    """
+def _checked_gaussian(mean: ArrayLike, covariance: ArrayLike) -> tuple[Vector, Vector]:
+    """Return a mean (n,) and a covariance (n, n) as arrays, the covariance symmetric; refuse what is none."""
     centre, spread = np.atleast_1d(plain_numbers(mean, "mean")), np.atleast_2d(plain_numbers(covariance, "covariance"))
     if centre.ndim != 1 or spread.shape != (len(centre), len(centre)):
         raise ConfigurationError(f"a mean of shape {centre.shape} has no covariance of shape {spread.shape}")
@@ -361,3 +351,84 @@ def checked_gaussian(mean: ArrayLike, covariance: ArrayLike) -> tuple[Vector, Ve
     ):
         raise ConfigurationError(f"a covariance is not symmetric positive semi-definite; eigenvalues {values.tolist()}")
     return centre, (spread + spread.T) / 2
+
+
+def inside_ellipsoid(
+    mean: ArrayLike, covariance: ArrayLike, *, centre: ArrayLike, axes: ArrayLike, seed: int = 0,
+    count: int = DEFAULT_SAMPLES,
+) -> Probability:  # fmt: skip
+    """Return the probability that a Gaussian point lies in an ellipse or ellipsoid.
+
+    Args:
+        mean: (n,) of the point.
+        covariance: (n, n) of the point; it may be singular.
+        centre: (n,) of the ellipsoid.
+        axes: (n, n), its half axes as columns; orthogonal, of any length but zero. A ball of radius r has ``r * I``.
+        seed: of the samples, should they be needed.
+        count: of the samples.
+
+    Raises:
+        ConfigurationError: shapes that do not fit, or half axes that are not orthogonal.
+    """
+    point, spread = _checked_gaussian(mean, covariance)
+    half_axes = plain_numbers(axes, "axes")
+    middle = plain_numbers(centre, "centre")
+    if half_axes.shape != spread.shape or middle.shape != point.shape:
+        raise ConfigurationError(
+            f"an ellipsoid around {middle.shape} with axes {half_axes.shape} is not in {point.shape}"
+        )
+    products = product(half_axes.T, half_axes)
+    squares = np.diag(products)
+    if np.any(squares <= 0.0) or np.max(np.abs(products - np.diag(squares))) > 1e-9 * float(squares.max()):
+        raise ConfigurationError("the half axes of an ellipsoid must be orthogonal and not zero")
+    to_ball = half_axes.T / squares[:, None]  # the inverse, since the axes are orthogonal
+    variances, directions = eigen(product(to_ball, spread, to_ball.T))
+    offset = product(directions.T, to_ball, point - middle)
+    variances = np.where(variances > _NOISE_FLOOR * max(float(variances.max(initial=0.0)), 0.0), variances, 0.0)
+    return _in_ball(offset, variances, seed=seed, count=count)
+
+
+def _in_ball(offset: Vector, variances: Vector, *, seed: int, count: int) -> Probability:
+    """Return the probability that independent normal numbers have a sum of squares of at most 1."""
+    noisy = variances > 0.0
+    room = 1.0 - float(np.sum(offset[~noisy] ** 2))
+    mu, sigma2 = offset[noisy], variances[noisy]
+    if room < 0.0 or not len(mu):
+        return Probability(float(room >= 0.0))
+    if np.ptp(sigma2) <= 1e-12 * float(sigma2.max()):
+        return Probability(float(_chi_square(np.array(room), mu, float(sigma2[0]))))
+    for alone in (0, len(mu) - 1):  # the eigenvalues are in order, so what differs from equal others is at an end
+        others = np.delete(np.arange(len(mu), dtype=np.intp), alone)
+        if np.ptp(sigma2[others]) <= 1e-12 * float(sigma2.max()):
+            return _of_revolution(room, mu, sigma2, alone=alone, others=others)
+    return sampled_probability(
+        mu, np.diag(sigma2), lambda x: np.asarray(np.sum(x * x, axis=1) <= room), seed=seed, count=count
+    )
+
+
+def _of_revolution(room: float, mu: Vector, sigma2: Vector, *, alone: int, others: NDArray[np.intp]) -> Probability:
+    """Integrate along the axis of revolution; across it the chi-square distribution is known."""
+    deviation, radius = math.sqrt(float(sigma2[alone])), math.sqrt(room)
+    centre = float(mu[alone])
+    first, last = max(-radius, centre - _REACH * deviation), min(radius, centre + _REACH * deviation)
+    if first >= last:
+        return Probability(0.0)
+
+    def density(angle: float) -> float:  # x = radius sin(angle): the root at the poles becomes smooth
+        x = radius * sin(angle)
+        across = float(_chi_square(np.array(room - x * x), mu[others], float(sigma2[others[0]])))
+        scaled = (x - centre) / deviation
+        return exp(-0.5 * scaled * scaled) / (deviation * math.sqrt(math.tau)) * across * radius * cos(angle)
+
+    ends = [asin(max(-1.0, min(1.0, x / radius))) for x in (first, last)]
+    turns = [asin(x / radius) for k in range(-8, 9) if abs(x := centre + k * deviation) < radius]
+    return _integral(density, ends[0], ends[1], turns=turns)
+
+
+def _chi_square(room: Vector, mu: Vector, sigma2: float) -> Vector:
+    """Return the probability that normal numbers of one variance have a sum of squares of at most ``room``."""
+    from scipy.stats import chi2, ncx2
+
+    at = np.maximum(room, 0.0) / sigma2
+    excess = dot(mu, mu) / sigma2
+    return np.asarray(ncx2.cdf(at, len(mu), excess) if excess > 1e-12 else chi2.cdf(at, len(mu)))

@@ -25,12 +25,12 @@ from tmkit.plans.values import Configuration
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 from tmkit.tamp.domains.tabletop import shape_bounds
-from tmkit.tamp.uncertainty.ellipsoids import inside_ellipsoid
 from tmkit.tamp.uncertainty.probability import (
     Probability,
     angle_within,
     clearance_at_least,
     inside_box,
+    inside_ellipsoid,
     inside_slabs,
     sampled_probability,
     share_of,

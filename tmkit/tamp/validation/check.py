@@ -9,6 +9,10 @@ Contact is exempt only where it is part of handling an object: along the straigh
 lift that follows one, the lowering that ends in a release, and the retreat that follows one (:mod:`segment_rules`
 proves that it is so).
 
+A plan brings its scene along, so a check says that the plan is valid *in that scene*. Whether it is the scene that
+somebody has is told where the caller gives one to compare with, and the pairs of frames that overlap because the scene
+allows it are told as assumptions.
+
 Invariants: :attr:`ValidationReport.is_valid` is true only when no problem was found; all problems are listed, not just
 the first, up to one after which the rest has no meaning.
 """
@@ -27,23 +31,23 @@ from tmkit._support.argument_errors import check_argument, plan_hint
 from tmkit._support.results import Report
 from tmkit.errors import ConfigurationError, TmkitError
 from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.phases import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.manipulation.actions.pour import pour_faults
+from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.manipulation.actions.push import push_faults, pushed_scene
 from tmkit.manipulation.grasps.sampling import grip_faults, hold_fault
 from tmkit.manipulation.statics import effort_fault
-from tmkit.motion import CollisionRules, RecheckStatus, carrying_constraints, path_fault, recheck_path
+from tmkit.motion import CollisionRules, CollisionWorld, RecheckStatus, carrying_constraints, path_fault, recheck_path
+from tmkit.motion.collision_rules import TOUCHING
+from tmkit.motion.path_constraints import interpolated
 from tmkit.pddl import Metric, Problem, validate_task_plan
 from tmkit.plans.class_changes import with_class_changes
 from tmkit.plans.observations import CameraModel, with_observations
 from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
-from tmkit.robots import Manipulator, Robots, movable_frames, pair_distance
+from tmkit.robots import Manipulator, Robots, find_manipulators, movable_frames, pair_distance
 from tmkit.robots.mechanisms import held_by
-from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain
+from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain, load_plan_domain
 from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.progress import ValidationProgress
-from tmkit.tamp.validation.assumptions import allowed_overlaps, scene_differences
-from tmkit.tamp.validation.plan_domain import load_plan_domain
 from tmkit.tamp.validation.prune_observations import broken_promises
 from tmkit.tamp.validation.segment_rules import (
     LOADED,
@@ -57,6 +61,8 @@ _JOIN_TOLERANCE = 1e-9  # radians: consecutive segments share an end
 _LONGEST_PATH = 1000.0  # radians or metres of one segment
 _GRASP_TOLERANCE = 1e-5  # metres and radians: what the hand takes does not move
 _SUPPORT_TOLERANCE = 0.002  # metres between what is let go and what it settles on
+_OVERLAP_STEP = 0.05  # radians or metres between the configurations at which overlaps are looked for
+_SHOWN = 3  # pairs of a robot's own links that are named
 _RELEASE_TOLERANCE = 1e-4  # metres and radians: inverse kinematics brings it so near to its place
 
 
@@ -110,7 +116,7 @@ def validate_plan(
     """
     check_argument(plan, Plan, "plan", function="validate_plan", hint=plan_hint(plan))
     check = _Check(plan, load_plan_domain(plan, domain, semantics), on_progress)
-    check.problems.extend(scene_differences(plan, scene, robot))
+    check.problems.extend(_scene_differences(plan, scene, robot))
     check.run()
     return ValidationReport(
         tuple(check.problems), len(plan.steps), check.segments, check.configurations, tuple(_assumptions(plan, scene))
@@ -122,7 +128,7 @@ def _assumptions(plan: Plan, scene: SceneGraph | None) -> Iterator[str]:
         size = f"{len(plan.scene)} frames and {len(plan.scene.allowed_pairs)} allowed pairs"
         yield f"the validity depends on the plan's own scene of {size}; compare it with yours (--scene, --robot)"
     try:
-        yield from allowed_overlaps(plan)
+        yield from _allowed_overlaps(plan)
     except TmkitError:  # it speaks of what is not there, which is a problem already
         return
 
@@ -150,7 +156,10 @@ class _Check:
         )  # fmt: skip
         self._check_task(problem)
         scene, q = self.plan.scene, np.array(self.plan.q)
-        self._check_limits(scene, q, "at the start")
+        moved = {joint for arm in self.plan.robots for joint in (*arm.joints, *arm.gripper_joints)}
+        for joint, value, (lower, upper) in zip(scene.joint_names, q, scene.joint_limits, strict=True):
+            if joint in moved and not lower - _JOIN_TOLERANCE <= value <= upper + _JOIN_TOLERANCE:
+                self.problems.append(f"at the start: joint '{joint}' is outside its limits")
         self._check_rest(scene, q, "at the start")
         for number, step in enumerate(self.plan.steps, start=1):
             self._tell(number - 1, str(step.action))
@@ -251,7 +260,7 @@ class _Check:
         for exemption in sorted(set(segment.exemptions) ^ set(exemptions)):
             said = "it lets touch what the rules do not" if exemption in segment.exemptions else "it leaves unsaid"
             self.problems.append(f"{where}: {said}: {exemption}")
-        length = float(np.sum(np.max(np.abs(np.diff(path, axis=0)), axis=1, initial=0.0)))
+        length = _length(path)
         if not length <= _LONGEST_PATH:  # a file may hold any number, and the time grows with it
             self.problems.append(f"{where}: its path of {length:.3g} rad or m is too long to be checked")
             return
@@ -343,19 +352,14 @@ class _Check:
             for fault in grip_faults(scene, q, arm, object=held) if held is not None else ():
                 self.problems.append(f"{where}: {fault}, which it holds")
 
-    def _check_limits(self, scene: SceneGraph, q: Configuration, where: str) -> None:
-        moved = {joint for arm in self.plan.robots for joint in (*arm.joints, *arm.gripper_joints)}
-        for joint, value, (lower, upper) in zip(scene.joint_names, q, scene.joint_limits, strict=True):
-            if joint in moved and not lower - _JOIN_TOLERANCE <= value <= upper + _JOIN_TOLERANCE:
-                self.problems.append(f"{where}: joint '{joint}' is outside its limits")
+
+def _length(path: Configuration) -> float:
+    """Return how far along a path its fastest joints move, radians or metres."""
+    return float(np.sum(np.max(np.abs(np.diff(path, axis=0)), axis=1, initial=0.0)))
 
 
 def _require_own_joints(segment: Segment, arm: Manipulator) -> None:
-    """Refuse a segment that moves anything but its arm and hand.
-
-    Raises:
-        ConfigurationError: it does.
-    """
+    """Refuse a segment that moves anything but its arm and hand."""
     count = len(arm.joints) + (segment.kind is SegmentKind.OPERATE)  # which joint it moves besides, the rules say
     is_own = segment.joint_names[: len(arm.joints)] == arm.joints and len(segment.joint_names) == count
     if not is_own or segment.path.shape[1:] != (len(segment.joint_names),):
@@ -363,3 +367,116 @@ def _require_own_joints(segment: Segment, arm: Manipulator) -> None:
     for joint in segment.gripper:
         if joint not in arm.gripper_joints:
             raise ConfigurationError(f"{segment.kind.value}: it moves '{joint}', which is no joint of the hand")
+
+
+# --- what the validity rests on ---------------------------------------------------------------------------------------
+
+
+def _scene_differences(plan: Plan, scene: SceneGraph | None, robot: Robots | None) -> Iterator[str]:
+    """Yield what differs between a plan's scene and arms and the caller's; None of these is not compared."""
+    if scene is not None:
+        yield from _frame_differences(plan.scene, scene)
+    if robot is None:
+        return
+    arms = {arm.name: arm for arm in find_manipulators(robot, plan.scene if scene is None else scene)}
+    for own in plan.robots:
+        other = arms.pop(own.name, None)
+        if other is None:
+            yield f"the plan's arm '{own.name}' is none of yours"
+            continue
+        mine, theirs = own.to_dict(), other.to_dict()
+        if keys := [key for key in sorted({*mine, *theirs}) if mine.get(key) != theirs.get(key)]:
+            yield f"the plan's arm '{own.name}' differs from yours: {', '.join(keys)}"
+
+
+def _frame_differences(plan: SceneGraph, own: SceneGraph) -> Iterator[str]:
+    for name in own.frame_names:
+        if name not in plan:
+            yield f"the plan's scene lacks your frame '{name}'"
+    for name in plan.frame_names:
+        if name not in own:
+            yield f"the plan's scene has a frame '{name}' that yours lacks"
+        elif parts := _parts(name, plan, own):
+            yield f"the plan's frame '{name}' differs from yours: {parts}"
+    theirs, yours = ({frozenset(pair[:2]): pair for pair in scene.allowed_pairs} for scene in (plan, own))
+    for key, (first, second, reason) in theirs.items():
+        if key not in yours:
+            yield f"the plan's scene lets '{first}' and '{second}' overlap (reason '{reason}'), yours does not"
+    for key, (first, second, reason) in yours.items():
+        if key not in theirs:
+            yield f"your scene lets '{first}' and '{second}' overlap (reason '{reason}'), the plan's does not"
+
+
+def _parts(name: str, plan: SceneGraph, own: SceneGraph) -> str:
+    """Return which parts of a frame differ."""
+    one, other = plan.specification(name), own.specification(name)
+    metres, radians = one.pose.distance(other.pose)
+    parts = {
+        f"parent ('{one.parent}', not '{other.parent}')": one.parent != other.parent,
+        f"pose (by {metres * 1000:.4g} mm, {math.degrees(radians):.4g} degrees)": one.pose != other.pose,
+        "joint or its limits": one.joint != other.joint,
+        "shapes": one.shapes != other.shapes,
+        "classes": tuple(one.classes) != tuple(other.classes),
+        "mass": one.inertia != other.inertia,
+    }
+    return ", ".join(part for part, differs in parts.items() if differs)
+
+
+def _allowed_overlaps(plan: Plan) -> Iterator[str]:
+    """Yield which pairs overlap at the start or along the paths, because the plan's scene allows them.
+
+    Pairs of links next to each other are omitted. The paths are looked at every 0.05 radians or metres.
+    """
+    pairs = {
+        (first, second): reason
+        for first, second, reason in plan.scene.allowed_pairs
+        if first not in plan.scene or second not in (plan.scene.parent(first), *plan.scene.children(first))
+    }
+    if not pairs:
+        return
+    deepest: dict[tuple[str, str], tuple[float, str]] = {}
+    for where, scene, rows in _motions(plan):
+        edit = scene.edit()
+        for first, second in pairs:
+            edit.forbid_collision(first, second)
+        strict = edit.finish()
+        world = CollisionWorld(strict, movable=movable_frames(strict), margin=-TOUCHING)
+        for contacts in world.contacts_batch(rows):
+            for contact in contacts:
+                pair = (contact.frame_a, contact.frame_b)
+                pair = pair if pair in pairs else pair[::-1]
+                if pair in pairs and contact.distance < deepest.get(pair, (0.0, ""))[0]:
+                    deepest[pair] = (contact.distance, where)
+    own = [pair for pair in deepest if _are_of_one_arm(plan, *pair)]
+    for first, second in (pair for pair in deepest if pair not in own):
+        depth, where = deepest[first, second]
+        reason = pairs[first, second]
+        yield f"'{first}' and '{second}' overlap by {-depth * 1000:.3g} mm {where}: allowed (reason '{reason}')"
+    if own:
+        shown = ", ".join(f"'{first}' and '{second}'" for first, second in own[:_SHOWN])
+        more = ", ..." if own[_SHOWN:] else ""
+        yield f"{len(own)} pairs of an arm's own links overlap, which is allowed: {shown}{more}"
+
+
+def _motions(plan: Plan) -> Iterator[tuple[str, SceneGraph, Configuration]]:
+    """Yield the start and every segment: where it is in words, the scene version, and configurations (k, n_joints)."""
+    scene, q = plan.scene, plan.q
+    yield "at the start", scene, q[None]
+    for number, step in enumerate(plan.steps, start=1):
+        for segment in step.segments:
+            columns = [scene.joint_names.index(joint) for joint in segment.joint_names]
+            is_short = _length(segment.path) <= _LONGEST_PATH  # the check refuses longer ones
+            path = interpolated(segment.path, _OVERLAP_STEP) if is_short else segment.path[:1]
+            rows = np.repeat(np.array(q)[None], len(path), axis=0)
+            rows[:, columns] = path
+            yield f"in step {number} {step.action}, {segment.kind.value}", scene, rows
+            scene, q = segment.end(scene, q)
+        scene, q = step.scene, step.q
+
+
+def _are_of_one_arm(plan: Plan, first: str, second: str) -> bool:
+    scene, movable = plan.scene, {*movable_frames(plan.scene)}
+    return any(
+        all(arm.base in (frame, *scene.ancestors(frame)) and frame not in movable for frame in (first, second))
+        for arm in plan.robots
+    )

@@ -19,8 +19,6 @@ from dataclasses import replace
 
 from tmkit.graph import SceneGraph
 from tmkit.pddl import Problem, State
-from tmkit.plans.class_changes import with_class_changes
-from tmkit.plans.observations import with_observations
 from tmkit.plans.values import Configuration, PlanStep
 from tmkit.tamp.domains.loading import PlanningDomain
 
@@ -89,10 +87,7 @@ def _followed(
             if step.segments:
                 return None
             continue
-        after, at = scene, q
-        for segment in step.segments:
-            after, at = segment.end(after, at)
-        after = with_class_changes(with_observations(after, step.observations, q=at), step.changes)
+        after, _ = step.end(scene, q)
         again, reached = replace(step, scene=after), domain.state(after, types, step.q)
         if broken_promises(state, again, reached, problem=problem, domain=domain):
             return None

@@ -15,7 +15,7 @@ read *for* a scene, a domain and an arm, and what is missing is computed:
 * what an action changes that moves nothing (:class:`tmkit.manipulation.Change`), the domain's semantics says.
 
 Times are in no plan: a motion is timed when it is executed. How such files are written,
-:mod:`tmkit.plans.tmp_writer` tells.
+:mod:`tmkit.plans.plan_file` tells.
 
 Invariants: reading proves form and names, with file, line and column, not that the motions hold; that is for the
 checker. The plan that is read has the actions, waypoints (bit for bit) and changes of parent of the one that was
@@ -25,7 +25,7 @@ of where the planner wanted it. Writing what was read gives the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -42,13 +42,14 @@ from tmkit.manipulation.samplers import Samplers, Sampling
 from tmkit.motion import CollisionRules, carrying_constraints
 from tmkit.pddl import GroundAction, parse_goal
 from tmkit.plans.class_changes import ClassChange, with_class_changes
-from tmkit.plans.tmp_writer import TMP_HEADER, tmp_footer
+from tmkit.plans.plan_file import TMP_HEADER, tmp_footer
 from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.robots import Manipulator, Robots, find_manipulators, home_configuration, movable_frames
 from tmkit.robots.mechanisms import held_by
+from tmkit.spatial.plain import read_only
 from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
 from tmkit.tamp.domains.problems import derive_problem
-from tmkit.tamp.validation.segment_rules import handling_supports, is_straight, segment_exemptions
+from tmkit.tamp.validation.segment_rules import handling_supports, line_faults, segment_exemptions
 
 _STANDING = 1e-9  # radians or metres: joints that change by less stand still
 _BEFORE = {SegmentKind.GRASP: SegmentKind.APPROACH, SegmentKind.RELEASE: SegmentKind.LOWER}
@@ -97,7 +98,10 @@ def load_tmp_plan(
         reader = _PlanReader(scene, base, manipulators, words, names)
         read = reader.read(entries, goal=header.goal if goal is None else goal)
         if goal is None:
-            _require_goal(header.goal, words, objects, path)
+            try:  # the goal in the header may be none in the domain's predicates
+                parse_goal(header.goal, words.domain, objects=objects)
+            except TaskError as error:
+                raise PlanFileError.at(path, f"its header's goal is none here: {error.data['reason']}") from error
         return read
     except (PlanFileError, RobotError, TaskError):
         raise
@@ -135,20 +139,8 @@ def read_tmp_header(path: str | Path) -> TmpHeader:
         raise PlanFileError(str(error), **error.data) from error
 
 
-def _require_goal(claimed: str, words: PlanningDomain, objects: Mapping[str, str], path: str | Path) -> None:
-    """Refuse the goal in a file's header that is none in the domain's predicates."""
-    try:
-        parse_goal(claimed, words.domain, objects=objects)
-    except TaskError as error:
-        raise PlanFileError.at(path, f"its header's goal is none here: {error.data['reason']}") from error
-
-
 def _header(entries: Sequence[TmpEntry], path: str | Path) -> TmpHeader:
-    """Return what the header of a file says; of domains and arms only built-in names count, as in every plan file.
-
-    Raises:
-        PlanFileError: the file is cut off, or has no action.
-    """
+    """Return what the header of a file says; of domains and arms only built-in names count, as in every plan file."""
     actions = sum(isinstance(entry, TmpAction) for entry in entries)
     comments = [entry.text for entry in entries if isinstance(entry, TmpComment)]
     if not entries or entries[0] != TmpComment(TMP_HEADER):
@@ -197,22 +189,17 @@ class _PlanReader:
             elif steps:
                 steps[-1].entries.append(entry)
             elif isinstance(entry, TmpMotion) and len(entry.waypoints) == 1 and not begun:
-                self.begin(entry)
+                self.q = self.configuration(entry, entry.waypoints[0])
                 begun = True
             else:
                 place = entry.waypoints[-1].place if isinstance(entry, TmpMotion) and not begun else entry.place
                 raise _error(place, "expected the configuration at the start before the first action: one 'm', one 'p'")
-        first_scene, first_q = self.scene, self.q
-        first_q.flags.writeable = False
+        first_scene, first_q = self.scene, read_only(self.q)
         return Plan(
             scene=first_scene, q=first_q, robots=self.robots, domain=self.domain.name, domain_pddl=self.domain.pddl,
             domain_digest=self.domain.digest, semantics=self.domain.semantics_name, goal=goal, seed=0,
             steps=tuple(self.step(step) for step in steps),
         )  # fmt: skip
-
-    def begin(self, motion: TmpMotion) -> None:
-        """Go to where the plan starts."""
-        self.q = self.configuration(motion, motion.waypoints[0])
 
     def configuration(self, motion: TmpMotion, waypoint: Waypoint) -> NDArray[np.float64]:
         """Return the configuration (n_joints,) of a waypoint; joints that are not named stay."""
@@ -239,10 +226,9 @@ class _PlanReader:
             changed, motions = segments[-1], []
         segments += self.moves(motions, changed, None)
         segments = self.with_exemptions(segments, before)
-        self.q.flags.writeable = False
         made = () if step.entries else self.class_changes(action)
         self.scene = with_class_changes(self.scene, made)
-        return PlanStep(action, tuple(segments), self.scene, self.q, changes=made)
+        return PlanStep(action, tuple(segments), self.scene, read_only(self.q), changes=made)
 
     def class_changes(self, action: GroundAction) -> tuple[ClassChange, ...]:
         """Return the classes that an action changes which moves nothing: only the semantics can say so."""
@@ -325,13 +311,7 @@ class _PlanReader:
     def moves(
         self, motions: Sequence[TmpMotion], before: Segment | None, coming: tuple[SegmentKind, str] | None
     ) -> list[Segment]:
-        """Return motions of the arms between two changes of parent as segments.
-
-        Args:
-            motions: the motions.
-            before: the grasp or release before them in the same action, if any.
-            coming: grasp or release after them in the same action, and the object, if any.
-        """
+        """Return motions of the arms between two changes of parent of an action, if there are any, as segments."""
         segments: list[Segment] = []
         for index, motion in enumerate(motions):
             arm = self.arm_of(motion)
@@ -346,7 +326,7 @@ class _PlanReader:
                     continue
             if index == 1 and segments[0].kind is SegmentKind.RELEASE:
                 first, before = True, segments[0]
-            if (last or first) and is_straight(path, self.scene, self.q, manipulator=arm):
+            if (last or first) and not line_faults(path, self.scene, self.q, arm):
                 if last and coming is not None:
                     kind, object = _BEFORE[coming[0]], coming[1]
                 elif before is not None:
@@ -359,8 +339,7 @@ class _PlanReader:
         object: str | None, change: Reparenting | None,
     ) -> Segment:  # fmt: skip
         """Return a segment, without what the rules let touch in it, and go to its end."""
-        path = np.array(path)
-        path.flags.writeable = False
+        path = read_only(np.array(path))
         segment = Segment(kind, arm.name, arm.joints, path, gripper, object, (), change)
         scene, q = segment.end(self.scene, self.q)
         self.scene, self.q = scene, np.array(q, dtype=float)

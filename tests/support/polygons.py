@@ -1,0 +1,17 @@
+"""How far apart convex polygons are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tmkit.motion.regions.polygons import ConvexPolygon
+
+
+def separation(a: ConvexPolygon, b: ConvexPolygon) -> float:
+    """Return the widest gap in metres along a normal of an edge of either; negative when the two overlap."""
+    gaps = [
+        np.max(np.min(second.vertices @ normals.T, axis=0) - offsets)
+        for first, second in ((a, b), (b, a))
+        for normals, offsets in (first.edges,)
+    ]
+    return float(max(gaps))

@@ -1,0 +1,338 @@
+"""Geometric causes of many failures at once.
+
+A list of what failed how often leaves the user to guess. Three things that explain whole lists can be asked of
+geometry, each by a question that leaves the rest of the problem out:
+
+* *No room for the hand*: is there any grasp of an object at which the open hand alone, there or on its straight way
+  there, is clear of what never moves? If not, no configuration of the arm takes the object with these grasps where it
+  stands: that is proved, since the arm only adds obstacles. Where it holds of the convex hulls of meshes alone, and not
+  of the meshes themselves, it explains why the search found nothing and is no proof; the sentence says so.
+* *No way from the start*: does the arm get from where it starts to configurations drawn from all that it can do? If it
+  reaches few of them, it is enclosed, and what encloses it is what stands on the straight ways there. This is no proof:
+  it rests on searches with a budget.
+* *Narrow gaps*: are the gaps beside an object narrower than the fingers that would hold it? At each grasp a finger
+  meets a neighbour that is nearer to the object than the finger is thick there, and none of these neighbours has a free
+  grasp before another of them is moved. Both are measured of the hand alone, without an arm
+  (:mod:`tmkit.tamp.transfers.masks`), at the grasps of the sampler, whole or by the fingertips: no proof.
+
+Invariants: causes are sentences without a full stop; they depend on the scene, the seed and the log, and on no clock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import numpy as np
+
+from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.pick_place import ArmMotion
+from tmkit.manipulation.grasps.floating import (
+    FLOATING_JOINTS,
+    bodies_at_rest,
+    hand_alone,
+    with_floating_joints,
+    yaw_pitch_roll,
+)
+from tmkit.manipulation.grasps.sampling import Grasp
+from tmkit.manipulation.samplers import Sampling
+from tmkit.motion import CollisionRules, CollisionWorld, MotionPlanner, PathQuery, PathStatus
+from tmkit.motion.regions.polygons import ConvexPolygon
+from tmkit.motion.regions.solids import outline, reach, solids_of
+from tmkit.plans.values import Configuration
+from tmkit.robots import Manipulator, movable_frames, pair_distance
+from tmkit.robots.mechanisms import moved_frames
+from tmkit.spatial import Pose
+from tmkit.tamp.diagnosis.diagnosis import listed
+from tmkit.tamp.refinement_tree import FailureLog, RefinementNode
+from tmkit.tamp.transfers.masks import HandTables
+
+_TARGETS = 16  # configurations to which ways are searched
+_DRAWN = 400  # configurations that are drawn for that at most, to find so many that are free
+_FEW = 0.5  # share of them below which the arm counts as enclosed
+_NAMED = 4  # bodies that are named
+_STEPS = 9  # poses of the hand on its straight way
+_OBJECTS = 3  # objects of which it is asked whether the hand has room
+_CLEARANCE = 0.002  # metres that a finger keeps on both sides together, and more
+_ALIKE = 1e-4  # metres by which gaps may differ and count as equal
+_END = 0.001  # metres from the end of a finger at which it is measured
+_FROM_SIDE = Pose([0.0, 0.0, 0.0], [-0.5, -0.5, -0.5, 0.5])  # turns the axes y, z, x of a tool to x, y, z
+
+
+def find_causes(
+    scene: SceneGraph, q: Configuration, *, log: FailureLog, roots: Sequence[RefinementNode],
+    arms: Mapping[str, ArmMotion], sampling: Sampling, seed: int, is_over: Callable[[], bool],
+    wanted: Collection[str] = (),
+) -> tuple[str, ...]:  # fmt: skip
+    """Return what explains many failures of a run at once.
+
+    Args:
+        scene: the scene at the start.
+        q: (n_joints,) configuration at the start.
+        log: what failed.
+        roots: the roots of the refinement trees.
+        arms: the arms by name, the first first.
+        sampling: the grasp sampler.
+        seed: makes it repeatable.
+        is_over: tells whether the time is up; then no paths are searched, and no gaps are measured.
+        wanted: objects that the goal names, of which causes are found first.
+    """
+    first = next(iter(arms))
+    found: list[str | None] = []
+    objects = _failing_objects(log, scene, wanted)
+    for object, robot in objects:
+        arm = arms[robot or first]
+        grasps = sampling.grasps(scene, object, manipulator=arm.manipulator)
+        approach = arm.pieces.budget.approach
+        found.append(no_room_for_hand(scene, q, object, grasps=grasps, manipulator=arm.manipulator, approach=approach))
+    expansions = [expansion for root in roots for expansion in root.expansions.values()]
+    records = [record for expansion in expansions for record in expansion.failures if record.failure.is_of_way]
+    if not any(expansion.children for expansion in expansions):
+        for robot in dict.fromkeys(record.arm or first for record in records):
+            pieces = arms[robot].pieces
+            if not is_over():
+                found.append(
+                    enclosed_arm(
+                        scene, q, rules=pieces.rules, motion_planner=pieces.motion_planner,
+                        max_iterations=pieces.budget.path_iterations, seed=seed,
+                    )
+                )  # fmt: skip
+    gaps = (
+        narrow_gap(scene, q, object, manipulator=arms[robot or first].manipulator, sampling=sampling)
+        for object, robot in objects
+        if not is_over()
+    )
+    found.append(next((cause for cause in gaps if cause is not None), None))  # of neighbours it is the same
+    return tuple(cause for cause in found if cause is not None)
+
+
+def _failing_objects(log: FailureLog, scene: SceneGraph, wanted: Collection[str]) -> list[tuple[str, str | None]]:
+    """Return objects whose handling failed where they stood, with the arm; a few, wanted and most often first."""
+    counts = Counter[tuple[str, str | None]]()
+    movable = movable_frames(scene)
+    for key, record in log.records.items():
+        object = record.object
+        if object in movable and record.scene.parent(object) == scene.parent(object):
+            counts[object, record.arm] += log.counts[key]
+    ordered = sorted(counts, key=lambda pair: (pair[0] not in wanted, -counts[pair], pair[0], pair[1] or ""))
+    return ordered[:_OBJECTS]
+
+
+def no_room_for_hand(
+    scene: SceneGraph, q: Configuration, object: str, *, grasps: Sequence[Grasp], manipulator: Manipulator,
+    approach: float,
+) -> str | None:  # fmt: skip
+    """Return why no grasp of an object at its current pose has room for the open hand; None if one has.
+
+    It says "whatever the arm does" only where that holds of the meshes themselves, not of their convex hulls alone.
+
+    Args:
+        scene: the scene.
+        q: (n_joints,) configuration.
+        object: frame of the object.
+        grasps: its grasps.
+        manipulator: the arm.
+        approach: metres of the straight way to a grasp.
+    """
+    hand, still = hand_alone(scene, manipulator), bodies_at_rest(scene, manipulator)
+    if not grasps or hand is None or still is None or not _is_still(scene, object):
+        return None
+    tip_from_tool = hand.pose(manipulator.tool, relative_to=manipulator.tip, q=hand.zero_configuration())
+    free = with_floating_joints(still, root=scene.root(manipulator.tool)).mount(hand, FLOATING_JOINTS[-1])
+    root_from_object = scene.pose(object, relative_to=scene.root(object), q=q)
+    bodies = Counter[str]()
+    own = set(free.subtree(FLOATING_JOINTS[-1]))
+    pairs = CollisionWorld(free).pairs
+    fixed_frames = {frame for frame in free.frame_names if frame not in own and _is_still(free, frame)}
+    margins = {(a, b): -math.inf for a, b, _ in pairs if not ({a, b} & own and {a, b} & fixed_frames)}
+    hulls, meshes = (CollisionWorld(free, pair_margins=margins, level=level) for level in ("hull", "exact"))
+    fixed = {
+        joint: float(value) for joint, value in zip(scene.joint_names, q, strict=True) if joint in free.joint_names
+    }
+    with_room = 0
+    for grasp in grasps:
+        rows = []
+        for back in np.linspace(0.0, approach, _STEPS):
+            pose = root_from_object @ grasp.object_from_tool @ Pose([0.0, 0.0, -back]) @ tip_from_tool.inverse()
+            values = dict(zip(FLOATING_JOINTS, [*pose.translation, *yaw_pitch_roll(pose.rotation)], strict=True))
+            rows.append(free.configuration({**fixed, **values, **dict(manipulator.gripper_open)}))
+        met = hulls.contacts_batch(np.array(rows))
+        first = next((contacts for contacts in met if contacts), None)
+        if first is None:
+            return None
+        with_room += not np.any(meshes.in_collision_batch(np.array(rows)))
+        bodies.update({frame for contact in first for frame in (contact.frame_a, contact.frame_b)} - own)
+    support = scene.parent(object)
+    if len(bodies) > 1 and support in bodies:
+        del bodies[support]
+    tried = (
+        f"all {len(grasps)} grasps of '{object}' collide" if len(grasps) > 1 else f"the grasp of '{object}' collides"
+    )
+    moves = "moves" if len(bodies) == 1 else "move"
+    always = "" if with_room else f", in every configuration of '{manipulator.name}'"
+    hulls_only = f"; {with_room} would have room if meshes were not checked as their convex hulls" if with_room else ""
+    return (
+        f"{tried} with {_named(bodies)}, which never {moves}: the open hand alone collides, at the grasp or on its "
+        f"straight approach{always}{hulls_only}"
+    )
+
+
+def _is_still(scene: SceneGraph, frame: str) -> bool:
+    """Return whether no joint moves a frame."""
+    return all(scene.joint(above).type in ("fixed", "free") for above in (frame, *scene.ancestors(frame)))
+
+
+def enclosed_arm(
+    scene: SceneGraph, q: Configuration, *, rules: CollisionRules, motion_planner: MotionPlanner, max_iterations: int,
+    seed: int,
+) -> str | None:  # fmt: skip
+    """Return that the start configuration of an arm is enclosed; None if it is not.
+
+    Args:
+        scene: the scene.
+        q: (n_joints,) configuration at the start.
+        rules: the rules of contact, of the arm that is asked about.
+        motion_planner: finds paths.
+        max_iterations: of one search.
+        seed: makes it repeatable.
+    """
+    arm = rules.manipulator
+    world = rules.check_world(scene, rules.exemptions(scene, touched=rules.held(scene)))
+    rng, entries = np.random.default_rng(seed), arm.joint_indices(scene)
+    limits = np.clip(scene.joint_limits[entries], -math.pi, math.pi)
+    drawn = np.tile(np.asarray(q, dtype=float), (_DRAWN, 1))  # evenly from all over the range of the arm
+    drawn[:, entries] = rng.uniform(limits[:, 0], limits[:, 1], size=(_DRAWN, len(entries)))
+    targets = drawn[np.logical_not(world.in_collision_batch(drawn))][:_TARGETS]
+    if not len(targets):
+        return None
+    reached, met = 0, Counter[str]()
+    own = moved_frames(scene, arm) | ({*scene.subtree(str(held))} if (held := rules.held(scene)) else set())
+    for target in targets:
+        query = PathQuery(world, arm.joints, q, target[None], seed=seed, max_iterations=max_iterations)
+        if motion_planner.search(query).status is PathStatus.SOLVED:
+            reached += 1
+            if reached >= _FEW * len(targets):
+                return None
+        elif (collision := world.find_edge_collision(q, target)) is not None:
+            met.update({collision.frame_a, collision.frame_b} - own)
+    around = f"; {_named(met)} {'is' if len(met) == 1 else 'are'} around it" if met else ""
+    return (
+        f"the start configuration is enclosed: of {len(targets)} free configurations from all over the arm's range, "
+        f"a path was found to {reached or 'none'}{around}"
+    )
+
+
+def narrow_gap(
+    scene: SceneGraph, q: Configuration, object: str, *, manipulator: Manipulator, sampling: Sampling
+) -> str | None:
+    """Return that a finger is thicker than the gaps beside an object; None where that does not block all grasps.
+
+    The neighbours count as in the way for good when none of them has a free grasp before another is moved.
+
+    Args:
+        scene: the scene.
+        q: (n_joints,) configuration.
+        object: frame of the object.
+        manipulator: the arm.
+        sampling: the grasp sampler.
+    """
+    tables = HandTables(scene, q, manipulator=manipulator, sampling=sampling)
+    if not tables.is_usable or manipulator.gripper_kind == "suction":
+        return None
+    poses = {name: scene.pose(name, relative_to=scene.root(name), q=q) for name in tables.objects}
+    blocked: dict[str, list[set[str]]] = {}  # by object, the objects in the way of each grasp
+    queue = deque([object])
+    while queue:
+        name = queue.popleft()
+        free = np.flatnonzero(tables.at_rest(name, poses[name]).is_free).tolist()
+        bits = tables.blockers(name, poses[name], poses)
+        blocked[name] = [set(tables.names(bits[option])) for option in free]
+        if name == object and not all(blocked[name]):
+            return None
+        others = {other for way in blocked[name] for other in way} if all(blocked[name]) else set()
+        queue.extend(other for other in sorted(others) if other not in blocked and other not in queue)
+    stuck = set(blocked)
+    while left := {name for name in stuck if not all(way & stuck for way in blocked[name])}:
+        stuck -= left
+    if object not in stuck or not blocked[object]:
+        return None
+    gaps: dict[str, float] = {}
+    needed, hand = math.inf, _Fingers(scene, manipulator)
+    options = tables.options(object)
+    free = np.flatnonzero(tables.at_rest(object, poses[object]).is_free).tolist()
+    for option, way in zip(free, blocked[object], strict=True):
+        apart = {other: pair_distance(scene, q, frame_a=object, frame_b=other) for other in sorted(way & stuck)}
+        nearest = [other for other, gap in apart.items() if gap < min(apart.values()) + _ALIKE]
+        thickness = hand.thickness(options[option].grasp, object, nearest, q)
+        if thickness + _CLEARANCE <= apart[nearest[0]]:
+            return None
+        gaps.update({other: apart[other] for other in nearest})
+        needed = min(needed, thickness)
+    if max(gaps.values()) >= needed + _CLEARANCE:
+        return None
+    low, high = (f"{1000.0 * bound:.1f}" for bound in (min(gaps.values()), max(gaps.values())))
+    are, plural = ("are", "s") if len(gaps) > 1 else ("is", "")
+    deep = f"{_floored(hand.thickness_at_end)} mm at {1000.0 * _END:g} mm from its end"
+    return (
+        f"all {len(free)} grasps of '{object}' need a gap of at least {_floored(needed)} mm beside it, the thickness "
+        f"of a finger there ({deep}), and {1000.0 * _CLEARANCE:g} mm of clearance; the gap{plural} to "
+        f"{_listed_bodies(sorted(gaps))} {are} {low if low == high else f'{low} to {high}'} mm, and none of "
+        f"these {len(stuck)} objects has a free grasp before another of them is moved"
+    )
+
+
+def _floored(metres: float) -> str:
+    """Return millimetres with one digit, rounded down."""
+    return f"{math.floor(1e4 * metres) / 10:.1f}"
+
+
+class _Fingers:
+    """The contact links of a hand, to measure how thick they are beside an object."""
+
+    def __init__(self, scene: SceneGraph, manipulator: Manipulator) -> None:
+        self._scene, self._manipulator = scene, manipulator
+        self._outlines: dict[float, list[ConvexPolygon]] = {}
+
+    def thickness(self, grasp: Grasp, object: str, others: Sequence[str], q: Configuration) -> float:
+        """Return how thick the thinnest finger is, along the closing direction, beside all of some objects."""
+        tool_from_object = grasp.object_from_tool.inverse()
+        top = -math.inf  # along the tool's z axis, which points into the object
+        for name in (object, *others):
+            at = tool_from_object @ self._scene.pose(name, relative_to=object, q=q)
+            down = at.inverse().rotate([0.0, 0.0, -1.0])
+            top = max(top, float(at.translation[2]) - reach(solids_of(self._scene, name), down))
+        return self._below(self._at(grasp.width, q), top)
+
+    @property
+    def thickness_at_end(self) -> float:
+        """Metres: how thick the thinnest finger is, a millimetre from its end, as it was measured last."""
+        outlines = next(reversed(self._outlines.values()))
+        return self._below(outlines, min(float(outline.vertices[:, 1].max()) for outline in outlines) - _END)
+
+    def _below(self, outlines: Sequence[ConvexPolygon], top: float) -> float:
+        """Return the least extent along y of what outlines have beyond a coordinate along z; 0 if they have nothing."""
+        beside = ConvexPolygon.rectangle([-1.0, top], [1.0, top + 1.0])
+        parts = [outline.clipped(beside) for outline in outlines]
+        return min((float(np.ptp(part.vertices[:, 0])) for part in parts if part is not None), default=0.0)
+
+    def _at(self, width: float, q: Configuration) -> list[ConvexPolygon]:
+        """Return the outlines of the fingers at a width, seen along the tool's x axis: y and z of the tool."""
+        if width not in self._outlines:
+            arm, scene = self._manipulator, self._scene
+            closed = scene.configuration(arm.gripper_values(width), base=q)
+            self._outlines[width] = [
+                outline(solids_of(scene, link), _FROM_SIDE @ scene.pose(link, relative_to=arm.tool, q=closed))
+                for link in arm.contact_links
+            ]
+        return self._outlines[width]
+
+
+def _named(bodies: Counter[str]) -> str:
+    """Return the bodies met most often, in words."""
+    return _listed_bodies(sorted(bodies, key=lambda name: (-bodies[name], name)))
+
+
+def _listed_bodies(names: Sequence[str]) -> str:
+    """Return the first few of some frames in words."""
+    return listed([*(f"'{name}'" for name in names[:_NAMED]), *(["others"] if len(names) > _NAMED else [])])
