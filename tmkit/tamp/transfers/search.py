@@ -23,7 +23,7 @@ import itertools
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -50,6 +50,7 @@ _WEIGHT = 3.0  # of the estimate
 _PER_TRY = 1.2  # by which an attempt lowers the priority of a node
 _PER_BLOCKER, _PER_REGRASP = 2.0, 2.5
 _PLACES, _ASIDES = 16, 16  # places of an object that are compared at once: where it is wanted, and anywhere
+_LETTING_GO = (0.006, 0.003)  # metres by which each finger opens where it cannot open fully; less may carry along
 _DIRECT = 3  # attempts at a transfer in one turn
 _PATH_ITERATIONS = 120  # of path searches at first
 _TRIES_TO_DOUBLE = 6  # attempts of a node after which its path searches may take twice as long
@@ -326,9 +327,15 @@ class TransferSearch:
                 return None
         opened = table.options(transfer.name)[table.widest(transfer.name, option, there, others)]
         motion = opened.motion(is_far=is_far[1], has_roof=roofs[1])
-        put = Place(transfer.name, place.support, place.pose, transfer.arm, motion=motion)
-        placed = self._follow(node, picked, transfer.place, put, seed)
-        if not isinstance(placed, RefinementNode):
+        wide = [] if opened.opening is None else [opened.grasp.width + 2.0 * room for room in _LETTING_GO]
+        for opening in (*wide, opened.opening):
+            put = Place(
+                transfer.name, place.support, place.pose, transfer.arm, motion=replace(motion, opening=opening)
+            )  # fmt: skip
+            placed = self._follow(node, picked, transfer.place, put, seed)
+            if isinstance(placed, RefinementNode):
+                break
+        else:
             return None
         _logger.debug("transfer: %s, %s", actions[transfer.pick], actions[transfer.place])
         moves = Move(transfer.pick, pick, picked), Move(transfer.place, put, placed)
