@@ -78,8 +78,8 @@ def robot(
         changed = target.with_suffix(".json") if found.scene != loaded else None
         if changed is not None:
             _require_new(changed)
-        tried = pick_a_cube(found.scene, arm, seed=seed, picture=picture)
-        missing, lines, shown = tried.missing, (*lines, *tried.lines), tried.answer.result
+        picked, missing, tried = pick_a_cube(found.scene, arm, seed=seed, picture=picture)
+        lines, shown = (*lines, *picked), tried.result
         if missing:
             with progress("checking the robot"):
                 report = check_robot(found.scene, arm, samples=_SAMPLES, seed=seed)
@@ -88,7 +88,7 @@ def robot(
         write_manipulator(arm, target, notes=(heading, *lines, *([f"missing: {missing}"] if missing else ())))
         if changed is not None:
             write_json_scene(found.scene, changed)
-        for line in (*tried.lines, f"Written to {target}"):
+        for line in (*picked, f"Written to {target}"):
             say(line)
         if changed is not None:
             say(f"Written to {changed}: the robot with what was added to it; use it with the description")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -104,8 +104,8 @@ def check(
             note("no joint moves, so there is no arm to write or draw")
     lines, missing = (inferred.inferred, inferred.missing) if inferred is not None else ((), "")
     if trial and arm is not None and report.is_valid and not missing:
-        tried = pick_a_cube(scene, arm, seed=seed, picture=trial_picture)
-        lines, missing = (*lines, *tried.lines), tried.missing
+        picked, missing, _ = pick_a_cube(scene, arm, seed=seed, picture=trial_picture)
+        lines = (*lines, *picked)
     if as_json:
         answer = {"robot": None if arm is None else arm.to_dict(), "inferred": list(lines), "missing": missing}
         print_json({**report.to_dict(), "ok": report.is_valid and not missing, **answer})
@@ -138,17 +138,10 @@ def inferred_arm(
     return replace(found, scene=scene)
 
 
-@dataclass(frozen=True, slots=True)
-class TriedPick:
-    """The outcome of a trial pick: a line that it worked, or what is missing; and the answer itself."""
-
-    lines: tuple[str, ...]
-    missing: str
-    answer: TrialPick
-
-
-def pick_a_cube(scene: SceneGraph, arm: Manipulator, *, seed: int, picture: Path | None) -> TriedPick:
-    """Plan to pick a cube of 4 cm, and draw the end, or the attempt.
+def pick_a_cube(
+    scene: SceneGraph, arm: Manipulator, *, seed: int, picture: Path | None
+) -> tuple[tuple[str, ...], str, TrialPick]:
+    """Plan to pick a cube of 4 cm, and draw the end, or the attempt; return a line that it worked, or what is missing.
 
     Args:
         scene: the robot.
@@ -163,8 +156,8 @@ def pick_a_cube(scene: SceneGraph, arm: Manipulator, *, seed: int, picture: Path
     if picture is not None and tried.scene is not None:
         _draw_trial(tried, arm, picture)
     if tried.status is TrialPickStatus.PICKED:
-        return TriedPick((f"trial pick: '{arm.name}' picks a cube of 4 cm, looking down",), "", tried)
-    return TriedPick((), f"the trial pick of a cube of 4 cm failed: {tried.reason}", tried)
+        return (f"trial pick: '{arm.name}' picks a cube of 4 cm, looking down",), "", tried
+    return (), f"the trial pick of a cube of 4 cm failed: {tried.reason}", tried
 
 
 def _draw_trial(tried: TrialPick, arm: Manipulator, path: Path) -> None:
