@@ -37,8 +37,8 @@ COMMANDS = {
     "convert": Command(("scene", "convert", "ball.urdf", "-o", "c.robray"), ("c.robray",), 6),
     "dump": Command(("scene", "dump", "table.json", "ball.urdf", "--log-file", "l.txt"), (), 2),
     "robot": Command(
-        ("robot", "check", "table.json", "--samples", "20", "--base", "panda_link0", "--write-robot", "r.toml"),
-        ("r.toml",), 2,
+        ("robot", "check", "table.json", "--samples", "20", "--base", "panda_link0", "--write-srdf", "r.srdf"),
+        ("r.srdf",), 2,
     ),
 }  # fmt: skip
 BALL = """<robot name="ball"><link name="ball"><visual><geometry><mesh filename="ball.obj"/></geometry></visual></link>

@@ -105,7 +105,7 @@ def test_names_that_cannot_be(arguments: tuple[str, str], message: str, tmp_path
         (["plan", "panda_t"], ["panda_table"]),
         (["plan", "panda_table", "--robot", "baxter"], ["baxter", "baxter_left"]),
         (["check", "plan.json", "--domain", "ha"], ["handover", "hanoi"]),
-        (["robot", "check", "--write-s"], ["--write-scene", "--write-srdf"]),
+        (["robot", "check", "--write-s"], ["--write-srdf"]),
         (["plan", "./none"], []),
     ],
 )

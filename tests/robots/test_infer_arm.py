@@ -10,9 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from tmkit.cli.commands import app
+from tmkit.errors import RobotError, UnknownNameError
 from tmkit.formats import load_scene
 from tmkit.graph import AttachedShape, Box, Joint, Mimic, Prismatic, Revolute, SceneGraph
 from tmkit.robots import InferredArmStatus, infer_arm, load_manipulator
+from tmkit.robots.mount_hand import mount_hand
 from tmkit.spatial import Pose
 from tmkit.tamp import validate_plan
 from tmkit.tamp.trial_pick import TrialPickStatus, trial_pick
@@ -69,6 +71,65 @@ def test_two_fingers_that_slide(mimic: bool) -> None:
     np.testing.assert_allclose(np.abs(tool.rotation[:, 1]), [0, 1, 0], atol=1e-9)
     assert "points along +z of 'wrist'" in found.inferred[-1]
     robot.check(found.scene)
+
+
+def test_base_and_tip_choose_the_chain() -> None:
+    """Only the joints between the two are taken; what cannot be is refused."""
+    scene = load_scene("panda_table")
+    robot = infer_arm(scene, base="panda_link2", tip="panda_hand").manipulator
+    assert (robot.base, robot.tip) == ("panda_link2", "panda_hand")
+    assert robot.joints == tuple(f"panda_joint{number}" for number in range(3, 8))
+    assert infer_arm(scene, base="panda_link2").manipulator.joints == robot.joints
+    with pytest.raises(UnknownNameError, match="did you mean 'panda_hand'"):
+        infer_arm(scene, tip="panda_hant")
+    with pytest.raises(RobotError, match="the tip 'panda_link1' is not below the base 'panda_link3'"):
+        infer_arm(scene, base="panda_link3", tip="panda_link1")
+    with pytest.raises(RobotError, match="no joint moves between 'panda_link7' and 'panda_hand'"):
+        infer_arm(scene, base="panda_link7", tip="panda_hand")
+    with pytest.raises(RobotError, match="no joint moves"):
+        infer_arm(SceneGraph())
+
+
+def test_a_tool_that_is_given_is_taken() -> None:
+    """Whatever its axes; only one that is not rigidly joined to the hand is refused."""
+    scene = with_fingers(arm(), mimic=True).add_frame("point", "wrist", pose=Pose((0, 0, 0.3)))
+    found = infer_arm(scene, tool="point")
+    assert (found.manipulator.tool, found.added_tool, found.scene) == ("point", "", scene)
+    with pytest.raises(UnknownNameError, match="did you mean 'point'"):
+        infer_arm(scene, tool="pont")
+    with pytest.raises(RobotError, match="the tool 'a_link' is not rigidly joined to the tip 'wrist'"):
+        infer_arm(scene, tool="a_link")
+
+
+def test_ready_does_not_collide() -> None:
+    """Where the middle of the limits collides, a free configuration near it is ready."""
+    box = AttachedShape(Box((0.1, 0.1, 0.1)), Pose((0.3, 0.0, 0.0)))
+    scene = SceneGraph().add_frame("base", "world", shapes=[box])
+    scene = scene.add_frame("a", "base", joint=Revolute((0, 0, 1), lower=-1, upper=1, name="j"))
+    scene = scene.add_frame("b", "a", joint=Revolute((0, 0, 1), lower=-0.1, upper=0.1, name="k"), shapes=[box])
+    ready = infer_arm(scene).manipulator.ready
+    assert 0.2 < abs(ready["j"] + ready["k"]) < 0.6
+
+
+@pytest.mark.parametrize("hand", ["parallel_gripper", "suction_cup"])
+@pytest.mark.parametrize("named", [False, True])
+def test_a_hand_is_mounted_before_the_arm(hand: str, named: bool) -> None:
+    """It is on the frame called tool, else in front of the shape of the last link; its z axis points away from it."""
+    scene = arm()
+    if named:
+        scene = scene.add_frame("tool0", "wrist", pose=Pose.from_rpy((0, 0, 0.05), (0, 0, 1.0)))
+    bare = infer_arm(scene).manipulator
+    mounted = mount_hand(scene, load_scene(hand), tip=bare.tip, joints=bare.joints)
+    found = infer_arm(mounted)
+    assert (found.missing, found.added_tool, found.manipulator.joints) == ("", "", bare.joints)
+    tool = mounted.pose(found.manipulator.tool, relative_to="wrist")
+    assert tool.rotation[:, 2] == pytest.approx([0, 0, 1], abs=1e-9)
+    length = 0.1 if hand == "parallel_gripper" else 0.07
+    assert tool.translation == pytest.approx([0, 0, length + (0.05 if named else 0.02)], abs=1e-4)
+    twice = mount_hand(mounted, load_scene(hand), tip=bare.tip, joints=bare.joints)
+    assert len(twice) > len(mounted)
+    with pytest.raises(RobotError, match="hand: expected one frame below its root, received 0"):
+        mount_hand(scene, SceneGraph(), tip=bare.tip, joints=bare.joints)
 
 
 def test_names_raise_the_confidence() -> None:
@@ -170,14 +231,12 @@ def test_a_trial_pick_shows_a_tool_that_looks_the_wrong_way() -> None:
     assert small.reason == "the hand opens to 30 mm, too little for a cube of 40 mm"
 
 
-def test_the_command_ends_with_the_trial(tmp_path: Path) -> None:
-    """Exit code 0 and a plan with what was written for the xArm; 1 and one sentence for an arm without a hand."""
-    urdf, toml, scene = pybullet_robot("xarm/xarm6_with_gripper.urdf"), tmp_path / "a.toml", tmp_path / "a.json"
-    written = ["--write-robot", str(toml), "--write-scene", str(scene), "--samples", "50"]
-    run = CliRunner().invoke(app, ["robot", "check", str(urdf), *written])
+def test_the_command_ends_with_the_trial() -> None:
+    """Exit code 0 for the xArm; 1 and one sentence for an arm without a hand."""
+    urdf = pybullet_robot("xarm/xarm6_with_gripper.urdf")
+    run = CliRunner().invoke(app, ["robot", "check", str(urdf), "--samples", "50"])
     assert run.exit_code == 0, run.output
     assert "  trial pick: 'xarm6_with_gripper' picks a cube of 4 cm, looking down" in run.stdout
-    load_manipulator(toml).check(load_scene(scene))
     bare = CliRunner().invoke(app, ["robot", "check", str(pybullet_robot("kuka_iiwa/model.urdf")), "--samples", "50"])
     assert bare.exit_code == 1
     assert "  missing: no gripper found: below 'lbr_iiwa_link_7'" in bare.stdout

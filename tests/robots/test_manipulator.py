@@ -159,7 +159,7 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("panda.urdf", "is a scene, where a robot description in TOML is expected; .*robot check"),
+        ("panda.urdf", "is a scene, where a robot description in TOML is expected; .*tmkit new robot"),
         ("pandas", "tmkit has no 'pandas' in scenes/robots; did you mean 'panda'"),
         ("./nowhere/arm.toml", "there is no file 'nowhere/arm.toml'"),
         (".", "cannot be read: Is a directory"),

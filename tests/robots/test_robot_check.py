@@ -14,7 +14,7 @@ from tmkit.errors import ConfigurationError
 from tmkit.formats import load_scene
 from tmkit.formats.srdf import read_srdf
 from tmkit.graph import AttachedShape, Box, Mesh, Revolute, SceneGraph
-from tmkit.robots import check_robot, find_manipulator, load_manipulator
+from tmkit.robots import check_robot, find_manipulator, infer_arm, load_manipulator
 from tmkit.spatial import Pose
 
 
@@ -101,35 +101,29 @@ def test_meshes_are_looked_at() -> None:
     )
 
 
-def test_the_command_writes_a_robot_and_a_picture(tmp_path: Path) -> None:
+def test_the_command_writes_an_srdf_and_a_picture(tmp_path: Path) -> None:
     """What is written is read back and plans can begin with it; a wrong choice of options is refused with 2."""
     pytest.importorskip("matplotlib")
     data = pytest.importorskip("pybullet_data").getDataPath()
-    urdf, arm, srdf, png = (
-        f"{data}/franka_panda/panda.urdf",
-        tmp_path / "a.toml",
-        tmp_path / "a.srdf",
-        tmp_path / "a.png",
-    )
-    written = ["--write-robot", str(arm), "--write-srdf", str(srdf), "--picture", str(png)]
+    urdf, srdf, png = f"{data}/franka_panda/panda.urdf", tmp_path / "a.srdf", tmp_path / "a.png"
+    written = ["--write-srdf", str(srdf), "--picture", str(png)]
     run = CliRunner().invoke(app, ["robot", "check", urdf, "--samples", "20", "--tip", "panda_hand", *written])
     assert run.exit_code == 0, run.output
     assert "  panda_joint4         revolute     -3.142 to    0.000 rad    2.175 rad/s" in run.stdout
     assert png.stat().st_size > 0
     scene = load_scene(urdf, srdf)
-    read, out_of_srdf = load_manipulator(arm), find_manipulator(f"{srdf}:arm", scene)
-    read.check(scene)
-    assert read.tip == "panda_hand"
-    assert (out_of_srdf.joints, out_of_srdf.gripper_open) == (read.joints, read.gripper_open)
-    for wrong in (["--robot", "panda", "--tip", "panda_hand"], ["--write-robot", str(tmp_path / "a.txt")]):
-        assert CliRunner().invoke(app, ["robot", "check", urdf, *wrong]).exit_code == 2
+    inferred, out_of_srdf = infer_arm(scene, tip="panda_hand").manipulator, find_manipulator(f"{srdf}:arm", scene)
+    assert inferred.tip == out_of_srdf.tip == "panda_hand"
+    assert (out_of_srdf.joints, out_of_srdf.gripper_open) == (inferred.joints, inferred.gripper_open)
+    wrong = ["--robot", "panda", "--tip", "panda_hand"]
+    assert CliRunner().invoke(app, ["robot", "check", urdf, *wrong]).exit_code == 2
 
 
 def test_the_command_ends_with_one_when_planning_is_kept_from(tmp_path: Path) -> None:
     """A scene in which nothing moves is a problem; nothing is written, and this is said."""
     stone = tmp_path / "stone.urdf"
     stone.write_text('<robot name="stone"><link name="stone"/></robot>', encoding="utf-8")
-    run = CliRunner().invoke(app, ["robot", "check", str(stone), "--write-robot", str(tmp_path / "a.toml")])
+    run = CliRunner().invoke(app, ["robot", "check", str(stone), "--write-srdf", str(tmp_path / "a.srdf")])
     assert run.exit_code == 1
     assert "problem: no joint moves" in run.stdout
     assert list(tmp_path.iterdir()) == [stone]

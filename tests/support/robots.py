@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib.metadata
+from pathlib import Path
 
 import pytest
 
-__all__ = ["require_robot"]
+from tmkit.formats.mesh.package_uris import PackageResolver
+
+__all__ = ["example_robot", "require_robot"]
 
 _FROM_EXAMPLE_ROBOT_DATA = ("ur5", "baxter")
 
@@ -18,3 +21,15 @@ def require_robot(robot: str) -> None:
             importlib.metadata.distribution("example-robot-data")
         except importlib.metadata.PackageNotFoundError:
             pytest.skip("needs example-robot-data")
+
+
+def example_robot(path: str) -> Path:
+    """Return a file of example-robot-data; skip the test when it is not there.
+
+    Args:
+        path: below its folder ``robots``.
+    """
+    found = PackageResolver().find(f"package://example-robot-data/robots/{path}")
+    if found is None:
+        pytest.skip("needs example-robot-data")
+    return found

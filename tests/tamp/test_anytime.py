@@ -67,7 +67,7 @@ def test_paths_get_shorter_and_every_improvement_is_told(tmp_path: Path) -> None
     assert (better.cost, improvements[-1].cost) == (first.cost, first.cost)
     assert improvements[-1].plan is not None
     assert bytes_of(improvements[-1].plan, tmp_path / "told.json") == bytes_of(better, tmp_path / "better.json")
-    assert str(improvements[0]).endswith(f"cost 2, paths {first.path_length:.2f} rad after 0 iterations")
+    assert str(improvements[0]).endswith(f"cost 2, paths {first.path_length:.2f} rad, after 0 iterations")
 
 
 def test_the_same_number_of_iterations_gives_the_same_plan(tmp_path: Path) -> None:

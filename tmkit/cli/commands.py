@@ -19,6 +19,7 @@ from tmkit.cli import built_in, new, planning, robots, scenes, tasks, viewing
 from tmkit.cli.common import require_writable
 from tmkit.cli.completion import completion, prepare_completion
 from tmkit.cli.events import error_fields, write_event
+from tmkit.cli.examples import EXAMPLES
 from tmkit.cli.exit_codes import ExitCode
 from tmkit.cli.reporting import Reporter, current_reporter
 from tmkit.errors import TmkitError
@@ -99,7 +100,7 @@ def _options_of_all(
 
 
 def command_line() -> Callable[..., Any]:
-    """Return the whole command, ready to be called."""
+    """Return the whole command with its examples, ready to be called."""
     prepare_completion()
     template = typer.Typer(add_completion=False)
     template.command()(_options_of_all)
@@ -107,11 +108,13 @@ def command_line() -> Callable[..., Any]:
     for option in options:
         option.expose_value = False  # the callbacks are all that is wanted
     whole: Any = typer.main.get_command(app)
-    waiting: list[Any] = [whole]
+    waiting: list[tuple[str, Any]] = [("", whole)]
     while waiting:
-        command = waiting.pop()
+        path, command = waiting.pop()
         command.params.extend(options)
-        waiting.extend(getattr(command, "commands", {}).values())
+        if path in EXAMPLES:
+            command.epilog = "\n\n".join(["Examples:", *EXAMPLES[path]])
+        waiting.extend((f"{path} {name}".strip(), one) for name, one in getattr(command, "commands", {}).items())
     return whole  # type: ignore[no-any-return]  # what typer makes has no name that all its versions export
 
 

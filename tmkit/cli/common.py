@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
+import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -222,7 +225,20 @@ def say(text: str) -> None:
     typer.echo(printable(text))
 
 
+def say_wrapped(text: str) -> None:
+    """Print sentences for a person, on a terminal as paragraphs of its width, with their indentation."""
+    if sys.stdout.isatty():
+        width, lines = shutil.get_terminal_size().columns, text.splitlines()
+        indents = [" " * (len(line) - len(line.lstrip())) for line in lines]
+        wrapped = [
+            textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+            for line, indent in zip(lines, indents, strict=True)
+        ]
+        text = "\n\n".join(wrapped)
+    say(text)
+
+
 def fail(message: str) -> NoReturn:
     """Print why the answer is no, and end with that exit code."""
-    say(message)
+    say_wrapped(message)
     raise typer.Exit(ExitCode.NO)

@@ -1,4 +1,4 @@
-"""``tmkit new``: write a commented scene or domain that plans as it is, to be changed."""
+"""``tmkit new``: write a commented scene, domain or robot description that plans as it is, to be changed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import typer
 
 from tmkit._support.data import data_path
 from tmkit.cli.common import say
+from tmkit.cli.new_robot import robot
 from tmkit.errors import OutputError
 
-app = typer.Typer(help="Write a scene or domain as a starting point.", no_args_is_help=True)
+app = typer.Typer(help="Write a scene, a domain or a robot description.", no_args_is_help=True)
+app.command()(robot)
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 

@@ -30,6 +30,7 @@ from tmkit.cli.common import (
     progress,
     require_writable,
     say,
+    say_wrapped,
     write_json,
 )
 from tmkit.cli.completion import Kind, complete_names
@@ -74,7 +75,10 @@ def demo(
     tell(f"Planned in {result.statistics.total_seconds:.2f} s.")
     checked = _check(result.plan)
     tell(f"Checked: {checked.configurations} configurations at finer steps, {_outcome(checked)}.")
-    report = _simulate(result.plan, gui=False, record=folder / "demo.gif", picture=folder / "demo.png", grasp="contact")
+    report = _simulate(
+        result.plan, gui=False, record=folder / "demo.gif", picture=folder / "demo.png", grasp="contact",
+        renderer="tiny",
+    )  # fmt: skip
     write_json(folder / "report.json", report.to_dict())
     tell(f"Simulated: {report!r}")
     tell(f"Pictures: {folder / 'demo.png'} and {folder / 'demo.gif'}; plan: {folder / 'plan.json'}")
@@ -202,7 +206,7 @@ def plan(
     if as_json:
         print_json(result.to_dict())
     else:
-        say(result.explanation)
+        say_wrapped(result.explanation)
         for number, action in enumerate(result.plan.actions if result.plan else (), start=1):
             say(f"  {number}. {action}")
         if result.plan is not None and output is not None:
@@ -240,9 +244,9 @@ def check(
         print_json(report.to_dict())
     else:
         for problem in report.problems:
-            say(f"  {problem}")
+            say_wrapped(f"  {problem}")
         for assumption in report.assumptions:
-            say(f"  not checked: {assumption}")
+            say_wrapped(f"  not checked: {assumption}")
         say(f"{path}: {report.actions} actions, {report.configurations} configurations: {_outcome(report)}")
     if not report.is_valid:
         raise typer.Exit(ExitCode.NO)
@@ -295,7 +299,7 @@ def simulate(
         for name, error in result.errors.items():
             say(f"  {name}: {error}")
         for note in result.notes:
-            say(f"  {note}")
+            say_wrapped(f"  {note}")
         say(repr(result))
     if not result.is_successful:
         raise typer.Exit(ExitCode.NO)
@@ -382,12 +386,16 @@ def _check(
 
 
 def _simulate(
-    plan: Plan, *, gui: bool, record: Path | None, picture: Path | None, grasp: Any, on_state: Any = None
-) -> SimulationReport:
+    plan: Plan, *, gui: bool, record: Path | None, picture: Path | None, grasp: Any, on_state: Any = None,
+    renderer: Any = "auto",
+) -> SimulationReport:  # fmt: skip
     from tmkit.simulation import simulate
 
     with progress("simulating") as show:
-        return simulate(plan, gui=gui, record=record, picture=picture, grasp=grasp, on_state=on_state, on_progress=show)
+        return simulate(
+            plan, gui=gui, record=record, picture=picture, grasp=grasp, on_state=on_state, renderer=renderer,
+            on_progress=show,
+        )  # fmt: skip
 
 
 def _simulate_in_view(plan: Plan, **arguments: Any) -> SimulationReport:

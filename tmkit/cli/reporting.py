@@ -15,25 +15,21 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
+from tmkit._support.progress import Progress
 from tmkit._support.terminal import printable
 from tmkit.cli.events import write_event
 from tmkit.cli.streams import DroppingFile, text_file
 from tmkit.errors import OutputError
-
-if TYPE_CHECKING:
-    from rich.status import Status
-
-    from tmkit._support.progress import Progress
 
 _LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 _LINE = "%(levelname)s %(name)s: %(message)s"
@@ -72,7 +68,8 @@ class Reporter:
     def __init__(self, *, as_events: bool) -> None:
         self.as_events = as_events
         is_terminal = os.isatty(2)  # notebooks set FORCE_COLOR, and would show every turn of the spinner
-        self.console = Console(stderr=True, highlight=False, soft_wrap=True, force_terminal=is_terminal)
+        # A terminal gets lines that end between words, a file whole lines.
+        self.console = Console(stderr=True, highlight=False, soft_wrap=not is_terminal, force_terminal=is_terminal)
         self._verbosity = 0
         self._is_quiet = False
         self._handlers: list[logging.Handler] = []
@@ -148,8 +145,9 @@ class Reporter:
             write_event("progress", phase=text, step=0, steps=0, seconds=0.0, text=text)
             yield Work(_nothing, _write_progress)
         else:
-            with self.console.status(text) as status:
-                yield _work_of(status)
+            line = _LiveLine(text)
+            with self.console.status(line):
+                yield Work(line.show, line.show)
 
     # --- within ---------------------------------------------------------------------------------------------------
 
@@ -187,11 +185,21 @@ def _write_progress(progress: Progress) -> None:
     write_event("progress", **values, text=str(progress))
 
 
-def _work_of(status: Status) -> Work:
-    def show(text: object) -> None:
-        status.update(escape(printable(str(text))))
+class _LiveLine:
+    """A line of progress, whose seconds go on between two reports; the terminal draws it several times a second."""
 
-    return Work(show, show)
+    def __init__(self, text: str) -> None:
+        self.show(text)
+
+    def show(self, shown: str | Progress) -> None:
+        """Show another line."""
+        self._shown, self._since = shown, time.monotonic()
+
+    def __rich__(self) -> Text:
+        shown, seconds = self._shown, time.monotonic() - self._since
+        if isinstance(shown, str):
+            return Text(printable(f"{shown}, {seconds:.1f} s"))
+        return Text(printable(str(replace(shown, seconds=shown.seconds + seconds))))
 
 
 class _ConsoleHandler(logging.Handler):

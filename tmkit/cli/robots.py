@@ -23,6 +23,7 @@ from tmkit.cli.common import (
     progress,
     require_writable,
     say,
+    say_wrapped,
 )
 from tmkit.cli.completion import Kind, complete_names
 from tmkit.cli.exit_codes import ExitCode
@@ -60,17 +61,11 @@ def check(
     tip: Annotated[str | None, typer.Option(metavar="FRAME", help="The hand frame of an inferred arm.")] = None,
     samples: Annotated[int, typer.Option(help="Number of random configurations that are checked.", min=1)] = 2000,
     seed: Seed = 0,
-    write_robot: Annotated[
-        Path | None, typer.Option(metavar="OUT.toml", help="Write the robot description, to be edited by hand.")
-    ] = None,
     write_srdf: Annotated[
         Path | None, typer.Option(metavar="OUT.srdf", help="Write the arm and the disabled collision pairs.")
     ] = None,
     picture: Annotated[
         Path | None, typer.Option(metavar="OUT.png", help="Draw the reachable workspace (needs the extra 'viewer').")
-    ] = None,
-    write_scene: Annotated[
-        Path | None, typer.Option(metavar="OUT.json", help="Write the robot with the tool frame that was inferred.")
     ] = None,
     trial: Annotated[bool, typer.Option(help="Plan a trial pick of a cube of 4 cm.")] = True,
     trial_picture: Annotated[
@@ -82,42 +77,35 @@ def check(
     meshes: Meshes = "load",
 ) -> None:
     """Check whether a robot can pick: joints, meshes, self-collisions, inverse kinematics, hand, a trial pick."""
-    from tmkit.formats import write_json_scene
     from tmkit.robots import check_robot, find_manipulator
-    from tmkit.tamp.trial_pick import TrialPickStatus, trial_pick
 
     if robot is not None and (base is not None or tip is not None):
         raise typer.BadParameter("these are for a guessed arm, and --robot gives one", param_hint="--base / --tip")
-    _require_outputs(write_robot, write_srdf, picture)
-    for path in (write_scene, trial_picture):
+    if picture is not None:
+        from tmkit.visualization import require_plots
+
+        require_plots(picture)
+    for path in (write_srdf, picture, trial_picture):
         if path is not None:
             require_writable(path)
-    if write_scene is not None and write_scene.suffix != ".json":
-        raise typer.BadParameter(f"'{write_scene}' does not end in .json", param_hint="--write-scene")
     notes: list[ImportNote] = []
     scene = load(scenes, allow=allow, packages=package, meshes=meshes, on_note=notes.append)
+    inferred = None
     with progress("checking the robot"):
-        inferred = _inferred(scene, robot, base=base, tip=tip, name=Path(scenes[0]).stem, seed=seed)
-        arm = None if inferred is None else inferred.manipulator
-        arm = arm if robot is None else find_manipulator(robot, scene)
-        scene = inferred.scene if inferred is not None else scene
+        if robot is None and scene.joint_names:
+            inferred = inferred_arm(scene, base=base, tip=tip, name=Path(scenes[0]).stem, seed=seed)
+            scene = inferred.scene
+        arm = inferred.manipulator if inferred is not None else None
+        arm = find_manipulator(robot, scene) if robot is not None else arm
         report = check_robot(scene, arm, samples=samples, seed=seed, import_notes=notes)
         if arm is not None:
-            _write(scene, arm, report, robot=write_robot, srdf=write_srdf, picture=picture, seed=seed)
-        elif write_robot or write_srdf or picture:
+            _write(scene, arm, report, srdf=write_srdf, picture=picture, seed=seed)
+        elif write_srdf or picture:
             note("no joint moves, so there is no arm to write or draw")
-        if write_scene is not None:
-            write_json_scene(scene, write_scene)
     lines, missing = (inferred.inferred, inferred.missing) if inferred is not None else ((), "")
     if trial and arm is not None and report.is_valid and not missing:
-        with progress("planning a trial pick"):
-            tried = trial_pick(scene, arm, seed=seed)
-        if tried.status is TrialPickStatus.PICKED:
-            lines = (*lines, f"trial pick: '{arm.name}' picks a cube of 4 cm, looking down")
-        else:
-            missing = f"the trial pick of a cube of 4 cm failed: {tried.reason}"
-        if trial_picture is not None and tried.scene is not None:
-            _draw_trial(tried, arm, trial_picture)
+        picked, missing, _ = pick_a_cube(scene, arm, seed=seed, picture=trial_picture)
+        lines = (*lines, *picked)
     if as_json:
         answer = {"robot": None if arm is None else arm.to_dict(), "inferred": list(lines), "missing": missing}
         print_json({**report.to_dict(), "ok": report.is_valid and not missing, **answer})
@@ -127,32 +115,49 @@ def check(
         raise typer.Exit(ExitCode.NO)
 
 
-def _require_outputs(robot: Path | None, srdf: Path | None, picture: Path | None) -> None:
-    """Refuse outputs before the work is done."""
-    if picture is not None:
-        from tmkit.visualization import require_plots
+def inferred_arm(
+    scene: SceneGraph, *, base: str | None, tip: str | None, tool: str | None = None, name: str, seed: int
+) -> InferredArm:
+    """Infer the arm of a robot, also of one with flat meshes, on which a check reports.
 
-        require_plots(picture)
-    for path in (robot, srdf, picture):
-        if path is not None:
-            require_writable(path)
-    if robot is not None and robot.suffix != ".toml":
-        raise typer.BadParameter(f"'{robot}' does not end in .toml", param_hint="--write-robot")
-
-
-def _inferred(
-    scene: SceneGraph, robot: str | None, *, base: str | None, tip: str | None, name: str, seed: int
-) -> InferredArm | None:
-    """Return the arm that is inferred, ``None`` when one is given or nothing moves."""
+    Args:
+        scene: the robot.
+        base: the frame that the arm stands on, if it is given.
+        tip: the frame of its hand, if it is given.
+        tool: the grasp frame, if it is given.
+        name: of the description.
+        seed: of the random configurations.
+    """
     from tmkit.robots import infer_arm
     from tmkit.robots.robot_check import without_flat_meshes
 
-    if robot is not None or not scene.joint_names:
-        return None
-    found = infer_arm(without_flat_meshes(scene), base=base, tip=tip, name=name, seed=seed)
-    tool = found.added_tool  # the report is about the scene as it is, flat meshes too
-    whole = scene.add_frame(tool, found.manipulator.tip, pose=found.scene.local_pose(tool)) if tool else scene
-    return replace(found, scene=whole)
+    found = infer_arm(without_flat_meshes(scene), base=base, tip=tip, tool=tool, name=name, seed=seed)
+    added = found.added_tool
+    if added:
+        scene = scene.add_frame(added, found.manipulator.tip, pose=found.scene.local_pose(added))
+    return replace(found, scene=scene)
+
+
+def pick_a_cube(
+    scene: SceneGraph, arm: Manipulator, *, seed: int, picture: Path | None
+) -> tuple[tuple[str, ...], str, TrialPick]:
+    """Plan to pick a cube of 4 cm, and draw the end, or the attempt; return a line that it worked, or what is missing.
+
+    Args:
+        scene: the robot.
+        arm: its arm.
+        seed: of the random configurations and the planner.
+        picture: the file to draw into, if there is to be one.
+    """
+    from tmkit.tamp.trial_pick import TrialPickStatus, trial_pick
+
+    with progress("planning a trial pick") as show:
+        tried = trial_pick(scene, arm, seed=seed, on_progress=show)
+    if picture is not None and tried.scene is not None:
+        _draw_trial(tried, arm, picture)
+    if tried.status is TrialPickStatus.PICKED:
+        return (f"trial pick: '{arm.name}' picks a cube of 4 cm, looking down",), "", tried
+    return (), f"the trial pick of a cube of 4 cm failed: {tried.reason}", tried
 
 
 def _draw_trial(tried: TrialPick, arm: Manipulator, path: Path) -> None:
@@ -168,14 +173,9 @@ def _draw_trial(tried: TrialPick, arm: Manipulator, path: Path) -> None:
 
 
 def _write(
-    scene: SceneGraph, arm: Manipulator, report: RobotReport, *, robot: Path | None, srdf: Path | None,
-    picture: Path | None, seed: int,
-) -> None:  # fmt: skip
+    scene: SceneGraph, arm: Manipulator, report: RobotReport, *, srdf: Path | None, picture: Path | None, seed: int
+) -> None:
     """Write what is wanted."""
-    if robot is not None:
-        from tmkit.robots import write_manipulator
-
-        write_manipulator(arm, robot)
     if srdf is not None:
         from tmkit.formats.srdf import write_srdf
 
@@ -204,11 +204,11 @@ def _print(report: RobotReport, arm: Manipulator | None, lines: Sequence[str], m
     for text in report.notes:
         say(f"  note: {text}")
     for problem in report.problems:
-        say(f"  problem: {problem}")
+        say_wrapped(f"  problem: {problem}")
     for line in lines:
         say(f"  {line if line.startswith('trial') else f'inferred: {line}'}")
     if missing:
-        say(f"  missing: {missing}")
+        say_wrapped(f"  missing: {missing}")
     say(repr(report))
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from tmkit._support.results import ValidationStatus as ValidationStatus
     from tmkit.robots.chains import JointChain as JointChain
     from tmkit.robots.fingers import pair_distance as pair_distance
-    from tmkit.robots.guess_manipulator import guess_manipulator as guess_manipulator
     from tmkit.robots.infer_arm import (
         InferredArm as InferredArm,
         InferredArmStatus as InferredArmStatus,

@@ -1,8 +1,7 @@
 """The chains of joints in a scene that may be arms.
 
 What is written about a robot often ends at its joints: nothing says which of them make the arm, and which the hand. A
-chain is a path from the root along which joints move; the longest is a good guess. Walking it from the base, the first
-link from which several joints branch off carries a hand, once there are joints enough for an arm.
+chain is a path from the root along which joints move; the longest is a good guess.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tmkit.errors import RobotError, UnknownNameError
+from tmkit.errors import RobotError
 from tmkit.graph import SceneGraph
 
 ARM_JOINTS = 3
@@ -38,40 +37,17 @@ def joint_chains(scene: SceneGraph) -> tuple[JointChain, ...]:
     return tuple(sorted(found, key=lambda chain: -len(chain.joints)))
 
 
-def arm_chain(scene: SceneGraph) -> JointChain | None:
-    """Return the longest chain without the fingers at its end, ``None`` when no joint moves."""
-    chains = joint_chains(scene)
-    if not chains:
-        return None
-    path = [scene.joint_frame(joint) for joint in chains[0].joints]
-    for count in range(ARM_JOINTS, len(path)):
-        carried = [child for frame in rigid_frames(scene, path[count - 1]) for child in scene.children(frame)]
-        if sum(scene.joint(child).is_actuated for child in carried) > 1:
-            return _chain(scene, path[:count], path[count - 1])
-    return chains[0]
-
-
-def chain_between(scene: SceneGraph, base: str | None = None, tip: str | None = None) -> JointChain:
+def chain_between(scene: SceneGraph, base: str | None, tip: str) -> JointChain:
     """Return the joints that move between two frames.
 
     Args:
         scene: the robot.
-        base: the frame that the arm stands on; by default the one that carries the first joint.
-        tip: the frame of its hand; by default the end of the longest chain below ``base``.
+        base: the frame that the arm stands on; None for the one that carries the first joint.
+        tip: the frame of its hand.
 
     Raises:
-        UnknownNameError: no such frame.
         RobotError: ``tip`` is not below ``base``, or no joint moves between them.
     """
-    for frame in (base, tip):
-        if frame is not None and frame not in scene:
-            raise UnknownNameError.of("frame", frame, scene.frame_names)
-    if tip is None:
-        chain = arm_chain(scene)
-        below = [scene.joint_frame(one.joints[-1]) for one in ((chain,) if chain else ()) + joint_chains(scene)]
-        tip = next((frame for frame in below if base in (None, *scene.ancestors(frame))), None)
-        if tip is None:
-            raise RobotError.at("robot", "no joint moves" + (f" below '{base}'" if base is not None else ""))
     above = (*reversed(scene.ancestors(tip)), tip)
     if base is not None and base not in above:
         raise RobotError.at("robot", f"the tip '{tip}' is not below the base '{base}'")

@@ -20,7 +20,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations
 
@@ -30,16 +30,18 @@ from numpy.typing import NDArray
 from tmkit._core import CollisionWorld
 from tmkit._support.elementary import cos, dot, norm, norms, product
 from tmkit._support.results import Result
+from tmkit.errors import RobotError, UnknownNameError
+from tmkit.formats.urdf.self_collisions import random_configurations
 from tmkit.graph import SceneGraph
 from tmkit.robots.chains import ARM_JOINTS, JointChain, chain_between, joint_chains, rigid_frames
 from tmkit.robots.fingers import Hand, cup_frames
-from tmkit.robots.guess_manipulator import ready_values
 from tmkit.robots.manipulator import Manipulator
 from tmkit.robots.srdf_arms import TOOL_NAMES
 from tmkit.spatial import Pose
 
 _DEPTH = 4  # joints of a finger at most
 _MOST_ARMS = 8
+_TRIES = 500  # configurations of which one that is free becomes ready
 
 FINGER_WORDS = ("gripper", "finger", "jaw", "claw", "clamp", "knuckle", "pincher")
 SUCTION_WORDS = ("suction", "vacuum", "cup", "sucker", "epick")
@@ -73,13 +75,19 @@ class InferredArm(Result):
         inferred: what was inferred, with confidence and evidence, a line each.
         missing: why the arm cannot pick, in one sentence; empty when it has a hand or a cup.
         added_tool: the frame that was added for the tool, empty when there was one.
+        confidence: in the hand: ``high``, ``medium``, or ``low``; empty when there is none.
+        other_tips: the ends of other arms.
+        other_tools: frames with the name of a tool that is elsewhere or has other axes.
     """
 
     scene: SceneGraph
     manipulator: Manipulator
     inferred: tuple[str, ...]
     missing: str
-    added_tool: str
+    added_tool: str = ""
+    confidence: str = ""
+    other_tips: tuple[str, ...] = ()
+    other_tools: tuple[str, ...] = ()
 
     @property
     def status(self) -> InferredArmStatus:
@@ -92,44 +100,61 @@ class InferredArm(Result):
 
 
 def infer_arm(
-    scene: SceneGraph, *, base: str | None = None, tip: str | None = None, name: str = "robot", seed: int = 0
-) -> InferredArm:
+    scene: SceneGraph, *, base: str | None = None, tip: str | None = None, tool: str | None = None, name: str = "robot",
+    seed: int = 0,
+) -> InferredArm:  # fmt: skip
     """Infer the arm of a robot.
 
     Args:
         scene: the robot, best without anything else that moves.
         base: the frame that the arm stands on; by default the one that carries its first joint.
         tip: the frame of its hand; by default that of the best arm.
+        tool: the grasp frame; by default one between the fingertips, which is added where the robot has none.
         name: of the description.
         seed: of the random configurations, which matter only when the middle of the limits collides.
 
     Raises:
         UnknownNameError: no such frame.
-        RobotError: no joint moves between the frames.
+        RobotError: no joint moves between the frames, or the tool is not rigidly joined to the tip.
     """
-    tips = [tip] if tip is not None else _tips(scene, base)
-    arms = [chain_between(scene, base, end) for end in tips[:_MOST_ARMS]] or [chain_between(scene, base, tip)]
+    for frame in (base, tip, tool):
+        if frame is not None and frame not in scene:
+            raise UnknownNameError.of("frame", frame, scene.frame_names)
+    tips = _tips(scene, base)
+    if tip is not None:
+        line = {tip, *scene.ancestors(tip), *scene.subtree(tip)}
+        tips = [tip, *(end for end in tips if end not in line)]
+    if not tips:
+        raise RobotError.at("robot", "no joint moves" + (f" below '{base}'" if base is not None else ""))
+    arms = [chain_between(scene, base, end) for end in tips[:_MOST_ARMS]]
     found = [(chain, _infer_hand(scene, chain.tip, chain.joints)) for chain in arms]
-    chain, hand = max(found, key=lambda one: (one[1] is not None, _has_cup(scene, one[0].tip), len(one[0].joints)))
+    best = max(found, key=lambda one: (one[1] is not None, _has_cup(scene, one[0].tip), len(one[0].joints)))
+    chain, hand = best if tip is None else found[0]
     if base is None:
         own = _own(scene, chain, [one for one, other in found if other is not None and one.tip != chain.tip])
         opened = hand.opened if hand is not None else {}
         chain = own if _is_free(scene, own, opened, seed) or not _is_free(scene, chain, opened, seed) else chain
-    inferred = [f"arm: {len(chain.joints)} joints from '{chain.base}' to '{chain.tip}'" + _others(found, chain)]
-    if hand is not None:
-        return _with_hand(scene, chain, hand, inferred, name=name, seed=seed)
-    return _without_hand(scene, chain, inferred, name=name, seed=seed)
-
-
-def _others(found: list[tuple[JointChain, _InferredHand | None]], chosen: JointChain) -> str:
-    others = [f"'{chain.tip}'" for chain, _ in found if chain.tip != chosen.tip]
-    return f"; other arms end at {', '.join(others[:4])}, choose by --tip" if others else ""
+    if tool is not None and tool not in rigid_frames(scene, chain.tip):
+        raise RobotError.at("robot", f"the tool '{tool}' is not rigidly joined to the tip '{chain.tip}'")
+    others = tuple(
+        one.tip
+        for one, other in found
+        if one.tip != chain.tip and (other is not None or (hand is None and len(one.joints) > ARM_JOINTS))
+    )
+    inferred = [f"arm: {len(chain.joints)} joints from '{chain.base}' to '{chain.tip}'"]
+    if others:
+        inferred[0] += f"; other arms end at {', '.join(map(repr, others[:4]))}, choose by --tip"
+    if hand is None:
+        arm = _without_hand(scene, chain, inferred, tool=tool, name=name, seed=seed)
+    else:
+        arm = _with_hand(scene, chain, hand, inferred, tool=tool, name=name, seed=seed)
+    return replace(arm, other_tips=others)
 
 
 def _is_free(scene: SceneGraph, chain: JointChain, opened: Mapping[str, float], seed: int) -> bool:
     """Whether a chain has a ready configuration in which nothing that it moves collides."""
     moved = {frame for joint in chain.joints for frame in scene.subtree(scene.joint_frame(joint))}
-    q = scene.configuration({**ready_values(scene, chain, opened, seed), **opened})
+    q = scene.configuration({**_ready(scene, chain, opened, seed), **opened})
     return not any(moved & {contact.frame_a, contact.frame_b} for contact in CollisionWorld(scene).contacts(q))
 
 
@@ -159,7 +184,7 @@ def _carries_hand(scene: SceneGraph, path: list[str], count: int) -> bool:
     """Whether what follows the first joints of a path is a hand: short, and branching, called so, or a jaw."""
     carried = [child for frame in rigid_frames(scene, path[count - 1]) for child in scene.children(frame)]
     moving = [child for child in carried if scene.joint(child).is_actuated]
-    fingers = sum(_named_like(child, (*FINGER_WORDS, "thumb", "index")) for child in moving)
+    fingers = sum(named_like(child, (*FINGER_WORDS, "thumb", "index")) for child in moving)
     if len(moving) > 1 and (len(path) - count <= _DEPTH or fingers > 1):
         return True
     if len(path) - count > _DEPTH:
@@ -168,7 +193,7 @@ def _carries_hand(scene: SceneGraph, path: list[str], count: int) -> bool:
     names = [scene.joint(following).name]
     if count == len(path) - 1:  # an earlier link called a gripper may be its body, which a wrist turns
         names.append(following)
-    called = any(_named_like(name, FINGER_WORDS) for name in names)
+    called = any(named_like(name, FINGER_WORDS) for name in names)
     return called and _moves_little(scene, following)
 
 
@@ -179,50 +204,57 @@ def _moves_little(scene: SceneGraph, frame: str) -> bool:
 
 
 def _has_cup(scene: SceneGraph, tip: str) -> bool:
-    return any(_named_like(frame, SUCTION_WORDS) for frame in rigid_frames(scene, tip))
+    return any(named_like(frame, SUCTION_WORDS) for frame in rigid_frames(scene, tip))
 
 
 def _with_hand(
-    scene: SceneGraph, chain: JointChain, hand: _InferredHand, inferred: list[str], *, name: str, seed: int
-) -> InferredArm:
+    scene: SceneGraph, chain: JointChain, hand: _InferredHand, inferred: list[str], *, tool: str | None, name: str,
+    seed: int,
+) -> InferredArm:  # fmt: skip
     """Return the arm with fingers."""
     sure = 2 - (len(hand.evidence) == 1) - (hand.width_closed > 0.002)
     confidence = ("low", "medium", "high")[sure]
     inferred.append(f"hand: parallel gripper, confidence {confidence} ({'; '.join(hand.evidence)})")
-    frames = [frame for frame in rigid_frames(scene, chain.tip) if _named_like(frame, TOOL_NAMES)]
+    frames = [frame for frame in rigid_frames(scene, chain.tip) if named_like(frame, TOOL_NAMES)]
     fitting = [frame for frame in frames if _fits(scene, frame, chain.tip, hand.tool)]
-    tool, added = (fitting[0], "") if fitting else ("", _new_name(scene, f"{chain.tip}_tool"))
-    if added:
-        scene, tool = scene.add_frame(added, chain.tip, pose=hand.tool), added
+    added = ""
+    if tool is not None:
+        inferred.append(f"tool: '{tool}', as given")
+    elif fitting:
+        tool = fitting[0]
+        inferred.append(f"tool: '{tool}', confidence high (its name, between the fingertips, y as the fingers close)")
+    else:
+        tool = added = _new_name(scene, f"{chain.tip}_tool")
+        scene = scene.add_frame(added, chain.tip, pose=hand.tool)
         turned = f"; '{frames[0]}' has another place or other axes" if frames else ""
         inferred.append(f"tool: between the fingertips, where the robot has no frame{turned}; added as '{added}'")
-    else:
-        inferred.append(f"tool: '{tool}', confidence high (its name, between the fingertips, y as the fingers close)")
     inferred.append(_direction(scene, chain.tip, tool))
     arm = Manipulator(
-        name, chain.base, chain.tip, tool, chain.joints, ready_values(scene, chain, hand.opened, seed),
+        name, chain.base, chain.tip, tool, chain.joints, _ready(scene, chain, hand.opened, seed),
         finger_depth=hand.depth, **hand.attributes(),
     )  # fmt: skip
-    return InferredArm(scene, arm, tuple(inferred), "", added)
+    return InferredArm(scene, arm, tuple(inferred), "", added, confidence, other_tools=tuple(frames) if added else ())
 
 
-def _without_hand(scene: SceneGraph, chain: JointChain, inferred: list[str], *, name: str, seed: int) -> InferredArm:
+def _without_hand(
+    scene: SceneGraph, chain: JointChain, inferred: list[str], *, tool: str | None, name: str, seed: int
+) -> InferredArm:
     """Return the arm with a cup at its tip, and what is missing unless a link is called so."""
-    below = rigid_frames(scene, chain.tip)
-    named = [frame for frame in below if _named_like(frame, TOOL_NAMES)]
-    called = [frame for frame in below if _named_like(frame, SUCTION_WORDS)]
-    tool = (named or called or [chain.tip])[0]
+    called = [frame for frame in rigid_frames(scene, chain.tip) if named_like(frame, SUCTION_WORDS)]
+    cup = next((frame for frame in reversed(called) if any(part.collision for part in scene.shapes(frame))), chain.tip)
+    named = [frame for frame in rigid_frames(scene, cup) if named_like(frame, TOOL_NAMES)]
+    tool = tool or (named or called[-1:] or [chain.tip])[0]
     joints = _hand_joints(scene, chain.tip, chain.joints)
     missing = ""
     if called:
-        inferred.append(f"hand: suction cup, confidence medium (the name of '{called[0]}')")
+        inferred.append(f"hand: suction cup, confidence medium (the name of '{called[-1]}')")
     elif len(joints) > MOST_JOINTS:
         missing = (
             f"the hand at '{chain.tip}' has {len(joints)} joints of its own; only hands that close two fingers by at"
             f" most {MOST_JOINTS} are inferred: describe two of its fingers in a file for --robot"
         )
     elif len(joints) == 1:
-        sure = "medium (its name)" if _named_like(joints[0], FINGER_WORDS) else "low (the only joint at the end)"
+        sure = "medium (its name)" if named_like(joints[0], FINGER_WORDS) else "low (the only joint at the end)"
         inferred.append(f"hand: one jaw, '{joints[0]}', against a fixed finger of '{chain.tip}', confidence {sure}")
         missing = (
             f"the jaw '{joints[0]}' moves against a finger that is fixed to '{chain.tip}', which is not supported:"
@@ -236,15 +268,15 @@ def _without_hand(scene: SceneGraph, chain: JointChain, inferred: list[str], *, 
     else:
         missing = (
             f"no gripper found: below '{chain.tip}' nothing opens and closes, and no link is named after a suction cup;"
-            " add a gripper to the description, or choose another arm by --tip"
+            " mount one by 'tmkit new robot --hand' (parallel_gripper, suction_cup, a file), or choose an arm by --tip"
         )
     if not missing:
         inferred.append(_direction(scene, chain.tip, tool))
     arm = Manipulator(
-        name, chain.base, chain.tip, tool, chain.joints, ready_values(scene, chain, {}, seed), gripper_kind="suction",
-        contact_links=cup_frames(scene, chain.tip, tool),
+        name, chain.base, chain.tip, tool, chain.joints, _ready(scene, chain, {}, seed), gripper_kind="suction",
+        contact_links=cup_frames(scene, cup, tool),
     )  # fmt: skip
-    return InferredArm(scene, arm, tuple(inferred), missing, "")
+    return InferredArm(scene, arm, tuple(inferred), missing, confidence="medium" if called else "")
 
 
 def _fits(scene: SceneGraph, frame: str, tip: str, inferred: Pose) -> bool:
@@ -286,8 +318,13 @@ class _InferredHand(Hand):
     evidence: tuple[str, ...]
 
 
-def _named_like(name: str, words: Sequence[str]) -> bool:
-    """Return whether a name contains one of some words, which are in lower case."""
+def named_like(name: str, words: Sequence[str]) -> bool:
+    """Return whether a name contains one of some words.
+
+    Args:
+        name: the name, in any case.
+        words: in lower case.
+    """
     return any(word in name.lower() for word in words)
 
 
@@ -320,7 +357,7 @@ def _infer_hand(scene: SceneGraph, tip: str, arm: Sequence[str]) -> _InferredHan
     pair, opened, closed, widths = best
     tool, depth = _tool(scene, tip, pair, opened, closed, palm)
     contact = dict.fromkeys(other for finger in pair for other in _finger_of(scene, finger))
-    words = [joint for joint in joints if _named_like(joint, FINGER_WORDS)]
+    words = [joint for joint in joints if named_like(joint, FINGER_WORDS)]
     evidence = [f"'{pair[0]}' closes on '{pair[1]}': {1000 * widths[0]:.0f} mm open, {1000 * widths[1]:.0f} mm closed"]
     evidence += [f"called so: {', '.join(words)}"] if words else []
     return _InferredHand(joints, opened, closed, *widths, tuple(contact), tool, depth, tuple(evidence))
@@ -381,8 +418,15 @@ def _distances(scene: SceneGraph, pair: Pair, sweep: Sequence[Mapping[str, float
     return np.array([world.distance(free.configuration(values)) for values in sweep])
 
 
-def _points(scene: SceneGraph, frames: Sequence[str], tip: str, q: Array) -> Array:
-    """Return corners (n, 3) of collision shapes, in the axes of the tip."""
+def shape_points(scene: SceneGraph, frames: Sequence[str], tip: str, q: Array) -> Array:
+    """Return corners (n, 3) of the collision shapes of some frames, in the axes of the tip.
+
+    Args:
+        scene: the scene.
+        frames: at least one, each with a collision shape.
+        tip: the frame of expression.
+        q: (n_joints,) configuration.
+    """
     found = []
     for frame in frames:
         pose = scene.pose(frame, relative_to=tip, q=q)
@@ -407,18 +451,18 @@ def _tool(
     moves = [
         _end_motion(scene, tip, finger, hinge, q_open, q_closed) for finger, hinge in zip(fingers, hinges, strict=False)
     ]
-    y = _snapped(moves[0] - moves[1])
-    middle = np.mean([_points(scene, finger, tip, q_closed).mean(axis=0) for finger in fingers], axis=0)
+    y = snapped(moves[0] - moves[1])
+    middle = np.mean([shape_points(scene, finger, tip, q_closed).mean(axis=0) for finger in fingers], axis=0)
     slides = scene.joint(tops[0]).type == "prismatic"
     reach = middle - (np.zeros(3) if slides else hinges.mean(axis=0))
     reach -= dot(reach, y) * y
     if norm(reach) < 0.005:
         reach = middle - np.asarray(scene.pose(str(scene.parent(tip)), relative_to=tip, q=q_closed).translation)
         reach -= dot(reach, y) * y
-    z = _snapped(reach if norm(reach) > 1e-6 else np.cross(y, (0.3, 0.5, 0.8)))
+    z = snapped(reach if norm(reach) > 1e-6 else np.cross(y, (0.3, 0.5, 0.8)))
     z = _unit(z - dot(z, y) * y)
     x = np.cross(y, z)
-    ends = [_points(scene, finger, tip, q_closed) for finger in fingers]
+    ends = [shape_points(scene, finger, tip, q_closed) for finger in fingers]
     height = min(float(product(points, z).max()) for points in ends) - _FINGERTIP
     near = [points[product(points, z) > height - 2 * _FINGERTIP] for points in ends]
     inner = (float(product(near[0], y).max()), float(product(near[1], y).min())) if len(near[1]) else (0.0, 0.0)
@@ -426,7 +470,7 @@ def _tool(
     origin = height * z + 0.5 * sum(inner) * y + across * x
     backs = [
         product(points[np.abs(product(points, x) - across) < 0.05], z)
-        for points in ([_points(scene, palm, tip, q_closed)] if palm else [])
+        for points in ([shape_points(scene, palm, tip, q_closed)] if palm else [])
     ]
     below = [float(values.max()) for values in backs if len(values)]
     depth = min(max(height - below[0], 0.005), 0.1) if below else 0.03
@@ -445,7 +489,7 @@ def _end_motion(
     scene: SceneGraph, tip: str, finger: Sequence[str], hinge: Array, q_open: Array, q_closed: Array
 ) -> Array:
     """Return how the end of a finger moves when it closes."""
-    opened, closed = (_points(scene, finger, tip, q) for q in (q_open, q_closed))
+    opened, closed = (shape_points(scene, finger, tip, q) for q in (q_open, q_closed))
     away = norms(closed - hinge)
     far = away >= 0.8 * away.max()
     move: Array = closed[far].mean(axis=0) - opened[far].mean(axis=0)
@@ -456,12 +500,32 @@ def _unit(vector: Array) -> Array:
     return vector / norm(vector)
 
 
-def _snapped(vector: Array) -> Array:
-    """Return a direction, along an axis where it is within 15 degrees of one."""
+def snapped(vector: Array) -> Array:
+    """Return a unit direction (3,), along an axis where it is within 15 degrees of one.
+
+    Args:
+        vector: (3,), not zero.
+    """
     unit = _unit(vector)
     axis = int(np.argmax(np.abs(unit)))
     if abs(unit[axis]) < cos(math.radians(15.0)):
         return unit
-    snapped = np.zeros(3)
-    snapped[axis] = math.copysign(1.0, unit[axis])
-    return snapped
+    direction = np.zeros(3)
+    direction[axis] = math.copysign(1.0, unit[axis])
+    return direction
+
+
+def _ready(scene: SceneGraph, chain: JointChain, opened: Mapping[str, float], seed: int) -> dict[str, float]:
+    """Return a collision-free configuration of the arm near the middle of the joint limits, with the hand open."""
+    limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
+    middle = np.where(np.isfinite(limits).all(axis=1, keepdims=True), limits, 0.0).mean(axis=1)
+    middle = np.clip(middle, limits[:, 0], limits[:, 1])
+    moving = [scene.joint_names.index(joint) for joint in chain.joints]
+    others = np.tile(scene.configuration(opened), (_TRIES, 1))
+    drawn = random_configurations(scene, _TRIES, seed=seed)
+    nearest = np.argsort(norms((drawn - middle)[:, moving]), kind="stable")
+    others[:, moving] = np.vstack([middle, drawn[nearest]])[:_TRIES][:, moving]
+    rounded = np.clip(np.round(others, 6), limits[:, 0], limits[:, 1])
+    free = ~CollisionWorld(scene).in_collision_batch(rounded)
+    chosen = rounded[int(np.argmax(free))]  # the middle itself when none is free
+    return {joint: float(chosen[entry]) for joint, entry in zip(chain.joints, moving, strict=True)}

@@ -151,14 +151,7 @@ def check_robot(
     problems += [f"the mesh {called} is flat and has no hull; give it a thickness" for *_, called in flat]
     scene, rows = without_flat_meshes(scene), _joint_rows(scene)
     world = CollisionWorld(scene)
-    configurations = random_configurations(scene, samples, seed=seed)
-    counts: Counter[Pair] = Counter()
-    free = []
-    for q in configurations:
-        contacts = world.contacts(q)
-        counts.update({(contact.frame_a, contact.frame_b) for contact in contacts})
-        if not contacts:
-            free.append(q)
+    counts, free = _collisions(world, random_configurations(scene, samples, seed=seed))
     pairs = [(a, b) for a, b, _ in world.pairs]
     allowed = [(a, b) for a, b, reason in scene.allowed_pairs if reason == "always"]
     stuck = [pair for pair in pairs if counts[pair] == samples]
@@ -201,6 +194,33 @@ def check_robot(
         chains,
         reach,
     )
+
+
+def overlapping_pairs(scene: SceneGraph, *, samples: int = 500, seed: int = 0) -> tuple[Pair, ...]:
+    """Return the pairs of frames that collide in most random configurations: their shapes overlap by their making.
+
+    Args:
+        scene: the robot, best alone.
+        samples: random configurations, uniform within the limits.
+        seed: makes the answer repeatable.
+    """
+    world = CollisionWorld(without_flat_meshes(scene))
+    counts, _ = _collisions(world, random_configurations(scene, samples, seed=seed))
+    return tuple((a, b) for a, b, _ in world.pairs if 2 * counts[a, b] > samples)
+
+
+def _collisions(
+    world: CollisionWorld, configurations: NDArray[np.float64]
+) -> tuple[Counter[Pair], list[NDArray[np.float64]]]:
+    """Return how often each pair of frames collides, and the configurations without a collision."""
+    counts: Counter[Pair] = Counter()
+    free = []
+    for q in configurations:
+        contacts = world.contacts(q)
+        counts.update({(contact.frame_a, contact.frame_b) for contact in contacts})
+        if not contacts:
+            free.append(q)
+    return counts, free
 
 
 def _reach(

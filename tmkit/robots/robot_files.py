@@ -32,6 +32,7 @@ from tmkit._support.argument_errors import check_argument
 from tmkit._support.data import data_path, resolve_name
 from tmkit._support.output import write_text
 from tmkit._support.source_location import did_you_mean
+from tmkit._support.terminal import printable
 from tmkit._support.toml_files import read_toml
 from tmkit.errors import FileFormatError, RobotError, UnknownNameError
 from tmkit.graph import SceneGraph
@@ -41,11 +42,19 @@ _KEYS = [item.name for item in fields(Manipulator)]
 # In the table [gripper] of a file, and the attribute that each gives: from the kind on, all are the hand's.
 _GRIPPER_KEYS = {name.removeprefix("gripper_"): name for name in _KEYS[_KEYS.index("gripper_kind") :]}
 _COMMENTS = {  # in files that are written
-    "tip": "what is grasped becomes its child", "tool": "z away from the hand; fingers close along y",
-    "ready": "from here the arm must reach its work; radians or metres", "velocity": "rad/s or m/s",
-    "acceleration": "rad/s^2 or m/s^2", "effort": "N m or N", "width_open": "metres between the fingers",
-    "finger_depth": "metres from the tool back to the palm", "grip_force": "newtons", "payload": "kg",
-    "contact_links": "may touch what is grasped",
+    "name": "in messages and plans", "base": "the frame that the arm stands on",
+    "tip": "the frame of the hand: what is grasped becomes its child",
+    "tool": "between the fingertips, or in a cup's middle: z away from the hand; fingers close along y",
+    "joints": "from the base to the tip; of a gripper, those that open and close it, without those that mimic them",
+    "ready": "where plans start by default, with the work in reach; radians or metres",
+    "velocity": "largest speeds, rad/s or m/s", "acceleration": "largest, rad/s^2 or m/s^2",
+    "effort": "largest, N m or N, where they are not the scene's",
+    "kind": '"parallel", "suction", or "none" for a mobile base', "open": "values of its joints, radians or metres",
+    "closed": "their values when it is closed", "width_open": "metres between the open fingers",
+    "width_closed": "metres between the closed fingers",
+    "finger_depth": "metres from the tool back to the palm: how deep an object reaches into the hand",
+    "grip_force": "newtons of each finger, or of the vacuum; see the data sheet", "payload": "kg that the arm carries",
+    "contact_links": "may touch what is grasped", "contact_tolerance": "metres that they may overlap with it",
 }  # fmt: skip
 
 
@@ -70,7 +79,7 @@ def load_manipulator(name: str | Path) -> Manipulator:
         raise RobotError.at(name, reason)
     path = resolve_name(name, "scenes/robots", suffixes=(".toml",))
     if path.suffix.lower() in {".urdf", ".xacro", ".sdf", ".xml", ".robray", ".json"}:
-        suggestion = f"write a description of its arm: tmkit robot check {path} --write-robot robot.toml"
+        suggestion = f"write a description of its arm: tmkit new robot {path}"
         raise RobotError.at(path, f"is a scene, where a robot description in TOML is expected; {suggestion}")
     document, _ = read_toml(path, "a robot description", error=RobotError)
     gripper = document.pop("gripper", {})
@@ -98,12 +107,13 @@ def _split_srdf(name: str | Path) -> tuple[str, str | None, str | None] | None:
     return (str(name), None, None) if str(name).endswith(".srdf") else None
 
 
-def write_manipulator(manipulator: Manipulator, path: str | os.PathLike[str]) -> None:
+def write_manipulator(manipulator: Manipulator, path: str | os.PathLike[str], *, notes: Sequence[str] = ()) -> None:
     """Write a description as a TOML file; :func:`load_manipulator` reads it back as an equal one.
 
     Args:
         manipulator: the description.
         path: the file; replaced if it exists, unchanged if writing fails.
+        notes: comments at the beginning, a line each.
 
     Raises:
         OutputError: the file cannot be written; whatever was there before is still there.
@@ -113,7 +123,8 @@ def write_manipulator(manipulator: Manipulator, path: str | os.PathLike[str]) ->
         del values["gripper_joints"], values["gripper_open"], values["gripper_closed"]
     if manipulator.gripper_kind != "parallel" and not (manipulator.width_open or manipulator.width_closed):
         del values["width_open"], values["width_closed"]
-    lines = [_line(key, values.pop(key)) for key in _KEYS[: _KEYS.index("ready")]]
+    lines = [f"# {printable(note, keep='')}" for note in notes]
+    lines += [_line(key, values.pop(key)) for key in _KEYS[: _KEYS.index("ready")]]
     for key in _KEYS[_KEYS.index("ready") : _KEYS.index("gripper_kind")]:
         if table := values.pop(key, None):
             lines += ["", f"[{key}]  # {_COMMENTS[key]}", *(f"{_key(joint)} = {table[joint]!r}" for joint in table)]

@@ -115,11 +115,12 @@ class Improvement:
     def _tell(self, iterations: int | None) -> None:
         context, log = self.context, self.log
         cost, length = self.costs.total(self.best)
+        log.best = f"cost {cost:g}, paths {length:.2f} rad"
         if context.on_progress is not None:
             context.on_progress(
                 ImprovementProgress(
-                    "improve", self.number, iterations or 0, log.seconds, log.skeletons, cost, length,
-                    context.plan_of(self.best, self.domain),
+                    "improve", self.number, iterations or 0, log.seconds, log.skeletons, log.failures.attempts,
+                    log.best, cost, length, context.plan_of(self.best, self.domain),
                 )
             )  # fmt: skip
         _logger.info("best plan after %d iterations: cost %g, %.3f rad of paths", self.number, cost, length)

@@ -122,7 +122,8 @@ class PlanningContext:
         """
         if self.on_progress is not None:
             skeleton = log.skeletons + (phase == "task")
-            self.on_progress(PlanningProgress(phase, step, steps, log.seconds, skeleton))
+            attempts = log.failures.attempts
+            self.on_progress(PlanningProgress(phase, step, steps, log.seconds, skeleton, attempts, log.best))
 
     def search(self, log: SearchLog, task: PreparedTask) -> TaskPlanResult:
         """Compute a skeleton with the task planner.

@@ -21,15 +21,21 @@ class PlanningProgress(Progress):
         step: actions refined so far; it falls when the search goes back.
         steps: actions of the skeleton; 0 while the task planner runs. Of ``suggestions``, the most replans.
         skeleton: number of the skeleton, from 1.
+        attempts: motions tried so far.
+        best: the cost of the best plan so far, in words; empty before there is one.
     """
 
     skeleton: int = 0
+    attempts: int = 0
+    best: str = ""
 
     def __str__(self) -> str:
         if self.phase == "suggestions":
             return f"planning, {self.seconds:.1f} s: no plan; looking for what would help, {self.step}/{self.steps}"
         doing = "looking for actions" if self.phase == "task" else f"motion {self.step}/{self.steps}"
-        return f"planning, {self.seconds:.1f} s: task plan {self.skeleton}, {doing}"
+        doing += f", attempt {self.attempts}" if self.attempts else ""
+        best = f"; best {self.best}" if self.best else ""
+        return f"planning, {self.seconds:.1f} s: task plan {self.skeleton}, {doing}{best}"
 
 
 @dataclass(frozen=True)
@@ -50,8 +56,7 @@ class ImprovementProgress(PlanningProgress):
     plan: Plan = None  # type: ignore[assignment]  # always given; the fields before it have defaults
 
     def __str__(self) -> str:
-        best = f"cost {self.cost:g}, paths {self.path_length:.2f} rad"
-        return f"improving, {self.seconds:.1f} s: {best} after {self.step} iterations"
+        return f"improving, {self.seconds:.1f} s: best {self.best}, after {self.step} iterations"
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ class SearchLog:
         transfers: the tree of the search over transfers; None before it begins.
         versions: its nodes, if the search tree is recorded.
         found: the steps of the plan that was found first.
+        best: the cost of the best plan so far, in words; empty before there is one.
         forbidden: what the last iteration forbade: by action, the facts under which.
     """
 
@@ -46,6 +47,7 @@ class SearchLog:
     transfers: RefinementTree | None = None
     versions: list[TransferVersion] = field(default_factory=list)
     found: tuple[PlanStep, ...] = ()
+    best: str = ""
     forbidden: dict[GroundAction, list[frozenset[Fact]]] = field(default_factory=dict)
 
     @property

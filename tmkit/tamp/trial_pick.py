@@ -9,7 +9,7 @@ Invariants: a function of scene, arm and seed; no clock decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -25,6 +25,7 @@ from tmkit.motion.collision_rules import CollisionRules
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 from tmkit.tamp.planning import plan
+from tmkit.tamp.progress import PlanningProgress
 from tmkit.tamp.result import PlanResult
 
 CUBE = 0.04
@@ -36,6 +37,7 @@ _SAMPLES = 4000
 _STEEP = 0.5  # least downward part of the tool's z for a place to be tried
 _PLACES = 40
 _PLANS = 3
+_ITERATIONS = 2  # of each plan: a cube that can be picked is picked in the first
 _ABOVE = 0.06  # metres over the cube from which it is approached
 _TABLE = (0.1, 0.1, 0.02)
 
@@ -70,13 +72,17 @@ class TrialPick(Result):
         return f"TrialPick({self.status.value}, cube of {CUBE:g} m, {found})"
 
 
-def trial_pick(scene: SceneGraph, manipulator: Manipulator, *, seed: int = 0) -> TrialPick:
+def trial_pick(
+    scene: SceneGraph, manipulator: Manipulator, *, seed: int = 0,
+    on_progress: Callable[[PlanningProgress], None] | None = None,
+) -> TrialPick:  # fmt: skip
     """Plan to pick a cube of 4 cm from where the tool comes.
 
     Args:
         scene: the robot, best alone.
         manipulator: its arm.
         seed: of the random configurations and the planner.
+        on_progress: called while it is planned.
     """
     arm = manipulator
     if arm.gripper_kind == "parallel" and arm.width_open < CUBE + 0.008:
@@ -85,10 +91,22 @@ def trial_pick(scene: SceneGraph, manipulator: Manipulator, *, seed: int = 0) ->
     last: TrialPick | None = None
     for number, place in enumerate(_places(scene, arm, seed)):
         tried = _with_cube(scene, place)
-        result = plan(tried, goal=f"(holding {OBJECT})", robot=arm, seed=seed, time_limit=60.0, suggest=False)
+        goal = f"(holding {OBJECT})"
+        result = plan(
+            tried,
+            goal=goal,
+            robot=arm,
+            seed=seed,
+            time_limit=60.0,
+            max_iterations=_ITERATIONS,
+            suggest=False,
+            on_progress=on_progress,
+        )
         if result.is_solved:
             return TrialPick(TrialPickStatus.PICKED, "", tried, result)
-        last = TrialPick(TrialPickStatus.NO_PLAN, result.explanation, tried, result)
+        found = result.diagnosis
+        causes = found.causes or tuple(f"{one.phase}: {one.cause}" for action in found.actions for one in action.causes)
+        last = TrialPick(TrialPickStatus.NO_PLAN, "; ".join(causes[:2]) or result.explanation, tried, result)
         if number + 1 == _PLANS:
             break
     nowhere = (

@@ -31,7 +31,7 @@ _MOST = 3  # actions, causes of one, bodies and alternatives that are named
 
 
 def explain(status: PlanStatus, diagnosis: Diagnosis, *, goal: str, plan: Plan | None) -> str:
-    """Return the answer in a paragraph.
+    """Return the answer in a paragraph, or three: the likely cause, what was tried, and what would help.
 
     Args:
         status: how planning ended.
@@ -45,7 +45,9 @@ def explain(status: PlanStatus, diagnosis: Diagnosis, *, goal: str, plan: Plan |
         motions = "their motions" if len(plan.steps) != 1 else "its motions"
         found = f"{_counted(len(plan.steps), 'action')} with {motions}"
         return f"Found {found} for {goal}, after {_counted(diagnosis.skeletons, 'task plan')}."
-    return " ".join([*_what_was_found(status, diagnosis, goal), *map(_suggestion, diagnosis.suggestions[:_MOST])])
+    cause = [f"No plan found. Likely cause: {'; and '.join(diagnosis.causes[:_MOST])}."] if diagnosis.causes else []
+    paragraphs = cause, _what_was_found(status, diagnosis, goal), map(_suggestion, diagnosis.suggestions[:_MOST])
+    return "\n".join(filter(None, map(" ".join, paragraphs)))
 
 
 def _what_was_found(status: PlanStatus, diagnosis: Diagnosis, goal: str) -> Iterator[str]:
@@ -68,8 +70,6 @@ def _what_was_found(status: PlanStatus, diagnosis: Diagnosis, goal: str) -> Iter
             yield f"Task plans were tried for {goal}, and none could be carried out."
         yield from _ending(diagnosis)
         yield "Infeasibility is not proven."
-        if diagnosis.causes:
-            yield f"Likely cause: {'; and '.join(diagnosis.causes[:_MOST])}."
         yield from (_action(action, counts=counts) for action in diagnosis.actions[:_MOST])
         if len(diagnosis.actions) > _MOST:
             others = _counted(len(diagnosis.actions) - _MOST, "other action") if counts else "Other actions"

@@ -1,0 +1,89 @@
+"""What people see on a terminal: progress that goes on, colours, narrow windows, and help by example."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.terminal import on_terminal
+
+from tmkit.cli import reporting
+from tmkit.cli.commands import command_line
+from tmkit.cli.examples import EXAMPLES
+from tmkit.tamp import ImprovementProgress, PlanningProgress
+
+PLAN = ("plan", "panda_table", "blocks2", "--goal")
+COLOUR = re.compile(r"\x1b\[(?:\d+;)*[349][0-7](?:;\d+)*m")
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def test_progress_is_a_line_that_changes(tmp_path: Path) -> None:
+    """It has phase, task plan, motion and seconds, in colour, and is gone in the end; with NO_COLOR it has none."""
+    run = on_terminal(*PLAN, "(on a b)", folder=tmp_path)
+    assert run.code == 0
+    assert re.search(r"planning, \d+\.\d s: task plan 1, motion \d/2", run.text)
+    assert COLOUR.search(run.text)
+    assert run.text.rstrip().endswith("2. (stack a b)")
+    plain = on_terminal(*PLAN, "(on a b)", folder=tmp_path, NO_COLOR="1")
+    assert "planning, " in plain.text
+    assert not COLOUR.search(plain.text)
+
+
+def test_the_seconds_of_a_line_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two reports the seconds grow by those of the clock, of a text as of progress."""
+    now = [100.0]
+    monkeypatch.setattr(reporting.time, "monotonic", lambda: now[0])
+    line = reporting._LiveLine("reading the scene")
+    now[0] += 2.5
+    assert line.__rich__().plain == "reading the scene, 2.5 s"
+    line.show(PlanningProgress("motion", 1, 4, 7.0, 3, 57, "cost 4, paths 2.00 rad"))
+    now[0] += 1.5
+    assert line.__rich__().plain == (
+        "planning, 8.5 s: task plan 3, motion 1/4, attempt 57; best cost 4, paths 2.00 rad"
+    )
+    line.show(ImprovementProgress("improve", 6, 0, 9.0, 3, 60, "cost 3, paths 1.00 rad", 3.0, 1.0))
+    assert line.__rich__().plain == "improving, 9.0 s: best cost 3, paths 1.00 rad, after 6 iterations"
+
+
+def test_a_narrow_terminal_gets_whole_words(tmp_path: Path) -> None:
+    """With 40 columns no line of an answer or of an error is longer, and none ends inside a word."""
+    for arguments, code in (((*PLAN, "(on a a)"), 1), (("plan", "panda_tabel", "--goal", "(on a b)"), 2)):
+        run = on_terminal(*arguments, folder=tmp_path, columns=40)
+        assert run.code == code
+        answer = CONTROL.sub("", run.text.split("\x1b[?25h")[-1])
+        whole = on_terminal(*arguments, folder=tmp_path, columns=400)
+        expected = CONTROL.sub("", whole.text.split("\x1b[?25h")[-1])
+        assert answer.split() == expected.split()
+        lines = answer.splitlines()
+        assert len(lines) > 1
+        assert max(map(len, lines)) <= 40
+
+
+def leaves(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the commands that do something, with their paths."""
+    inner = getattr(command, "commands", None)
+    if inner is None:
+        yield path, command
+        return
+    for name, one in inner.items():
+        yield from leaves(one, f"{path} {name}".strip())
+
+
+def test_every_command_has_examples_that_parse() -> None:
+    """Each example names its command and only options and words that it takes; the help ends with them."""
+    commands = dict(leaves(command_line()))
+    assert set(EXAMPLES) == {"", *commands}
+    for path, examples in EXAMPLES.items():
+        for example in examples:
+            words = shlex.split(example.removeprefix("source <(").removesuffix(")"))
+            assert words.pop(0) == "tmkit"
+            named = next(name for name in commands if words[: len(name.split())] == name.split())
+            assert path in ("", named)
+            with reporting.Reporter(as_events=False).open():
+                commands[named].make_context(named, words[len(named.split()) :])
+            if path:
+                assert commands[path].epilog.endswith("\n\n".join(examples))

@@ -1,0 +1,55 @@
+"""Commands of tmkit on a pseudo terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["OnTerminal", "on_terminal"]
+
+
+@dataclass(frozen=True)
+class OnTerminal:
+    """How a command ended, and all that the terminal got."""
+
+    code: int
+    text: str
+
+
+def on_terminal(*arguments: str, folder: Path, answers: str = "", columns: int = 80, **environment: str) -> OnTerminal:
+    """Run ``tmkit`` with its three streams on a terminal, and type the answers.
+
+    Args:
+        arguments: of the command.
+        folder: where it runs.
+        answers: what is typed; lines.
+        columns: the width of the terminal.
+        environment: more variables.
+    """
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tmkit.cli", *arguments], cwd=folder, env={**kept, "TERM": "xterm", **environment},
+        stdin=slave, stdout=slave, stderr=slave,
+    )  # fmt: skip
+    os.close(slave)
+    os.write(master, answers.encode())
+    parts = []
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:  # the last process has closed the terminal
+            break
+        if not part:
+            break
+        parts.append(part)
+    os.close(master)
+    return OnTerminal(process.wait(), b"".join(parts).decode("utf-8", "replace"))

@@ -1,0 +1,38 @@
+"""Examples of use that the help of each command ends with."""
+
+from __future__ import annotations
+
+EXAMPLES = {
+    "": ["tmkit demo", "tmkit list scenes", "tmkit new robot my_robot.urdf"],
+    "demo": ["tmkit demo --out tower"],
+    "plan": [
+        "tmkit plan panda_table blocks3 --goal '(on a b)' -o plan.json",
+        "tmkit plan panda_table blocks3 --goal-at 'a@table=0.1,0.2,0.03' --improve 20 --view",
+        "tmkit plan my_cell.robray blocks3 --robot my_robot.toml --goal '(on a b)'",
+    ],
+    "task": ["tmkit task domain.pddl problem.pddl --planner optimal"],
+    "check": ["tmkit check plan.json", "tmkit check plan.tmp --scene panda_table --scene blocks3 --robot panda"],
+    "simulate": ["tmkit simulate plan.json --view", "tmkit simulate plan.json --record film.mp4 --picture end.png"],
+    "view": [
+        "tmkit view plan.json",
+        "tmkit view panda_table blocks3 --domain blocks --robot panda",
+        "tmkit view plan.json --html plan.html",
+    ],
+    "scene dump": ["tmkit scene dump panda_table blocks3"],
+    "scene check": ["tmkit scene check my_cell.robray"],
+    "scene convert": ["tmkit scene convert my_robot.urdf -o my_robot.json"],
+    "robot check": [
+        "tmkit robot check my_robot.urdf --picture reach.png",
+        "tmkit robot check my_cell.robray --robot my_robot.toml --write-srdf my_robot.srdf",
+    ],
+    "list": ["tmkit list robots"],
+    "new domain": ["tmkit new domain trays"],
+    "new scene": ["tmkit new scene my_cell"],
+    "new robot": [
+        "tmkit new robot my_robot.urdf --view",
+        "tmkit new robot ur10.urdf --hand parallel_gripper --out ur10.toml --yes",
+        "tmkit new robot two_arms.urdf --tip left_wrist --ready 'shoulder=0.3,elbow=-1.2'",
+    ],
+    "completion": ["source <(tmkit completion bash)"],
+}
+"""Command lines by the path of the command below ``tmkit``."""
