@@ -132,6 +132,7 @@ class SceneHistory:
     add_body = _Recorded(SceneGraph.add_body)
     remove_body = _Recorded(SceneGraph.remove_body)
     attach = _Recorded(SceneGraph.attach)
+    make_root = _Recorded(SceneGraph.make_root)
     set_twist = _Recorded(SceneGraph.set_twist)
     set_twist_noise = _Recorded(SceneGraph.set_twist_noise)
     remove_twist = _Recorded(SceneGraph.remove_twist)

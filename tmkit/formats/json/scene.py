@@ -211,7 +211,8 @@ def scene_dump(scene: SceneGraph) -> Json:
 
 def _dumped(scene: SceneGraph, name: str) -> Json:
     joint = scene.joint(name)
-    described = {key: value for key, value in joint_to_dict(joint).items() if key in ("axis", "lower", "upper", "name")}
+    values = joint_to_dict(joint)
+    described = {key: values[key] for key in ("axis", "lower", "upper", "name") if key in values}
     shapes = [
         {"shape": part.shape.kind, "dimensions": list(part.shape.dimensions), "pose": _dumped_pose(part.pose)}
         for part in scene.shapes(name)
