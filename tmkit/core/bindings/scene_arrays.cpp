@@ -90,13 +90,14 @@ void bind_arrays_size_queries(nb::class_<SceneArrays>& cls) {
 
 By name: ``frames``, ``bodies``, ``shapes``, ``allowed_pairs``, ``name_bytes``, ``twists``, ``stamps``, ``groups``
 and ``group_members``.)")
-        .def("__repr__",
-             [](const SceneArrays& self) {
+        .def("__repr__", [](const SceneArrays& self) {
         return "SceneArrays(" + std::to_string(self.size()) + " of " + std::to_string(self.capacities().frames) +
                " frames, " + std::to_string(self.joint_count()) + " joints)";
-    })
-        .def("_defects", &SceneArrays::defects,
-             "Describe a broken invariant of the columns, for tests; empty when all is well. O(n^2).");
+    });
+#ifdef TMKIT_DEFECTS
+    cls.def("_defects", &SceneArrays::defects,
+            "Describe a broken invariant, for tests; empty when all is well. O(n^2).");
+#endif
 }
 
 }  // namespace

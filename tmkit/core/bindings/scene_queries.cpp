@@ -235,9 +235,10 @@ Args:
     bodies_without_frames: bodies that have no frame.
 
 Raises:
-    UnknownNameError, DuplicateNameError, CycleError, SceneError: as the single edits.)")
-        .def("_defects", &SceneGraph::defects,
-             "Describe a broken invariant of the inner maps, for tests; empty when all is well. O(n log n).");
+    UnknownNameError, DuplicateNameError, CycleError, SceneError: as the single edits.)");
+#ifdef TMKIT_DEFECTS
+    cls.def("_defects", &SceneGraph::defects, "Describe a broken invariant, for tests; empty when all is well.");
+#endif
     // What people see is written in Python.
     cls.def("_repr_html_", [](nb::handle self) {
         return nb::cast<std::string>(registered_function(&Registered::tree_html)(self));

@@ -189,7 +189,7 @@ public:
     // 6 x joint_count(), row-major, at the present configuration: see Layout::jacobian.
     void jacobian(std::string_view frame, std::span<double> rows) const;
 
-    // The inner columns meet: for tests. Empty when all is well.
+    // The inner columns meet: for tests, and defined with them. Empty when all is well.
     std::string defects() const;
 
 private:

@@ -215,7 +215,8 @@ public:
         });
     }
 
-    // Every inner map is balanced and ordered, and all cross references meet: for tests. Empty when all is well.
+    // Every inner map is balanced and ordered, and all cross references meet: for tests, and defined with them
+    // (tests/support/defects.cpp). Empty when all is well.
     std::string defects() const;
 
 private:
