@@ -84,46 +84,6 @@ bool may_be_of_ids(const SceneDifference& found) {
     return !found.frames.empty() && before == after;
 }
 
-}  // namespace
-
-SceneDifference SceneDifference::reversed() const {
-    SceneDifference turned = *this;
-    for (FrameDifference& frame : turned.frames) std::swap(frame.before, frame.after);
-    for (PairDifference& pair : turned.pairs) {
-        std::swap(pair.before, pair.after);
-        std::swap(pair.names_before, pair.names_after);
-    }
-    for (GroupDifference& group : turned.groups) std::swap(group.before, group.after);
-    std::swap(turned.bare_bodies_before, turned.bare_bodies_after);
-    return turned;
-}
-
-SceneDifference difference(const SceneGraph& a, const SceneGraph& b) {
-    SceneDifference found;
-    std::set<FrameId> ids;
-    SceneGraph::for_each_changed_frame(a, b,
-                                       [&](FrameId id, const FrameRecord*, const FrameRecord*) { ids.insert(id); });
-    compare_bodies(a, b, ids, found);
-    for (FrameId id : ids) {
-        FrameDifference frame{id, specification_of(a, id), specification_of(b, id)};
-        const FrameRecord *before = a.find(id), *after = b.find(id);
-        frame.reparented = before && after && before->parent != after->parent;
-        if (frame.reparented || !same(frame.before, frame.after)) found.frames.push_back(std::move(frame));
-    }
-    SceneGraph::for_each_changed_pair(a, b, [&](FrameId first, FrameId second, const Name* before, const Name* after) {
-        if (before && after && before->text == after->text) return;
-        found.pairs.push_back(
-            {names_of(a, first, second), names_of(b, first, second), text_of(before), text_of(after)});
-    });
-    // Compared by ids: the same names may be those of other frames.
-    SceneGraph::for_each_changed_group(
-        a, b, [&](const std::string& name) { found.groups.push_back({group_of(a, name), group_of(b, name)}); });
-    if (may_be_of_ids(found) && a.same_content(b)) return {};
-    return found;
-}
-
-namespace {
-
 std::string conflict(const std::string& frame, const std::string& what) {
     return "the difference does not fit this scene: frame " + quoted(frame) + " " + what;
 }
@@ -161,7 +121,123 @@ FrameSpecification changed(FrameSpecification frame, const FrameSpecification& b
     return frame;
 }
 
+void require_applicable(const SceneGraph& scene, const SceneDifference& difference) {
+    const auto frees = [&](const std::string& name) {
+        return std::any_of(difference.frames.begin(), difference.frames.end(),
+                           [&](const FrameDifference& other) { return other.before && other.before->name == name; });
+    };
+    for (const FrameDifference& frame : difference.frames) {
+        if (frame.before && !scene.find(frame.before->name))
+            throw Error(ErrorKind::scene, conflict(frame.before->name, "is not there"))
+                .with({{"frame", frame.before->name}});
+        if (!frame.before && scene.find(frame.after->name) && !frees(frame.after->name))
+            throw Error(ErrorKind::scene, conflict(frame.after->name, "is already there"))
+                .with({{"frame", frame.after->name}});
+    }
+}
+
+void add_missing_bodies(SceneEdit& edit, const std::vector<std::string>& bodies) {
+    for (const std::string& body : bodies)
+        if (!edit.scene().has_body(body)) edit.add_body(body);
+}
+
+void apply_pairs(SceneEdit& edit, const std::vector<PairDifference>& pairs) {
+    for (const PairDifference& pair : pairs) {
+        const auto& names = pair.names_after;
+        if (pair.after) edit.allow_collision(names->first, names->second, *pair.after);
+        else if (names && edit.scene().find(names->first) && edit.scene().find(names->second))
+            edit.forbid_collision(names->first, names->second);
+    }
+}
+
+void apply_groups(SceneEdit& edit, const std::vector<GroupDifference>& groups) {
+    for (const GroupDifference& group : groups)  // leaves first: a group may hold one that comes after it
+        if (group.after) edit.set_group({group.after->name, {}, {}});
+    for (const GroupDifference& group : groups)
+        if (group.after) edit.set_group(*group.after);
+        else if (edit.scene().has_group(group.before->name)) edit.remove_group(group.before->name);
+}
+
+// The names of a scene before and after a change.
+struct Renaming {
+    std::vector<std::pair<std::string, std::string>> renamed;
+    std::vector<std::string> gone;
+
+    explicit Renaming(const SceneDifference& difference) {
+        for (const FrameDifference& frame : difference.frames) {
+            if (!frame.before) continue;
+            if (!frame.after) gone.push_back(frame.before->name);
+            else if (frame.before->name != frame.after->name)
+                renamed.emplace_back(frame.before->name, frame.after->name);
+        }
+    }
+    std::string now(const std::string& name) const {
+        for (const auto& [from, to] : renamed)
+            if (from == name) return to;
+        return name;
+    }
+    bool is_gone(const std::string& name) const { return std::find(gone.begin(), gone.end(), name) != gone.end(); }
+};
+
+// The frames after the change but for those that come with it, in no order.
+NumberedFrames changed_frames(NumberedFrames frames, const SceneDifference& difference, const Renaming& names) {
+    NumberedFrames result;
+    for (const FrameDifference& frame : difference.frames) {
+        if (!frame.before) continue;
+        const auto at = std::find_if(frames.begin(), frames.end(),
+                                     [&](const auto& other) { return other.second.name == frame.before->name; });
+        if (frame.after) {
+            const bool elsewhere =
+                at->second.parent != frame.before->parent && frame.before->parent == frame.after->parent;
+            result.emplace_back(at->first, changed(at->second, *frame.before, *frame.after));
+            if (elsewhere) result.back().second.parent = names.now(at->second.parent);
+        }
+        frames.erase(at);
+    }
+    for (auto& [id, frame] : frames) {
+        frame.parent = names.now(frame.parent);
+        result.emplace_back(id, std::move(frame));
+    }
+    return result;
+}
+
 }  // namespace
+
+SceneDifference SceneDifference::reversed() const {
+    SceneDifference turned = *this;
+    for (FrameDifference& frame : turned.frames) std::swap(frame.before, frame.after);
+    for (PairDifference& pair : turned.pairs) {
+        std::swap(pair.before, pair.after);
+        std::swap(pair.names_before, pair.names_after);
+    }
+    for (GroupDifference& group : turned.groups) std::swap(group.before, group.after);
+    std::swap(turned.bare_bodies_before, turned.bare_bodies_after);
+    return turned;
+}
+
+SceneDifference difference(const SceneGraph& a, const SceneGraph& b) {
+    SceneDifference found;
+    std::set<FrameId> ids;
+    SceneGraph::for_each_changed_frame(a, b,
+                                       [&](FrameId id, const FrameRecord*, const FrameRecord*) { ids.insert(id); });
+    compare_bodies(a, b, ids, found);
+    for (FrameId id : ids) {
+        FrameDifference frame{id, specification_of(a, id), specification_of(b, id)};
+        const FrameRecord *before = a.find(id), *after = b.find(id);
+        frame.reparented = before && after && before->parent != after->parent;
+        if (frame.reparented || !same(frame.before, frame.after)) found.frames.push_back(std::move(frame));
+    }
+    SceneGraph::for_each_changed_pair(a, b, [&](FrameId first, FrameId second, const Name* before, const Name* after) {
+        if (before && after && before->text == after->text) return;
+        found.pairs.push_back(
+            {names_of(a, first, second), names_of(b, first, second), text_of(before), text_of(after)});
+    });
+    // Compared by ids: the same names may be those of other frames.
+    SceneGraph::for_each_changed_group(
+        a, b, [&](const std::string& name) { found.groups.push_back({group_of(a, name), group_of(b, name)}); });
+    if (may_be_of_ids(found) && a.same_content(b)) return {};
+    return found;
+}
 
 // A frame that came, by single edits; its twist needs the body that it refers to.
 bool SceneEdit::add_one(const FrameDifference& frame) {
@@ -244,47 +320,6 @@ void SceneEdit::apply_frames(const SceneDifference& difference) {
     rebuild(difference);
 }
 
-namespace {
-
-void require_applicable(const SceneGraph& scene, const SceneDifference& difference) {
-    const auto frees = [&](const std::string& name) {
-        return std::any_of(difference.frames.begin(), difference.frames.end(),
-                           [&](const FrameDifference& other) { return other.before && other.before->name == name; });
-    };
-    for (const FrameDifference& frame : difference.frames) {
-        if (frame.before && !scene.find(frame.before->name))
-            throw Error(ErrorKind::scene, conflict(frame.before->name, "is not there"))
-                .with({{"frame", frame.before->name}});
-        if (!frame.before && scene.find(frame.after->name) && !frees(frame.after->name))
-            throw Error(ErrorKind::scene, conflict(frame.after->name, "is already there"))
-                .with({{"frame", frame.after->name}});
-    }
-}
-
-void add_missing_bodies(SceneEdit& edit, const std::vector<std::string>& bodies) {
-    for (const std::string& body : bodies)
-        if (!edit.scene().has_body(body)) edit.add_body(body);
-}
-
-void apply_pairs(SceneEdit& edit, const std::vector<PairDifference>& pairs) {
-    for (const PairDifference& pair : pairs) {
-        const auto& names = pair.names_after;
-        if (pair.after) edit.allow_collision(names->first, names->second, *pair.after);
-        else if (names && edit.scene().find(names->first) && edit.scene().find(names->second))
-            edit.forbid_collision(names->first, names->second);
-    }
-}
-
-void apply_groups(SceneEdit& edit, const std::vector<GroupDifference>& groups) {
-    for (const GroupDifference& group : groups)  // leaves first: a group may hold one that comes after it
-        if (group.after) edit.set_group({group.after->name, {}, {}});
-    for (const GroupDifference& group : groups)
-        if (group.after) edit.set_group(*group.after);
-        else if (edit.scene().has_group(group.before->name)) edit.remove_group(group.before->name);
-}
-
-}  // namespace
-
 void SceneEdit::apply(const SceneDifference& difference) {
     require_applicable(scene_, difference);
     all_or_nothing([&] {
@@ -297,53 +332,6 @@ void SceneEdit::apply(const SceneDifference& difference) {
         add_missing_bodies(*this, difference.bare_bodies_after);  // again, as one goes with its last frame
     });
 }
-
-namespace {
-
-// The names of a scene before and after a change.
-struct Renaming {
-    std::vector<std::pair<std::string, std::string>> renamed;
-    std::vector<std::string> gone;
-
-    explicit Renaming(const SceneDifference& difference) {
-        for (const FrameDifference& frame : difference.frames) {
-            if (!frame.before) continue;
-            if (!frame.after) gone.push_back(frame.before->name);
-            else if (frame.before->name != frame.after->name)
-                renamed.emplace_back(frame.before->name, frame.after->name);
-        }
-    }
-    std::string now(const std::string& name) const {
-        for (const auto& [from, to] : renamed)
-            if (from == name) return to;
-        return name;
-    }
-    bool is_gone(const std::string& name) const { return std::find(gone.begin(), gone.end(), name) != gone.end(); }
-};
-
-// The frames after the change but for those that come with it, in no order.
-NumberedFrames changed_frames(NumberedFrames frames, const SceneDifference& difference, const Renaming& names) {
-    NumberedFrames result;
-    for (const FrameDifference& frame : difference.frames) {
-        if (!frame.before) continue;
-        const auto at = std::find_if(frames.begin(), frames.end(),
-                                     [&](const auto& other) { return other.second.name == frame.before->name; });
-        if (frame.after) {
-            const bool elsewhere =
-                at->second.parent != frame.before->parent && frame.before->parent == frame.after->parent;
-            result.emplace_back(at->first, changed(at->second, *frame.before, *frame.after));
-            if (elsewhere) result.back().second.parent = names.now(at->second.parent);
-        }
-        frames.erase(at);
-    }
-    for (auto& [id, frame] : frames) {
-        frame.parent = names.now(frame.parent);
-        result.emplace_back(id, std::move(frame));
-    }
-    return result;
-}
-
-}  // namespace
 
 // All frames at once from what the scene would say after the change; its rules are checked as for any scene.
 // O(n log n).
