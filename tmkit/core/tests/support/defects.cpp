@@ -87,7 +87,8 @@ std::string SceneGraph::defects() const {
         return "names and records differ in number";
     if (const std::string defect = defects_of_maps(); !defect.empty()) return defect;
     const bool has_layout = layout_before_ || layout_.made();
-    return has_layout && !tmkit::same_content(*fresh_layout(), layout()) ? "the layout differs from one made afresh" : "";
+    return has_layout && !tmkit::same_content(*fresh_layout(), layout()) ? "the layout differs from one made afresh"
+                                                                         : "";
 }
 
 // --- arrays ----------------------------------------------------------------------------------------------------------
