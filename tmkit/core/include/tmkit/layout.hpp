@@ -8,10 +8,10 @@
 // and no configuration asks for it again. Only the `moving` frames are swept. Poses are multiplied down from the root
 // in both cases, so folding changes no bit of any answer.
 //
-// Mending. A version a few moved or new frames away from one that was laid out gets its arrays from those: parents and
-// poses are copied, the frames that moved or came are put right, and still poses are computed again below them only.
-// What joints and bodies say is shared where no frame came. Nothing depends on the way: a mended layout equals, array
-// by array and bit for bit, the one made from scratch (scene_graph_layout.cpp).
+// Mending. A version a few moved frames away from one that was laid out gets its arrays from those: parents and poses
+// are copied, the frames that moved are put right, and still poses are computed again below them only. What joints and
+// bodies say is shared. Nothing depends on the way: a mended layout equals, array by array and bit for bit, the one
+// made from scratch (scene_graph_layout.cpp).
 //
 // What sweeps over configurations do not need, the order by levels and the lists of children, is made when it is asked
 // for.
@@ -42,7 +42,6 @@ struct LayoutFrames : Shared {
     std::vector<std::int32_t> joint_frame;   // by configuration entry: frame number of its joint
 
     auto columns() { return std::tie(ids, body, type, axis, q_index, multiplier, offset); }  // by frame
-    auto columns() const { return std::tie(ids, body, type, axis, q_index, multiplier, offset); }
 };
 
 // Who hangs off whom.

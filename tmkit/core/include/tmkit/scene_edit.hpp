@@ -95,8 +95,8 @@ private:
     const BodyRecord& body(BodyId id) const { return scene_.body(id); }
     FrameRecord& own(FrameId id);
     void all_or_nothing(const std::function<void()>& edits);
-    void note_move(FrameId id);  // to another place or parent, or into the scene: the next layout is mended
-    void note_change();          // a frame went or a joint changed: the next layout is made anew
+    void note_move(FrameId id);  // to another place or parent: the next layout is mended
+    void note_change();          // a frame or joint came, went or changed: the next layout is made anew
 
     void add(const FrameSpecification& specification, FrameId id);
     void require_new_frame_name(std::string_view name) const;

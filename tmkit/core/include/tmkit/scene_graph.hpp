@@ -26,8 +26,7 @@
 //
 // Costs: an edit or a query of one frame O(log n); those that look at ancestors O(depth log n); those that look at
 // children or classes O(log n) plus what they return (frame_index.hpp); `layout` on first use of a version O(n log n),
-// or O(n) after few moves and new frames from a version that had its own, then shared. `same_content` costs what
-// `difference` does.
+// or O(n) after few moves from a version that had its own, then shared. `same_content` costs what `difference` does.
 #pragma once
 
 #include <atomic>
@@ -213,7 +212,6 @@ private:
     std::string defects_of_maps() const;
     using Pair = std::pair<FrameId, FrameId>;
 
-    void lay_out(const FrameRecord& frame, std::int32_t number, LayoutFrames& flat) const;
     Ref<Layout> fresh_layout() const;
     Ref<Layout> mended_layout() const;  // from layout_before_
 
@@ -233,8 +231,8 @@ private:
     PersistentMap<FrameId, Ref<const EdgeNoise>> noises_;
     FrameId next_frame_ = 1;
     BodyId next_body_ = 1;
-    // A version few moves away from one that was laid out remembers that layout and which frames moved or came, in
-    // order, so that its own is made from it.
+    // A version few moves away from one that was laid out remembers that layout and which frames moved, so that its own
+    // is made from it.
     Ref<const Layout> layout_before_;
     std::array<FrameId, most_moves> moved_{};
     std::uint32_t move_count_ = 0;

@@ -98,9 +98,8 @@ void SceneEdit::add(const FrameSpecification& specification, FrameId id) {
     if (record->noise) scene_.noises_.assign(id, record->noise);
     scene_.names_.assign(record->name, id);
     scene_.frames_.assign(id, Ref<const FrameRecord>(record));
-    if (id < scene_.next_frame_) note_change();  // it comes between others
-    else note_move(id);
     scene_.next_frame_ = std::max(scene_.next_frame_, id + 1);
+    note_change();
 }
 
 void SceneEdit::add_frames(const std::vector<FrameSpecification>& frames) {

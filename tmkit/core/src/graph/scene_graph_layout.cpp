@@ -2,37 +2,6 @@
 #include "tmkit/scene_graph.hpp"
 
 namespace tmkit {
-namespace {
-
-template <class Value>
-std::vector<Value> with_room(const std::vector<Value>& column, std::size_t count) {
-    std::vector<Value> copy;
-    copy.reserve(count);
-    copy.insert(copy.end(), column.begin(), column.end());
-    copy.resize(count);
-    return copy;
-}
-
-}  // namespace
-
-// All frames before it have their places; entries of the configuration are in the order of frames.
-void SceneGraph::lay_out(const FrameRecord& frame, std::int32_t number, LayoutFrames& flat) const {
-    JointRule rule;
-    const Joint* joint = frame.joint.get();
-    if (joint && joint->mimic.empty()) {
-        rule.entry = flat.joint_frame.size();
-        flat.joint_frame.push_back(number);
-    } else if (joint) {
-        rule = joint_rule(frame);
-    }
-    flat.ids[number] = frame.id;
-    flat.body[number] = frame.body;
-    flat.type[number] = frame.joint_type;
-    flat.axis[number] = joint ? joint->axis : Vector3{0.0, 0.0, 1.0};
-    flat.q_index[number] = joint ? static_cast<std::int32_t>(rule.entry) : -1;
-    flat.multiplier[number] = rule.multiplier;
-    flat.offset[number] = rule.offset;
-}
 
 Ref<Layout> SceneGraph::fresh_layout() const {
     const std::size_t count = size();
@@ -42,8 +11,22 @@ Ref<Layout> SceneGraph::fresh_layout() const {
     std::vector<FrameId> parents(count);
     std::vector<Pose> poses(count);
     std::int32_t number = 0;
-    frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) {
-        lay_out(*frame, number, *flat);
+    frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
+        JointRule rule;
+        const Joint* joint = frame->joint.get();
+        if (joint && joint->mimic.empty()) {  // entries of the configuration are in the order of frames
+            rule.entry = flat->joint_frame.size();
+            flat->joint_frame.push_back(number);
+        } else if (joint) {
+            rule = joint_rule(*frame);
+        }
+        flat->ids[number] = id;
+        flat->body[number] = frame->body;
+        flat->type[number] = frame->joint_type;
+        flat->axis[number] = joint ? joint->axis : Vector3{0.0, 0.0, 1.0};
+        flat->q_index[number] = joint ? static_cast<std::int32_t>(rule.entry) : -1;
+        flat->multiplier[number] = rule.multiplier;
+        flat->offset[number] = rule.offset;
         parents[number] = frame->parent;
         poses[number++] = frame->pose;
     });
@@ -57,24 +40,12 @@ Ref<Layout> SceneGraph::fresh_layout() const {
 
 Ref<Layout> SceneGraph::mended_layout() const {
     const Layout& before = *layout_before_;
-    const std::size_t count = size();
-    bool relinked = count > before.size();
-    Ref<const LayoutFrames> frames = before.frames;
-    if (relinked) {
-        const auto flat = make_ref<LayoutFrames>();
-        flat->columns() = std::apply([count](const auto&... column) { return std::tuple(with_room(column, count)...); },
-                                     frames->columns());
-        flat->joint_frame = frames->joint_frame;
-        auto number = static_cast<std::int32_t>(before.size());
-        for (std::uint32_t i = 0; i < move_count_; ++i)
-            if (before.ids.empty() || moved_[i] > before.ids.back()) lay_out(record(moved_[i]), number++, *flat);
-        frames = flat;
-    }
-    const auto made = make_ref<Layout>(frames);
-    made->parent = with_room(before.parent, count);
-    made->pose = with_room(before.pose, count);
-    made->still = with_room(before.still, count);
-    std::vector<char> stale(count, false);
+    const auto made = make_ref<Layout>(before.frames);
+    made->parent = before.parent;
+    made->pose = before.pose;
+    made->still = before.still;
+    std::vector<char> stale(made->size(), false);
+    bool relinked = false;
     for (std::uint32_t i = 0; i < move_count_; ++i) {
         const FrameRecord& now = record(moved_[i]);
         const std::int32_t number = made->index_of(now.id);
