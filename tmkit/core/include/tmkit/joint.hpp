@@ -58,15 +58,6 @@ inline Pose moved(const Pose& pose, JointType type, const Vector3& axis, double 
             composed_quaternions(pose.quat_xyzw, quaternion_about(axis, value))};  // a turn moves no origin
 }
 
-// The rotation that takes z to the unit vector `axis` (half a turn about x for the opposite one): inner loops then know
-// only one axis.
-inline Pose from_z_to(const Vector3& axis) {
-    const double c = axis[2];
-    if (c < -1.0 + 1e-12) return {{0.0, 0.0, 0.0}, {1.0, 0.0, 0.0, 0.0}};
-    const double w = std::sqrt(0.5 * (1.0 + c));
-    return {{0.0, 0.0, 0.0}, {-0.5 * axis[1] / w, 0.5 * axis[0] / w, 0.0, w}};
-}
-
 // The twist [linear, angular] of a point at unit speed of the configuration entry that moves a joint, all in the axes
 // of the root: `frame` is the pose of the joint's frame at its present value, and the joint turns `multiplier` times as
 // fast. The joint's motion leaves its own axis where it is, so the axis may be read from the moved frame.

@@ -8,16 +8,17 @@
 // and no configuration asks for it again. Only the `moving` frames are swept. Poses are multiplied down from the root
 // in both cases, so folding changes no bit of any answer.
 //
-// Mending. A version a few moved frames away from one that was laid out gets its arrays from those: parents and poses
-// are copied, the frames that moved are put right, and still poses are computed again below them only. What joints and
-// bodies say is shared. Nothing depends on the way: a mended layout equals, array by array and bit for bit, the one
-// made from scratch (scene_graph_layout.cpp).
+// Mending. A version a few changed frames away from one that was laid out gets its arrays from those: columns are
+// copied, the frames that came, went or changed are put right, and still poses are computed again below them only. What
+// joints and bodies say is shared when only parents and poses changed. Nothing depends on the way: a mended layout
+// equals, array by array and bit for bit, the one made from scratch (scene_graph_layout.cpp).
 //
 // What sweeps over configurations do not need, the order by levels and the lists of children, is made when it is asked
 // for.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <tuple>
 #include <vector>
@@ -42,6 +43,7 @@ struct LayoutFrames : Shared {
     std::vector<std::int32_t> joint_frame;   // by configuration entry: frame number of its joint
 
     auto columns() { return std::tie(ids, body, type, axis, q_index, multiplier, offset); }  // by frame
+    auto columns() const { return std::tie(ids, body, type, axis, q_index, multiplier, offset); }
 };
 
 // Who hangs off whom.
@@ -62,6 +64,7 @@ struct Layout : Shared {
           joint_frame(frames->joint_frame) {}
     Layout(const Layout&) = delete;
     Layout& operator=(const Layout&) = delete;
+    ~Layout();
 
     Ref<const LayoutFrames> frames;
     const std::vector<FrameId>& ids;
@@ -83,9 +86,7 @@ struct Layout : Shared {
     std::size_t joint_count() const { return joint_frame.size(); }
 
     // Made when it is first asked for, by whichever thread.
-    const LayoutTree& tree() const {
-        return tree_.get([this] { return make_ref<const LayoutTree>(parent); });
-    }
+    const LayoutTree& tree() const;
 
     // The number of the frame with this id, which must exist. O(log n), O(1) where none was removed.
     std::int32_t index_of(FrameId id) const;
@@ -118,10 +119,10 @@ struct Layout : Shared {
     // below the others `still` holds what is right. O(n).
     void settle(std::vector<char> stale_frames);
     // Take the tree of a layout with the same parents, if that has one.
-    void share_tree(const Layout& other) { tree_ = other.tree_; }
+    void share_tree(const Layout& other);
 
 private:
-    LazyRef<LayoutTree> tree_;
+    mutable std::atomic<const LayoutTree*> tree_{nullptr};
 };
 
 }  // namespace tmkit

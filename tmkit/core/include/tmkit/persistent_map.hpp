@@ -141,6 +141,15 @@ public:
         }
     }
 
+    [[nodiscard]] PersistentMap insert(const Key& key, const Value& value) const {
+        return PersistentMap(inserted(root_, key, value));
+    }
+
+    template <class Probe>
+    [[nodiscard]] PersistentMap erase(const Probe& probe) const {
+        return find(probe) ? PersistentMap(erased(root_, probe)) : *this;
+    }
+
     // Insert or replace, in place where no other map shares the nodes on the way.
     void assign(const Key& key, const Value& value) { assign_at(root_, key, value, true); }
 
@@ -148,6 +157,20 @@ public:
     template <class Probe>
     void remove(const Probe& probe) {
         if (find(probe)) remove_at(root_, probe, true);
+    }
+
+    // The value of a key that is there, to be changed in place; null when another map shares a node on the way.
+    template <class Probe>
+    Value* find_unshared(const Probe& probe) {
+        const Tree* tree = &root_;
+        const Compare less;
+        while (*tree && (*tree)->has_one_owner()) {
+            const Node& node = **tree;
+            if (less(probe, node.key)) tree = &node.left;
+            else if (less(node.key, probe)) tree = &node.right;
+            else return &const_cast<Node&>(node).value;
+        }
+        return nullptr;
     }
 
     // Calls visit(key, before, after) for every key whose value may differ, in ascending key order; `before` or `after`

@@ -67,40 +67,4 @@ Ref<T> make_ref(Arguments&&... arguments) {
     return Ref<T>(new T(std::forward<Arguments>(arguments)...));
 }
 
-// A value that is made when it is first asked for, once, by whichever thread; a copy has what has been made by then.
-template <class T>
-class LazyRef {
-public:
-    LazyRef() noexcept = default;
-    LazyRef(const LazyRef& other) noexcept : value_(other.value_.load(std::memory_order_acquire)) {
-        if (const T* value = value_.load(std::memory_order_relaxed)) value->retain();
-    }
-    LazyRef(LazyRef&& other) noexcept : value_(other.value_.exchange(nullptr)) {}
-    LazyRef& operator=(LazyRef other) noexcept {
-        other.value_.store(value_.exchange(other.value_.load()));
-        return *this;
-    }
-    ~LazyRef() {
-        if (const T* value = value_.load(std::memory_order_acquire); value && value->release()) delete value;
-    }
-
-    Ref<const T> made() const noexcept {
-        return Ref<const T>(value_.load(std::memory_order_acquire));
-    }  // null: not yet
-
-    template <class Make>
-    const T& get(Make&& make) const {
-        if (const T* made = value_.load(std::memory_order_acquire)) return *made;
-        const Ref<const T> made = make();
-        made->retain();  // the count that value_ holds
-        const T* expected = nullptr;
-        if (value_.compare_exchange_strong(expected, made.get(), std::memory_order_acq_rel)) return *made;
-        static_cast<void>(made->release());  // another thread was first
-        return *expected;
-    }
-
-private:
-    mutable std::atomic<const T*> value_{nullptr};
-};
-
 }  // namespace tmkit

@@ -95,8 +95,8 @@ private:
     const BodyRecord& body(BodyId id) const { return scene_.body(id); }
     FrameRecord& own(FrameId id);
     void all_or_nothing(const std::function<void()>& edits);
-    void note_move(FrameId id);  // to another place or parent: the next layout is mended
-    void note_change();          // a frame or joint came, went or changed: the next layout is made anew
+    // A frame moved, came, went or got another joint; `of_joint`: a joint came, went or changed with it.
+    void note_change(FrameId id, bool of_joint);
 
     void add(const FrameSpecification& specification, FrameId id);
     void require_new_frame_name(std::string_view name) const;
@@ -120,6 +120,7 @@ private:
     void require_no_twists_from(const std::vector<FrameId>& leaving) const;  // ids ascending
     template <class Members, class Goes>
     void drop_members(Members GroupRecord::* members, Goes&& goes);
+    void leave_groups(const std::vector<FrameId>& leaving);
     void forbid_collisions(FrameId frame);  // with any other
 
     Ref<const Joint> checked_joint(Joint joint, FrameId frame, std::string_view frame_name) const;

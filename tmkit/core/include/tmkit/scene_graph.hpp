@@ -26,7 +26,7 @@
 //
 // Costs: an edit or a query of one frame O(log n); those that look at ancestors O(depth log n); those that look at
 // children or classes O(log n) plus what they return (frame_index.hpp); `layout` on first use of a version O(n log n),
-// or O(n) after few moves from a version that had its own, then shared. `same_content` costs what `difference` does.
+// or O(n) after few changes from a version that had its own, then shared. `same_content` costs what `difference` does.
 #pragma once
 
 #include <atomic>
@@ -50,26 +50,39 @@ struct JointRule {
     double value(const double* q) const { return multiplier * q[entry] + offset; }
 };
 
-inline constexpr std::size_t most_moves = 6;  // after which a layout is made anew, see below
+inline constexpr std::size_t most_layout_changes = 6;  // from which a layout is mended, see below
 
-// A number of one version, once computed; a copy may be edited, and has its own.
-struct VersionHash {
-    std::atomic<std::uint64_t> known{0};
-    VersionHash() = default;
-    VersionHash(const VersionHash&) noexcept {}
-    VersionHash& operator=(const VersionHash&) noexcept {
-        known.store(0, std::memory_order_relaxed);
-        return *this;
-    }
+// What versions share, and copies of a version have alike.
+struct SceneMaps {
+    FrameMap frames_;
+    PersistentMap<Ref<const Name>, FrameId, NameLess> names_;
+    PersistentMap<FrameId, Ref<const Joint>> joints_;
+    PersistentMap<Ref<const Name>, FrameId, NameLess> joint_names_;
+    PersistentMap<BodyId, Ref<const BodyRecord>> bodies_;
+    PersistentMap<Ref<const Name>, BodyId, NameLess> body_names_;
+    PersistentMap<std::pair<FrameId, FrameId>, Ref<const Name>> allowed_;
+    PersistentMap<Ref<const Name>, Ref<const GroupRecord>, NameLess> groups_;
+    PersistentMap<FrameId, BodyId> twists_;
+    PersistentMap<FrameId, Ref<const EdgeNoise>> noises_;
+    FrameId next_frame_ = 1;
+    BodyId next_body_ = 1;
+    // A version few changes away from one that was laid out remembers that layout and which frames moved, came, went or
+    // got another joint, so that its own is made from it.
+    Ref<const Layout> layout_before_;
+    std::array<FrameId, most_layout_changes> changed_{};
+    std::uint32_t change_count_ = 0;
+    bool joints_as_before_ = true;  // no joint came, went or changed since
+    Ref<FrameIndex> index_;         // null while there is no frame
 };
 
-class SceneGraph {
+class SceneGraph : SceneMaps {
 public:
-    SceneGraph();  // empty
+    static constexpr std::size_t most_changes = most_layout_changes;
+
+    SceneGraph() = default;  // empty
     SceneGraph(const SceneGraph& other);
     SceneGraph(SceneGraph&& other) noexcept;
-    SceneGraph& operator=(const SceneGraph& other);
-    SceneGraph& operator=(SceneGraph&& other) noexcept;
+    SceneGraph& operator=(SceneGraph other) noexcept;
     ~SceneGraph();
 
     // Queries.
@@ -162,7 +175,6 @@ public:
     Vector6 twist_from_stamps(std::string_view target, std::string_view reference, double first, double second,
                               const double* q, StampPolicy policy) const;
     const Layout& layout() const;
-    std::int32_t frame_number(std::string_view name) const { return layout().index_of(record(name).id); }  // in it
 
     bool same_version(const SceneGraph& other) const;
     bool same_content(const SceneGraph& other) const;  // insertion order counts, ids do not
@@ -174,31 +186,31 @@ public:
     // another.
     template <class Visit>
     static void for_each_changed_frame(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
-        decltype(a.frames_)::for_each_difference(a.frames_, b.frames_,
-                                                 [&](FrameId id, const auto* before, const auto* after) {
+        decltype(frames_)::for_each_difference(a.frames_, b.frames_,
+                                               [&](FrameId id, const auto* before, const auto* after) {
             visit(id, before ? before->get() : nullptr, after ? after->get() : nullptr);
         });
     }
     // The same for bodies, pairs of frames that may touch, and groups.
     template <class Visit>
     static void for_each_changed_body(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
-        decltype(a.bodies_)::for_each_difference(a.bodies_, b.bodies_,
-                                                 [&](BodyId, const auto* before, const auto* after) {
+        decltype(bodies_)::for_each_difference(a.bodies_, b.bodies_,
+                                               [&](BodyId, const auto* before, const auto* after) {
             visit(before ? before->get() : nullptr, after ? after->get() : nullptr);
         });
     }
     template <class Visit>
     static void for_each_changed_pair(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
-        decltype(a.allowed_)::for_each_difference(a.allowed_, b.allowed_,
-                                                  [&](const auto& pair, const auto* before, const auto* after) {
+        decltype(allowed_)::for_each_difference(a.allowed_, b.allowed_,
+                                                [&](const auto& pair, const auto* before, const auto* after) {
             if (pair.first < pair.second)
                 visit(pair.first, pair.second, before ? before->get() : nullptr, after ? after->get() : nullptr);
         });
     }
     template <class Visit>
     static void for_each_changed_group(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
-        decltype(a.groups_)::for_each_difference(a.groups_, b.groups_,
-                                                 [&](const auto& name, const auto* before, const auto* after) {
+        decltype(groups_)::for_each_difference(a.groups_, b.groups_,
+                                               [&](const auto& name, const auto* before, const auto* after) {
             if (!before || !after || !(*before)->same_content(**after)) visit(name->text);
         });
     }
@@ -213,32 +225,16 @@ private:
     using Pair = std::pair<FrameId, FrameId>;
 
     Ref<Layout> fresh_layout() const;
-    Ref<Layout> mended_layout() const;  // from layout_before_
+    Ref<Layout> mended_layout() const;  // from layout_before_; null when that cannot be
 
     std::size_t pair_count() const { return allowed_.size() / 2; }
     bool has_pair(std::string_view a, std::string_view b, std::string_view reason) const;
     std::optional<bool> same_changes(const SceneGraph& other) const;
+    bool same_all(const SceneGraph& other) const;
 
-    FrameMap frames_;
-    PersistentMap<Ref<const Name>, FrameId, NameLess> names_;
-    PersistentMap<FrameId, Ref<const Joint>> joints_;
-    PersistentMap<Ref<const Name>, FrameId, NameLess> joint_names_;
-    PersistentMap<BodyId, Ref<const BodyRecord>> bodies_;
-    PersistentMap<Ref<const Name>, BodyId, NameLess> body_names_;
-    PersistentMap<std::pair<FrameId, FrameId>, Ref<const Name>> allowed_;
-    PersistentMap<Ref<const Name>, Ref<const GroupRecord>, NameLess> groups_;
-    PersistentMap<FrameId, BodyId> twists_;
-    PersistentMap<FrameId, Ref<const EdgeNoise>> noises_;
-    FrameId next_frame_ = 1;
-    BodyId next_body_ = 1;
-    // A version few moves away from one that was laid out remembers that layout and which frames moved, so that its own
-    // is made from it.
-    Ref<const Layout> layout_before_;
-    std::array<FrameId, most_moves> moved_{};
-    std::uint32_t move_count_ = 0;
-    Ref<FrameIndex> index_;  // null while there is no frame
-    LazyRef<Layout> layout_;
-    mutable VersionHash hash_;
+    mutable std::atomic<const Layout*> layout_{nullptr};
+    mutable std::atomic<std::uint64_t> hash_{
+        0};  // of this version, once computed; a copy may be edited and has its own
 };
 
 }  // namespace tmkit

@@ -177,6 +177,66 @@ bool same_frame(const SceneGraph& scene_a, const FrameRecord& a, const SceneGrap
            carries_a == carries_b && (!carries_a || body_a.inertia == body_b.inertia);
 }
 
+}  // namespace
+
+std::string SceneGraph::content_bytes() const {
+    Writer out;
+    out.number(static_cast<std::uint64_t>(frames_.size()));
+    SourceNumbers number;
+    frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) { write(out, *this, *frame, number); });
+    std::map<std::pair<std::string, std::string>, std::string> pairs;  // by name: ids are no content
+    for (AllowedPair& pair : allowed_pairs()) {
+        if (pair.b < pair.a) std::swap(pair.a, pair.b);
+        pairs[{pair.a, pair.b}] = pair.reason;
+    }
+    out.number(static_cast<std::uint64_t>(pairs.size()));
+    for (const auto& [names, reason] : pairs) {
+        out.text(names.first);
+        out.text(names.second);
+        out.text(reason);
+    }
+    out.number(static_cast<std::uint64_t>(groups_.size()));
+    for (const std::string& name : group_names()) {
+        const GroupSpecification group = this->group(name);
+        out.text(group.name);
+        for (const auto* members : {&group.frames, &group.groups}) {
+            out.number(static_cast<std::uint64_t>(members->size()));
+            for (const std::string& member : *members) out.text(member);
+        }
+    }
+    for (const std::string& name : bodies_without_frames()) out.text(name);
+    return out.take();
+}
+
+std::uint64_t SceneGraph::content_hash() const {
+    if (const std::uint64_t known = hash_.load(std::memory_order_relaxed)) return known;
+    const std::string bytes = content_bytes();
+    std::uint64_t hash = 0x2545F4914F6CDD1Dull;
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof hash) {
+        std::uint64_t word = 0;
+        bytes.copy(reinterpret_cast<char*>(&word), sizeof word, at);
+        hash = (hash ^ word) * 0xFF51AFD7ED558CCDull;
+        hash ^= hash >> 33;
+    }
+    hash_.store(hash, std::memory_order_relaxed);
+    return hash;
+}
+
+bool SceneGraph::same_version(const SceneGraph& o) const {
+    return frames_.shares_root(o.frames_) && names_.shares_root(o.names_) && bodies_.shares_root(o.bodies_) &&
+           joints_.shares_root(o.joints_) && allowed_.shares_root(o.allowed_) && groups_.shares_root(o.groups_);
+}
+
+bool SceneGraph::same_content(const SceneGraph& other) const {
+    if (same_version(other)) return true;
+    if (size() != other.size() || pair_count() != other.pair_count() || groups_.size() != other.groups_.size())
+        return false;
+    const std::optional<bool> known = same_changes(other);
+    return known ? *known : same_all(other);
+}
+
+namespace {
+
 using Names = std::vector<std::string_view>;
 
 // Whether the names stand for the same frames and bodies; with the ids of the frames that may differ.
@@ -211,62 +271,6 @@ bool unshared_bodies(const SceneGraph& a, const SceneGraph& b, std::vector<Frame
 
 }  // namespace
 
-std::string SceneGraph::content_bytes() const {
-    Writer out;
-    out.number(static_cast<std::uint64_t>(frames_.size()));
-    SourceNumbers number;
-    frames_.for_each([&](FrameId, const Ref<const FrameRecord>& frame) { write(out, *this, *frame, number); });
-    std::map<std::pair<std::string, std::string>, std::string> pairs;  // by name: ids are no content
-    for (AllowedPair& pair : allowed_pairs()) {
-        if (pair.b < pair.a) std::swap(pair.a, pair.b);
-        pairs[{pair.a, pair.b}] = pair.reason;
-    }
-    out.number(static_cast<std::uint64_t>(pairs.size()));
-    for (const auto& [names, reason] : pairs) {
-        out.text(names.first);
-        out.text(names.second);
-        out.text(reason);
-    }
-    out.number(static_cast<std::uint64_t>(groups_.size()));
-    for (const std::string& name : group_names()) {
-        const GroupSpecification group = this->group(name);
-        out.text(group.name);
-        for (const auto* members : {&group.frames, &group.groups}) {
-            out.number(static_cast<std::uint64_t>(members->size()));
-            for (const std::string& member : *members) out.text(member);
-        }
-    }
-    for (const std::string& name : bodies_without_frames()) out.text(name);
-    return out.take();
-}
-
-std::uint64_t SceneGraph::content_hash() const {
-    if (const std::uint64_t known = hash_.known.load(std::memory_order_relaxed)) return known;
-    const std::string bytes = content_bytes();
-    std::uint64_t hash = 0x2545F4914F6CDD1Dull;
-    for (std::size_t at = 0; at < bytes.size(); at += sizeof hash) {
-        std::uint64_t word = 0;
-        bytes.copy(reinterpret_cast<char*>(&word), sizeof word, at);
-        hash = (hash ^ word) * 0xFF51AFD7ED558CCDull;
-        hash ^= hash >> 33;
-    }
-    hash_.known.store(hash, std::memory_order_relaxed);
-    return hash;
-}
-
-bool SceneGraph::same_version(const SceneGraph& o) const {
-    return frames_.shares_root(o.frames_) && names_.shares_root(o.names_) && bodies_.shares_root(o.bodies_) &&
-           joints_.shares_root(o.joints_) && allowed_.shares_root(o.allowed_) && groups_.shares_root(o.groups_);
-}
-
-bool SceneGraph::same_content(const SceneGraph& other) const {
-    if (same_version(other)) return true;
-    if (size() != other.size() || pair_count() != other.pair_count() || groups_.size() != other.groups_.size())
-        return false;
-    const std::optional<bool> known = same_changes(other);
-    return known ? *known : content_bytes() == other.content_bytes();
-}
-
 // Compares what two versions do not share; what they share is equal, as long as the names stand for the same frames and
 // the sources of errors are the same. None where that is not so or most differs: then all has to be compared.
 std::optional<bool> SceneGraph::same_changes(const SceneGraph& other) const {
@@ -298,6 +302,28 @@ std::optional<bool> SceneGraph::same_changes(const SceneGraph& other) const {
         same = same && has_group(name) && other.has_group(name) && group(name) == other.group(name);
     });
     return same;
+}
+
+bool SceneGraph::same_all(const SceneGraph& other) const {
+    std::vector<const FrameRecord*> others;
+    others.reserve(other.size());
+    other.for_each_frame([&](const FrameRecord& frame) { others.push_back(&frame); });
+    bool same = true;
+    std::size_t index = 0;
+    SourceNumbers mine, theirs;
+    const auto same_source = [&](const Ref<const NoiseSource>& a, const Ref<const NoiseSource>& b) {
+        return mine(a) == theirs(b);
+    };
+    for_each_frame([&](const FrameRecord& frame) {
+        const FrameRecord* twin = same ? others[index++] : nullptr;
+        if (same) same = same_frame(*this, frame, other, *twin) && same_noises(frame, *twin, same_source);
+    });
+    if (!same) return false;
+    for (const AllowedPair& pair : allowed_pairs())
+        if (!other.has_pair(pair.a, pair.b, pair.reason)) return false;
+    for (const std::string& name : group_names())
+        if (!other.groups_.find(std::string_view(name)) || group(name) != other.group(name)) return false;
+    return bodies_without_frames() == other.bodies_without_frames();
 }
 
 bool SceneGraph::has_pair(std::string_view a, std::string_view b, std::string_view reason) const {

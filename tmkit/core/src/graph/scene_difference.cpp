@@ -84,123 +84,6 @@ bool may_be_of_ids(const SceneDifference& found) {
     return !found.frames.empty() && before == after;
 }
 
-std::string conflict(const std::string& frame, const std::string& what) {
-    return "the difference does not fit this scene: frame " + quoted(frame) + " " + what;
-}
-
-// Whether a name comes to mean another frame: then edits one after the other, which go by names, could meet the wrong
-// one.
-bool reuses_names(const SceneDifference& difference) {
-    std::set<std::string_view> freed;
-    const auto is_renamed = [](const FrameDifference& f) {
-        return f.before && f.after && f.before->name != f.after->name;
-    };
-    for (const FrameDifference& frame : difference.frames)
-        if (!frame.after || is_renamed(frame)) freed.insert(frame.before->name);
-    return std::any_of(difference.frames.begin(), difference.frames.end(), [&](const FrameDifference& frame) {
-        return (!frame.before || is_renamed(frame)) && freed.count(frame.after->name);
-    });
-}
-
-// What a frame says when that which the difference changes in it is changed.
-FrameSpecification changed(FrameSpecification frame, const FrameSpecification& before,
-                           const FrameSpecification& after) {
-    const auto take = [&](auto FrameSpecification::* field) {
-        if (!(before.*field == after.*field)) frame.*field = after.*field;
-    };
-    for (auto field : {&FrameSpecification::name, &FrameSpecification::parent, &FrameSpecification::body}) take(field);
-    take(&FrameSpecification::pose);
-    take(&FrameSpecification::classes);
-    take(&FrameSpecification::shapes);
-    take(&FrameSpecification::inertia);
-    take(&FrameSpecification::attributes);
-    take(&FrameSpecification::twist);
-    if (before.parent != after.parent || !same_stamps(before.stamps, after.stamps)) frame.stamps = after.stamps;
-    if (!same_noise(before.noise, after.noise)) frame.noise = after.noise;
-    if (before.joint.type != after.joint.type || !before.joint.same_content(after.joint)) frame.joint = after.joint;
-    return frame;
-}
-
-void require_applicable(const SceneGraph& scene, const SceneDifference& difference) {
-    const auto frees = [&](const std::string& name) {
-        return std::any_of(difference.frames.begin(), difference.frames.end(),
-                           [&](const FrameDifference& other) { return other.before && other.before->name == name; });
-    };
-    for (const FrameDifference& frame : difference.frames) {
-        if (frame.before && !scene.find(frame.before->name))
-            throw Error(ErrorKind::scene, conflict(frame.before->name, "is not there"))
-                .with({{"frame", frame.before->name}});
-        if (!frame.before && scene.find(frame.after->name) && !frees(frame.after->name))
-            throw Error(ErrorKind::scene, conflict(frame.after->name, "is already there"))
-                .with({{"frame", frame.after->name}});
-    }
-}
-
-void add_missing_bodies(SceneEdit& edit, const std::vector<std::string>& bodies) {
-    for (const std::string& body : bodies)
-        if (!edit.scene().has_body(body)) edit.add_body(body);
-}
-
-void apply_pairs(SceneEdit& edit, const std::vector<PairDifference>& pairs) {
-    for (const PairDifference& pair : pairs) {
-        const auto& names = pair.names_after;
-        if (pair.after) edit.allow_collision(names->first, names->second, *pair.after);
-        else if (names && edit.scene().find(names->first) && edit.scene().find(names->second))
-            edit.forbid_collision(names->first, names->second);
-    }
-}
-
-void apply_groups(SceneEdit& edit, const std::vector<GroupDifference>& groups) {
-    for (const GroupDifference& group : groups)  // leaves first: a group may hold one that comes after it
-        if (group.after) edit.set_group({group.after->name, {}, {}});
-    for (const GroupDifference& group : groups)
-        if (group.after) edit.set_group(*group.after);
-        else if (edit.scene().has_group(group.before->name)) edit.remove_group(group.before->name);
-}
-
-// The names of a scene before and after a change.
-struct Renaming {
-    std::vector<std::pair<std::string, std::string>> renamed;
-    std::vector<std::string> gone;
-
-    explicit Renaming(const SceneDifference& difference) {
-        for (const FrameDifference& frame : difference.frames) {
-            if (!frame.before) continue;
-            if (!frame.after) gone.push_back(frame.before->name);
-            else if (frame.before->name != frame.after->name)
-                renamed.emplace_back(frame.before->name, frame.after->name);
-        }
-    }
-    std::string now(const std::string& name) const {
-        for (const auto& [from, to] : renamed)
-            if (from == name) return to;
-        return name;
-    }
-    bool is_gone(const std::string& name) const { return std::find(gone.begin(), gone.end(), name) != gone.end(); }
-};
-
-// The frames after the change but for those that come with it, in no order.
-NumberedFrames changed_frames(NumberedFrames frames, const SceneDifference& difference, const Renaming& names) {
-    NumberedFrames result;
-    for (const FrameDifference& frame : difference.frames) {
-        if (!frame.before) continue;
-        const auto at = std::find_if(frames.begin(), frames.end(),
-                                     [&](const auto& other) { return other.second.name == frame.before->name; });
-        if (frame.after) {
-            const bool elsewhere =
-                at->second.parent != frame.before->parent && frame.before->parent == frame.after->parent;
-            result.emplace_back(at->first, changed(at->second, *frame.before, *frame.after));
-            if (elsewhere) result.back().second.parent = names.now(at->second.parent);
-        }
-        frames.erase(at);
-    }
-    for (auto& [id, frame] : frames) {
-        frame.parent = names.now(frame.parent);
-        result.emplace_back(id, std::move(frame));
-    }
-    return result;
-}
-
 }  // namespace
 
 SceneDifference SceneDifference::reversed() const {
@@ -238,6 +121,47 @@ SceneDifference difference(const SceneGraph& a, const SceneGraph& b) {
     if (may_be_of_ids(found) && a.same_content(b)) return {};
     return found;
 }
+
+namespace {
+
+std::string conflict(const std::string& frame, const std::string& what) {
+    return "the difference does not fit this scene: frame " + quoted(frame) + " " + what;
+}
+
+// Whether a name comes to mean another frame: then edits one after the other, which go by names, could meet the wrong
+// one.
+bool reuses_names(const SceneDifference& difference) {
+    std::set<std::string_view> freed;
+    const auto is_renamed = [](const FrameDifference& f) {
+        return f.before && f.after && f.before->name != f.after->name;
+    };
+    for (const FrameDifference& frame : difference.frames)
+        if (!frame.after || is_renamed(frame)) freed.insert(frame.before->name);
+    return std::any_of(difference.frames.begin(), difference.frames.end(), [&](const FrameDifference& frame) {
+        return (!frame.before || is_renamed(frame)) && freed.count(frame.after->name);
+    });
+}
+
+// What a frame says when that which the difference changes in it is changed.
+FrameSpecification changed(FrameSpecification frame, const FrameSpecification& before,
+                           const FrameSpecification& after) {
+    const auto take = [&](auto FrameSpecification::* field) {
+        if (!(before.*field == after.*field)) frame.*field = after.*field;
+    };
+    for (auto field : {&FrameSpecification::name, &FrameSpecification::parent, &FrameSpecification::body}) take(field);
+    take(&FrameSpecification::pose);
+    take(&FrameSpecification::classes);
+    take(&FrameSpecification::shapes);
+    take(&FrameSpecification::inertia);
+    take(&FrameSpecification::attributes);
+    take(&FrameSpecification::twist);
+    if (before.parent != after.parent || !same_stamps(before.stamps, after.stamps)) frame.stamps = after.stamps;
+    if (!same_noise(before.noise, after.noise)) frame.noise = after.noise;
+    if (before.joint.type != after.joint.type || !before.joint.same_content(after.joint)) frame.joint = after.joint;
+    return frame;
+}
+
+}  // namespace
 
 // A frame that came, by single edits; its twist needs the body that it refers to.
 bool SceneEdit::add_one(const FrameDifference& frame) {
@@ -320,6 +244,47 @@ void SceneEdit::apply_frames(const SceneDifference& difference) {
     rebuild(difference);
 }
 
+namespace {
+
+void require_applicable(const SceneGraph& scene, const SceneDifference& difference) {
+    const auto frees = [&](const std::string& name) {
+        return std::any_of(difference.frames.begin(), difference.frames.end(),
+                           [&](const FrameDifference& other) { return other.before && other.before->name == name; });
+    };
+    for (const FrameDifference& frame : difference.frames) {
+        if (frame.before && !scene.find(frame.before->name))
+            throw Error(ErrorKind::scene, conflict(frame.before->name, "is not there"))
+                .with({{"frame", frame.before->name}});
+        if (!frame.before && scene.find(frame.after->name) && !frees(frame.after->name))
+            throw Error(ErrorKind::scene, conflict(frame.after->name, "is already there"))
+                .with({{"frame", frame.after->name}});
+    }
+}
+
+void add_missing_bodies(SceneEdit& edit, const std::vector<std::string>& bodies) {
+    for (const std::string& body : bodies)
+        if (!edit.scene().has_body(body)) edit.add_body(body);
+}
+
+void apply_pairs(SceneEdit& edit, const std::vector<PairDifference>& pairs) {
+    for (const PairDifference& pair : pairs) {
+        const auto& names = pair.names_after;
+        if (pair.after) edit.allow_collision(names->first, names->second, *pair.after);
+        else if (names && edit.scene().find(names->first) && edit.scene().find(names->second))
+            edit.forbid_collision(names->first, names->second);
+    }
+}
+
+void apply_groups(SceneEdit& edit, const std::vector<GroupDifference>& groups) {
+    for (const GroupDifference& group : groups)  // leaves first: a group may hold one that comes after it
+        if (group.after) edit.set_group({group.after->name, {}, {}});
+    for (const GroupDifference& group : groups)
+        if (group.after) edit.set_group(*group.after);
+        else if (edit.scene().has_group(group.before->name)) edit.remove_group(group.before->name);
+}
+
+}  // namespace
+
 void SceneEdit::apply(const SceneDifference& difference) {
     require_applicable(scene_, difference);
     all_or_nothing([&] {
@@ -332,6 +297,53 @@ void SceneEdit::apply(const SceneDifference& difference) {
         add_missing_bodies(*this, difference.bare_bodies_after);  // again, as one goes with its last frame
     });
 }
+
+namespace {
+
+// The names of a scene before and after a change.
+struct Renaming {
+    std::vector<std::pair<std::string, std::string>> renamed;
+    std::vector<std::string> gone;
+
+    explicit Renaming(const SceneDifference& difference) {
+        for (const FrameDifference& frame : difference.frames) {
+            if (!frame.before) continue;
+            if (!frame.after) gone.push_back(frame.before->name);
+            else if (frame.before->name != frame.after->name)
+                renamed.emplace_back(frame.before->name, frame.after->name);
+        }
+    }
+    std::string now(const std::string& name) const {
+        for (const auto& [from, to] : renamed)
+            if (from == name) return to;
+        return name;
+    }
+    bool is_gone(const std::string& name) const { return std::find(gone.begin(), gone.end(), name) != gone.end(); }
+};
+
+// The frames after the change but for those that come with it, in no order.
+NumberedFrames changed_frames(NumberedFrames frames, const SceneDifference& difference, const Renaming& names) {
+    NumberedFrames result;
+    for (const FrameDifference& frame : difference.frames) {
+        if (!frame.before) continue;
+        const auto at = std::find_if(frames.begin(), frames.end(),
+                                     [&](const auto& other) { return other.second.name == frame.before->name; });
+        if (frame.after) {
+            const bool elsewhere =
+                at->second.parent != frame.before->parent && frame.before->parent == frame.after->parent;
+            result.emplace_back(at->first, changed(at->second, *frame.before, *frame.after));
+            if (elsewhere) result.back().second.parent = names.now(at->second.parent);
+        }
+        frames.erase(at);
+    }
+    for (auto& [id, frame] : frames) {
+        frame.parent = names.now(frame.parent);
+        result.emplace_back(id, std::move(frame));
+    }
+    return result;
+}
+
+}  // namespace
 
 // All frames at once from what the scene would say after the change; its rules are checked as for any scene.
 // O(n log n).

@@ -17,6 +17,10 @@ Ref<const FrameDetails> details_or_null(FrameDetails details) {
 }  // namespace
 
 FrameRecord& SceneEdit::own(FrameId id) {
+    if (Ref<const FrameRecord>* mine = scene_.frames_.find_unshared(id)) {
+        if (!(*mine)->has_one_owner()) *mine = Ref<const FrameRecord>(new FrameRecord(**mine));
+        return const_cast<FrameRecord&>(**mine);
+    }
     const Ref<FrameRecord> copy(new FrameRecord(record(id)));
     scene_.frames_.assign(id, Ref<const FrameRecord>(copy));
     return *copy;
@@ -32,23 +36,20 @@ void SceneEdit::all_or_nothing(const std::function<void()>& edits) {
     }
 }
 
-void SceneEdit::note_move(FrameId id) {
+void SceneEdit::note_change(FrameId id, bool of_joint) {
     SceneGraph& s = scene_;
-    if (Ref<const Layout> built = s.layout_.made()) {
-        s.layout_before_ = std::move(built);
-        s.layout_ = {};
-        s.move_count_ = 0;
+    if (const Layout* built = s.layout_.exchange(nullptr)) {
+        s.layout_before_ = Ref<const Layout>(built);
+        built->release();  // the count that layout_ held; layout_before_ has its own
+        s.change_count_ = 0;
+        s.joints_as_before_ = true;
     }
     if (!s.layout_before_) return;
-    const auto end = s.moved_.begin() + s.move_count_;
-    if (std::find(s.moved_.begin(), end, id) != end) return;
-    if (s.move_count_ == most_moves) s.layout_before_ = nullptr;
-    else s.moved_[s.move_count_++] = id;
-}
-
-void SceneEdit::note_change() {
-    scene_.layout_ = {};
-    scene_.layout_before_ = nullptr;
+    if (of_joint) s.joints_as_before_ = false;
+    const auto end = s.changed_.begin() + s.change_count_;
+    if (std::find(s.changed_.begin(), end, id) != end) return;
+    if (s.change_count_ == SceneGraph::most_changes) s.layout_before_ = nullptr;
+    else s.changed_[s.change_count_++] = id;
 }
 
 // --- frames ----------------------------------------------------------------------------------------------------------
@@ -99,7 +100,7 @@ void SceneEdit::add(const FrameSpecification& specification, FrameId id) {
     scene_.names_.assign(record->name, id);
     scene_.frames_.assign(id, Ref<const FrameRecord>(record));
     scene_.next_frame_ = std::max(scene_.next_frame_, id + 1);
-    note_change();
+    note_change(id, static_cast<bool>(joint));
 }
 
 void SceneEdit::add_frames(const std::vector<FrameSpecification>& frames) {
@@ -158,20 +159,6 @@ void SceneEdit::add_frames_with_ids(const NumberedFrames& frames) {
     });
 }
 
-// Takes members out of all groups: `goes` says which of `members`.
-template <class Members, class Goes>
-void SceneEdit::drop_members(Members GroupRecord::* members, Goes&& goes) {
-    std::vector<std::pair<Ref<const Name>, Ref<GroupRecord>>> holders;
-    scene_.groups_.for_each([&](const Ref<const Name>& holder, const Ref<const GroupRecord>& group) {
-        const Members& there = (*group).*members;
-        if (std::none_of(there.begin(), there.end(), goes)) return;
-        const Ref<GroupRecord> changed(new GroupRecord(*group));
-        std::erase_if((*changed).*members, goes);
-        holders.emplace_back(holder, changed);
-    });
-    for (const auto& [holder, group] : holders) scene_.groups_.assign(holder, Ref<const GroupRecord>(group));
-}
-
 void SceneEdit::remove_frame(std::string_view name, bool with_subtree) {
     const std::vector<FrameId> leaving = scene_.subtree(record(name).id);
     if (!with_subtree && leaving.size() > 1) throw refusals::has_children(name, record(leaving[1]).name->text);
@@ -179,10 +166,10 @@ void SceneEdit::remove_frame(std::string_view name, bool with_subtree) {
     std::sort(gone.begin(), gone.end());
     require_no_followers(gone);
     require_no_twists_from(gone);
-    drop_members(&GroupRecord::frames, [&](FrameId id) { return std::binary_search(gone.begin(), gone.end(), id); });
-    note_change();
+    leave_groups(gone);
     for (auto at = leaving.rbegin(); at != leaving.rend(); ++at) {  // children before parents
         const FrameRecord& frame = record(*at);
+        note_change(frame.id, static_cast<bool>(frame.joint));
         drop_joint(frame);
         leave_body(frame);
         scene_.names_.remove(std::string_view(frame.name->text));
@@ -283,10 +270,29 @@ void SceneEdit::set_group(const GroupSpecification& group) {
     scene_.groups_.assign(make_ref<const Name>(group.name), Ref<const GroupRecord>(made));
 }
 
+// Takes members out of all groups: `goes` says which of `members`.
+template <class Members, class Goes>
+void SceneEdit::drop_members(Members GroupRecord::* members, Goes&& goes) {
+    std::vector<std::pair<Ref<const Name>, Ref<GroupRecord>>> holders;
+    scene_.groups_.for_each([&](const Ref<const Name>& holder, const Ref<const GroupRecord>& group) {
+        const Members& there = (*group).*members;
+        if (std::none_of(there.begin(), there.end(), goes)) return;
+        const Ref<GroupRecord> changed(new GroupRecord(*group));
+        std::erase_if((*changed).*members, goes);
+        holders.emplace_back(holder, changed);
+    });
+    for (const auto& [holder, group] : holders) scene_.groups_.assign(holder, Ref<const GroupRecord>(group));
+}
+
 void SceneEdit::remove_group(std::string_view name) {
     if (!scene_.groups_.find(name)) throw unknown_name("group", name, scene_.group_names());
     drop_members(&GroupRecord::groups, [&](const Ref<const Name>& member) { return member->text == name; });
     scene_.groups_.remove(name);
+}
+
+void SceneEdit::leave_groups(const std::vector<FrameId>& leaving) {
+    drop_members(&GroupRecord::frames,
+                 [&](FrameId id) { return std::binary_search(leaving.begin(), leaving.end(), id); });
 }
 
 }  // namespace tmkit

@@ -83,7 +83,7 @@ void SceneEdit::set_joint(std::string_view frame, Joint joint) {
     changed.joint_type = type;
     changed.joint = checked;
     if (checked) put_joint(id, checked);
-    if (!same_motion) note_change();
+    if (!same_motion) note_change(id, true);
 }
 
 void SceneEdit::set_inertia(std::string_view frame, const std::optional<Inertia>& inertia) {

@@ -128,7 +128,7 @@ void SceneEdit::attach(std::string_view root, std::string_view parent, const Pos
         FrameRecord& changed = own(id);
         changed.parent = new_parent;
         changed.pose = pose;
-        note_move(id);
+        note_change(id, false);
         if (joint.type != JointType::fixed) set_joint(root, std::move(joint));
     });
 }
@@ -161,7 +161,7 @@ void SceneEdit::move(const FrameRecord& moving, const FrameRecord& parent, const
         if (changed.parent != new_parent) end_stamps(changed);
         changed.parent = new_parent;
         changed.pose = pose;
-        note_move(id);
+        note_change(id, false);
     };
     if (cut.empty()) return done();
     all_or_nothing(done);

@@ -22,6 +22,8 @@
 // tree; a scene without twists pays nothing.
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "tmkit/scene_edit.hpp"
 #include "tmkit/scene_errors.hpp"
@@ -183,11 +185,22 @@ void SceneGraph::require_no_twist_on_way(std::string_view target, std::string_vi
 }
 
 std::vector<FrameId> SceneGraph::twist_path(BodyId from, BodyId to) const {
-    std::vector<TwistRules::Link> links;
-    twists_.for_each([&](FrameId id, BodyId above) { links.push_back({id, no_frame, record(id).body, above}); });
-    std::vector<FrameId> frames;
-    for (const TwistRules::Link& link : tmkit::twist_path(links, from, to)) frames.push_back(link.frame);
-    return frames;
+    std::map<BodyId, FrameId> reached;  // bodies, and the edge by which one came up from below
+    std::vector<BodyId> waiting{to};
+    std::set<BodyId> seen{to};
+    for (std::size_t next = 0; next < waiting.size() && !seen.count(from); ++next) {
+        const BodyId below = waiting[next];
+        twists_.for_each([&](FrameId id, BodyId above) {
+            if (record(id).body != below || !seen.insert(above).second) return;
+            reached.emplace(above, id);
+            waiting.push_back(above);
+        });
+    }
+    std::vector<FrameId> path;
+    if (!seen.count(from) || from == to) return path;
+    for (BodyId at = from; at != to; at = record(path.back()).body) path.push_back(reached.at(at));
+    std::reverse(path.begin(), path.end());
+    return path;
 }
 
 }  // namespace tmkit

@@ -27,14 +27,6 @@ std::vector<FrameSpecification> specifications(const SceneGraph& scene) {
     return frames;
 }
 
-// Whether a root of a scene to merge says nothing of a frame that is there but what is so: what it leaves out may
-// differ.
-bool agrees(const FrameSpecification& root, const FrameSpecification& mine) {
-    return root.body == mine.body && (root.shapes.empty() || root.shapes == mine.shapes) &&
-           (root.classes.empty() || root.classes == mine.classes) && (!root.inertia || root.inertia == mine.inertia) &&
-           (root.attributes.empty() || root.attributes == mine.attributes) && (!root.twist || root.twist == mine.twist);
-}
-
 }  // namespace
 
 void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::string_view prefix, const Pose& pose,
@@ -75,6 +67,18 @@ void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::stri
         }
     });
 }
+
+namespace {
+
+// Whether a root of a scene to merge says nothing of a frame that is there but what is so: what it leaves out may
+// differ.
+bool agrees(const FrameSpecification& root, const FrameSpecification& mine) {
+    return root.body == mine.body && (root.shapes.empty() || root.shapes == mine.shapes) &&
+           (root.classes.empty() || root.classes == mine.classes) && (!root.inertia || root.inertia == mine.inertia) &&
+           (root.attributes.empty() || root.attributes == mine.attributes) && (!root.twist || root.twist == mine.twist);
+}
+
+}  // namespace
 
 void SceneEdit::merge(const SceneGraph& other) {
     std::vector<FrameSpecification> frames;

@@ -1,7 +1,174 @@
-// The layout of a version: made from scratch, or mended from that of a version a few moves away (layout.hpp).
+// The layout of a version: made from scratch, or mended from that of a version a few changed frames away (layout.hpp).
+#include <algorithm>
+#include <span>
+
 #include "tmkit/scene_graph.hpp"
 
 namespace tmkit {
+namespace {
+
+// A frame that may differ from what the layout before has of it.
+struct Change {
+    FrameId id;
+    std::int32_t before;     // its number there, -1 when it was not there
+    const FrameRecord* now;  // null when it is gone
+};
+
+Vector3 axis_of(const FrameRecord& frame) { return frame.joint ? frame.joint->axis : Vector3{0.0, 0.0, 1.0}; }
+
+// A joint leads when it has an entry of the configuration of its own.
+bool leads(const FrameRecord& frame) { return frame.joint && frame.joint->mimic.empty(); }
+
+bool leads(const LayoutFrames& frames, std::int32_t number) {
+    const std::int32_t entry = frames.q_index[number];
+    return entry >= 0 && frames.joint_frame[entry] == number;
+}
+
+std::int32_t number_of(const std::vector<FrameId>& ids, FrameId id) {
+    return static_cast<std::int32_t>(std::lower_bound(ids.begin(), ids.end(), id) - ids.begin());
+}
+
+template <class Value>
+std::vector<Value> with_room(const std::vector<Value>& column, std::size_t more) {
+    std::vector<Value> copy;
+    copy.reserve(column.size() + more);
+    copy.insert(copy.end(), column.begin(), column.end());
+    return copy;
+}
+
+// The columns of frames and joints of a layout, put right frame by frame: first those that went, then those that
+// changed, then those that came.
+class FramesMender {
+public:
+    FramesMender(const LayoutFrames& before, std::size_t more) : before_(before), frames_(make_ref<LayoutFrames>()) {
+        frames_->columns() = std::apply(
+            [more](const auto&... column) { return std::tuple(with_room(column, more)...); }, before.columns());
+        frames_->joint_frame = with_room(before.joint_frame, more);
+    }
+
+    // Called for the last of them first, so that the numbers of the others hold.
+    void remove(std::int32_t number) {
+        if (leads(before_, number)) drop_entry(number);
+        std::apply([number](auto&... column) { (column.erase(column.begin() + number), ...); }, frames_->columns());
+        for (std::int32_t& frame : frames_->joint_frame) frame -= frame > number;
+    }
+
+    // By its number when all that went are out. Its joint mimics none, before or now.
+    void change(std::int32_t number, const FrameRecord& now) {
+        if (leads(*frames_, number) && !leads(now)) drop_entry(number);
+        else if (!leads(*frames_, number) && leads(now)) insert_entry(number);
+        frames_->body[number] = now.body;
+        frames_->type[number] = now.joint_type;
+        frames_->axis[number] = axis_of(now);
+    }
+
+    // A frame younger than all others, with the rule of its joint.
+    void append(const FrameRecord& now, const JointRule& rule) {
+        frames_->ids.push_back(now.id);
+        frames_->body.push_back(now.body);
+        frames_->type.push_back(now.joint_type);
+        frames_->axis.push_back(axis_of(now));
+        frames_->q_index.push_back(now.joint ? static_cast<std::int32_t>(rule.entry) : -1);
+        frames_->multiplier.push_back(rule.multiplier);
+        frames_->offset.push_back(rule.offset);
+        if (leads(now)) insert_entry(static_cast<std::int32_t>(frames_->ids.size()) - 1);
+    }
+
+    const LayoutFrames& frames() const { return *frames_; }
+    Ref<const LayoutFrames> take() && { return frames_; }
+
+private:
+    void drop_entry(std::int32_t number) {
+        const std::int32_t entry = std::exchange(frames_->q_index[number], -1);
+        frames_->joint_frame.erase(frames_->joint_frame.begin() + entry);
+        for (std::int32_t& other : frames_->q_index) other -= other > entry;
+    }
+
+    // Entries of the configuration are in the order of frames.
+    void insert_entry(std::int32_t number) {
+        std::vector<std::int32_t>& leading = frames_->joint_frame;
+        const auto at = leading.insert(std::lower_bound(leading.begin(), leading.end(), number), number);
+        const auto entry = static_cast<std::int32_t>(at - leading.begin());
+        frames_->q_index[number] = -1;
+        for (std::int32_t& other : frames_->q_index) other += other >= entry;
+        frames_->q_index[number] = entry;
+    }
+
+    const LayoutFrames& before_;
+    Ref<LayoutFrames> frames_;
+};
+
+// All changes between a layout and a version.
+struct Changes {
+    std::array<Change, SceneGraph::most_changes> room;
+    std::size_t count = 0, added = 0;
+    bool same_set = true;     // of frames
+    bool same_frames = true;  // nothing but parents and poses changed
+
+    std::span<const Change> all() const { return {room.data(), count}; }
+
+    // False for a changed joint that mimics, or did, since others may follow it.
+    bool take_joint(const LayoutFrames& before, const Change& change) {
+        const std::int32_t number = change.before;
+        const FrameRecord& now = *change.now;
+        const bool led = leads(before, number);
+        if ((before.q_index[number] >= 0 && !led) || (now.joint && !leads(now))) return false;
+        same_frames = same_frames && before.body[number] == now.body && before.type[number] == now.joint_type &&
+                      before.axis[number] == axis_of(now) && led == leads(now);
+        return true;
+    }
+
+    // False for what is not mended: a frame that came between others, and some joints.
+    bool take(const LayoutFrames& before, FrameId id, const FrameRecord* now, bool same_joints) {
+        const auto place = static_cast<std::size_t>(number_of(before.ids, id));
+        const bool was_there = place < before.ids.size() && before.ids[place] == id;
+        if (!was_there && !now) return true;  // it came and went
+        if (!was_there && place < before.ids.size()) return false;
+        const Change change{id, was_there ? static_cast<std::int32_t>(place) : -1, now};
+        if (was_there && now && !same_joints && !take_joint(before, change)) return false;
+        added += !was_there;
+        same_set = same_set && was_there && now;
+        const auto begin = room.begin(), end = begin + count++;
+        const auto at = std::find_if(begin, end, [id](const Change& other) { return other.id > id; });
+        std::move_backward(at, end, end + 1);
+        *at = change;
+        return true;
+    }
+};
+
+// The columns of a layout that moves change, by frame.
+struct Columns {
+    std::vector<std::int32_t> parents;
+    std::vector<Pose> poses, still;
+
+    Columns(const Layout& before, std::size_t more)
+        : parents(with_room(before.parent, more)), poses(with_room(before.pose, more)),
+          still(with_room(before.still, more)) {}
+    void erase(std::int32_t number) {
+        parents.erase(parents.begin() + number);
+        poses.erase(poses.begin() + number);
+        still.erase(still.begin() + number);
+        for (std::int32_t& parent : parents) parent -= parent > number;
+    }
+};
+
+// What moves leave as it is, with the changes; the columns, without the frames that went.
+Ref<const LayoutFrames> mended_frames(const SceneGraph& scene, const Changes& changes, const Layout& before,
+                                      Columns& columns) {
+    FramesMender mender(*before.frames, changes.added);
+    for (std::size_t i = changes.count; i-- > 0;) {
+        if (changes.room[i].now) continue;
+        mender.remove(changes.room[i].before);
+        columns.erase(changes.room[i].before);
+    }
+    for (const Change& change : changes.all())
+        if (change.now && change.before >= 0) mender.change(number_of(mender.frames().ids, change.id), *change.now);
+        else if (change.now)
+            mender.append(*change.now, change.now->joint ? scene.joint_rule(*change.now) : JointRule{});
+    return std::move(mender).take();
+}
+
+}  // namespace
 
 Ref<Layout> SceneGraph::fresh_layout() const {
     const std::size_t count = size();
@@ -13,18 +180,17 @@ Ref<Layout> SceneGraph::fresh_layout() const {
     std::int32_t number = 0;
     frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
         JointRule rule;
-        const Joint* joint = frame->joint.get();
-        if (joint && joint->mimic.empty()) {  // entries of the configuration are in the order of frames
+        if (leads(*frame)) {  // entries of the configuration are in the order of frames
             rule.entry = flat->joint_frame.size();
             flat->joint_frame.push_back(number);
-        } else if (joint) {
+        } else if (frame->joint) {
             rule = joint_rule(*frame);
         }
         flat->ids[number] = id;
         flat->body[number] = frame->body;
         flat->type[number] = frame->joint_type;
-        flat->axis[number] = joint ? joint->axis : Vector3{0.0, 0.0, 1.0};
-        flat->q_index[number] = joint ? static_cast<std::int32_t>(rule.entry) : -1;
+        flat->axis[number] = axis_of(*frame);
+        flat->q_index[number] = frame->joint ? static_cast<std::int32_t>(rule.entry) : -1;
         flat->multiplier[number] = rule.multiplier;
         flat->offset[number] = rule.offset;
         parents[number] = frame->parent;
@@ -40,28 +206,47 @@ Ref<Layout> SceneGraph::fresh_layout() const {
 
 Ref<Layout> SceneGraph::mended_layout() const {
     const Layout& before = *layout_before_;
-    const auto made = make_ref<Layout>(before.frames);
-    made->parent = before.parent;
-    made->pose = before.pose;
-    made->still = before.still;
-    std::vector<char> stale(made->size(), false);
-    bool relinked = false;
-    for (std::uint32_t i = 0; i < move_count_; ++i) {
-        const FrameRecord& now = record(moved_[i]);
-        const std::int32_t number = made->index_of(now.id);
-        const std::int32_t parent = now.parent == no_frame ? -1 : made->index_of(now.parent);
-        relinked = relinked || made->parent[number] != parent;
-        made->parent[number] = parent;
-        made->pose[number] = now.pose;
+    Changes changes;
+    for (std::uint32_t i = 0; i < change_count_; ++i)
+        if (!changes.take(*before.frames, changed_[i], find(changed_[i]), joints_as_before_)) return nullptr;
+
+    Columns columns(before, changes.added);
+    const bool same_frames = changes.same_set && changes.same_frames;
+    const auto made = make_ref<Layout>(same_frames ? before.frames : mended_frames(*this, changes, before, columns));
+    const std::size_t count = made->ids.size();
+    auto& [parents, poses, still] = columns;
+    parents.resize(count, -1);
+    poses.resize(count);
+    still.resize(count);
+
+    std::vector<char> stale(count, false);
+    bool relinked = !changes.same_set;
+    for (const Change& change : changes.all()) {
+        if (!change.now) continue;
+        const std::int32_t number = made->index_of(change.id);
+        const std::int32_t parent = change.now->parent == no_frame ? -1 : made->index_of(change.now->parent);
+        relinked = relinked || parents[number] != parent;
+        parents[number] = parent;
+        poses[number] = change.now->pose;
         stale[number] = true;
     }
+    made->parent = std::move(parents);
+    made->pose = std::move(poses);
+    made->still = std::move(still);
     made->settle(std::move(stale));
     if (!relinked) made->share_tree(before);
     return made;
 }
 
 const Layout& SceneGraph::layout() const {
-    return layout_.get([this] { return layout_before_ ? mended_layout() : fresh_layout(); });
+    if (const Layout* built = layout_.load(std::memory_order_acquire)) return *built;
+    Ref<Layout> made = layout_before_ ? mended_layout() : nullptr;
+    if (!made) made = fresh_layout();
+    made->retain();  // the count that layout_ holds
+    const Layout* expected = nullptr;
+    if (layout_.compare_exchange_strong(expected, made.get(), std::memory_order_acq_rel)) return *made;
+    static_cast<void>(made->release());  // another thread was first
+    return *expected;
 }
 
 }  // namespace tmkit

@@ -16,27 +16,28 @@ std::vector<std::string> keys_of(const Map& map) {
     return names;
 }
 
-// edge_of: parent_from_frame of a record, its joint's motion included.
-template <class EdgeOf>
-Pose along(const Ascent& to, const Ascent& from, EdgeOf&& edge_of) {
-    const auto [to_steps, from_steps] = below_common(to, from);
-    const auto descend = [&](const Ascent& way, std::size_t steps) {
-        Pose result;
-        for (std::size_t i = steps; i > 0; --i) result = composed(result, edge_of(*way[i - 1]));
-        return result;
-    };
-    const Pose down = descend(to, to_steps);
-    return from_steps == 0 ? down : descend(from, from_steps).inverse() * down;
-}
-
 }  // namespace
 
-SceneGraph::SceneGraph() = default;
-SceneGraph::SceneGraph(const SceneGraph& other) = default;
-SceneGraph::SceneGraph(SceneGraph&& other) noexcept = default;
-SceneGraph& SceneGraph::operator=(const SceneGraph& other) = default;
-SceneGraph& SceneGraph::operator=(SceneGraph&& other) noexcept = default;
-SceneGraph::~SceneGraph() = default;
+SceneGraph::SceneGraph(const SceneGraph& other) : SceneMaps(other) {
+    const Layout* layout = other.layout_.load(std::memory_order_acquire);
+    if (layout) layout->retain();
+    layout_.store(layout, std::memory_order_relaxed);
+}
+
+SceneGraph::SceneGraph(SceneGraph&& other) noexcept
+    : SceneMaps(static_cast<SceneMaps&&>(other)), layout_(other.layout_.exchange(nullptr)) {}
+
+SceneGraph& SceneGraph::operator=(SceneGraph other) noexcept {
+    SceneMaps::operator=(static_cast<SceneMaps&&>(other));
+    other.layout_.store(layout_.exchange(other.layout_.load()));
+    hash_.store(0, std::memory_order_relaxed);
+    return *this;
+}
+
+SceneGraph::~SceneGraph() {
+    const Layout* layout = layout_.load(std::memory_order_acquire);
+    if (layout && layout->release()) delete layout;
+}
 
 const FrameRecord* SceneGraph::find(std::string_view name) const {
     const FrameId* id = names_.find(name);
@@ -173,6 +174,23 @@ std::vector<FrameId> SceneGraph::path(FrameId from, FrameId to, std::size_t* top
     if (top) *top = steps_up;
     return frames;
 }
+
+namespace {
+
+// edge_of: parent_from_frame of a record, its joint's motion included.
+template <class EdgeOf>
+Pose along(const Ascent& to, const Ascent& from, EdgeOf&& edge_of) {
+    const auto [to_steps, from_steps] = below_common(to, from);
+    const auto descend = [&](const Ascent& way, std::size_t steps) {
+        Pose result;
+        for (std::size_t i = steps; i > 0; --i) result = composed(result, edge_of(*way[i - 1]));
+        return result;
+    };
+    const Pose down = descend(to, to_steps);
+    return from_steps == 0 ? down : descend(from, from_steps).inverse() * down;
+}
+
+}  // namespace
 
 Pose SceneGraph::pose(std::string_view target, std::string_view reference, const double* q) const {
     const Ascent to(*this, record(target)), from(*this, record(reference));

@@ -40,7 +40,7 @@ void SceneEdit::add_stamped_pose(std::string_view frame, const StampedPose& entr
     change_details(on, [&](FrameDetails& details) { details.stamps = made; });
     if (!is_newest || record(id).pose == entry.pose) return;
     own(id).pose = entry.pose;
-    note_move(id);
+    note_change(id, false);
 }
 
 void SceneEdit::set_stamped_poses(std::string_view frame, const Ref<const StampedPoses>& stamps) {

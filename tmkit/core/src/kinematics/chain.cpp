@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kinematics/axis.hpp"
 #include "tmkit/inverse_kinematics.hpp"
 
 namespace tmkit {
