@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kinematics/axis.hpp"
+
 namespace tmkit {
 namespace {
 

@@ -65,7 +65,7 @@ void SceneEdit::make_root(std::string_view name) {
         root.parent = no_frame;
         root.pose = Pose{};
         root.joint_type = JointType::fixed;
-        note_change();
+        note_change(root.id, false);
         for (const TurnedEdge& edge : edges) {
             FrameRecord& changed = own(edge.parent);
             changed.parent = edge.child;
@@ -73,6 +73,7 @@ void SceneEdit::make_root(std::string_view name) {
             changed.joint_type = edge.type;
             if (edge.stamps)
                 change_details(changed, [&](FrameDetails& details) { details.stamps = edge.stamps; });
+            note_change(edge.parent, false);
             put_noise(edge.parent, edge.noise);
         }
     });

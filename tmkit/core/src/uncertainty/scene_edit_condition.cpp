@@ -454,7 +454,7 @@ void SceneEdit::correct_pose(FrameId id, const Pose& pose, const Ref<const EdgeN
     put_noise(id, noise);
     if (record(id).pose == pose) return;
     own(id).pose = pose;
-    note_move(id);
+    note_change(id, false);
 }
 
 }  // namespace tmkit
