@@ -3533,6 +3533,27 @@ class SceneArrays:
             ConfigurationError: fewer rows than frames, or an array that is read-only, of another type or not contiguous.
         """
 
+    def jacobian(self, frame: str) -> numpy.typing.NDArray[numpy.float64]:
+        """
+        Return the Jacobian (6, n_joints) of a frame's origin. O(depth + n_joints).
+
+        At the present configuration, as ``Kinematics.jacobian``.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
+    @property
+    def capacities(self) -> dict[str, int]:
+        """
+        The sizes of the arrays.
+
+        By name: ``frames``, ``bodies``, ``shapes``, ``allowed_pairs``, ``name_bytes``, ``twists``, ``stamps``, ``groups``
+        and ``group_members``.
+        """
+
+    def __repr__(self) -> str: ...
+
     @property
     def frame_names(self) -> tuple[str, ...]:
         """
@@ -3772,27 +3793,6 @@ class SceneArrays:
             StampError: the second stamp is not later, or one lies outside a history on the path.
             UnknownNameError, DisconnectedError, ConfigurationError: as ``pose``.
         """
-
-    def jacobian(self, frame: str) -> numpy.typing.NDArray[numpy.float64]:
-        """
-        Return the Jacobian (6, n_joints) of a frame's origin. O(depth + n_joints).
-
-        At the present configuration, as ``Kinematics.jacobian``.
-
-        Raises:
-            UnknownNameError: no such frame.
-        """
-
-    @property
-    def capacities(self) -> dict[str, int]:
-        """
-        The sizes of the arrays.
-
-        By name: ``frames``, ``bodies``, ``shapes``, ``allowed_pairs``, ``name_bytes``, ``twists``, ``stamps``, ``groups``
-        and ``group_members``.
-        """
-
-    def __repr__(self) -> str: ...
 
 def joint_gaussian(scene: SceneGraph, pairs: Sequence[tuple[str, str]], *, q: numpy.typing.ArrayLike | None = None) -> tuple[tuple[Pose, ...], numpy.typing.NDArray[numpy.float64]]:
     """

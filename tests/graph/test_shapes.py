@@ -225,20 +225,6 @@ def test_shapes_are_equal_by_content() -> None:
     assert Box([1, 1, 1]) != "a box"
 
 
-def test_shapes_pickled_before_there_were_clouds() -> None:
-    """The state of older pickles, with vertices and faces for every kind, is still read."""
-    for shape, state in (
-        (Box([1, 2, 3]), ("box", [1, 2, 3], np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int32), "")),
-        (Mesh(CORNER, FACES, source="a"), ("mesh", [], CORNER, FACES, "a")),
-    ):
-        old = Shape.__new__(Shape)
-        old.__setstate__(state)
-        assert (old, old.source) == (shape, shape.source)
-    part = AttachedShape.__new__(AttachedShape)
-    part.__setstate__((Sphere(1), Pose(), None, True, True, 0.5))
-    assert part == AttachedShape(Sphere(1), friction=0.5)
-
-
 def test_digests_are_the_same_in_every_process() -> None:
     """A digest is 32 hexadecimal digits of the content alone, whatever the hash seed."""
     code = "from tmkit.graph import Box; b = Box([1, 2, 3]); print(b.digest, hash(b))"

@@ -314,17 +314,6 @@ def test_a_scene_is_the_same_after_every_way_out_and_in(seed: int) -> None:
     assert scene._defects() == ""  # type: ignore[attr-defined]
 
 
-def test_pickles_from_before_are_read() -> None:
-    """Format 7 had no errors of twists; all else is there."""
-    scene = random_movers(np.random.default_rng(6))
-    _, shapes, frames, *rest = scene.__getstate__()
-    old = SceneGraph.__new__(SceneGraph)
-    old.__setstate__((7, shapes, [frame[:12] for frame in frames], *rest))
-    for frame in scene.twist_frames:
-        scene = scene.set_twist_noise(frame, None)
-    assert old == scene
-
-
 def test_errors_of_twists_are_content() -> None:
     """Scenes that differ in them, or in what they have in common with others, are different; labels do not count."""
     source, column = NoiseSource(1, "wheel"), np.array([[0.1, 0, 0, 0, 0, 0]]).T

@@ -449,20 +449,12 @@ def test_unknown_levels_are_refused() -> None:
 
 
 def test_scenes_with_new_shapes_are_pickled() -> None:
-    """A scene with all shapes and levels survives pickle, and so does one pickled before there were levels."""
+    """A scene with all shapes and levels survives pickle."""
     shapes = [Plane(), PointCloud([[0, 0, 0]], radius=0.1), HeightField(np.zeros((2, 3)), size=[1, 2])]
     parts = [AttachedShape(shape, level=level) for shape, level in zip(shapes, ("box", "hull", None), strict=True)]
     scene = SceneGraph().add_frame("all", "world", shapes=parts)
     assert pickle.loads(pickle.dumps(scene)) == scene
     assert pickle.loads(pickle.dumps(scene)).shapes("all") == tuple(parts)
-    plain = SceneGraph().add_frame("all", "world", shapes=[AttachedShape(shape) for shape in shapes])
-    version, kept, frames, *rest = plain.__getstate__()
-    assert version == 8
-    old_frames = [(*frame[:6], [part[:7] for part in frame[6]], *frame[7:]) for frame in frames]
-    for number, state in ((3, (kept, old_frames, *rest)), (2, (kept, old_frames, rest[0]))):
-        old = SceneGraph.__new__(SceneGraph)
-        old.__setstate__((number, *state))
-        assert old == plain
 
 
 @given(seed=SEEDS)

@@ -84,6 +84,11 @@ OwnedArray<Number> make_owned(std::vector<Number> values, std::initializer_list<
     nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<Number>*>(p); });
     return {nb::cast(nb::ndarray<nb::numpy, const Number>(owned->data(), shape.size(), shape.begin(), owner))};
 }
+template <class Number>
+OwnedArray<Number> make_owned(std::vector<Number> values) {
+    const std::size_t count = values.size();
+    return make_owned(std::move(values), {count});
+}
 
 // Any sequence or array of `expected` finite numbers; throws Error(configuration or scene) naming `what`.
 std::vector<double> read_vector(nb::handle values, const char* what, std::size_t expected,
@@ -151,8 +156,8 @@ GaussianPose in_range(const GaussianPose& pose);
 
 // One number after the other, and rows of so many.
 inline ReadOnlyArray make_array(std::vector<double> values) {
-    const std::size_t count = values.size();
-    return make_array(std::move(values), {count});
+    require_in_range(values, "the result");
+    return make_owned(std::move(values));
 }
 inline ReadOnlyArray make_rows(std::vector<double> values, std::size_t columns) {
     const std::size_t count = values.size() / columns;
@@ -167,11 +172,27 @@ template <std::size_t N>
 ReadOnlyArray make_square(const std::array<double, N>& matrix, std::size_t n) {
     return make_array(std::vector<double>(matrix.begin(), matrix.end()), {n, n});
 }
-// Writes x, y, z, qx, qy, qz, qw.
-inline void write_pose(double* row, const Pose& pose) {
-    std::copy(pose.translation.begin(), pose.translation.end(), row);
-    std::copy(pose.quat_xyzw.begin(), pose.quat_xyzw.end(), row + 3);
+// What `make` makes of each row of an (m, columns) argument, as rows.
+template <class Make>
+ReadOnlyArray make_each(nb::handle argument, const char* what, std::size_t columns, Make&& make) {
+    const std::vector<double> given = read_matrix(argument, what, columns, ErrorKind::scene);
+    using Row = decltype(make(given.data()));
+    std::vector<double> made;
+    made.reserve(given.size() / columns * std::tuple_size_v<Row>);
+    for (std::size_t i = 0; i < given.size(); i += columns) {
+        const Row row = make(&given[i]);
+        made.insert(made.end(), row.begin(), row.end());
+    }
+    return make_rows(std::move(made), std::tuple_size_v<Row>);
 }
+// x, y, z, qx, qy, qz, qw, and back.
+using PoseNumbers = std::array<double, 7>;
+inline PoseNumbers numbers_of(const Pose& pose) {
+    const auto& [t, q] = pose;
+    return {t[0], t[1], t[2], q[0], q[1], q[2], q[3]};
+}
+inline Pose pose_of(const double* v) { return Pose::checked({v[0], v[1], v[2]}, {v[3], v[4], v[5], v[6]}); }
+inline void write_pose(double* row, const Pose& pose) { std::ranges::copy(numbers_of(pose), row); }
 
 // A configuration argument: checked against the number of joints; nullptr when it is None.
 struct ConfigurationArgument {
@@ -222,7 +243,6 @@ Attributes attributes_of(const AttributeMapping& values);
 const Attributes& attributes_on(const FrameRecord& record);
 nb::object attribute_map(const Attributes& attributes);
 Attributes with_attribute(Attributes attributes, const std::string& key, const std::string& text);
-Joint joint_of(const FrameRecord& record);
 
 // Twist edges: name of the reference body, and six numbers.
 using TwistArgument = std::tuple<std::string, nb::object>;
@@ -298,7 +318,6 @@ void bind_scene_queries(nb::class_<SceneGraph>& cls);
 void bind_relations(nb::class_<SceneGraph>& cls);
 void bind_kinematics(nb::module_& m);
 void bind_scene_arrays(nb::module_& m);
-void bind_arrays_edits(nb::class_<SceneArrays>& cls);
 void bind_collision_world(nb::module_& m);
 void bind_inverse_kinematics(nb::module_& m);
 void bind_path_search(nb::module_& m);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "motion.hpp"
+#include "tmkit/rows.hpp"
 
 // Parts of docstrings that several queries share.
 #define WRONG_LENGTH "\n\nRaises:\n    ConfigurationError: the wrong length, or non-finite numbers."
@@ -67,49 +69,57 @@ std::vector<double> configuration(const CollisionWorld& world, const ArrayArgume
     return read_vector(q, name, world.joint_count());
 }
 
-// The rows of an (m, n_joints) argument, one after the other.
-struct Rows {
-    Rows(const CollisionWorld& world, const ArrayArgument& argument, int threads)
-        : numbers(read_matrix(argument, "qs", world.joint_count())),
-          count(world.joint_count() == 0 ? nb::len(argument.value) : numbers.size() / world.joint_count()) {
-        if (threads < 1)
-            throw Error(ErrorKind::configuration, "threads must be at least 1, got {}", threads)
-                .with({{"value", threads}});
-    }
-    std::vector<double> numbers;
-    std::size_t count;
-};
+// What answer(world, q) says of a full configuration.
+template <class Answer>
+auto ask(const CollisionWorld& world, const ArrayArgument& argument, Answer&& answer) {
+    const std::vector<double> q = configuration(world, argument);
+    return without_gil([&](const auto&) { return std::invoke(answer, world, q.data()); });
+}
+
+// What answer(world, q) says of each row of an (m, n_joints) argument; it does not depend on the number of threads.
+template <class Answer>
+auto answers_of(const CollisionWorld& world, const ArrayArgument& argument, int threads, Answer&& answer) {
+    const std::vector<double> rows = read_matrix(argument, "qs", world.joint_count());
+    const std::size_t columns = world.joint_count();
+    if (threads < 1)
+        throw Error(ErrorKind::configuration, "threads must be at least 1, got {}", threads).with({{"value", threads}});
+    std::vector<std::invoke_result_t<Answer, const CollisionWorld&, const double*>> answers(
+        columns == 0 ? nb::len(argument.value) : rows.size() / columns);
+    return without_gil([&](const auto& interrupted) {
+        for_each_row(answers.size(), threads, interrupted,
+                     [&](std::size_t row) { answers[row] = std::invoke(answer, world, rows.data() + row * columns); });
+        return std::move(answers);
+    });
+}
 
 nb::ndarray<nb::numpy, const bool> in_collision_batch(const CollisionWorld& world, const ArrayArgument& argument,
                                                       int threads) {
-    const Rows rows(world, argument, threads);
-    auto* answers = new std::vector<char>(without_gil([&](const auto& interrupted) {
-        return world.in_collision_rows(rows.numbers.data(), rows.count, {threads, interrupted});
-    }));
+    auto* answers = new std::vector<char>(answers_of(
+        world, argument, threads, [](const CollisionWorld& w, const double* q) -> char { return w.in_collision(q); }));
     nb::capsule owner(answers, [](void* p) noexcept { delete static_cast<std::vector<char>*>(p); });
-    return {reinterpret_cast<const bool*>(answers->data()), {rows.count}, owner};
+    return {reinterpret_cast<const bool*>(answers->data()), {answers->size()}, owner};
+}
+
+double distance(const CollisionWorld& world, const double* q) {
+    const std::optional<Contact> found = world.nearest(q);
+    return found ? found->distance : std::numeric_limits<double>::infinity();
 }
 
 ReadOnlyArray distance_batch(const CollisionWorld& world, const ArrayArgument& argument, int threads) {
-    const Rows rows(world, argument, threads);
-    return make_owned(without_gil([&](const auto& interrupted) {
-        return world.distance_rows(rows.numbers.data(), rows.count, {threads, interrupted});
-    }),
-                      {rows.count});
+    return make_owned(answers_of(world, argument, threads, &distance));
 }
 
-using ContactLists = std::vector<std::vector<NamedContact>>;
+std::vector<NamedContact> named(const CollisionWorld& world, const std::vector<Contact>& contacts) {
+    std::vector<NamedContact> result;
+    for (const Contact& contact : contacts) result.push_back(named(world, contact));
+    return result;
+}
 
-ContactLists contacts_batch(const CollisionWorld& world, const ArrayArgument& argument, int threads) {
-    const Rows rows(world, argument, threads);
-    const auto found = without_gil([&](const auto& interrupted) {
-        return world.contact_rows(rows.numbers.data(), rows.count, {threads, interrupted});
-    });
-    ContactLists lists;
-    for (const std::vector<Contact>& contacts : found) {
-        lists.emplace_back();
-        for (const Contact& contact : contacts) lists.back().push_back(named(world, contact));
-    }
+std::vector<std::vector<NamedContact>> contacts_batch(const CollisionWorld& world, const ArrayArgument& argument,
+                                                      int threads) {
+    std::vector<std::vector<NamedContact>> lists;
+    for (const std::vector<Contact>& contacts : answers_of(world, argument, threads, &CollisionWorld::contacts))
+        lists.push_back(named(world, contacts));
     return lists;
 }
 
@@ -120,7 +130,7 @@ std::vector<std::int32_t> frames_named(const SceneGraph& scene, const std::strin
     if (!scene.find(name))
         for (std::size_t frame = 0; frame < layout.size(); ++frame)
             if (scene.body(layout.body[frame]).name->text == name) frames.push_back(static_cast<std::int32_t>(frame));
-    if (frames.empty()) frames.push_back(frame_number(scene, name));
+    if (frames.empty()) frames.push_back(scene.frame_number(name));
     return frames;
 }
 
@@ -128,33 +138,20 @@ std::optional<NamedContact> distance_between(const CollisionWorld& world, const 
                                              const ArrayArgument& argument) {
     const std::vector<std::int32_t> frames_a = frames_named(world.scene(), a),
                                     frames_b = frames_named(world.scene(), b);
-    const std::vector<double> q = configuration(world, argument);
-    return named(world, without_gil([&](const auto&) { return world.between(frames_a, frames_b, q.data()); }));
+    return named(world, ask(world, argument, [&](const CollisionWorld& w, const double* q) {
+        return w.between(frames_a, frames_b, q);
+    }));
 }
 
 std::optional<NamedContact> find_collision(const CollisionWorld& world, const ArrayArgument& argument) {
-    const std::vector<double> q = configuration(world, argument);
-    const auto found = without_gil([&](const auto&) -> std::optional<Contact> {
-        const FramePair pair = world.find_collision(q.data());
+    return named(world,
+                 ask(world, argument, [](const CollisionWorld& world, const double* q) -> std::optional<Contact> {
+        const FramePair pair = world.find_collision(q);
         if (!pair) return std::nullopt;
-        Contact contact = world.contact(pair, q.data());
+        Contact contact = world.contact(pair, q);
         contact.distance = std::min(contact.distance, contact.margin);  // measured anew, to a tolerance
         return contact;
-    });
-    return named(world, found);
-}
-
-std::vector<NamedContact> contacts(const CollisionWorld& world, const ArrayArgument& argument) {
-    const std::vector<double> q = configuration(world, argument);
-    std::vector<NamedContact> result;
-    for (const Contact& c : without_gil([&](const auto&) { return world.contacts(q.data()); }))
-        result.push_back(named(world, c));
-    return result;
-}
-
-std::optional<NamedContact> nearest(const CollisionWorld& world, const ArrayArgument& argument) {
-    const std::vector<double> q = configuration(world, argument);
-    return named(world, without_gil([&](const auto&) { return world.nearest(q.data()); }));
+    }));
 }
 
 bool edge_free(const CollisionWorld& world, const ArrayArgument& from, const ArrayArgument& to, double resolution) {
@@ -270,8 +267,7 @@ Returns:
 void bind_collision_queries(nb::class_<CollisionWorld>& cls) {
     cls.def("is_in_collision",
             [](const CollisionWorld& w, const ArrayArgument& argument) {
-        const std::vector<double> q = configuration(w, argument);
-        return without_gil([&](const auto&) { return w.in_collision(q.data()); });
+        return ask(w, argument, &CollisionWorld::in_collision);
     }, "q"_a, R"(Return whether any checked pair is in contact at a configuration.
 
 Args:
@@ -285,26 +281,27 @@ Args:
         .def("contacts_batch", &contacts_batch, "qs"_a, nb::kw_only(), "threads"_a = 1,
              Text{R"(Return the ``contacts`` of many configurations.)"} + batch_arguments +
                  R"(    For each row its contacts, as ``contacts`` returns them.)" WRONG_BATCH);
-}
-
-void bind_contact_queries(nb::class_<CollisionWorld>& cls) {
     cls.def("find_collision", &find_collision, "q"_a,
             R"(Return a checked pair in contact at a configuration (n_joints,), or None when it is free.)" WRONG_LENGTH)
-        .def("contacts", &contacts, "q"_a,
+        .def("contacts",
+             [](const CollisionWorld& w, const ArrayArgument& argument) {
+        return named(w, ask(w, argument, &CollisionWorld::contacts));
+    }, "q"_a,
              R"(Return all checked pairs within their margin at a full configuration (n_joints,).
 
 Returns:
     The deepest contact of each pair, in frame order.)" WRONG_LENGTH)
-        .def("nearest", &nearest, "q"_a,
+        .def("nearest",
+             [](const CollisionWorld& w, const ArrayArgument& argument) {
+        return named(w, ask(w, argument, &CollisionWorld::nearest));
+    }, "q"_a,
              R"(Return the checked pair of smallest signed distance at a full configuration (n_joints,).
 
 Returns:
     The pair, or None when no pair is checked at all.)" WRONG_LENGTH)
         .def("distance",
-             [](const CollisionWorld& w, const ArrayArgument& argument) {
-        const std::optional<NamedContact> found = nearest(w, argument);
-        return found ? found->distance : std::numeric_limits<double>::infinity();
-    }, "q"_a, R"(Return the smallest signed distance over all checked pairs, metres; inf when none is checked.
+             [](const CollisionWorld& w, const ArrayArgument& argument) { return ask(w, argument, &distance); }, "q"_a,
+             R"(Return the smallest signed distance over all checked pairs, metres; inf when none is checked.
 
 Args:
     q: (n_joints,) full configuration, radians or metres.)" WRONG_LENGTH)
@@ -395,7 +392,6 @@ Raises:
 Cost: some microseconds plus the hulls not yet computed; a check of an arm over a table with ten blocks about 2 us.)");
     bind_world(cls);
     bind_collision_queries(cls);
-    bind_contact_queries(cls);
     bind_edge_queries(cls);
 }
 

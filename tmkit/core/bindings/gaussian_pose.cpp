@@ -1,4 +1,4 @@
-#include "tmkit/gaussian_pose.hpp"
+#include "tmkit/covariance.hpp"
 
 #include <cmath>
 #include <variant>

@@ -76,17 +76,6 @@ void bind_limited(nb::module_& m, const char* name, JointType type, const std::s
           "name"_a = "", "mimic"_a = nb::none(), text.c_str());
 }
 
-}  // namespace
-
-Joint joint_of(const FrameRecord& record) {
-    if (record.joint) return *record.joint;
-    Joint joint;
-    joint.type = record.joint_type;
-    return joint;
-}
-
-namespace {
-
 void bind_mimic_members(nb::class_<Mimic>& cls) {
     cls.def("__init__",
             [](Mimic* self, const std::string& joint, double multiplier, double offset) {

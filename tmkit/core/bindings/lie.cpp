@@ -8,25 +8,14 @@
 namespace tmkit::bindings {
 namespace {
 
-Pose row_pose(const double* row) { return Pose::checked({row[0], row[1], row[2]}, {row[3], row[4], row[5], row[6]}); }
-
 ReadOnlyArray exp_each(const ArrayArgument& argument) {
-    const std::vector<double> xi = read_matrix(argument, "xi", 6, ErrorKind::scene);
-    std::vector<double> rows(xi.size() / 6 * 7);
-    for (std::size_t i = 0; i < xi.size(); i += 6)
-        write_pose(&rows[i / 6 * 7], Pose::exp({xi[i], xi[i + 1], xi[i + 2], xi[i + 3], xi[i + 4], xi[i + 5]}));
-    return make_rows(std::move(rows), 7);
+    return make_each(argument, "xi", 6, [](const double* xi) {
+        return numbers_of(Pose::exp({xi[0], xi[1], xi[2], xi[3], xi[4], xi[5]}));
+    });
 }
 
 ReadOnlyArray log_each(const ArrayArgument& argument) {
-    const std::vector<double> rows = read_matrix(argument, "poses", 7, ErrorKind::scene);
-    std::vector<double> result;
-    result.reserve(rows.size() / 7 * 6);
-    for (std::size_t i = 0; i < rows.size(); i += 7) {
-        const Vector6 xi = row_pose(&rows[i]).log();
-        result.insert(result.end(), xi.begin(), xi.end());
-    }
-    return make_rows(std::move(result), 6);
+    return make_each(argument, "poses", 7, [](const double* row) { return pose_of(row).log(); });
 }
 
 ReadOnlyArray compose_each(const ArrayArgument& left, const ArrayArgument& right) {
@@ -38,7 +27,7 @@ ReadOnlyArray compose_each(const ArrayArgument& left, const ArrayArgument& right
     const std::size_t count = a.empty() || b.empty() ? 0 : std::max(a.size(), b.size()) / 7;
     std::vector<double> rows(7 * count);
     for (std::size_t i = 0; i < count; ++i)
-        write_pose(&rows[7 * i], row_pose(&a[a.size() == 7 ? 0 : 7 * i]) * row_pose(&b[b.size() == 7 ? 0 : 7 * i]));
+        write_pose(&rows[7 * i], pose_of(&a[a.size() == 7 ? 0 : 7 * i]) * pose_of(&b[b.size() == 7 ? 0 : 7 * i]));
     return make_rows(std::move(rows), 7);
 }
 

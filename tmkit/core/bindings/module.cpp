@@ -27,14 +27,8 @@ NB_MODULE(_core, m) {
     bind_scene_arrays(m);
     bind_scene_functions(m);
     bind_structure_functions(m);
-#if __has_include("collision_world.cpp")
     bind_collision_world(m);
-#endif
-#if __has_include("inverse_kinematics.cpp")
     bind_inverse_kinematics(m);
-#endif
-#if __has_include("path_search.cpp")
     bind_path_search(m);
-#endif
     bind_argument_errors(m);  // last: it goes over all that is bound
 }

@@ -1,6 +1,8 @@
 // What the bindings of the motion half share.
 #pragma once
 
+#include <cmath>
+
 #include "bindings.hpp"
 #include "registered.hpp"
 #include "tmkit/collision_world.hpp"
@@ -35,14 +37,22 @@ inline std::optional<PairNames> pair_names(const CollisionWorld* world, FramePai
 
 // (frame_a, frame_b, count) of each, as a tuple.
 using PairCounts = nb::typed<nb::tuple, nb::typed<nb::tuple, nb::str, nb::str, nb::int_>, nb::ellipsis>;
-PairCounts named_counts(const CollisionWorld* world, const std::vector<PairCount>& counts);
+inline PairCounts named_counts(const CollisionWorld* world, const std::vector<PairCount>& counts) {
+    nb::list rows;
+    for (const PairCount& count : counts)
+        rows.append(nb::make_tuple(world->frame_name(count.pair.a), world->frame_name(count.pair.b), count.count));
+    return PairCounts(nb::tuple(rows));
+}
 
-// "'a'" / "('a', 'b')" / "None" as Python writes them.
-std::string quoted(const std::string& text);
-std::string pair_text(const std::optional<PairNames>& pair);
+// A text as Python writes it.
+inline std::string quoted(const std::string& text) { return nb::cast<std::string>(nb::repr(nb::cast(text))); }
 
 // Throws Error(configuration) unless value > 0 and finite.
-void require_positive(double value, const char* name);
+inline void require_positive(double value, const char* name) {
+    if (!(value > 0.0) || std::isinf(value))
+        throw Error(ErrorKind::configuration, "{} must be positive and finite, got {}", name, number_text(value))
+            .with({{"value", value}});
+}
 
 // The name of a bound enum's value, such as "SOLVED".
 template <class Status>
@@ -69,14 +79,20 @@ nb::class_<T> result_class(nb::module_& m, const char* name, const char* doc) {
 }
 
 // The rows of a result.
-ReadOnlyArray array_of(const std::vector<std::vector<double>>& rows, std::size_t columns);
-
-inline std::int32_t frame_number(const SceneGraph& scene, const std::string& frame) {
-    return scene.layout().index_of(scene.record(frame).id);
+inline ReadOnlyArray array_of(const std::vector<std::vector<double>>& rows, std::size_t columns) {
+    std::vector<double> values;
+    for (const std::vector<double>& row : rows) values.insert(values.end(), row.begin(), row.end());
+    return make_array(std::move(values), {rows.size(), columns});
 }
 
 // How a frame comes to a pose by these joints; `reference`: the root of its tree if omitted. `name` is that of q.
-InverseKinematics make_problem(const SceneGraph& scene, const std::string& tip, const std::vector<std::string>& joints,
-                               const ArrayArgument& q, const char* name, const std::optional<std::string>& reference);
+inline InverseKinematics make_problem(const SceneGraph& scene, const std::string& tip,
+                                      const std::vector<std::string>& joints, const ArrayArgument& q, const char* name,
+                                      const std::optional<std::string>& reference) {
+    const std::int32_t tip_number = scene.frame_number(tip);
+    const std::int32_t reference_number = reference ? scene.frame_number(*reference) : scene.layout().root[tip_number];
+    return InverseKinematics(scene, tip_number, reference_number, joint_entries(scene, joints),
+                             read_vector(q, name, scene.joint_count()));
+}
 
 }  // namespace tmkit::bindings

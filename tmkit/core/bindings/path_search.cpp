@@ -33,7 +33,8 @@ Named<Result> with_names(Result result, const SceneGraph& scene, const Collision
 // How texts name the pair and the joint of a result.
 template <class Result>
 std::string cause_text(const Named<Result>& r) {
-    return (r.pair_names ? ", pair=" + pair_text(r.pair_names) : "") +
+    const auto& [first, second] = r.pair_names.value_or(PairNames());
+    return (r.pair_names ? ", pair=(" + quoted(first) + ", " + quoted(second) + ")" : "") +
            (r.joint_name ? ", joint=" + quoted(*r.joint_name) : "");
 }
 
@@ -59,7 +60,7 @@ RecheckOptions recheck_options(const SceneGraph& scene, double resolution, const
                                double tool_travel) {
     require_positive(resolution, "resolution");
     require_positive(tool_travel, "tool_travel");
-    return {resolution, tool_frame ? frame_number(scene, *tool_frame) : -1, tool_travel};
+    return {resolution, tool_frame ? scene.frame_number(*tool_frame) : -1, tool_travel};
 }
 
 void require_joint_count(const CollisionWorld& world, std::size_t count, const char* name) {
@@ -82,7 +83,7 @@ std::vector<PathConstraint> read_constraints(const ConstraintValues& values, con
         const auto vector = [&](const char* name) { return nb::cast<Vector3>(value.attr(name)); };
         const bool turns = text("kind") == "orientation";
         const Kind kind = turns ? Kind::orientation : text("kind") == "line" ? Kind::line : Kind::plane;
-        constraints.push_back({kind, frame_number(scene, text("frame")), vector(turns ? "axis" : "offset"),
+        constraints.push_back({kind, scene.frame_number(text("frame")), vector(turns ? "axis" : "offset"),
                                vector("direction"), vector("point"), nb::cast<double>(value.attr("tolerance"))});
     }
     return constraints;

@@ -19,10 +19,7 @@ Pose make_pose(const ArrayArgument& translation, const ArrayArgument& quat_xyzw)
     return Pose::checked(read_vector3(translation, "translation"), q);
 }
 
-Pose from_array(const ArrayArgument& seven) {
-    const auto v = read_array<7>(seven, "pose");
-    return Pose::checked({v[0], v[1], v[2]}, {v[3], v[4], v[5], v[6]});
-}
+Pose from_array(const ArrayArgument& seven) { return pose_of(read_array<7>(seven, "pose").data()); }
 
 Matrix3 matrix3(const std::vector<double>& v, std::size_t stride) {
     Matrix3 m;
@@ -52,14 +49,8 @@ ReadOnlyArray transform_points(const Pose& pose, const ArrayArgument& argument, 
         if (nb::hasattr(points, "ndim")) return nb::cast<int>(points.attr("ndim")) == 2;
         return nb::isinstance<nb::sequence>(points) && nb::len(points) > 0 && nb::hasattr(points[0], "__len__");
     };
-    if (is_matrix()) {
-        std::vector<double> v = read_matrix(points, "points", 3, ErrorKind::scene);
-        for (std::size_t i = 0; i < v.size(); i += 3) {
-            const Vector3 moved = one({v[i], v[i + 1], v[i + 2]});
-            std::copy(moved.begin(), moved.end(), v.begin() + static_cast<std::ptrdiff_t>(i));
-        }
-        return make_rows(std::move(v), 3);
-    }
+    if (is_matrix())
+        return make_each(points, "points", 3, [&](const double* row) { return one({row[0], row[1], row[2]}); });
     return make_array(one(read_vector3(points, "point")));
 }
 
@@ -122,10 +113,8 @@ void bind_pose_operations(nb::class_<Pose>& cls) {
                      "(3, 3) rotation matrix, read-only.")
         .def("as_matrix", [](const Pose& p) { return make_square(p.matrix(), 4); },
              "Return the (4, 4) homogeneous matrix, read-only.")
-        .def("as_array", [](const Pose& p) {
-        const auto& [t, q] = p;
-        return make_array(std::array<double, 7>{t[0], t[1], t[2], q[0], q[1], q[2], q[3]});
-    }, "Return seven numbers, read-only: translation x, y, z and quaternion x, y, z, w.");
+        .def("as_array", [](const Pose& p) { return make_array(numbers_of(p)); },
+             "Return seven numbers, read-only: translation x, y, z and quaternion x, y, z, w.");
     cls.def("__matmul__", [](const Pose& a, const Pose& b) { return in_range(a * b); }, nb::is_operator(),
             "Compose: ``a_from_b @ b_from_c`` is ``a_from_c``.")
         .def("inverse", [](const Pose& p) { return in_range(p.inverse()); },
@@ -172,10 +161,7 @@ Args:
     rotation_tolerance: radians between the orientations.)")
         .def("__eq__", &equals<Pose>, "other"_a.none())
         .def("__hash__", [](const Pose& p) {
-        nb::list numbers;
-        for (double v : p.translation) numbers.append(v);
-        for (double v : p.quat_xyzw) numbers.append(v);
-        return nb::hash(nb::tuple(numbers));
+        return nb::hash(nb::tuple(nb::cast(numbers_of(p))));
     }).def("__repr__", &pose_text);
 }
 

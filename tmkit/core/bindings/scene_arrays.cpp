@@ -72,9 +72,6 @@ At the present configuration; a copy, read-only.)")
 
 Raises:
     ConfigurationError: fewer rows than frames, or an array that is read-only, of another type or not contiguous.)");
-}
-
-void bind_arrays_edge_queries(nb::class_<SceneArrays>& cls) {
     cls.def("jacobian", [](const SceneArrays& self, std::string_view frame) {
         const std::size_t columns = self.joint_count();
         std::vector<double> rows(6 * columns);
@@ -83,20 +80,68 @@ void bind_arrays_edge_queries(nb::class_<SceneArrays>& cls) {
     }, "frame"_a, R"(Return the Jacobian (6, n_joints) of a frame's origin. O(depth + n_joints).
 
 At the present configuration, as ``Kinematics.jacobian``.)" NO_FRAME);
-}
-
-void bind_arrays_size_queries(nb::class_<SceneArrays>& cls) {
     cls.def_prop_ro("capacities", &capacities, R"(The sizes of the arrays.
 
 By name: ``frames``, ``bodies``, ``shapes``, ``allowed_pairs``, ``name_bytes``, ``twists``, ``stamps``, ``groups``
 and ``group_members``.)")
-        .def("__repr__",
-             [](const SceneArrays& self) {
+        .def("__repr__", [](const SceneArrays& self) {
         return "SceneArrays(" + std::to_string(self.size()) + " of " + std::to_string(self.capacities().frames) +
                " frames, " + std::to_string(self.joint_count()) + " joints)";
-    })
-        .def("_defects", &SceneArrays::defects,
-             "Describe a broken invariant of the columns, for tests; empty when all is well. O(n^2).");
+    });
+#ifdef TMKIT_DEFECTS
+    cls.def("_defects", &SceneArrays::defects,
+            "Describe a broken invariant, for tests; empty when all is well. O(n^2).");
+#endif
+}
+
+// The edits of scenes, and two that take less.
+void bind_arrays_edits(nb::class_<SceneArrays>& cls) {
+    bind_scene_edits(cls);
+    bind_content_edits(cls);
+    bind_noise_edits(cls);
+    cls.def("add_frame",
+            [](SceneArrays& self, std::string_view name, std::string_view parent, const Pose& pose, const Joint& joint,
+               const OptionalName& body, const std::vector<std::string>& classes,
+               const std::vector<ShapeArgument>& shapes) {
+        require_known_body(self, name, body);
+        const std::vector<AttachedShape> attached = attached_shapes(shapes);
+        self.add_frame({name, parent, pose, &joint, body.value_or(std::string_view()), attached, classes});
+    },
+            "name"_a, "parent"_a, nb::kw_only(), "pose"_a = Pose{}, "joint"_a = Joint{}, "body"_a = nb::none(),
+            "classes"_a = nb::tuple(), "shapes"_a = nb::tuple(),
+            R"(Add a frame under a parent, as ``SceneGraph.add_frame``. O(depth), with a joint O(n).
+
+Args:
+    name: unique among frames.
+    parent: name of the parent frame.
+    pose: parent_from_frame, at joint value 0.
+    joint: how the frame moves relative to the parent; fixed if omitted.
+    body: an existing body that the frame is on; by default a new one of the frame's own name.
+    classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
+    shapes: the shapes on the frame; a ``Shape`` alone is put at its origin. None if omitted.
+
+Raises:
+    UnknownNameError, DuplicateNameError, SceneError: as ``SceneGraph.add_frame``.
+    CapacityError: no room for another frame, body or shape, or a name that is too long.)");
+    cls.def("reparent",
+            [](SceneArrays& self, std::string_view frame, std::string_view parent, const Pose* pose,
+               const OptionalArray& q) {
+        if (pose && q) throw Error(ErrorKind::scene, "give either pose or q to reparent, not both");
+        if (pose) return self.reparent(frame, parent, *pose);
+        self.reparent_keeping_pose(frame, parent, GivenConfiguration(q, self).configuration);
+    },
+            "frame"_a, "parent"_a, nb::kw_only(), "pose"_a.none() = nb::none(), "q"_a = nb::none(),
+            R"(Move a frame with its subtree under another parent. O(depth + subtree).
+
+Args:
+    frame: the frame that moves.
+    parent: its new parent.
+    pose: parent_from_frame in the new place, at joint value 0.
+    q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); at the present
+        one if omitted.
+
+Raises:
+    UnknownNameError, CycleError, ConfigurationError, SceneError: as ``SceneGraph.reparent``.)");
 }
 
 }  // namespace
@@ -152,8 +197,6 @@ read and to write, and what either process writes later the other does not see.)
     bind_arrays_configuration(arrays);
     bind_structure_queries(arrays);
     bind_pose_queries(arrays);
-    bind_arrays_edge_queries(arrays);
-    bind_arrays_size_queries(arrays);
 }
 
 }  // namespace tmkit::bindings

@@ -5,20 +5,8 @@
 namespace tmkit::bindings {
 namespace {
 
-void put_group(SceneEdit& edit, const GroupSpecification& group) { edit.set_group(group); }
-void put_group(SceneArrays& arrays, const GroupSpecification& group) {
-    arrays.set_group(group.name, group.frames, group.groups);
-}
-
-const Attributes& attributes_in(const SceneGraph& scene, std::string_view frame) {
-    return attributes_on(scene.record(frame));
-}
-Attributes attributes_in(const SceneArrays& arrays, std::string_view frame) {
-    return arrays.specification(frame).attributes;
-}
-
 template <class Self>
-void bind_class_and_shape_edits(auto& cls) {
+void bind_shape_and_collision_edits(auto& cls) {
     cls.def("set_classes", EDIT(set_classes, std::string_view, const std::vector<std::string>&), "frame"_a, "classes"_a,
             text_for<Self>(R"(Set the classes of a frame. {O(log n)|O(classes)}.
 
@@ -42,10 +30,6 @@ Args:
     frame: the frame.
     shape: the shape; a ``Shape`` alone is put at the frame's origin.)" NO_FRAME R"({|
     CapacityError: no room for another.})"));
-}
-
-template <class Self>
-void bind_inertia_and_collision_edits(auto& cls) {
     cls.def("set_inertia", EDIT(set_inertia, std::string_view, const std::optional<Inertia>&), "frame"_a,
             "inertia"_a.none(),
             text_for<Self>(R"(Set the mass properties of the body that a frame is on. {O(log n)|O(1)}.
@@ -88,7 +72,7 @@ Args:
         .def("set_attribute", [](Self self, std::string_view frame, const std::string& key, nb::handle value) {
         const std::string text = attribute_text(key, value);
         return apply_edit(self, [&](auto& s) {
-            s.set_attributes(frame, with_attribute(attributes_in(scene_of(s), frame), key, text));
+            s.set_attributes(frame, with_attribute(scene_of(s).specification(frame).attributes, key, text));
         });
     }, "frame"_a, "key"_a, "value"_a.none(), text_for<Self>(R"(Set one attribute of a frame. {O(log n)|O(attributes)}.
 
@@ -100,7 +84,7 @@ Args:
     cls.def("set_group",
             [](Self self, const std::string& name, const std::vector<std::string>& frames,
                const std::vector<std::string>& groups) {
-        return apply_edit(self, [&](auto& s) { put_group(s, {name, frames, groups}); });
+        return apply_edit(self, [&](auto& s) { s.set_group({name, frames, groups}); });
     },
             "name"_a, nb::kw_only(), "frames"_a = nb::tuple(), "groups"_a = nb::tuple(),
             text_for<Self>(R"(Make a group, or replace what it holds. {O(members log n)|O(members squared)}.
@@ -163,8 +147,7 @@ Raises:
 
 template <class Self>
 void bind_content_edits_of(auto& cls) {
-    bind_class_and_shape_edits<Self>(cls);
-    bind_inertia_and_collision_edits<Self>(cls);
+    bind_shape_and_collision_edits<Self>(cls);
     bind_attribute_and_group_edits<Self>(cls);
 }
 

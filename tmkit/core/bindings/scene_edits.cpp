@@ -7,19 +7,6 @@
 namespace tmkit::bindings {
 namespace {
 
-// Where scenes and arrays take the same in other forms.
-void put_twist(SceneEdit& edit, std::string_view frame, const TwistEdge& twist) { edit.set_twist(frame, twist); }
-void put_twist(SceneArrays& arrays, std::string_view frame, const TwistEdge& twist) {
-    arrays.set_twist(frame, twist.reference, twist.vector, twist.noise);
-}
-
-void put_stamps(SceneEdit& edit, std::string_view frame, const Ref<const StampedPoses>& stamps) {
-    edit.set_stamped_poses(frame, stamps);
-}
-void put_stamps(SceneArrays& arrays, std::string_view frame, const Ref<const StampedPoses>& stamps) {
-    arrays.set_stamped_poses(frame, stamps.get());
-}
-
 template <class Self>
 void bind_root_edits(auto& cls) {
     cls.def("add_root",
@@ -69,7 +56,7 @@ void bind_twist_edits(auto& cls) {
                const OptionalArray& covariance) {
         TwistEdge edge = read_twist_edge(reference, vector);
         edge.noise = own_twist_noise(covariance, frame, reference);
-        return apply_edit(self, [&](auto& s) { put_twist(s, frame, edge); });
+        return apply_edit(self, [&](auto& s) { s.set_twist(frame, edge); });
     },
             "frame"_a, "vector"_a, nb::kw_only(), "relative_to_body"_a, "covariance"_a = nb::none(),
             text_for<Self>(R"(Set how a frame moves relative to another body: a twist edge.
@@ -121,7 +108,7 @@ Args:
     CapacityError: no room for another, and none of this edge's own is to be dropped.})"))
         .def("set_stamped_poses",
              [](Self self, std::string_view frame, const std::optional<StampedPoses>& stamps) {
-        return apply_edit(self, [&](auto& s) { put_stamps(s, frame, stamps_ref(stamps)); });
+        return apply_edit(self, [&](auto& s) { s.set_stamped_poses(frame, stamps_ref(stamps)); });
     }, "frame"_a, "stamps"_a.none(),
              text_for<Self>(
                  R"(Set the whole history of a frame's edge; its present pose stays. {O(log n + capacity)|O(poses)}.
@@ -209,6 +196,30 @@ Args:
     name: its new name, unique among frames.)" NO_FRAME R"(
     DuplicateNameError: the new name is taken.{|
     CapacityError: the new name is too long.})"));
+    cls.def("set_pose", EDIT(set_pose, std::string_view, const Pose&), "frame"_a, "pose"_a,
+            text_for<Self>(R"(Set the pose of a frame relative to its parent. {O(depth log n)|O(depth + subtree)}.
+
+Stamped poses of the edge stay: a query with a stamp uses them alone, one without uses this pose, until a newer
+stamped pose is added. A twist edge stays as well.
+
+Args:
+    frame: a frame whose parent is on another body.
+    pose: parent_from_frame at joint value 0.)" NO_FRAME R"(
+    SceneError: a root, or an edge inside one body, whose pose is constant.)"))
+        .def("set_joint", EDIT(set_joint, std::string_view, const Joint&), "frame"_a, "joint"_a,
+             text_for<Self>(R"(Set how a frame moves relative to its parent. {O(log n)|O(n)}.{|
+
+A joint that was there keeps its value, a new one starts at 0.}
+
+Args:
+    frame: a frame whose parent is on another body.
+    joint: the new joint, in place of the old one.
+
+Raises:
+    UnknownNameError: no such frame, or no such leader of a mimic joint.
+    DuplicateNameError: the joint name is taken.
+    SceneError: a root, an edge inside one body, or others mimic the joint.{|
+    CapacityError: the joint's name is too long.})"));
 }
 
 template <class Self>
@@ -249,40 +260,11 @@ Args:
 }
 
 template <class Self>
-void bind_edge_edits(auto& cls) {
-    cls.def("set_pose", EDIT(set_pose, std::string_view, const Pose&), "frame"_a, "pose"_a,
-            text_for<Self>(R"(Set the pose of a frame relative to its parent. {O(depth log n)|O(depth + subtree)}.
-
-Stamped poses of the edge stay: a query with a stamp uses them alone, one without uses this pose, until a newer
-stamped pose is added. A twist edge stays as well.
-
-Args:
-    frame: a frame whose parent is on another body.
-    pose: parent_from_frame at joint value 0.)" NO_FRAME R"(
-    SceneError: a root, or an edge inside one body, whose pose is constant.)"))
-        .def("set_joint", EDIT(set_joint, std::string_view, const Joint&), "frame"_a, "joint"_a,
-             text_for<Self>(R"(Set how a frame moves relative to its parent. {O(log n)|O(n)}.{|
-
-A joint that was there keeps its value, a new one starts at 0.}
-
-Args:
-    frame: a frame whose parent is on another body.
-    joint: the new joint, in place of the old one.
-
-Raises:
-    UnknownNameError: no such frame, or no such leader of a mimic joint.
-    DuplicateNameError: the joint name is taken.
-    SceneError: a root, an edge inside one body, or others mimic the joint.{|
-    CapacityError: the joint's name is too long.})"));
-}
-
-template <class Self>
 void bind_frame_and_edge_edits(auto& cls) {
     bind_root_edits<Self>(cls);
     bind_twist_edits<Self>(cls);
     bind_stamped_pose_edits<Self>(cls);
     bind_frame_edits<Self>(cls);
-    bind_edge_edits<Self>(cls);
 }
 
 template <class Self>

@@ -30,25 +30,12 @@ void condition(SceneEdit& edit, const Measurement& measurement, const double* q,
     edit = std::move(attempt);
 }
 
-std::string parent_name(const SceneGraph& scene, std::string_view frame) {
-    const FrameRecord& record = scene.record(frame);
-    return record.parent == no_frame ? std::string() : scene.record(record.parent).name->text;
-}
-std::string parent_name(const SceneArrays& arrays, std::string_view frame) { return arrays.parent(frame).value_or(""); }
-
-void put_noise(SceneEdit& edit, std::string_view frame, const Ref<const EdgeNoise>& noise) {
-    edit.set_noise(frame, noise);
-}
-void put_noise(SceneArrays& arrays, std::string_view frame, const Ref<const EdgeNoise>& noise) {
-    arrays.set_noise(frame, noise.get());
-}
-
 template <class Self>
 void bind_pose_noise_edits(auto& cls) {
     cls.def("set_covariance",
             [](Self self, std::string_view frame, const OptionalArray& covariance) {
-        const Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent_name(scene_before(self), frame));
-        return apply_edit(self, [&](auto& s) { put_noise(s, frame, noise); });
+        const Ref<const EdgeNoise> noise = own_noise(covariance, frame, scene_before(self).specification(frame).parent);
+        return apply_edit(self, [&](auto& s) { s.set_noise(frame, noise); });
     }, "frame"_a, "covariance"_a.none(),
             text_for<Self>(R"(Set the covariance of the pose of a frame relative to its parent.{ O(log n).|}
 
@@ -66,7 +53,7 @@ Raises:
         .def("set_noise",
              [](Self self, std::string_view frame, const SourceMaps& maps) {
         const Ref<const EdgeNoise> noise = noise_of(maps);
-        return apply_edit(self, [&](auto& s) { put_noise(s, frame, noise); });
+        return apply_edit(self, [&](auto& s) { s.set_noise(frame, noise); });
     }, "frame"_a, "maps"_a,
              text_for<Self>(
                  R"(Set the sources of the error of an edge: ``xi = sum of map @ w`` over sources w.{ O(log n).|}
@@ -80,7 +67,7 @@ Args:
     SceneError: a root, or a map of another shape.{|
     CapacityError: no room for its sources.})"))
         .def("set_noise", [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
-        return apply_edit(self, [&](auto& s) { put_noise(s, frame, noise ? noise->noise : nullptr); });
+        return apply_edit(self, [&](auto& s) { s.set_noise(frame, noise ? noise->noise : nullptr); });
     }, "frame"_a, "noise"_a.none(), R"(Set the error of an edge to that of another edge.
 
 Args:

@@ -25,21 +25,15 @@ Kinematics kinematics_at(const SceneGraph& scene, const OptionalArray& q, const 
 
 ReadOnlyArray joint_property(const SceneGraph& scene, double Joint::* property) {
     std::vector<double> values;
-    for (const std::string& name : scene.joint_names())
-        values.push_back(*scene.record(scene.joint_frame(name)).joint.*property);
-    const std::size_t count = values.size();
-    return make_owned(std::move(values), {count});
+    for (const FrameId frame : scene.joint_frames()) values.push_back(*scene.record(frame).joint.*property);
+    return make_owned(std::move(values));
 }
 
 ReadOnlyArray joint_limits(const SceneGraph& scene) {
     std::vector<double> values;
-    for (const std::string& name : scene.joint_names()) {
-        const Joint& joint = *scene.record(scene.joint_frame(name)).joint;
-        values.push_back(joint.lower);
-        values.push_back(joint.upper);
-    }
-    const std::size_t count = values.size() / 2;
-    return make_owned(std::move(values), {count, 2});
+    for (const FrameId frame : scene.joint_frames())
+        for (const auto limit : {&Joint::lower, &Joint::upper}) values.push_back(*scene.record(frame).joint.*limit);
+    return make_owned(std::move(values), {scene.joint_count(), 2});
 }
 
 ReadOnlyArray configuration(const SceneGraph& scene, const nb::typed<Mapping, nb::str, double>& values,
@@ -71,13 +65,10 @@ ReadOnlyArray configuration(const SceneGraph& scene, const nb::typed<Mapping, nb
 }
 
 ReadOnlyArray transformed(const ArrayArgument& rows, const Pose& pose, bool points) {
-    std::vector<double> values = read_matrix(rows, points ? "points" : "vectors", 3, ErrorKind::scene);
-    for (std::size_t i = 0; i < values.size(); i += 3) {
-        const Vector3 row{values[i], values[i + 1], values[i + 2]},
-            turned = points ? pose.apply(row) : pose.rotate(row);
-        std::copy(turned.begin(), turned.end(), values.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-    return make_rows(std::move(values), 3);
+    return make_each(rows, points ? "points" : "vectors", 3, [&](const double* row) {
+        const Vector3 given{row[0], row[1], row[2]};
+        return points ? pose.apply(given) : pose.rotate(given);
+    });
 }
 
 ReadOnlyArray pose_batch(const SceneGraph& scene, std::string_view frame, const OptionalName& relative_to,
@@ -168,7 +159,7 @@ Raises:
     ConfigurationError: q has the wrong shape or non-finite numbers.)");
 }
 
-void bind_digest(nb::class_<SceneGraph>& cls) {
+void bind_configuration_queries(nb::class_<SceneGraph>& cls) {
     cls.def_prop_ro("digest", [](const SceneGraph& s) {
         const std::string bytes = s.content_bytes();
         return nb::cast<std::string>(
@@ -178,9 +169,6 @@ void bind_digest(nb::class_<SceneGraph>& cls) {
 The same in every process. Content is what ``==`` compares: insertion order, names, parents, bodies, joints, poses,
 classes, attributes, shapes, inertia, allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers:
 q and -q, one rotation, make two scenes.)");
-}
-
-void bind_configuration_queries(nb::class_<SceneGraph>& cls) {
     cls.def("at", &kinematics_at, "q"_a = nb::none(), "qd"_a = nb::none(),
             R"(Run forward kinematics at a configuration. O(n).
 
@@ -214,7 +202,6 @@ void bind_scene_queries(nb::class_<SceneGraph>& cls) {
     bind_pose_queries(cls);
     bind_structure_queries(cls);
     bind_array_queries(cls);
-    bind_digest(cls);
     bind_configuration_queries(cls);
     cls.def_static("from_frames",
                    [](const std::vector<FrameSpecification>& frames,
@@ -235,9 +222,10 @@ Args:
     bodies_without_frames: bodies that have no frame.
 
 Raises:
-    UnknownNameError, DuplicateNameError, CycleError, SceneError: as the single edits.)")
-        .def("_defects", &SceneGraph::defects,
-             "Describe a broken invariant of the inner maps, for tests; empty when all is well. O(n log n).");
+    UnknownNameError, DuplicateNameError, CycleError, SceneError: as the single edits.)");
+#ifdef TMKIT_DEFECTS
+    cls.def("_defects", &SceneGraph::defects, "Describe a broken invariant, for tests; empty when all is well.");
+#endif
     // What people see is written in Python.
     cls.def("_repr_html_", [](nb::handle self) {
         return nb::cast<std::string>(registered_function(&Registered::tree_html)(self));

@@ -9,15 +9,16 @@
 
 namespace tmkit::bindings {
 
+constexpr int scene_format = 8;  // of what is written and read
+
 // What pickle keeps: (format, shapes, frames, allowed pairs, groups, bare bodies, noise sources). A shape and a source
 // are written once however many frames hold them.
 nb::tuple scene_state(const SceneGraph& scene) {
     nb::list shapes, frames, allowed;
     std::unordered_map<const Shape*, std::size_t> places;
-    const auto attached_state = [&](const FrameRecord& record) {
+    const auto attached_state = [&](const FrameSpecification& frame) {
         nb::list attached;
-        if (!record.details) return attached;
-        for (const AttachedShape& a : record.details->shapes) {
+        for (const AttachedShape& a : frame.shapes) {
             const auto [place, is_new] = places.emplace(a.shape.get(), places.size());
             if (is_new) shapes.append(nb::cast(ShapeHandle{a.shape}));
             attached.append(nb::make_tuple(place->second, a.pose, a.color, a.has_color, a.visual, a.collision,
@@ -38,15 +39,12 @@ nb::tuple scene_state(const SceneGraph& scene) {
         return nb::make_tuple(noise->covariance.matrix(), terms, noise->maps);
     };
     for (const std::string& name : scene.frame_names()) {
-        const FrameRecord& record = scene.record(name);
-        const BodyRecord& body = scene.body(record.body);
-        nb::object parent = record.parent == no_frame ? nb::none() : nb::cast(scene.record(record.parent).name->text);
-        nb::object inertia = body.inertia_frame == record.id ? nb::cast(body.inertia) : nb::none();
-        frames.append(nb::make_tuple(name, parent, body.name->text, record.pose, joint_of(record),
-                                     record.details ? record.details->classes : std::vector<std::string>{},
-                                     attached_state(record), inertia, attributes_on(record),
-                                     twist_tuple(scene.twist(name)), stamps_state(scene.stamped_poses(name)),
-                                     noise_state(record.noise.get()), noise_state(record.twist_noise())));
+        FrameSpecification f = scene.specification(name);
+        const nb::object parent = f.parent.empty() ? nb::none() : nb::cast(f.parent);
+        frames.append(nb::make_tuple(name, parent, f.body, f.pose, std::move(f.joint), f.classes, attached_state(f),
+                                     f.inertia, f.attributes, twist_tuple(f.twist), stamps_state(f.stamps),
+                                     noise_state(f.noise.get()),
+                                     noise_state(f.twist ? f.twist->noise.get() : nullptr)));
     }
     nb::list groups;
     for (const std::string& name : scene.group_names()) {
@@ -54,22 +52,10 @@ nb::tuple scene_state(const SceneGraph& scene) {
         groups.append(nb::make_tuple(group.name, group.frames, group.groups));
     }
     for (const AllowedPair& pair : scene.allowed_pairs()) allowed.append(nb::make_tuple(pair.a, pair.b, pair.reason));
-    return nb::make_tuple(8, shapes, frames, allowed, groups, scene.bodies_without_frames(), sources);
+    return nb::make_tuple(scene_format, shapes, frames, allowed, groups, scene.bodies_without_frames(), sources);
 }
 
 namespace {
-
-constexpr int newest_format = 8;
-
-int read_format(nb::handle state) {
-    const int format = StateTuple(state, "a scene", 1, 7).get<int>(0);
-    if (format < 2 || format > newest_format)  // 2 had no groups and attributes, 3 no levels of shapes, 4 no twists and
-                                               // bare bodies, 5 no stamps, 6 no noise, 7 none of twists
-        throw Error(ErrorKind::scene,
-                    "this pickled scene is of format {}, written by another version of tmkit; formats 2 to 8 are read",
-                    format);
-    return format;
-}
 
 // The shapes and noise sources that the frames of a pickled scene refer to by number.
 struct SharedParts {
@@ -107,16 +93,16 @@ Ref<const EdgeNoise> SharedParts::noise(nb::handle state) const {
 }
 
 AttachedShape SharedParts::attached(nb::handle state) const {
-    const StateTuple a(state, "an attached shape", 7, 8);
+    const StateTuple a(state, "an attached shape", 8);
     const std::size_t number = a.get<std::size_t>(0);
     if (number >= shapes.size()) throw damaged_state("it names shape {} of {}", number, shapes.size());
     const OptionalArray color = a.get<bool>(3) ? std::optional(ArrayArgument{a.at(2)}) : std::nullopt;
     return make_attached(shapes[number], a.get<Pose>(1), color, a.get<bool>(4), a.get<bool>(5),
-                         a.get<std::optional<double>>(6), a.get<std::optional<std::string>>(7, std::nullopt));
+                         a.get<std::optional<double>>(6), a.get<std::optional<std::string>>(7));
 }
 
 Attributes read_attributes(const StateTuple& frame, std::size_t i) {
-    Attributes attributes = frame.get<Attributes>(i, {});
+    Attributes attributes = frame.get<Attributes>(i);
     for (const auto& [key, text] : attributes)
         if (key.empty() || attribute_text(key, nb::module_::import_("json").attr("loads")(text)) != text)
             throw damaged_state("attribute '{}' is not kept as JSON", key);
@@ -128,7 +114,7 @@ Attributes read_attributes(const StateTuple& frame, std::size_t i) {
 }
 
 FrameSpecification read_frame(nb::handle state, const SharedParts& parts) {
-    const StateTuple f(state, "a frame", 8, 13);
+    const StateTuple f(state, "a frame", 13);
     FrameSpecification frame{f.get<std::string>(0),
                              f.get<std::optional<std::string>>(1).value_or(""),
                              f.get<Pose>(3),
@@ -139,39 +125,37 @@ FrameSpecification read_frame(nb::handle state, const SharedParts& parts) {
                              f.get<std::optional<Inertia>>(7),
                              read_attributes(f, 8)};
     for (const nb::object& item : f.items(6)) frame.shapes.push_back(parts.attached(item));
-    if (f.size() > 9) frame.twist = read_twist(f.get<std::optional<TwistArgument>>(9));
-    if (f.size() > 10) frame.stamps = stamps_from_state(f.at(10));
-    if (f.size() > 11) frame.noise = parts.noise(f.at(11));
-    if (f.size() > 12 && frame.twist) frame.twist->noise = parts.noise(f.at(12));
+    frame.twist = read_twist(f.get<std::optional<TwistArgument>>(9));
+    frame.stamps = stamps_from_state(f.at(10));
+    frame.noise = parts.noise(f.at(11));
+    if (frame.twist) frame.twist->noise = parts.noise(f.at(12));
     return frame;
 }
 
 }  // namespace
 
 SceneGraph scene_from_state(nb::handle state) {
-    const int format = read_format(state);
-    const StateTuple s(state, "a scene", format > 6 ? 7 : format > 4 ? 6 : format > 2 ? 5 : 4, 7);
+    const StateTuple s(state, "a scene", 7);
+    if (const int format = s.get<int>(0); format != scene_format)
+        throw Error(ErrorKind::scene,
+                    "this pickled scene is of format {}, written by another version of tmkit; format {} is read",
+                    format, scene_format);
     SharedParts parts{s.get<std::vector<ShapeHandle>>(1), {}};
-    if (format > 6)
-        for (const auto& [dimension, label] : s.get<std::vector<std::pair<std::size_t, std::string>>>(6)) {
-            if (dimension == 0) throw damaged_state("a noise source has no dimension");
-            parts.sources.emplace_back(new NoiseSource(dimension, label));
-        }
+    for (const auto& [dimension, label] : s.get<std::vector<std::pair<std::size_t, std::string>>>(6)) {
+        if (dimension == 0) throw damaged_state("a noise source has no dimension");
+        parts.sources.emplace_back(new NoiseSource(dimension, label));
+    }
     std::vector<FrameSpecification> frames;
     for (const nb::object& entry : s.items(2)) frames.push_back(read_frame(entry, parts));
     SceneEdit edit{SceneGraph()};
-    if (format > 4)
-        for (const std::string& body : s.get<std::vector<std::string>>(5)) edit.add_body(body);
+    for (const std::string& body : s.get<std::vector<std::string>>(5)) edit.add_body(body);
     edit.add_frames(frames);
     using Text = std::string;
     for (const auto& [a, b, reason] : s.get<std::vector<std::tuple<Text, Text, Text>>>(3))
         edit.allow_collision(a, b, reason);
-    if (format > 2) {
-        const auto groups = s.get<std::vector<std::tuple<Text, std::vector<Text>, std::vector<Text>>>>(4);
-        for (const auto& group : groups)
-            edit.set_group({std::get<0>(group), {}, {}});  // first all of them: they may nest
-        for (const auto& [name, members, nested] : groups) edit.set_group({name, members, nested});
-    }
+    const auto groups = s.get<std::vector<std::tuple<Text, std::vector<Text>, std::vector<Text>>>>(4);
+    for (const auto& group : groups) edit.set_group({std::get<0>(group), {}, {}});  // first all of them: they may nest
+    for (const auto& [name, members, nested] : groups) edit.set_group({name, members, nested});
     return std::move(edit).take();
 }
 

@@ -118,12 +118,6 @@ Returns:
     }, "name"_a, text_for<Scene>(R"(Return the direct content of a group.{| For the writer.})" NO_GROUP));
 }
 
-template <class Scene>
-void bind_shared_queries(nb::class_<Scene>& cls) {
-    bind_shared_names_and_tree(cls);
-    bind_shared_edges(cls);
-}
-
 void bind_frame_queries(nb::class_<SceneGraph>& cls) {
     cls.def_prop_ro("joint_frames", [](const SceneGraph& s) { return names_of(s, s.joint_frames()); },
                     "The frame that each entry of the configuration moves. O(joints log n).")
@@ -142,8 +136,8 @@ void bind_frame_queries(nb::class_<SceneGraph>& cls) {
             "frame"_a, R"(Return a frame and all its descendants, parents before children, level by level.
 
 Costs as ``children``, and O(log n) for each of them.)" NO_FRAME)
-        .def("joint", [](const SceneGraph& s, std::string_view frame) { return joint_of(s.record(frame)); }, "frame"_a,
-             "Return how a frame moves relative to its parent. O(log n)." NO_FRAME)
+        .def("joint", [](const SceneGraph& s, std::string_view frame) { return s.specification(frame).joint; },
+             "frame"_a, "Return how a frame moves relative to its parent. O(log n)." NO_FRAME)
         .def("joint_frame",
              [](const SceneGraph& s, std::string_view joint) { return s.record(s.joint_frame(joint)).name->text; },
              "joint"_a, R"(Return the frame that a joint moves. O(log n).)" NO_JOINT)
@@ -205,12 +199,16 @@ Args:
 }  // namespace
 
 void bind_structure_queries(nb::class_<SceneGraph>& cls) {
-    bind_shared_queries(cls);
+    bind_shared_names_and_tree(cls);
+    bind_shared_edges(cls);
     bind_frame_queries(cls);
     bind_group_and_path_queries(cls);
 }
 
-void bind_structure_queries(nb::class_<SceneArrays>& cls) { bind_shared_queries(cls); }
+void bind_structure_queries(nb::class_<SceneArrays>& cls) {
+    bind_shared_names_and_tree(cls);
+    bind_shared_edges(cls);
+}
 
 void bind_structure_functions(nb::module_& m) {
     m.def("common_ancestor",

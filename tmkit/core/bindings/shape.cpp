@@ -57,13 +57,12 @@ Ref<const Shape> make_field(const ArrayArgument& heights, const ArrayArgument& s
     return Shape::height_field(std::move(h), columns, {s[0], s[1]}, floor, source);
 }
 
-// What pickle keeps: (kind, dimensions, arrays, source); before there were clouds and fields, vertices and faces stood
-// in the place of the arrays.
+// What pickle keeps: (kind, dimensions, arrays, source).
 Ref<const Shape> shape_from_state(nb::handle state) {
-    const StateTuple s(state, "a shape", 4, 5);
-    const auto kind = s.get<std::string>(0), source = s.get<std::string>(s.size() - 1);
+    const StateTuple s(state, "a shape", 4);
+    const auto kind = s.get<std::string>(0), source = s.get<std::string>(3);
     auto dimensions = s.get<std::vector<double>>(1);
-    const std::vector<nb::object> arrays = s.size() == 5 ? std::vector{s.at(2), s.at(3)} : s.items(2);
+    const std::vector<nb::object> arrays = s.items(2);
     const auto require = [&](std::size_t dimension_count, std::size_t array_count) {
         if (dimensions.size() != dimension_count || arrays.size() != array_count)
             throw damaged_state("a shape of kind '{}' cannot have {} dimensions and {} arrays", kind, dimensions.size(),
@@ -98,22 +97,6 @@ OwnedArray<Number> view_of(const ShapeHandle& handle, const std::vector<Number>&
     nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<Ref<const Shape>*>(p); });
     return {nb::cast(nb::ndarray<nb::numpy, const Number>(numbers.data(), 2, shape, owner))};
 }
-
-}  // namespace
-
-AttachedShape ShapeArgument::attached() const {
-    if (nb::isinstance<AttachedShape>(value)) return nb::cast<const AttachedShape&>(value);
-    return make_attached(nb::cast<const ShapeHandle&>(value), {}, {}, true, true, {}, {});
-}
-
-std::vector<AttachedShape> attached_shapes(const std::vector<ShapeArgument>& shapes) {
-    std::vector<AttachedShape> attached;
-    attached.reserve(shapes.size());
-    for (const ShapeArgument& shape : shapes) attached.push_back(shape.attached());
-    return attached;
-}
-
-namespace {
 
 std::string attached_text(const AttachedShape& a) {
     const std::string level = a.level ? std::string(", level='") + name_of(*a.level) + "'" : "";
@@ -160,15 +143,32 @@ Raises:
     ShapeError: too few heights, non-finite numbers, a size that is not positive, or a floor that is too high.)");
 }
 
-void bind_attached_members(nb::class_<AttachedShape>& cls) {
-    cls.def("__init__",
-            [](AttachedShape* self, const ShapeHandle& shape, const Pose& pose, const OptionalArray& color, bool visual,
-               bool collision, const std::optional<double>& friction, const std::optional<std::string>& level) {
+void bind_attached_shape(nb::module_& m) {
+    nb::class_<AttachedShape> attached(m, "AttachedShape", nb::is_weak_referenceable(),
+                                       R"(A shape on a frame: where it sits and what it is for. Immutable.
+
+Args:
+    shape: the shape.
+    pose: frame_from_shape.
+    color: red, green, blue, alpha from 0 to 1, or None to let the viewer choose.
+    visual: whether it is drawn.
+    collision: whether it collides.
+    friction: coefficient of friction of its surface, or None to let the simulator choose.
+    level: how much of it counts in collisions, ``"box"``, ``"hull"`` or ``"exact"``, or None to let the collision
+        world choose; see ``CollisionWorld``.
+
+Raises:
+    ShapeError: a colour outside 0 to 1, or a negative friction.
+    UnknownNameError: another level.)");
+    attached.def(
+        "__init__",
+        [](AttachedShape* self, const ShapeHandle& shape, const Pose& pose, const OptionalArray& color, bool visual,
+           bool collision, const std::optional<double>& friction, const std::optional<std::string>& level) {
         new (self) AttachedShape(make_attached(shape, pose, color, visual, collision, friction, level));
     },
-            "shape"_a, "pose"_a = Pose{}, nb::kw_only(), "color"_a = nb::none(), "visual"_a = true,
-            "collision"_a = true, "friction"_a = nb::none(), "level"_a = nb::none());
-    cls.def_prop_ro("shape", [](const AttachedShape& a) { return ShapeHandle{a.shape}; }, "The shape.")
+        "shape"_a, "pose"_a = Pose{}, nb::kw_only(), "color"_a = nb::none(), "visual"_a = true, "collision"_a = true,
+        "friction"_a = nb::none(), "level"_a = nb::none());
+    attached.def_prop_ro("shape", [](const AttachedShape& a) { return ShapeHandle{a.shape}; }, "The shape.")
         .def_prop_ro("pose", [](const AttachedShape& a) { return a.pose; }, "frame_from_shape.")
         .def_prop_ro("color",
                      [](const AttachedShape& a) {
@@ -189,65 +189,16 @@ void bind_attached_members(nb::class_<AttachedShape>& cls) {
         .def("__hash__", [](const AttachedShape& a) {
         return static_cast<Py_hash_t>(a.shape->digest()[0] >> 3);
     }).def("__repr__", &attached_text);
-}
-
-void bind_attached_shape(nb::module_& m) {
-    nb::class_<AttachedShape> attached(m, "AttachedShape", nb::is_weak_referenceable(),
-                                       R"(A shape on a frame: where it sits and what it is for. Immutable.
-
-Args:
-    shape: the shape.
-    pose: frame_from_shape.
-    color: red, green, blue, alpha from 0 to 1, or None to let the viewer choose.
-    visual: whether it is drawn.
-    collision: whether it collides.
-    friction: coefficient of friction of its surface, or None to let the simulator choose.
-    level: how much of it counts in collisions, ``"box"``, ``"hull"`` or ``"exact"``, or None to let the collision
-        world choose; see ``CollisionWorld``.
-
-Raises:
-    ShapeError: a colour outside 0 to 1, or a negative friction.
-    UnknownNameError: another level.)");
-    bind_attached_members(attached);
 
     bind_state(attached, [](nb::handle self) {
         return nb::make_tuple(self.attr("shape"), self.attr("pose"), self.attr("color"), self.attr("visual"),
                               self.attr("collision"), self.attr("friction"), self.attr("level"));
     }, [](nb::handle state) {
-        const StateTuple s(state, "an attached shape", 6, 7);
+        const StateTuple s(state, "an attached shape", 7);
         return make_attached(s.get<ShapeHandle>(0), s.get<Pose>(1), s.get<OptionalArray>(2), s.get<bool>(3),
-                             s.get<bool>(4), s.get<std::optional<double>>(5),
-                             s.get<std::optional<std::string>>(6, std::nullopt));
+                             s.get<bool>(4), s.get<std::optional<double>>(5), s.get<std::optional<std::string>>(6));
     });
 }
-
-}  // namespace
-
-AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const OptionalArray& color, bool visual,
-                            bool collision, const std::optional<double>& friction,
-                            const std::optional<std::string>& level) {
-    if (friction && !(*friction >= 0.0 && std::isfinite(*friction)))
-        throw Error(ErrorKind::shape, "friction must be a finite number at least 0, not {}", number_text(*friction));
-    AttachedShape attached{shape.shape, pose,     {0.7, 0.7, 0.7, 1.0}, color.has_value(), visual,
-                           collision,   friction, std::nullopt};
-    if (level) attached.level = read_level(*level);
-    if (color) {
-        const std::vector<double> c = read_vector(*color, "color", 4, ErrorKind::shape);
-        for (double v : c)
-            if (v < 0.0 || v > 1.0)
-                throw Error(ErrorKind::shape, "color must be red, green, blue, alpha between 0 and 1");
-        std::copy(c.begin(), c.end(), attached.color.begin());
-    }
-    return attached;
-}
-
-CollisionLevel read_level(const std::string& name) {
-    for (const CollisionLevel level : {CollisionLevel::exact, CollisionLevel::hull, CollisionLevel::box})
-        if (name == name_of(level)) return level;
-    throw unknown_name("level", name, {"exact", "hull", "box"});
-}
-
-namespace {
 
 void bind_shape_content(nb::class_<ShapeHandle>& cls) {
     cls.def_prop_ro("kind", [](const ShapeHandle& s) { return std::string(name_of(s.shape->kind())); },
@@ -273,7 +224,7 @@ void bind_shape_measures(nb::class_<ShapeHandle>& cls) {
                     "32 hexadecimal digits that depend on the content alone, the same in every process.")
         .def_prop_ro("bounds",
                      [](const ShapeHandle& s) {
-        const auto corner = [](const Vector3& c) { return make_owned(std::vector<double>(c.begin(), c.end()), {3}); };
+        const auto corner = [](const Vector3& c) { return make_owned(std::vector<double>(c.begin(), c.end())); };
         return std::make_pair(corner(s.shape->lower()), corner(s.shape->upper()));
     }, "Lower and upper corner (3,) of the axis-aligned box around the shape, metres; infinite for a plane.")
         .def_prop_ro("volume",
@@ -344,6 +295,42 @@ Raises:
 }
 
 }  // namespace
+
+AttachedShape ShapeArgument::attached() const {
+    if (nb::isinstance<AttachedShape>(value)) return nb::cast<const AttachedShape&>(value);
+    return make_attached(nb::cast<const ShapeHandle&>(value), {}, {}, true, true, {}, {});
+}
+
+std::vector<AttachedShape> attached_shapes(const std::vector<ShapeArgument>& shapes) {
+    std::vector<AttachedShape> attached;
+    attached.reserve(shapes.size());
+    for (const ShapeArgument& shape : shapes) attached.push_back(shape.attached());
+    return attached;
+}
+
+AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const OptionalArray& color, bool visual,
+                            bool collision, const std::optional<double>& friction,
+                            const std::optional<std::string>& level) {
+    if (friction && !(*friction >= 0.0 && std::isfinite(*friction)))
+        throw Error(ErrorKind::shape, "friction must be a finite number at least 0, not {}", number_text(*friction));
+    AttachedShape attached{shape.shape, pose,     {0.7, 0.7, 0.7, 1.0}, color.has_value(), visual,
+                           collision,   friction, std::nullopt};
+    if (level) attached.level = read_level(*level);
+    if (color) {
+        const std::vector<double> c = read_vector(*color, "color", 4, ErrorKind::shape);
+        for (double v : c)
+            if (v < 0.0 || v > 1.0)
+                throw Error(ErrorKind::shape, "color must be red, green, blue, alpha between 0 and 1");
+        std::copy(c.begin(), c.end(), attached.color.begin());
+    }
+    return attached;
+}
+
+CollisionLevel read_level(const std::string& name) {
+    for (const CollisionLevel level : {CollisionLevel::exact, CollisionLevel::hull, CollisionLevel::box})
+        if (name == name_of(level)) return level;
+    throw unknown_name("level", name, {"exact", "hull", "box"});
+}
 
 void bind_shape(nb::module_& m) {
     nb::class_<ShapeHandle> shape(

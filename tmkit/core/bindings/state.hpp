@@ -17,8 +17,12 @@ Error damaged_state(std::string_view pattern, const Parts&... parts) {
 // The entries of a tuple. It owns them, so that what runs while they are converted can take none away.
 class StateTuple {
 public:
-    StateTuple(nb::handle state, const char* what, std::size_t least, std::size_t most);
-    StateTuple(nb::handle state, const char* what, std::size_t count) : StateTuple(state, what, count, count) {}
+    StateTuple(nb::handle state, const char* what, std::size_t count) : what_(what) {
+        if (!nb::isinstance<nb::tuple>(state))
+            throw damaged_state("{} must be a tuple, not {}", what, nb::type_name(state.type()).c_str());
+        items_ = nb::borrow<nb::tuple>(state);
+        if (size() != count) throw damaged_state("{} must have {} entries, not {}", what, count, size());
+    }
 
     std::size_t size() const { return nb::len(items_); }
     nb::object at(std::size_t i) const { return nb::borrow(PyTuple_GetItem(items_.ptr(), static_cast<Py_ssize_t>(i))); }
@@ -30,15 +34,20 @@ public:
             throw wrong_entry(i);
         }
     }
-    template <class T>
-    T get(std::size_t i, T otherwise) const {  // where states of older formats end
-        return i < size() ? get<T>(i) : std::move(otherwise);
-    }
     // The entries of a list or tuple that stands at a place.
-    std::vector<nb::object> items(std::size_t i) const;
+    std::vector<nb::object> items(std::size_t i) const {
+        if (!nb::isinstance<nb::tuple>(at(i)) && !nb::isinstance<nb::list>(at(i))) throw wrong_entry(i);
+        const nb::tuple owned(at(i));
+        std::vector<nb::object> items;
+        for (nb::handle item : owned) items.push_back(nb::borrow(item));
+        return items;
+    }
 
 private:
-    Error wrong_entry(std::size_t i) const;
+    Error wrong_entry(std::size_t i) const {
+        return damaged_state("entry {} of {} cannot be a value of type {}", i, what_,
+                             nb::type_name(at(i).type()).c_str());
+    }
 
     const char* what_;
     nb::tuple items_;

@@ -38,7 +38,6 @@
 // not depend on what was asked before.
 #pragma once
 
-#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -84,12 +83,6 @@ struct FramePair {
     bool operator==(const FramePair&) const = default;
 };
 
-// How to work through many configurations.
-struct RowOptions {
-    int threads = 1;                    // at least 1; the caller's is one of them
-    std::function<bool()> interrupted;  // asked now and then, by the caller's thread; true ends the work
-};
-
 class CollisionWorld;
 
 // The checked pairs that can change while some joints move and all others stay.
@@ -98,7 +91,8 @@ public:
     class Scratch;
     struct Model;  // opaque
 
-    // `moves[i]` says whether entry i of the configuration moves; `base` holds the values of the others.
+    // For a search that moves only some entries of the configuration; `base` holds the values of the others. Check the
+    // base with the world first: the view does not contain the pairs that cannot change.
     CollisionView(const CollisionWorld& world, const std::vector<std::int32_t>& entries, const double* base);
     explicit CollisionView(std::unique_ptr<const Model> model);
     CollisionView(CollisionView&&) noexcept;
@@ -115,9 +109,6 @@ public:
     FramePair find_collision(Scratch& scratch) const;
     bool carries(std::int32_t frame) const;
     Vector3 origin(std::int32_t frame, const Scratch& scratch) const;
-
-    // The pair of smallest signed distance among these and `best`.
-    void nearest(const double* q, Scratch& scratch, std::optional<Contact>& best) const;
 
     const Model& model() const { return *model_; }
 
@@ -182,21 +173,10 @@ public:
     std::optional<Contact> between(const std::vector<std::int32_t>& frames_a, const std::vector<std::int32_t>& frames_b,
                                    const double* q) const;
 
-    // The same for `count` configurations, one after the other. Answers do not depend on the number of threads; after
-    // an interruption they mean nothing.
-    std::vector<char> in_collision_rows(const double* rows, std::size_t count, const RowOptions& how = {}) const;
-    std::vector<double> distance_rows(const double* rows, std::size_t count, const RowOptions& how = {}) const;
-    std::vector<std::vector<Contact>> contact_rows(const double* rows, std::size_t count,
-                                                   const RowOptions& how = {}) const;
-
     // The straight motion from q0 to q1, both ends included, at steps of at most `resolution` (radians or metres) in
     // the maximum norm. `edge_free` tests the middle first and halves, so that a collision is found soon.
     bool edge_free(const double* q0, const double* q1, double resolution) const;
     std::optional<EdgeCollision> find_edge_collision(const double* q0, const double* q1, double resolution) const;
-
-    // A view for a search that moves only some entries of the base configuration. Check the base with the world first:
-    // the view does not contain the pairs that cannot change.
-    CollisionView view(const std::vector<std::int32_t>& entries, const double* base) const;
 
     struct Rules;
     struct Base;                 // opaque

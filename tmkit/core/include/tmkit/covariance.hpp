@@ -171,4 +171,10 @@ inline GaussianPose operator*(const GaussianPose& a, const GaussianPose& b) {
     return result;
 }
 
+// What fourth order adds to S1 + S2, both in one tangent space.
+Covariance fourth_order_terms(const Covariance& first, const Covariance& second);
+
+// a_from_c of a_from_b and b_from_c with independent errors, to fourth order; always positive semi-definite.
+GaussianPose composed_to_fourth_order(const GaussianPose& a, const GaussianPose& b);
+
 }  // namespace tmkit

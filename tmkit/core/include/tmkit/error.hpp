@@ -2,7 +2,7 @@
 //
 // The core knows no Python, yet every error must reach the user as the class, message and attributes that
 // Python promises. So an error here is a kind (the name of the Python class), a message and a few named facts;
-// the bindings translate it in one place (bindings/errors.cpp).
+// the bindings translate it in one place (bindings/registered.cpp).
 #pragma once
 
 #include <concepts>

@@ -84,7 +84,6 @@ struct Layout : Shared {
 
     std::size_t size() const { return ids.size(); }
     std::size_t joint_count() const { return joint_frame.size(); }
-    bool same_content(const Layout& other) const;  // for tests
 
     // Made when it is first asked for, by whichever thread.
     const LayoutTree& tree() const;

@@ -22,7 +22,6 @@ public:
     NameArena(std::size_t cells, std::size_t name_bytes);
 
     bool fits(std::string_view text) const noexcept { return text.size() <= name_bytes_; }
-    std::size_t name_bytes() const noexcept { return name_bytes_; }
     void set(std::int32_t index, std::string_view text) noexcept;          // text must fit
     std::string_view view(std::int32_t index) const noexcept;              // the writer only
     std::string text(std::int32_t index) const;                            // any thread
@@ -35,25 +34,19 @@ private:
     std::vector<std::uint64_t> cells_;
 };
 
-class NameTable {
+class NameTable : public NameArena {
 public:
     static constexpr std::int32_t none = -1;
 
     NameTable(std::size_t capacity, std::size_t name_bytes);
 
-    bool fits(std::string_view name) const noexcept { return names_.fits(name); }
-    std::size_t name_bytes() const noexcept { return names_.name_bytes(); }
-    std::int32_t find(std::string_view name) const noexcept;  // any thread; none when it is not there
-    std::string_view view(std::int32_t index) const noexcept { return names_.view(index); }  // the writer only
-    std::string text(std::int32_t index) const { return names_.text(index); }                // any thread
-
+    std::int32_t find(std::string_view name) const noexcept;          // any thread; none when it is not there
     void insert(std::int32_t index, std::string_view name) noexcept;  // a name that fits and is not there yet
     void erase(std::int32_t index) noexcept;                          // the name of this number, which must be there
 
 private:
     static std::uint32_t hash(std::string_view name) noexcept;
 
-    NameArena names_;
     std::vector<std::uint64_t> places_;  // upper half the hash, lower half the number plus one; 0 is empty
     std::size_t mask_;
 };

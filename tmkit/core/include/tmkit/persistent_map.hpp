@@ -219,9 +219,6 @@ public:
     const Node* root() const noexcept { return root_.get(); }
     bool shares_root(const PersistentMap& other) const noexcept { return root_ == other.root_; }
 
-    // True when every node has the right size, order and balance: for tests.
-    bool is_valid() const { return valid(root_.get(), nullptr, nullptr); }
-
     PersistentMap() = default;
 
 private:
@@ -362,15 +359,6 @@ private:
         const bool counts = !Compare()(node->key, probe);
         if (counts && !(walk_from(node->left.get(), probe, visit) && visit(node->key, node->value))) return false;
         return walk_from(node->right.get(), probe, visit);
-    }
-
-    static bool valid(const Node* node, const Key* lower, const Key* upper) {
-        if (!node) return true;
-        const Compare less;
-        if ((lower && !less(*lower, node->key)) || (upper && !less(node->key, *upper))) return false;
-        const std::uint64_t l = weight(node->left), r = weight(node->right);
-        if (node->size != count(node->left) + count(node->right) + 1 || l > delta * r || r > delta * l) return false;
-        return valid(node->left.get(), lower, &node->key) && valid(node->right.get(), &node->key, upper);
     }
 
     Tree root_;

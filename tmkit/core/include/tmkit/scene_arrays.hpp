@@ -114,14 +114,13 @@ public:
     void add_body(std::string_view name);
     void remove_body(std::string_view name);
     void attach(std::string_view root, std::string_view parent, const Pose& parent_from_root, const Joint& joint);
-    void set_twist(std::string_view frame, std::string_view reference, const Vector6& vector,
-                   Ref<const EdgeNoise> noise = {});
+    void set_twist(std::string_view frame, const TwistEdge& edge);
     void set_twist_noise(std::string_view frame, Ref<const EdgeNoise> noise);  // null: exact
     void remove_twist(std::string_view frame);
     void add_stamped_pose(std::string_view frame, const StampedPose& entry, std::optional<std::size_t> capacity,
                           std::optional<double> window);
-    void set_stamped_poses(std::string_view frame, const StampedPoses* stamps);  // null: none are kept
-    void set_group(std::string_view name, std::span<const std::string> frames, std::span<const std::string> groups);
+    void set_stamped_poses(std::string_view frame, const Ref<const StampedPoses>& stamps);  // null: none are kept
+    void set_group(const GroupSpecification& group);
     void remove_group(std::string_view name);
     void add_frame(const NewFrame& frame);
     void remove_frame(std::string_view name, bool with_subtree);
@@ -130,7 +129,7 @@ public:
     void reparent(std::string_view frame, std::string_view parent, const Pose& parent_from_frame);
     void reparent_keeping_pose(std::string_view frame, std::string_view parent, const Configuration& q);
     void set_pose(std::string_view frame, const Pose& parent_from_frame);
-    void set_noise(std::string_view frame, const EdgeNoise* noise);  // null: exact
+    void set_noise(std::string_view frame, const Ref<const EdgeNoise>& noise);  // null: exact
     // A joint that stays keeps its entry's value; a new one begins at 0.
     void set_joint(std::string_view frame, const Joint& joint);
     void set_classes(std::string_view frame, std::vector<std::string> classes);
@@ -189,7 +188,7 @@ public:
     // 6 x joint_count(), row-major, at the present configuration: see Layout::jacobian.
     void jacobian(std::string_view frame, std::span<double> rows) const;
 
-    // The inner columns meet: for tests. Empty when all is well.
+    // The inner columns meet: for tests, and defined with them. Empty when all is well.
     std::string defects() const;
 
 private:
@@ -210,7 +209,7 @@ private:
     };
     struct TwistRow {
         FrameId id;
-        Slot frame, on, reference;
+        Slot frame, body, reference;
     };
 
     // What a new or changed joint is to be, all rules checked.
@@ -227,7 +226,6 @@ private:
     void load(const SceneGraph& scene);
     void load_frame(const SceneGraph& scene, const FrameRecord& record, Slot slot);
     void load_twists(const SceneGraph& scene);
-    void load_groups(const SceneGraph& scene);
     FrameSpecification specification(Slot slot) const;
     std::optional<StampedPoses> history(Slot slot) const;  // for readers too
     GroupSpecification members_of(Slot group) const;
@@ -290,10 +288,8 @@ private:
     Slot take_body(std::string_view name);
     Slot append_twist(Slot slot, Slot reference);
     void drop_twist(Slot slot);
-    void drop_marked_twists();
     void drop_stamps(Slot slot, std::int32_t kept);  // but for the newest so many
     void insert_stamp(Slot slot, const StampedPose& entry);
-    void leave_groups();  // the frames that are marked
     std::size_t check_nested(std::string_view name, std::span<const std::string> groups);
     std::vector<std::string> sorted_groups() const;
     StampBounds bounds_of(Slot slot, std::size_t capacity, double window) const;
@@ -362,16 +358,14 @@ private:
     // The way between two frames, in scratch, root first.
     class NoisyWay {
     public:
-        NoisyWay(std::span<const NoisyEdge> to, std::span<const NoisyEdge> from) : to_(to), from_(from) {}
-        std::size_t down() const { return to_.size(); }
-        std::size_t up() const { return from_.size(); }
-        const NoisyEdge& to(std::size_t i) const { return to_[i]; }
-        const NoisyEdge& from(std::size_t i) const { return from_[i]; }
+        NoisyWay(std::span<const NoisyEdge> to, std::span<const NoisyEdge> from) : sides_{to, from} {}
+        std::size_t count(bool up) const { return sides_[up].size(); }
+        const NoisyEdge& edge(bool up, std::size_t i) const { return sides_[up][i]; }
         const Pose& pose_of(const NoisyEdge& edge) const { return edge.pose; }
         const EdgeNoise* noise_of(const NoisyEdge& edge) const { return edge.noise; }
 
     private:
-        std::span<const NoisyEdge> to_, from_;
+        std::span<const NoisyEdge> sides_[2];
     };
     NoisyWay noisy_way(Slot target, Slot reference, const Configuration& q);
 

@@ -175,6 +175,7 @@ public:
     Vector6 twist_from_stamps(std::string_view target, std::string_view reference, double first, double second,
                               const double* q, StampPolicy policy) const;
     const Layout& layout() const;
+    std::int32_t frame_number(std::string_view name) const { return layout().index_of(record(name).id); }  // in it
 
     bool same_version(const SceneGraph& other) const;
     bool same_content(const SceneGraph& other) const;  // insertion order counts, ids do not
@@ -215,7 +216,8 @@ public:
         });
     }
 
-    // Every inner map is balanced and ordered, and all cross references meet: for tests. Empty when all is well.
+    // Every inner map is balanced and ordered, and all cross references meet: for tests, and defined with them
+    // (tests/support/defects.cpp). Empty when all is well.
     std::string defects() const;
 
 private:

@@ -13,8 +13,10 @@
 // TE6 makes the twist between two bodies unique wherever poses allow it to be computed. TE4 and TE5 look at all trees.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -74,5 +76,22 @@ private:
     std::vector<Number> queue_, set_;       // bodies to look above of; union-find
     std::vector<std::size_t> owner_;        // by dense number: which link led there, plus one
 };
+
+// The twist edges that lead down from a body to another, nearest to that first; none when there is no path. An edge has
+// a `body`, that of its frame, and a `reference`.
+template <class Edge>
+std::vector<Edge> twist_path(const std::vector<Edge>& edges, decltype(Edge::body) from, decltype(Edge::body) to) {
+    std::map<decltype(Edge::body), const Edge*> reached;  // bodies, and the edge by which one came up from below
+    std::vector<decltype(Edge::body)> waiting{to};
+    for (std::size_t next = 0; next < waiting.size() && !reached.count(from); ++next)
+        for (const Edge& edge : edges)
+            if (edge.body == waiting[next] && edge.reference != to && reached.emplace(edge.reference, &edge).second)
+                waiting.push_back(edge.reference);
+    std::vector<Edge> path;
+    if (from == to || !reached.count(from)) return path;
+    for (auto at = from; at != to; at = path.back().body) path.push_back(*reached.at(at));
+    std::reverse(path.begin(), path.end());
+    return path;
+}
 
 }  // namespace tmkit

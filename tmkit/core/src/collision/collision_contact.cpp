@@ -75,7 +75,7 @@ public:
     double least_gap(const Bounds& box) const {
         double squares = 0.0, overlap = infinity;
         for (int k = 0; k < 3; ++k) {
-            const double gap = std::max(box.lower[k] - center_[k] - span_[k], center_[k] - span_[k] - box.upper[k]);
+            const double gap = std::max(box.min_[k] - center_[k] - span_[k], center_[k] - span_[k] - box.max_[k]);
             if (gap > 0.0) squares += gap * gap;
             overlap = std::min(overlap, -gap);
         }
@@ -91,13 +91,7 @@ private:
 
 bool is_simple(const Solid& solid) { return solid.kind == SolidKind::convex || solid.kind == SolidKind::triangles; }
 
-Vec3s center_of(const Bounds& box) {
-    return 0.5 * Vec3s(box.lower[0] + box.upper[0], box.lower[1] + box.upper[1], box.lower[2] + box.upper[2]);
-}
-
-Vec3s half_of(const Bounds& box) {
-    return 0.5 * Vec3s(box.upper[0] - box.lower[0], box.upper[1] - box.lower[1], box.upper[2] - box.lower[2]);
-}
+Vec3s half_of(const Bounds& box) { return 0.5 * (box.max_ - box.min_); }
 
 // --- convex solids and triangles -------------------------------------------------------------------------------------
 
@@ -175,9 +169,9 @@ Vec3s farthest_point(const Solid& solid, const Vec3s& direction) {
             static_cast<const coal::ShapeBase*>(geometry), direction, hint);
     }
     const std::vector<double>& v = solid.structure->shape->vertices();
-    Vec3s best(v[0], v[1], v[2]);
+    Vec3s best(v.data());
     for (std::size_t i = 3; i < v.size(); i += 3) {
-        const Vec3s vertex(v[i], v[i + 1], v[i + 2]);
+        const Vec3s vertex(&v[i]);
         if (vertex.dot(direction) > best.dot(direction)) best = vertex;
     }
     return best;
@@ -193,13 +187,12 @@ Gap plane_gap(const Transform3s& plane, Posed b) {
 // The least signed distance from a half space that a box in the axes of `pose` allows.
 double plane_least_gap(const Transform3s& plane, const Transform3s& pose, const Bounds& box) {
     const Vec3s normal = plane.getRotation().col(2), local = pose.getRotation().transpose() * normal;
-    return normal.dot(pose.getTranslation() - plane.getTranslation()) + local.dot(center_of(box)) -
+    return normal.dot(pose.getTranslation() - plane.getTranslation()) + local.dot(box.center()) -
            local.cwiseAbs().dot(half_of(box));
 }
 
 bool plane_touches(const Transform3s& plane, Posed b, double margin) {
-    const Vec3s lower = b.solid.center - b.solid.half, upper = b.solid.center + b.solid.half;
-    const Bounds box{{lower[0], lower[1], lower[2]}, {upper[0], upper[1], upper[2]}};
+    const Bounds box = box_around(b.solid.center, b.solid.half);
     return plane_least_gap(plane, b.pose, box) <= margin && plane_gap(plane, b).distance <= margin;
 }
 
@@ -241,7 +234,7 @@ private:
         Solid box;
         box.half = room_.box.halfSide = half_of(bounds);
         box.geometry = &room_.box;
-        box_pose_.translation() = pose_a_.transform(center_of(bounds));
+        box_pose_.translation() = pose_a_.transform(bounds.center());
         return box;
     }
 
@@ -264,7 +257,7 @@ bool pieces_touch(Posed a, Posed b, double margin, NarrowPhaseRoom& room, int de
             const double gap = plane_least_gap(b.pose, a.pose, box);
             return gap > margin ? infinity : gap;
         }
-        const Vec3s center = center_of(box);
+        const Vec3s center = box.center();
         if (against.is_apart(center, half_of(box), margin)) return infinity;
         return against.squared_distance_of_centers(center);
     };

@@ -1,9 +1,10 @@
 // The model of a view: links, what each carries, the tree of what stands still, and the pairs that can change.
 #include "collision/collision_model.hpp"
-#include "kinematics/axis.hpp"
 
 #include <algorithm>
 #include <cmath>
+
+#include "kinematics/axis.hpp"
 
 namespace tmkit {
 namespace {
@@ -28,15 +29,15 @@ BoundsTree::BoundsTree(const std::vector<Bounds>& boxes) {
 // Halves the items at the median centre along the longest side. Ties are broken by number, so the tree is reproducible.
 void BoundsTree::build(const std::vector<Bounds>& boxes, std::int32_t* first, std::int32_t* last) {
     Bounds all = boxes[*first];
-    for (const std::int32_t* i = first; i != last; ++i) all.include(boxes[*i]);
+    for (const std::int32_t* i = first; i != last; ++i) all += boxes[*i];
     const std::size_t at = nodes_.size();
     nodes_.push_back({all, last - first == 1 ? *first : -1, 0});
     if (last - first > 1) {
-        const int side = all.longest_side();
+        const Eigen::Index side = longest_side(all);
         std::int32_t* middle = first + (last - first) / 2;
         std::nth_element(first, middle, last, [&](std::int32_t a, std::int32_t b) {
-            const double center_a = boxes[a].lower[side] + boxes[a].upper[side];
-            const double center_b = boxes[b].lower[side] + boxes[b].upper[side];
+            const double center_a = boxes[a].min_[side] + boxes[a].max_[side];
+            const double center_b = boxes[b].min_[side] + boxes[b].max_[side];
             return center_a != center_b ? center_a < center_b : a < b;
         });
         build(boxes, first, middle);

@@ -102,7 +102,7 @@ public:
     bool visit(const Bounds& query, Visit&& visit_item) const {
         for (std::int32_t at = 0, end = static_cast<std::int32_t>(nodes_.size()); at < end;) {
             const Node& node = nodes_[at];
-            if (!node.bounds.overlaps(query)) {
+            if (!node.bounds.overlap(query)) {
                 at = node.skip;
                 continue;
             }
@@ -213,7 +213,7 @@ bool CollisionView::Model::visit_variable(const Scratch::Data& scratch, Visit&& 
     const std::vector<double>& margins = rules->margins;
     for (std::int32_t a = 0; a < moving_count; ++a) {
         const MarginClass* of_object = table.data() + std::size_t(row[a]) * rules->object_count();
-        const Bounds query = scratch.shape_bounds[a].inflated(rules->largest_margin);
+        const Bounds query = inflated(scratch.shape_bounds[a], rules->largest_margin);
         const bool stopped = tree.visit(query, [&](std::int32_t still) {
             const std::int32_t b = moving_count + still;
             const MarginClass margin = of_object[item(b).object];
@@ -223,8 +223,8 @@ bool CollisionView::Model::visit_variable(const Scratch::Data& scratch, Visit&& 
     }
     for (const MovingPair& pair : moving_pairs) {
         const double margin = margins[pair.margin];
-        const Bounds query = scratch.shape_bounds[pair.a].inflated(margin > 0.0 ? margin : 0.0);
-        if (query.overlaps(scratch.shape_bounds[pair.b]) && visit(Candidate{pair.a, pair.b, margin})) return true;
+        const Bounds query = inflated(scratch.shape_bounds[pair.a], std::max(margin, 0.0));
+        if (query.overlap(scratch.shape_bounds[pair.b]) && visit(Candidate{pair.a, pair.b, margin})) return true;
     }
     return false;
 }
@@ -240,7 +240,7 @@ bool CollisionView::Model::visit_constant(const Scratch::Data& scratch, Visit&& 
             if (offer(a, b)) return true;
     const std::int32_t count = static_cast<std::int32_t>(placed.size());
     for (std::int32_t a = moving_count; a < count; ++a) {
-        const Bounds query = bounds(a, scratch).inflated(rules->largest_margin);
+        const Bounds query = inflated(bounds(a, scratch), rules->largest_margin);
         if (tree.visit(query,
                        [&](std::int32_t still) { return moving_count + still > a && offer(a, moving_count + still); }))
             return true;

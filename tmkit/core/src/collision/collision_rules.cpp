@@ -10,10 +10,6 @@ namespace {
 
 constexpr double lowest_margin = -1.0;  // metres; a lower one switches all checks off
 
-std::int32_t number_of(const SceneGraph& scene, const Layout& layout, const std::string& frame) {
-    return layout.index_of(scene.record(frame).id);
-}
-
 }  // namespace
 
 void check_options(const CollisionOptions& options) {
@@ -89,7 +85,7 @@ void CollisionWorld::Rules::collect_items() {
 
 void CollisionWorld::Rules::find_rigid_clusters() {
     std::vector<bool> cut(layout->size(), false);
-    for (const std::string& frame : options.movable) cut[number_of(scene, *layout, frame)] = true;
+    for (const std::string& frame : options.movable) cut[scene.frame_number(frame)] = true;
     cluster.resize(layout->size());
     for (const std::int32_t frame : layout->tree().order) {
         const std::int32_t parent = layout->parent[frame];
@@ -113,10 +109,10 @@ void CollisionWorld::Rules::collect_exceptions() {
         for (std::size_t j = i + 1; j < by_body.size() && by_body[j].first == by_body[i].first; ++j)
             except(by_body[i].second, by_body[j].second, 0);
     for (const AllowedPair& pair : scene.allowed_pairs())
-        except(object_of[number_of(scene, *layout, pair.a)], object_of[number_of(scene, *layout, pair.b)], 0);
+        except(object_of[scene.frame_number(pair.a)], object_of[scene.frame_number(pair.b)], 0);
     for (const PairMargin& pair : options.pair_margins) {
-        const std::int32_t a = object_of[number_of(scene, *layout, pair.frame_a)];
-        const std::int32_t b = object_of[number_of(scene, *layout, pair.frame_b)];
+        const std::int32_t a = object_of[scene.frame_number(pair.frame_a)];
+        const std::int32_t b = object_of[scene.frame_number(pair.frame_b)];
         except(a, b, std::isinf(pair.margin) ? MarginClass{0} : class_of(pair.margin));
     }
     sort_exceptions();

@@ -25,7 +25,7 @@ std::string described(const Shape& shape) {
 std::shared_ptr<std::vector<coal::Vec3s>> points_of(const Shape& shape) {
     const std::vector<double>& v = shape.vertices();
     auto points = std::make_shared<std::vector<coal::Vec3s>>(v.size() / 3);
-    for (std::size_t i = 0; i < points->size(); ++i) (*points)[i] = coal::Vec3s(v[3 * i], v[3 * i + 1], v[3 * i + 2]);
+    for (std::size_t i = 0; i < points->size(); ++i) (*points)[i] = coal::Vec3s(&v[3 * i]);
     return points;
 }
 
@@ -153,38 +153,24 @@ const coal::CollisionGeometry* hull_or_null(const Shape& shape) {
 }
 
 coal::Transform3s to_coal(const Pose& pose) {
-    const Matrix3 r = pose.rotation();
-    coal::Matrix3s rotation;
-    rotation << r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8];
-    return {rotation, coal::Vec3s(pose.translation[0], pose.translation[1], pose.translation[2])};
+    const Matrix3 rotation = pose.rotation();
+    return {Eigen::Matrix<double, 3, 3, Eigen::RowMajor>(rotation.data()), coal::Vec3s(pose.translation.data())};
 }
 
 // A plane has an end only where its normal lies along an axis, to 1e-6 m within a thousand kilometres.
 Bounds bounds_of(const Solid& solid, const coal::Transform3s& pose) {
     if (solid.kind == SolidKind::plane) {
-        Bounds bounds{{-endless, -endless, -endless}, {endless, endless, endless}};
+        Bounds bounds = box_around(coal::Vec3s::Zero(), coal::Vec3s::Constant(endless));
         const coal::Vec3s normal = pose.getRotation().col(2);
         for (int k = 0; k < 3; ++k) {
             if (std::abs(normal[(k + 1) % 3]) > 1e-12 || std::abs(normal[(k + 2) % 3]) > 1e-12) continue;
             const double end = pose.getTranslation()[k];
-            if (normal[k] > 0.0) bounds.upper[k] = end + thinnest;
-            else bounds.lower[k] = end - thinnest;
+            if (normal[k] > 0.0) bounds.max_[k] = end + thinnest;
+            else bounds.min_[k] = end - thinnest;
         }
         return bounds;
     }
-    const coal::Vec3s center = pose.transform(solid.center);
-    const coal::Vec3s half = pose.getRotation().cwiseAbs() * solid.half;
-    return {{center[0] - half[0], center[1] - half[1], center[2] - half[2]},
-            {center[0] + half[0], center[1] + half[1], center[2] + half[2]}};
-}
-
-double Bounds::distance(const Bounds& other) const {
-    double sum = 0.0;
-    for (int i = 0; i < 3; ++i) {
-        const double gap = std::max({0.0, lower[i] - other.upper[i], other.lower[i] - upper[i]});
-        sum += gap * gap;
-    }
-    return std::sqrt(sum);
+    return box_around(pose.transform(solid.center), pose.getRotation().cwiseAbs() * solid.half);
 }
 
 }  // namespace tmkit

@@ -9,6 +9,7 @@
 // Lengths in metres. A gap is a signed distance; for a body of pieces it is that of its nearest or deepest piece.
 #pragma once
 
+#include <coal/BV/AABB.h>
 #include <coal/collision_data.h>
 #include <coal/narrowphase/gjk.h>
 #include <coal/shape/convex.h>
@@ -24,30 +25,14 @@
 
 namespace tmkit {
 
-struct Bounds {
-    std::array<double, 3> lower, upper;
-    bool overlaps(const Bounds& other) const {
-        return lower[0] <= other.upper[0] && other.lower[0] <= upper[0] && lower[1] <= other.upper[1] &&
-               other.lower[1] <= upper[1] && lower[2] <= other.upper[2] && other.lower[2] <= upper[2];
-    }
-    Bounds inflated(double by) const {
-        return {{lower[0] - by, lower[1] - by, lower[2] - by}, {upper[0] + by, upper[1] + by, upper[2] + by}};
-    }
-    void include(const Bounds& other) {
-        for (int k = 0; k < 3; ++k) {
-            lower[k] = std::min(lower[k], other.lower[k]);
-            upper[k] = std::max(upper[k], other.upper[k]);
-        }
-    }
-    int longest_side() const {  // of equal ones the first
-        int side = 0;
-        for (int k = 1; k < 3; ++k)
-            if (upper[k] - lower[k] > upper[side] - lower[side]) side = k;
-        return side;
-    }
-    // The distance of two boxes, zero when they overlap.
-    double distance(const Bounds& other) const;
-};
+using Bounds = coal::AABB;
+inline Bounds inflated(const Bounds& box, double by) { return {box, coal::Vec3s::Constant(by)}; }
+inline Bounds box_around(const coal::Vec3s& center, const coal::Vec3s& half) { return {Bounds(center), half}; }
+inline Eigen::Index longest_side(const Bounds& box) {  // of equal ones the first
+    Eigen::Index side = 0;
+    (box.max_ - box.min_).maxCoeff(&side);
+    return side;
+}
 
 enum class SolidKind : std::uint8_t { convex, triangles, plane, pieces };
 
@@ -111,7 +96,7 @@ private:
     std::int32_t build_cells(const Cells& cells);
     std::int32_t add_leaf(std::int32_t begin);
     void join(std::int32_t node, std::int32_t first, std::int32_t second);
-    Vector3 prism_corner(std::int32_t number, int corner) const;
+    coal::Vec3s prism_corner(std::int32_t number, int corner) const;
 
     const Shape* shape_;
     std::unique_ptr<coal::CollisionGeometry> ball_;  // of a point cloud

@@ -62,8 +62,7 @@ bool CollisionView::carries(std::int32_t frame) const { return model_->frame_lin
 
 Vector3 CollisionView::origin(std::int32_t frame, const Scratch& scratch) const {
     const coal::Transform3s& link = scratch.data().link_pose[model_->frame_link[frame]];
-    const Vector3& there = model_->link_from_frame[frame].translation;
-    const coal::Vec3s origin = link.transform(coal::Vec3s(there[0], there[1], there[2]));
+    const coal::Vec3s origin = link.transform(coal::Vec3s(model_->link_from_frame[frame].translation.data()));
     return {origin[0], origin[1], origin[2]};
 }
 
@@ -76,20 +75,6 @@ FramePair CollisionView::find_collision(Scratch& scratch) const {
         return true;
     });
     return found;
-}
-
-void CollisionView::nearest(const double* q, Scratch& scratch, std::optional<Contact>& best) const {
-    const Scratch::Data& data = scratch.data();
-    model_->place(q, scratch.data());
-    const std::int32_t count = static_cast<std::int32_t>(model_->placed.size());
-    for (std::int32_t a = 0; a < model_->moving_count; ++a)
-        for (std::int32_t b = model_->moving_count; b < count; ++b) {
-            const MarginClass margin =
-                model_->table[std::size_t(model_->row[a]) * model_->rules->object_count() + model_->item(b).object];
-            if (margin != 0) model_->keep_nearest({a, b, model_->rules->margins[margin]}, data, best);
-        }
-    for (const Model::MovingPair& pair : model_->moving_pairs)
-        model_->keep_nearest({pair.a, pair.b, model_->rules->margins[pair.margin]}, data, best);
 }
 
 }  // namespace tmkit

@@ -14,7 +14,6 @@
 #include <thread>
 
 #include "collision/moved_parts.hpp"
-#include "collision/rows.hpp"
 
 namespace tmkit {
 namespace {
@@ -35,6 +34,49 @@ private:
     std::atomic<CollisionView::Scratch*>& spare_;
     CollisionView::Scratch* scratch_;
 };
+
+// A base whose items are placed at a configuration.
+struct PlacedBase {
+    PlacedBase(const CollisionWorld::Base& of, const double* q) : base(of) { model.place(q, data); }
+
+    std::int32_t count() const { return static_cast<std::int32_t>(model.placed.size()); }
+    std::int32_t frame_of(std::int32_t item) const { return base.rules.object_frame[model.item(item).object]; }
+    MarginClass margin_class(std::int32_t a, std::int32_t b) const {
+        return base.rules.margin_class(model.item(a).object, model.item(b).object);
+    }
+    void keep_nearest(std::int32_t a, std::int32_t b, MarginClass margin, std::optional<Contact>& best) const {
+        model.keep_nearest({a, b, base.rules.margins[margin]}, data, best);
+    }
+
+    const CollisionWorld::Base& base;
+    const CollisionView::Model& model = base.model();
+    Borrowed scratch{base};
+    CollisionView::Scratch::Data& data = (*scratch).data();
+};
+
+// The options without the frames that are not in the scene.
+std::shared_ptr<const CollisionOptions> reduced(const CollisionOptions& options, const SceneGraph& scene) {
+    auto kept = std::make_shared<CollisionOptions>(options);
+    std::erase_if(kept->movable, [&](const std::string& frame) { return !scene.find(frame); });
+    std::erase_if(kept->pair_margins,
+                  [&](const PairMargin& pair) { return !scene.find(pair.frame_a) || !scene.find(pair.frame_b); });
+    return kept;
+}
+
+std::shared_ptr<const CollisionOptions> changed(const CollisionOptions& options, const CollisionChanges& changes,
+                                                const SceneGraph& scene) {
+    auto made = std::make_shared<CollisionOptions>(*reduced(options, scene));
+    if (changes.movable) made->movable = *changes.movable;
+    if (changes.margin) made->margin = *changes.margin;
+    if (changes.pair_margins) made->pair_margins = *changes.pair_margins;
+    check_options(*made);
+    for (const std::string& frame : made->movable) scene.record(frame);
+    for (const PairMargin& pair : made->pair_margins) {
+        scene.record(pair.frame_a);
+        scene.record(pair.frame_b);
+    }
+    return made;
+}
 
 }  // namespace
 
@@ -111,34 +153,6 @@ struct CollisionWorld::State {
     FramePair find_constant() const;
 };
 
-namespace {
-
-// The options without the frames that are not in the scene.
-std::shared_ptr<const CollisionOptions> reduced(const CollisionOptions& options, const SceneGraph& scene) {
-    auto kept = std::make_shared<CollisionOptions>(options);
-    std::erase_if(kept->movable, [&](const std::string& frame) { return !scene.find(frame); });
-    std::erase_if(kept->pair_margins,
-                  [&](const PairMargin& pair) { return !scene.find(pair.frame_a) || !scene.find(pair.frame_b); });
-    return kept;
-}
-
-std::shared_ptr<const CollisionOptions> changed(const CollisionOptions& options, const CollisionChanges& changes,
-                                                const SceneGraph& scene) {
-    auto made = std::make_shared<CollisionOptions>(*reduced(options, scene));
-    if (changes.movable) made->movable = *changes.movable;
-    if (changes.margin) made->margin = *changes.margin;
-    if (changes.pair_margins) made->pair_margins = *changes.pair_margins;
-    check_options(*made);
-    for (const std::string& frame : made->movable) scene.record(frame);
-    for (const PairMargin& pair : made->pair_margins) {
-        scene.record(pair.frame_a);
-        scene.record(pair.frame_b);
-    }
-    return made;
-}
-
-}  // namespace
-
 CollisionWorld::CollisionWorld(SceneGraph scene, CollisionOptions options)
     : state_(std::make_unique<State>(std::make_shared<const Base>(std::move(scene), std::move(options)))) {}
 CollisionWorld::CollisionWorld(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -188,8 +202,8 @@ FramePair CollisionWorld::State::find_constant() const {
     Borrowed scratch(*base);
     CollisionView::Scratch::Data& data = (*scratch).data();
     parts->place(base->at_zero.data().link_pose, data);
-    parts->visit_own_constant(model, base->at_zero.data(), data,
-                              [&](const PlacedShape& a, const PlacedShape& b, double margin) {
+    parts->visit_own(true, model, base->at_zero.data(), data,
+                     [&](const PlacedShape& a, const PlacedShape& b, double margin) {
         if (!in_contact(a, b, margin, data)) return false;
         found = {std::min(a.frame, b.frame), std::max(a.frame, b.frame)};
         return true;
@@ -214,7 +228,7 @@ FramePair CollisionWorld::find_variable(const double* q, CollisionView::Scratch&
     const CollisionView::Model& model = state_->base->model();
     model.place(q, data);
     state_->parts->place(data.link_pose, data);
-    state_->parts->visit_variable(model, data, [&](const PlacedShape& a, const PlacedShape& b, double margin) {
+    state_->parts->visit(false, model, data, [&](const PlacedShape& a, const PlacedShape& b, double margin) {
         if (!in_contact(a, b, margin, data)) return false;
         found = {std::min(a.frame, b.frame), std::max(a.frame, b.frame)};
         return true;
@@ -230,76 +244,57 @@ FramePair CollisionWorld::find_collision(const double* q) const {
 
 std::vector<Contact> CollisionWorld::contacts(const double* q) const {
     std::vector<Contact> all;
-    Borrowed scratch(*state_->base);
-    CollisionView::Scratch::Data& data = (*scratch).data();
-    const CollisionView::Model& model = state_->base->model();
-    model.place(q, data);
+    PlacedBase at(*state_->base, q);
+    const CollisionView::Model& model = at.model;
     const auto add = [&](const PlacedShape& a, const PlacedShape& b, double margin) {
-        gather(a, b, margin, data, all);
+        gather(a, b, margin, at.data, all);
         return false;
     };
     if (const MovedParts* parts = state_->parts.get()) {
-        parts->place(data.link_pose, data);
-        parts->visit_variable(model, data, add);
-        parts->visit_constant(model, data, add);
+        parts->place(at.data.link_pose, at.data);
+        parts->visit(false, model, at.data, add);
+        parts->visit(true, model, at.data, add);
     } else {
         const auto candidate = [&](const CollisionView::Model::Candidate& c) {
-            return add(model.shape(c.a, data), model.shape(c.b, data), c.margin);
+            return add(model.shape(c.a, at.data), model.shape(c.b, at.data), c.margin);
         };
-        model.visit_variable(data, candidate);
-        model.visit_constant(data, candidate);
+        model.visit_variable(at.data, candidate);
+        model.visit_constant(at.data, candidate);
     }
     return deepest_of_each(std::move(all));
 }
 
 std::optional<Contact> CollisionWorld::nearest(const double* q) const {
     std::optional<Contact> best;
-    const Base& base = state_->of_this_version();
-    Borrowed scratch(base);
-    base.view.nearest(q, *scratch, best);
-    const CollisionView::Model& model = base.model();
-    const CollisionView::Scratch::Data& data = (*scratch).data();
-    const std::int32_t count = static_cast<std::int32_t>(model.placed.size());
-    for (std::int32_t a = 0; a < count; ++a)
-        for (std::int32_t b = a + 1; b < count && model.placed[b].link == model.placed[a].link; ++b)
-            if (const MarginClass margin = base.rules.margin_class(model.item(a).object, model.item(b).object))
-                model.keep_nearest({a, b, base.rules.margins[margin]}, data, best);
+    const PlacedBase at(state_->of_this_version(), q);
+    const auto& [placed, moving] = std::tie(at.model.placed, at.model.moving_count);
+    for (std::int32_t a = 0; a < moving; ++a)
+        for (std::int32_t b = moving; b < at.count(); ++b)
+            if (const MarginClass margin = at.margin_class(a, b)) at.keep_nearest(a, b, margin, best);
+    for (const CollisionView::Model::MovingPair& pair : at.model.moving_pairs)
+        at.keep_nearest(pair.a, pair.b, pair.margin, best);
+    for (std::int32_t a = 0; a < at.count(); ++a)
+        for (std::int32_t b = a + 1; b < at.count() && placed[b].link == placed[a].link; ++b)
+            if (const MarginClass margin = at.margin_class(a, b)) at.keep_nearest(a, b, margin, best);
     return best;
 }
 
 Contact CollisionWorld::contact(FramePair pair, const double* q) const {
     std::optional<Contact> best;
-    const Base& base = state_->of_this_version();
-    Borrowed scratch(base);
-    const CollisionView::Model& model = base.model();
-    CollisionView::Scratch::Data& data = (*scratch).data();
-    model.place(q, data);
-    const auto frame = [&](std::int32_t item) { return base.rules.object_frame[model.item(item).object]; };
-    const std::int32_t count = static_cast<std::int32_t>(model.placed.size());
-    for (std::int32_t a = 0; a < count; ++a) {
-        if (frame(a) != pair.a) continue;
-        for (std::int32_t b = 0; b < count; ++b) {
-            if (frame(b) != pair.b) continue;
-            const MarginClass margin = base.rules.margin_class(model.item(a).object, model.item(b).object);
-            model.keep_nearest({a, b, base.rules.margins[margin]}, data, best);
-        }
-    }
+    const PlacedBase at(state_->of_this_version(), q);
+    for (std::int32_t a = 0; a < at.count(); ++a)
+        for (std::int32_t b = 0; b < at.count() && at.frame_of(a) == pair.a; ++b)
+            if (at.frame_of(b) == pair.b) at.keep_nearest(a, b, at.margin_class(a, b), best);
     return best.value_or(Contact{pair.a, pair.b, std::numeric_limits<double>::infinity(), 0.0, {}, {}});
 }
 
 std::optional<Contact> CollisionWorld::between(const std::vector<std::int32_t>& frames_a,
                                                const std::vector<std::int32_t>& frames_b, const double* q) const {
-    const Base& base = state_->of_this_version();
-    const CollisionView::Model& model = base.model();
-    Borrowed scratch(base);
-    CollisionView::Scratch::Data& data = (*scratch).data();
-    model.place(q, data);
+    const PlacedBase at(state_->of_this_version(), q);
     const auto items_of = [&](const std::vector<std::int32_t>& frames) {
         std::vector<std::int32_t> items;
-        for (std::int32_t item = 0; item < static_cast<std::int32_t>(model.placed.size()); ++item)
-            if (std::find(frames.begin(), frames.end(), base.rules.object_frame[model.item(item).object]) !=
-                frames.end())
-                items.push_back(item);
+        for (std::int32_t item = 0; item < at.count(); ++item)
+            if (std::find(frames.begin(), frames.end(), at.frame_of(item)) != frames.end()) items.push_back(item);
         return items;
     };
     const std::vector<std::int32_t> items_a = items_of(frames_a), items_b = items_of(frames_b);
@@ -308,42 +303,18 @@ std::optional<Contact> CollisionWorld::between(const std::vector<std::int32_t>& 
     for (const std::int32_t a : items_a)
         for (const std::int32_t b : items_b) {
             if (a == b) continue;
-            const MarginClass margin = base.rules.margin_class(model.item(a).object, model.item(b).object);
-            const double metres = margin != 0 ? base.rules.margins[margin] : -std::numeric_limits<double>::infinity();
+            const MarginClass margin = at.margin_class(a, b);
+            const double metres =
+                margin != 0 ? at.base.rules.margins[margin] : -std::numeric_limits<double>::infinity();
             const std::optional<Contact> before = best;
-            model.keep_nearest({std::min(a, b), std::max(a, b), metres}, data, best);
-            if (best && (!before || best->distance < before->distance))
-                flipped = base.rules.object_frame[model.item(a).object] != best->frame_a;
+            at.model.keep_nearest({std::min(a, b), std::max(a, b), metres}, at.data, best);
+            if (best && (!before || best->distance < before->distance)) flipped = at.frame_of(a) != best->frame_a;
         }
     if (best && flipped) {
         std::swap(best->frame_a, best->frame_b);
         for (double& number : best->normal) number = -number;
     }
     return best;
-}
-
-std::vector<char> CollisionWorld::in_collision_rows(const double* rows, std::size_t count,
-                                                    const RowOptions& how) const {
-    std::vector<char> answers(count);
-    for_each_row(count, how.threads, how.interrupted,
-                 [&](std::size_t row) { answers[row] = in_collision(rows + row * joint_count()); });
-    return answers;
-}
-
-std::vector<double> CollisionWorld::distance_rows(const double* rows, std::size_t count, const RowOptions& how) const {
-    std::vector<double> answers(count, std::numeric_limits<double>::infinity());
-    for_each_row(count, how.threads, how.interrupted, [&](std::size_t row) {
-        if (const auto found = nearest(rows + row * joint_count())) answers[row] = found->distance;
-    });
-    return answers;
-}
-
-std::vector<std::vector<Contact>> CollisionWorld::contact_rows(const double* rows, std::size_t count,
-                                                               const RowOptions& how) const {
-    std::vector<std::vector<Contact>> answers(count);
-    for_each_row(count, how.threads, how.interrupted,
-                 [&](std::size_t row) { answers[row] = contacts(rows + row * joint_count()); });
-    return answers;
 }
 
 std::int64_t edge_steps(const double* q0, const double* q1, std::size_t size, double resolution) {
@@ -378,10 +349,6 @@ std::optional<EdgeCollision> CollisionWorld::find_edge_collision(const double* q
         if (const FramePair pair = find_variable(q.data(), *scratch)) return EdgeCollision{fraction, q, pair};
     }
     return std::nullopt;
-}
-
-CollisionView CollisionWorld::view(const std::vector<std::int32_t>& entries, const double* base) const {
-    return CollisionView(*this, entries, base);
 }
 
 }  // namespace tmkit

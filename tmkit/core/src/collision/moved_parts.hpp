@@ -86,19 +86,15 @@ public:
     // Puts the own items where the links are.
     void place(const std::vector<coal::Transform3s>& link_pose, Data& scratch) const;
 
-    // Visit the pairs of this version as visit(shape, shape, margin), of those that joints can change and of those that
-    // they cannot, after both have been placed; stops when visit returns true.
+    // Visit the pairs of this version as visit(shape, shape, margin), those that joints can change or the constant
+    // ones, which they cannot, after both have been placed; stops when visit returns true.
     template <class Visit>
-    bool visit_variable(const Model& model, const Data& scratch, Visit&& visit) const;
+    bool visit(bool constant, const Model& model, const Data& scratch, Visit&& visit) const;
+    // Only those that have an own item; `poses`: where the items of the base stand.
     template <class Visit>
-    bool visit_constant(const Model& model, const Data& scratch, Visit&& visit) const;
-    // Only those of the constant pairs that have an own item; `poses`: where the items of the base stand.
-    template <class Visit>
-    bool visit_own_constant(const Model& model, const Data& poses, const Data& scratch, Visit&& visit) const;
+    bool visit_own(bool constant, const Model& model, const Data& poses, const Data& scratch, Visit&& visit) const;
 
 private:
-    template <class Visit>
-    bool visit_own_variable(const Data& scratch, Visit&& visit) const;
     friend class MovedPartsBuilder;
     MovedParts() = default;
 
@@ -135,7 +131,11 @@ private:
     MarginClass class_of(std::size_t own, const Model& model, std::int32_t number) const {
         return table_[std::size_t(items_[own].item.object) * hidden_.size() + model.item(number).object];
     }
-    double inflation(double margin) const { return margin > 0.0 ? margin : 0.0; }
+    // Whether the boxes of two items, the second on this link, come within the margin of a class: for what stands
+    // still, within the largest, as the tree of the base is asked.
+    bool are_near(const Bounds& a, const Bounds& b, std::int32_t link, MarginClass margin) const {
+        return inflated(a, link < 0 ? largest_margin_ : std::max((*margins_)[margin], 0.0)).overlap(b);
+    }
 
     // An own item and one of the base in the order of a world made anew: by link, then by frame.
     template <class Visit>
@@ -160,81 +160,42 @@ private:
 };
 
 template <class Visit>
-bool MovedParts::visit_variable(const Model& model, const Data& scratch, Visit&& visit) const {
-    const bool stopped = model.visit_variable(scratch, [&](const Model::Candidate& c) {
+bool MovedParts::visit(bool constant, const Model& model, const Data& scratch, Visit&& visit) const {
+    const auto of_base = [&](const Model::Candidate& c) {
         if (hides(model.item(c.a).object) || hides(model.item(c.b).object)) return false;
         return visit(base_shape(model, c.a, scratch), base_shape(model, c.b, scratch), c.margin);
-    });
-    if (stopped) return true;
+    };
+    const bool stopped = constant ? model.visit_constant(scratch, of_base) : model.visit_variable(scratch, of_base);
+    return stopped || visit_own(constant, model, scratch, scratch, visit);
+}
+
+// Constant are the pairs of one link; what stands still has the link -1, and those of the base are in its tree.
+template <class Visit>
+bool MovedParts::visit_own(bool constant, const Model& model, const Data& poses, const Data& scratch,
+                           Visit&& visit) const {
     for (std::size_t own = 0; own < items_.size(); ++own) {
-        const Item& item = items_[own];
+        const std::int32_t link = items_[own].link;
         const PlacedShape mine = own_shape(own, scratch);
-        const auto meets = [&](std::int32_t number, MarginClass margin) {
-            return offer(own, mine, number, base_shape(model, number, scratch), model, margin, visit);
-        };
-        if (item.link >= 0) {
-            const Bounds query = scratch.own_bounds[own].inflated(largest_margin_);
-            if (model.tree.visit(query, [&](std::int32_t still) {
-                const MarginClass margin = class_of(own, model, model.moving_count + still);
-                return margin != 0 && meets(model.moving_count + still, margin);
-            }))
-                return true;
-        }
         const Bounds& around = bounds(own, scratch);
-        for (std::int32_t a = 0; a < model.moving_count; ++a) {
-            const MarginClass margin = class_of(own, model, a);
-            if (margin == 0 || model.placed[a].link == item.link) continue;
-            const double by = item.link < 0 ? largest_margin_ : inflation((*margins_)[margin]);
-            if (scratch.shape_bounds[a].inflated(by).overlaps(around) && meets(a, margin)) return true;
-        }
-    }
-    return visit_own_variable(scratch, visit);
-}
-
-// The pairs of own items on different links.
-template <class Visit>
-bool MovedParts::visit_own_variable(const Data& scratch, Visit&& visit) const {
-    for (const Pair& pair : pairs_) {
-        if (items_[pair.a].link == items_[pair.b].link) continue;
-        const double by = items_[pair.b].link < 0 ? largest_margin_ : inflation((*margins_)[pair.margin]);
-        if (bounds(pair.a, scratch).inflated(by).overlaps(bounds(pair.b, scratch)) &&
-            visit(own_shape(pair.a, scratch), own_shape(pair.b, scratch), (*margins_)[pair.margin]))
-            return true;
-    }
-    return false;
-}
-
-template <class Visit>
-bool MovedParts::visit_constant(const Model& model, const Data& scratch, Visit&& visit) const {
-    const bool stopped = model.visit_constant(scratch, [&](const Model::Candidate& c) {
-        if (hides(model.item(c.a).object) || hides(model.item(c.b).object)) return false;
-        return visit(base_shape(model, c.a, scratch), base_shape(model, c.b, scratch), c.margin);
-    });
-    return stopped || visit_own_constant(model, scratch, scratch, visit);
-}
-
-template <class Visit>
-bool MovedParts::visit_own_constant(const Model& model, const Data& poses, const Data& scratch, Visit&& visit) const {
-    for (std::size_t own = 0; own < items_.size(); ++own) {
-        const Item& item = items_[own];
-        const PlacedShape mine = own_shape(own, scratch);
-        const auto meets = [&](std::int32_t number) {
-            const MarginClass margin = class_of(own, model, number);
+        const auto meets = [&](std::int32_t number, MarginClass margin) {
             return margin != 0 && offer(own, mine, number, base_shape(model, number, poses), model, margin, visit);
         };
-        if (item.link < 0) {
-            const Bounds query = item.still_bounds.inflated(largest_margin_);
-            if (model.tree.visit(query, [&](std::int32_t still) { return meets(model.moving_count + still); }))
-                return true;
-            continue;
+        if ((link < 0) == constant && model.tree.visit(inflated(around, largest_margin_), [&](std::int32_t still) {
+            return meets(model.moving_count + still, class_of(own, model, model.moving_count + still));
+        }))
+            return true;
+        for (std::int32_t a = 0; a < model.moving_count; ++a) {
+            if ((model.placed[a].link == link) != constant) continue;
+            const MarginClass margin = class_of(own, model, a);
+            if (!constant && !are_near(poses.shape_bounds[a], around, link, margin)) continue;
+            if (meets(a, margin)) return true;
         }
-        for (std::int32_t a = 0; a < model.moving_count; ++a)
-            if (model.placed[a].link == item.link && meets(a)) return true;
     }
     for (const Pair& pair : pairs_) {
-        const Item &a = items_[pair.a], &b = items_[pair.b];
-        if (a.link != b.link) continue;
-        if (a.link < 0 && !a.still_bounds.inflated(largest_margin_).overlaps(b.still_bounds)) continue;
+        const std::int32_t link = items_[pair.b].link;
+        if ((items_[pair.a].link == link) != constant) continue;
+        if (!(constant && link >= 0) && !are_near(bounds(pair.a, scratch), bounds(pair.b, scratch), link, pair.margin))
+            continue;
         if (visit(own_shape(pair.a, scratch), own_shape(pair.b, scratch), (*margins_)[pair.margin])) return true;
     }
     return false;

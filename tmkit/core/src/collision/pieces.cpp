@@ -14,8 +14,6 @@ constexpr std::int32_t points_in_leaf = 4, cells_in_leaf = 2;
 constexpr std::array<std::array<unsigned int, 3>, 8> prism_faces{
     {{0, 1, 2}, {3, 5, 4}, {0, 3, 1}, {1, 3, 4}, {1, 4, 2}, {2, 4, 5}, {2, 5, 0}, {0, 5, 3}}};
 
-coal::Vec3s to_vec(const Vector3& v) { return {v[0], v[1], v[2]}; }
-
 }  // namespace
 
 const coal::Convex<coal::Triangle>& PrismRoom::prism(const std::array<coal::Vec3s, 3>& top, double bottom) {
@@ -55,8 +53,7 @@ std::int32_t Pieces::add_leaf(std::int32_t begin) {
 }
 
 void Pieces::join(std::int32_t node, std::int32_t first, std::int32_t second) {
-    nodes_[node].bounds = nodes_[first].bounds;
-    nodes_[node].bounds.include(nodes_[second].bounds);
+    nodes_[node].bounds = nodes_[first].bounds + nodes_[second].bounds;
     nodes_[node].second = second;
 }
 
@@ -66,10 +63,10 @@ std::int32_t Pieces::build_points(std::int32_t begin, std::int32_t end) {
     const std::int32_t at = add_leaf(begin);
     nodes_[at].end = end;
     Bounds all = bounds(order_[begin]);
-    for (std::int32_t i = begin; i < end; ++i) all.include(bounds(order_[i]));
+    for (std::int32_t i = begin; i < end; ++i) all += bounds(order_[i]);
     nodes_[at].bounds = all;
     if (end - begin <= points_in_leaf) return at;
-    const int side = all.longest_side();
+    const Eigen::Index side = longest_side(all);
     const std::int32_t middle = begin + (end - begin) / 2;
     std::nth_element(order_.begin() + begin, order_.begin() + middle, order_.begin() + end,
                      [&](std::int32_t a, std::int32_t b) {
@@ -91,8 +88,7 @@ std::int32_t Pieces::build_cells(const Cells& cells) {
             for (std::int32_t column = cells.column_begin; column < cells.column_end; ++column)
                 for (std::int32_t half = 0; half < 2; ++half) order_.push_back(2 * (row * across + column) + half);
         Bounds all = bounds(order_[nodes_[at].begin]);
-        for (auto i = static_cast<std::size_t>(nodes_[at].begin); i < order_.size(); ++i)
-            all.include(bounds(order_[i]));
+        for (auto i = static_cast<std::size_t>(nodes_[at].begin); i < order_.size(); ++i) all += bounds(order_[i]);
         nodes_[at].bounds = all;
         nodes_[at].end = static_cast<std::int32_t>(order_.size());
         return at;
@@ -107,52 +103,42 @@ std::int32_t Pieces::build_cells(const Cells& cells) {
 }
 
 // Corners 0 to 2 of prism 2 * cell + half, on the surface.
-Vector3 Pieces::prism_corner(std::int32_t number, int corner) const {
+coal::Vec3s Pieces::prism_corner(std::int32_t number, int corner) const {
     const std::size_t across = shape_->columns() - 1, cell = static_cast<std::size_t>(number) / 2;
     const std::size_t row = cell / across, column = cell % across;
     const bool second = number % 2;  // the half beyond the diagonal
-    if (corner == 0) return shape_->surface_point(row, column);
-    return corner == 1 ? shape_->surface_point(row + second, column + 1)
-                       : shape_->surface_point(row + 1, column + !second);
+    const Vector3 point = corner == 0   ? shape_->surface_point(row, column)
+                          : corner == 1 ? shape_->surface_point(row + second, column + 1)
+                                        : shape_->surface_point(row + 1, column + !second);
+    return coal::Vec3s(point.data());
 }
 
 Bounds Pieces::bounds(std::int32_t number) const {
-    if (ball_) {
-        const double* p = shape_->points().data() + 3 * std::size_t(number);
-        const double r = shape_->dimensions()[0];
-        return {{p[0] - r, p[1] - r, p[2] - r}, {p[0] + r, p[1] + r, p[2] + r}};
-    }
-    const Vector3 a = prism_corner(number, 0), b = prism_corner(number, 1), c = prism_corner(number, 2);
-    Bounds box;
-    for (int k = 0; k < 3; ++k) {
-        box.lower[k] = std::min({a[k], b[k], c[k]});
-        box.upper[k] = std::max({a[k], b[k], c[k]});
-    }
-    box.lower[2] = shape_->dimensions()[2];
+    if (ball_)
+        return inflated(Bounds(coal::Vec3s(&shape_->points()[3 * std::size_t(number)])), shape_->dimensions()[0]);
+    Bounds box(prism_corner(number, 0), prism_corner(number, 1), prism_corner(number, 2));
+    box.min_[2] = shape_->dimensions()[2];
     return box;
 }
 
 Solid Pieces::piece(std::int32_t number, const coal::Transform3s& pose, PrismRoom& room,
                     coal::Transform3s& piece_pose) const {
     Solid piece;
+    piece_pose.rotation() = pose.getRotation();
     if (ball_) {
-        const double* p = shape_->points().data() + 3 * std::size_t(number);
-        piece_pose.rotation() = pose.getRotation();
-        piece_pose.translation() = pose.transform(coal::Vec3s(p[0], p[1], p[2]));
+        piece_pose.translation() = pose.transform(coal::Vec3s(&shape_->points()[3 * std::size_t(number)]));
         piece.geometry = ball_.get();
         piece.half.setConstant(shape_->dimensions()[0]);
         return piece;
     }
     // The prism's own origin is its middle, where numbers are small.
     const Bounds box = bounds(number);
-    const coal::Vec3s lower = to_vec(box.lower), upper = to_vec(box.upper);
-    const coal::Vec3s middle = 0.5 * (lower + upper);
+    const coal::Vec3s middle = box.center();
     std::array<coal::Vec3s, 3> top;
-    for (int corner = 0; corner < 3; ++corner) top[corner] = to_vec(prism_corner(number, corner)) - middle;
-    piece_pose.rotation() = pose.getRotation();
+    for (int corner = 0; corner < 3; ++corner) top[corner] = prism_corner(number, corner) - middle;
     piece_pose.translation() = pose.transform(middle);
-    piece.geometry = &room.prism(top, lower[2] - middle[2]);
-    piece.half = 0.5 * (upper - lower);
+    piece.geometry = &room.prism(top, box.min_[2] - middle[2]);
+    piece.half = 0.5 * (box.max_ - box.min_);
     return piece;
 }
 

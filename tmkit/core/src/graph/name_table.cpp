@@ -51,7 +51,7 @@ bool NameArena::holds(std::int32_t index, std::string_view text) const noexcept 
 }
 
 NameTable::NameTable(std::size_t capacity, std::size_t name_bytes)
-    : names_(capacity, name_bytes), places_(std::bit_ceil(2 * capacity + 1), 0), mask_(places_.size() - 1) {}
+    : NameArena(capacity, name_bytes), places_(std::bit_ceil(2 * capacity + 1), 0), mask_(places_.size() - 1) {}
 
 std::uint32_t NameTable::hash(std::string_view name) noexcept {
     std::uint64_t mixed = name.size() + 0x9E3779B97F4A7C15ull;
@@ -63,21 +63,21 @@ std::uint32_t NameTable::hash(std::string_view name) noexcept {
 }
 
 std::int32_t NameTable::find(std::string_view name) const noexcept {
-    if (!names_.fits(name)) return none;
+    if (!fits(name)) return none;
     const std::uint32_t wanted = hash(name);
     std::size_t at = wanted & mask_;
     for (std::size_t steps = 0; steps <= mask_; ++steps, at = (at + 1) & mask_) {
         const std::uint64_t place = load_shared(places_[at]);
         if (place == 0) return none;
         const auto index = static_cast<std::int32_t>(place & 0xFFFFFFFFu) - 1;
-        if (place >> 32 == wanted && names_.holds(index, name)) return index;
+        if (place >> 32 == wanted && holds(index, name)) return index;
     }
     return none;
 }
 
 void NameTable::insert(std::int32_t index, std::string_view name) noexcept {
     const std::uint32_t key = hash(name);
-    names_.set(index, name);
+    set(index, name);
     std::size_t at = key & mask_;
     while (places_[at] != 0) at = (at + 1) & mask_;
     store_shared(places_[at], std::uint64_t{key} << 32 | static_cast<std::uint32_t>(index + 1));

@@ -152,7 +152,7 @@ void SceneArrays::load(const SceneGraph& scene) {
     for (const AllowedPair& pair : scene.allowed_pairs()) allow_collision(pair.a, pair.b, pair.reason);
     for (const std::string& body : scene.bodies_without_frames()) add_body(body);
     load_twists(scene);
-    load_groups(scene);
+    for (const GroupSpecification& group : scene.groups_inside_out()) set_group(group);
     renew_entries();
     for (std::size_t i = 0; i < layout.size(); ++i) refresh(order_[i]);
 }
@@ -198,10 +198,6 @@ void SceneArrays::load_twists(const SceneGraph& scene) {
         twist_vector_.store(twist, edge.vector);
         twist_noise_[twist] = edge.noise;
     }
-}
-
-void SceneArrays::load_groups(const SceneGraph& scene) {
-    for (const GroupSpecification& group : scene.groups_inside_out()) set_group(group.name, group.frames, group.groups);
 }
 
 Joint SceneArrays::joint_of(Slot slot) const {

@@ -209,7 +209,8 @@ void SceneArrays::move(Slot moving, Slot parent, const Pose& pose) {
 
     const Section section(lock_);
     pose_.store(moving, pose);
-    if (cuts) drop_marked_twists();
+    for (Slot twist = counts_[twist_count]; cuts && twist-- > 0;)
+        if (twist_goes_[twist]) drop_twist(twist_frame_[twist]);  // the last, which has been seen, takes its place
     if (old_parent != parent) {
         drop_stamps(moving, none);  // a history belongs to an edge
         change_parent(moving, parent, joins_parts);

@@ -21,10 +21,6 @@ std::vector<std::string> SceneArrays::sorted_groups() const {
     return names;
 }
 
-void SceneArrays::leave_groups() {
-    for (Slot& first : group_frames_) members_.drop_if(first, [this](Slot frame) { return marks_.has(frame); });
-}
-
 // --- edits -----------------------------------------------------------------------------------------------------------
 
 // Marks the groups that are reached from those given, which are counted, each once; refuses what leads back.
@@ -47,9 +43,9 @@ std::size_t SceneArrays::check_nested(std::string_view name, std::span<const std
     return direct;
 }
 
-void SceneArrays::set_group(std::string_view name, std::span<const std::string> frames,
-                            std::span<const std::string> groups) {
+void SceneArrays::set_group(const GroupSpecification& wanted) {
     const Writer writer(lock_);
+    const auto& [name, frames, groups] = wanted;
     if (name.empty()) throw refusals::empty_group_name();
     std::size_t needed = 0;
     marks_.forget();

@@ -1,7 +1,6 @@
 // What any thread may ask: each answer is read under the sequence lock, and only then are names looked at and errors
 // made.
 #include <algorithm>
-#include <utility>
 
 #include "tmkit/scene_arrays.hpp"
 #include "tmkit/scene_errors.hpp"
@@ -272,102 +271,6 @@ Error SceneArrays::disconnected(std::string_view target, std::string_view refere
         });
     };
     return refusals::disconnected(target, reference, root(target), root(reference));
-}
-
-// --- for tests -------------------------------------------------------------------------------------------------------
-
-// Of one frame: its name, joint, pose and body.
-std::string SceneArrays::defects_of_frame(Slot slot) const {
-    const std::string name(frame_names_.view(slot));
-    const bool moves = is_actuated(type_[slot]);
-    if (frame_names_.find(name) != slot) return "name table misses " + name;
-    if (moves != (entry_[slot] != none)) return "entry of " + name + " is wrong";
-    if (moves && joint_names_.find(joint_names_.view(slot)) != slot) return "joint table misses " + name;
-    if (leader_[slot] != none && !is_actuated(type_[leader_[slot]])) return "leader of " + name + " is gone";
-    const Pose local = edge(slot, std::nullopt);
-    if (root_pose_[slot] != (parent_[slot] == none ? local : root_pose_[parent_[slot]] * local))
-        return "pose of " + name + " is old";
-    bool listed = false;
-    for (Slot top = first_top_[body_[slot]]; top != none; top = next_top_[top]) listed |= top == slot;
-    return listed != is_top(slot) ? "body of " + name + " misses a topmost frame" : "";
-}
-
-std::string SceneArrays::defects_of_order() const {
-    std::vector<char> seen(capacities_.frames, 0);
-    for (std::int32_t i = 0; i < counts_[frame_count]; ++i) {
-        const Slot slot = order_[i];
-        const std::string name(frame_names_.view(slot));
-        if (std::exchange(seen[slot], 1)) return name + " is twice in the order";
-        if (position_[slot] != i) return "position of " + name + " is wrong";
-        if (parent_[slot] != none && !seen[parent_[slot]]) return name + " stands before its parent";
-        if (std::string defect = defects_of_frame(slot); !defect.empty()) return defect;
-    }
-    FrameId before = no_frame;
-    for (std::int32_t i = 0; i < counts_[frame_count]; before = id_[sequence_[i++]])
-        if (!seen[sequence_[i]] || id_[sequence_[i]] <= before) return "the sequence is out of order";
-    return {};
-}
-
-std::string SceneArrays::defects_of_children() const {
-    const std::int32_t count = counts_[frame_count];
-    for (std::int32_t i = 0; i < count; ++i) {
-        std::size_t children = 0;
-        const Slot slot = order_[i];
-        for (Slot child = first_child_[slot]; child != none; child = next_sibling_[child], ++children)
-            if (parent_[child] != slot) return "a child has another parent";
-        for (std::int32_t j = 0; j < count; ++j) children -= parent_[sequence_[j]] == slot;
-        if (children != 0) return "a frame has lost a child";
-    }
-    return free_frames_.size() + static_cast<std::size_t>(count) != capacities_.frames ? "a slot is lost" : "";
-}
-
-std::string SceneArrays::defects() const {
-    const Writer writer(lock_);
-    for (const auto part : {&SceneArrays::defects_of_order, &SceneArrays::defects_of_children,
-                            &SceneArrays::defects_of_twists, &SceneArrays::defects_of_pools})
-        if (std::string defect = (this->*part)(); !defect.empty()) return defect;
-    return {};
-}
-
-std::string SceneArrays::defects_of_twists() const {
-    for (std::int32_t i = 0; i < counts_[frame_count]; ++i) {
-        const Slot slot = sequence_[i], twist = twist_[slot];
-        if (twist == none) continue;
-        const std::string name(frame_names_.view(slot));
-        if (twist >= counts_[twist_count] || twist_frame_[twist] != slot || twist_on_[twist] != body_[slot])
-            return "twist of " + name + " is wrong";
-        if (body_names_.find(body_names_.view(twist_reference_[twist])) != twist_reference_[twist])
-            return "reference of the twist of " + name + " is gone";
-    }
-    for (Slot twist = 0; twist < counts_[twist_count]; ++twist)
-        if (twist_[twist_frame_[twist]] != twist) return "a twist has lost its frame";
-    return {};
-}
-
-std::string SceneArrays::defects_of_pools() const {
-    std::size_t stamps = 0, members = 0, groups = 0, bodies = 0;
-    for (std::int32_t i = 0; i < counts_[frame_count]; ++i) {
-        const Slot slot = sequence_[i];
-        const std::string name(frame_names_.view(slot));
-        if (bare_[body_[slot]]) return "body of " + name + " is marked as having no frame";
-        const std::optional<StampedPoses> known = history(slot);
-        if (!known) continue;
-        if (known->entries.size() != static_cast<std::size_t>(stamp_count_[slot]))
-            return "stamps of " + name + " are lost";
-        stamps += known->entries.size();
-        known->check(name);
-    }
-    for (std::size_t group = 0; group < is_group_.size(); ++group) {
-        groups += is_group_[group] != 0;
-        members += members_.size(group_frames_[group]) + members_.size(group_groups_[group]);
-    }
-    for (std::size_t body = 0; body < capacities_.bodies; ++body)
-        bodies += bare_[static_cast<Slot>(body)] || first_top_[body] != none;
-    if (stamps + free_stamps_ != capacities_.stamps) return "a stamped pose is lost";
-    if (members + members_.room() != capacities_.group_members) return "a member of a group is lost";
-    if (groups + free_groups_.size() != capacities_.groups) return "a group is lost";
-    if (bodies + free_bodies_.size() != capacities_.bodies) return "a body is lost";
-    return {};
 }
 
 }  // namespace tmkit

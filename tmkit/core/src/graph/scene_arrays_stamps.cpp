@@ -62,7 +62,7 @@ void SceneArrays::add_stamped_pose(std::string_view frame, const StampedPose& en
     refresh_subtree(slot);
 }
 
-void SceneArrays::set_stamped_poses(std::string_view frame, const StampedPoses* stamps) {
+void SceneArrays::set_stamped_poses(std::string_view frame, const Ref<const StampedPoses>& stamps) {
     const Writer writer(lock_);
     const Slot slot = stamps ? require_edge_for_stamps(frame) : require_frame(frame);
     if (stamps) {

@@ -151,7 +151,7 @@ void SceneArrays::remove_marked(std::int32_t leaving) {
         const auto& [a, b] = pair_frames_[pair];
         if (goes(a) || goes(b)) drop_pair(pair);
     }
-    leave_groups();
+    for (Slot& first : group_frames_) members_.drop_if(first, goes);
     for (std::int32_t i = leaving; i-- > 0;) {
         const Slot slot = gathered_[i];
         parent_.store(slot, none);

@@ -6,8 +6,6 @@
 // persistent scene.
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
 
 #include "tmkit/scene_arrays.hpp"
 #include "tmkit/scene_errors.hpp"
@@ -167,9 +165,9 @@ void SceneArrays::require_no_twists_from() const {
 
 // --- edits -----------------------------------------------------------------------------------------------------------
 
-void SceneArrays::set_twist(std::string_view frame, std::string_view reference, const Vector6& vector,
-                            Ref<const EdgeNoise> noise) {
+void SceneArrays::set_twist(std::string_view frame, const TwistEdge& edge) {
     const Writer writer(lock_);
+    const auto& [reference, vector, noise] = edge;
     const Slot slot = require_frame(frame), body = require_body(reference);
     if (!std::all_of(vector.begin(), vector.end(), [](double number) { return std::isfinite(number); }))
         throw refusals::twist_not_finite(frame);
@@ -185,7 +183,7 @@ void SceneArrays::set_twist(std::string_view frame, std::string_view reference, 
     const Section section(lock_);
     const Slot twist = present == none ? append_twist(slot, body) : present;
     twist_vector_.store(twist, vector);
-    twist_noise_[twist] = std::move(noise);
+    twist_noise_[twist] = noise;
 }
 
 void SceneArrays::set_twist_noise(std::string_view frame, Ref<const EdgeNoise> noise) {
@@ -216,12 +214,6 @@ void SceneArrays::remove_twist(std::string_view frame) {
     if (twist_[slot] == none) return;
     const Section section(lock_);
     drop_twist(slot);
-}
-
-void SceneArrays::drop_marked_twists() {
-    for (Slot twist = counts_[twist_count];
-         twist-- > 0;)  // the last takes the place of one that goes, and has been seen
-        if (twist_goes_[twist]) drop_twist(twist_frame_[twist]);
 }
 
 // The last edge takes the place of the one that goes.
@@ -293,7 +285,7 @@ std::vector<SceneArrays::TwistRow> SceneArrays::twist_rows() const {
     const std::int32_t count = counts_.load(twist_count);
     for (Slot twist = 0; twist < count; ++twist) {
         const TwistRow row{no_frame, twist_frame_.load(twist), twist_on_.load(twist), twist_reference_.load(twist)};
-        if (row.frame != none) rows.push_back({id_.load(row.frame), row.frame, row.on, row.reference});
+        if (row.frame != none) rows.push_back({id_.load(row.frame), row.frame, row.body, row.reference});
     }
     std::sort(rows.begin(), rows.end(), [](const TwistRow& a, const TwistRow& b) { return a.id < b.id; });
     return rows;
@@ -307,28 +299,15 @@ std::vector<std::string> SceneArrays::twist_frames() const {
     });
 }
 
-// As SceneGraph::twist_path: upwards from the body, and down again along the edges by which it was reached.
 std::vector<std::string> SceneArrays::twist_path(std::string_view from, std::string_view to) const {
     Trouble trouble = Trouble::nothing;
     std::vector<std::string> path = lock_.read([&] {
         std::vector<std::string> names;
         const Slot start = body_names_.find(from), end = body_names_.find(to);
         trouble = start == none ? Trouble::reference : end == none ? Trouble::target : Trouble::nothing;
-        if (trouble != Trouble::nothing || start == end) return names;
-        const std::vector<TwistRow> rows = twist_rows();
-        std::map<Slot, const TwistRow*> reached;  // bodies, and the edge by which one came up from below
-        std::set<Slot> seen{end};
-        std::vector<Slot> waiting{end};
-        for (std::size_t next = 0; next < waiting.size() && !seen.count(start); ++next)
-            for (const TwistRow& row : rows) {
-                if (row.on != waiting[next] || !seen.insert(row.reference).second) continue;
-                reached.emplace(row.reference, &row);
-                waiting.push_back(row.reference);
-            }
-        if (!seen.count(start)) return names;
-        for (Slot at = start; at != end; at = reached.at(at)->on)
-            names.push_back(frame_names_.text(reached.at(at)->frame));
-        std::reverse(names.begin(), names.end());
+        if (trouble != Trouble::nothing) return names;
+        for (const TwistRow& row : tmkit::twist_path(twist_rows(), start, end))
+            names.push_back(frame_names_.text(row.frame));
         return names;
     });
     if (trouble != Trouble::nothing) throw unknown_body(trouble == Trouble::reference ? from : to);

@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <iterator>
-#include <set>
 #include <unordered_set>
 
 #include "graph/ascent.hpp"
@@ -261,71 +259,6 @@ std::vector<std::string> SceneGraph::groups_of(std::string_view frame) const {
             names.push_back(name->text);
     });
     return names;
-}
-
-// --- for tests -------------------------------------------------------------------------------------------------------
-
-// What frames and bodies say of themselves is compared with what the maps beside them have; returned is the first entry
-// that only one side has.
-std::string SceneGraph::defects_of_maps() const {
-    std::set<std::string> said, mapped;
-    const auto note = [](std::set<std::string>& side, const char* pattern, const auto&... parts) {
-        side.insert(formatted(pattern, parts...));
-    };
-    const auto address = [](const auto& ref) { return reinterpret_cast<std::uintptr_t>(ref.get()); };
-    frames_.for_each([&](FrameId id, const Ref<const FrameRecord>& frame) {
-        const bool is_root = frame->parent == no_frame;
-        const FrameRecord* parent = is_root ? nullptr : find(frame->parent);
-        if (frame->id != id || id >= next_frame_ || (!is_root && !parent)) note(said, "frame {} is wrong", id);
-        if (frame->parent == no_frame && frame->noise) note(said, "root {} has noise", id);
-        note(said, "frame {} {}", frame->name->text, id);
-        if (!parent || parent->body != frame->body) note(said, "top {} {}", frame->body, id);
-        if (frame->noise) note(said, "noise {} {}", id, address(frame->noise));
-        if (frame->details && frame->details->twist) note(said, "twist {} {}", id, frame->details->twist->reference);
-        const Ref<const Joint>& joint = frame->joint;
-        if (is_actuated(frame->joint_type) != static_cast<bool>(joint)) note(said, "joint of {} is wrong", id);
-        if (!joint) return;
-        note(said, "joint {} {}", joint->name, id);
-        if (joint->mimic.empty()) note(said, "entry {} {}", id, address(joint));
-        else if (!joint_names_.find(std::string_view(joint->mimic))) note(said, "leader of {} is gone", joint->name);
-    });
-    names_.for_each([&](const Ref<const Name>& name, FrameId id) { note(mapped, "frame {} {}", name->text, id); });
-    noises_.for_each([&](FrameId id, const Ref<const EdgeNoise>& n) { note(mapped, "noise {} {}", id, address(n)); });
-    twists_.for_each([&](FrameId id, BodyId other) { note(mapped, "twist {} {}", id, body(other).name->text); });
-    joint_names_.for_each(
-        [&](const Ref<const Name>& name, FrameId id) { note(mapped, "joint {} {}", name->text, id); });
-    joints_.for_each([&](FrameId id, const Ref<const Joint>& j) { note(mapped, "entry {} {}", id, address(j)); });
-    body_names_.for_each([&](const Ref<const Name>& name, BodyId id) { note(mapped, "body {} {}", name->text, id); });
-    bodies_.for_each([&](BodyId id, const Ref<const BodyRecord>& body) {
-        note(said, "body {} {}", body->name->text, id);
-        for (const FrameId top : body->tops) note(mapped, "top {} {}", id, top);
-        const FrameRecord* carrier = body->inertia_frame == no_frame ? nullptr : find(body->inertia_frame);
-        if (body->inertia_frame != no_frame && (!carrier || carrier->body != id)) note(said, "inertia of {}", id);
-    });
-    allowed_.for_each([&](const Pair& pair, const Ref<const Name>&) {
-        note(mapped, "pair {} {}", pair.first, pair.second);
-        if (pair.first != pair.second && find(pair.first)) note(said, "pair {} {}", pair.second, pair.first);
-    });
-    groups_.for_each([&](const Ref<const Name>& name, const Ref<const GroupRecord>& group) {
-        const auto has_group = [this](const Ref<const Name>& nested) { return groups_.find(nested) != nullptr; };
-        const auto has_frame = [this](FrameId id) { return find(id) != nullptr; };
-        if (!std::ranges::all_of(group->frames, has_frame) || !std::ranges::all_of(group->groups, has_group))
-            note(said, "a member of group {} is gone", name->text);
-    });
-    std::vector<std::string> wrong;
-    std::ranges::set_symmetric_difference(said, mapped, std::back_inserter(wrong));
-    return wrong.empty() ? "" : "out of step: " + wrong.front();
-}
-
-std::string SceneGraph::defects() const {
-    const auto valid = [](const auto&... maps) { return (maps.is_valid() && ...); };
-    if (!valid(frames_, names_, joints_, joint_names_, bodies_, body_names_, allowed_, groups_, twists_, noises_))
-        return "a map is out of order or balance";
-    if (frames_.size() != names_.size() || bodies_.size() != body_names_.size())
-        return "names and records differ in number";
-    if (const std::string defect = defects_of_maps(); !defect.empty()) return defect;
-    const bool has_layout = layout_before_ || layout_.load();
-    return has_layout && !fresh_layout()->same_content(layout()) ? "the layout differs from one made afresh" : "";
 }
 
 }  // namespace tmkit

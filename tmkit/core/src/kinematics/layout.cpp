@@ -108,11 +108,4 @@ void Layout::settle(std::vector<char> stale_frames) {
     moving.resize(static_cast<std::size_t>(move_count));
 }
 
-bool Layout::same_content(const Layout& o) const {
-    return ids == o.ids && body == o.body && type == o.type && axis == o.axis && q_index == o.q_index &&
-           multiplier == o.multiplier && offset == o.offset && joint_frame == o.joint_frame && parent == o.parent &&
-           pose == o.pose && root == o.root && tree() == o.tree() && moving == o.moving && slot == o.slot &&
-           still == o.still;
-}
-
 }  // namespace tmkit

@@ -15,8 +15,8 @@ public:
     PathChecker(const CollisionWorld& world, const std::vector<std::int32_t>& entries, const std::vector<double>& start,
                 const PathOptions& options)
         : entries_(entries), q_(start), resolution_(options.resolution), interrupted_(options.interrupted),
-          constraints_(world.scene(), options.constraints, entries, start.data()),
-          view_(world.view(entries, start.data())), scratch_(view_.scratch()), sample_(entries.size()) {
+          constraints_(world.scene(), options.constraints, entries, start.data()), view_(world, entries, start.data()),
+          scratch_(view_.scratch()), sample_(entries.size()) {
         if (options.time_limit < 1e9) {
             timed_ = true;
             deadline_ =

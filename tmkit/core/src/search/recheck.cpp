@@ -19,9 +19,8 @@ std::vector<std::int32_t> changing_entries(const Configurations& path) {
 class Rechecker {
 public:
     Rechecker(const CollisionWorld& world, const Configurations& path, const RecheckOptions& options)
-        : options_(options), path_(path), entries_(changing_entries(path)),
-          view_(world.view(entries_, path.front().data())), scratch_(view_.scratch()), q_(path.front()),
-          x_(entries_.size()) {
+        : options_(options), path_(path), entries_(changing_entries(path)), view_(world, entries_, path.front().data()),
+          scratch_(view_.scratch()), q_(path.front()), x_(entries_.size()) {
         const Layout& layout = world.scene().layout();
         if (options.tool_frame >= 0 && !view_.carries(options.tool_frame))
             tool_.emplace(layout, options.tool_frame, layout.root[options.tool_frame], entries_, path.front().data());

@@ -106,7 +106,7 @@ class LineChecker {
 public:
     LineChecker(const InverseKinematics& problem, const CollisionWorld& world, double resolution)
         : world_(world), resolution_(resolution), q_(problem.base()),
-          view_(world.view(problem.entries(), problem.base().data())), scratch_(view_.scratch()) {}
+          view_(world, problem.entries(), problem.base().data()), scratch_(view_.scratch()) {}
 
     bool start_is_free(StraightLineResult& result) {
         ++result.checks;

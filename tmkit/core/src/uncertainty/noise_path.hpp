@@ -1,8 +1,9 @@
 // The edges between two frames and the errors on them: one reading for the persistent scene and for its arrays, so that
 // both answer with the same bits.
 //
-// A way is what has `down()` and `up()`, how many edges lead from the nearest common ancestor to the target and to the
-// reference, `to(i)` and `from(i)`, those edges, and for an edge `pose_of` and `noise_of`, null where it is exact.
+// A way has two sides, that from the nearest common ancestor down to the target and that to the reference (`up`). It is
+// what has `count(up)`, how many edges there are, `edge(up, i)`, and for an edge `pose_of` and `noise_of`, null where
+// it is exact.
 #pragma once
 
 #include <algorithm>
@@ -21,10 +22,8 @@ public:
         : scene_(scene), q_(q), to_(scene, target), from_(scene, reference) {
         std::tie(down_, up_) = below_common(to_, from_);
     }
-    std::size_t down() const { return down_; }
-    std::size_t up() const { return up_; }
-    const FrameRecord& to(std::size_t i) const { return *to_[down_ - 1 - i]; }
-    const FrameRecord& from(std::size_t i) const { return *from_[up_ - 1 - i]; }
+    std::size_t count(bool up) const { return up ? up_ : down_; }
+    const FrameRecord& edge(bool up, std::size_t i) const { return up ? *from_[up_ - 1 - i] : *to_[down_ - 1 - i]; }
     Pose pose_of(const FrameRecord& edge) const { return edge_pose(scene_, edge, q_); }
     const EdgeNoise* noise_of(const FrameRecord& edge) const { return edge.noise.get(); }
 
@@ -37,8 +36,8 @@ private:
 
 template <class Way, class Visit>
 void for_each_edge(const Way& way, Visit&& visit) {
-    for (std::size_t i = 0; i < way.down(); ++i) visit(way.to(i));
-    for (std::size_t i = 0; i < way.up(); ++i) visit(way.from(i));
+    for (const bool up : {false, true})
+        for (std::size_t i = 0; i < way.count(up); ++i) visit(way.edge(up, i), up);
 }
 
 // The sources that more than one edge of a way uses. No heap allocation up to 32 sources.
@@ -47,7 +46,7 @@ public:
     template <class Way>
     explicit SharedSources(const Way& way) {
         std::size_t count = 0;
-        for_each_edge(way, [&](const auto& edge) {
+        for_each_edge(way, [&](const auto& edge, bool) {
             const EdgeNoise* noise = way.noise_of(edge);
             if (!noise) return;
             for (const NoiseTerm& term : noise->terms) {
@@ -119,19 +118,12 @@ private:
 // kept.
 template <class Way, class Visit>
 void for_each_error(const Way& way, Visit&& visit) {
-    Pose target, here;
-    for (std::size_t i = 0; i < way.down(); ++i) target = target * way.pose_of(way.to(i));
-    for (std::size_t i = 0; i < way.down(); ++i) {
-        const auto& edge = way.to(i);
-        here = here * way.pose_of(edge);
-        if (const EdgeNoise* noise = way.noise_of(edge)) visit(*noise, 1.0, here.inverse() * target);
-    }
-    here = Pose{};
-    for (std::size_t i = 0; i < way.up(); ++i) {
-        const auto& edge = way.from(i);
-        here = here * way.pose_of(edge);
-        if (const EdgeNoise* noise = way.noise_of(edge)) visit(*noise, -1.0, here.inverse() * target);
-    }
+    Pose target, here[2];
+    for (std::size_t i = 0; i < way.count(false); ++i) target = target * way.pose_of(way.edge(false, i));
+    for_each_edge(way, [&](const auto& edge, bool up) {
+        here[up] = here[up] * way.pose_of(edge);
+        if (const EdgeNoise* noise = way.noise_of(edge)) visit(*noise, up ? -1.0 : 1.0, here[up].inverse() * target);
+    });
 }
 
 inline void add_error(NoiseSum& sum, const EdgeNoise& noise, double sign, const Pose& child_from_target) {
@@ -156,14 +148,13 @@ template <class Way>
 GaussianPose gaussian_along(const Way& way, NoiseSum& common) {
     const SharedSources shared(way);
     Descent down, up;
-    const auto go = [&](Descent& side, const auto& edge) {
+    for_each_edge(way, [&](const auto& edge, bool is_up) {
+        Descent& side = is_up ? up : down;
         side.step(way.pose_of(edge));
         const EdgeNoise* noise = way.noise_of(edge);
         if (noise && !(shared.any() && shared.has_one_of(*noise))) side.add(noise->covariance);
-    };
-    for (std::size_t i = 0; i < way.down(); ++i) go(down, way.to(i));
-    for (std::size_t i = 0; i < way.up(); ++i) go(up, way.from(i));
-    GaussianPose result{way.up() == 0 ? down.pose : up.pose.inverse() * down.pose, down.settle()};
+    });
+    GaussianPose result{way.count(true) == 0 ? down.pose : up.pose.inverse() * down.pose, down.settle()};
     if (up.uncertain()) result.covariance += up.settle().carried_down(result.mean);
     if (shared.any()) {
         for_each_error(way, [&](const EdgeNoise& noise, double sign, const Pose& child_from_target) {

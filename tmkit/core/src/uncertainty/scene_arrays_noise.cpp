@@ -20,12 +20,12 @@ void SceneArrays::write_noise(Slot slot, const EdgeNoise* noise) {
     mine.maps.assign(noise->maps.begin(), noise->maps.end());
 }
 
-void SceneArrays::set_noise(std::string_view frame, const EdgeNoise* noise) {
+void SceneArrays::set_noise(std::string_view frame, const Ref<const EdgeNoise>& noise) {
     const Writer writer(lock_);
     const Slot slot = require_frame(frame);
     if (parent_[slot] == none) throw refusals::root_without(frame, "covariance");
     require_noise_fits(noise ? noise->maps.size() : 0);
-    write_noise(slot, noise);
+    write_noise(slot, noise.get());
 }
 
 const EdgeNoise* SceneArrays::noise(std::string_view frame) const {

@@ -51,21 +51,13 @@ std::vector<Pose> sample_poses(const SceneGraph& scene, std::string_view target,
         std::vector<std::size_t> first;  // by term: where the numbers of its source begin
     };
     NoiseSum sources;  // only to number the columns
-    const auto steps_of = [&](std::size_t steps, auto&& edge_at) {
-        std::vector<Step> made;
-        for (std::size_t i = 0; i < steps; ++i) {
-            const FrameRecord& edge = edge_at(i);
-            made.push_back({path.pose_of(edge), edge.noise.get(), {}});
-            if (!edge.noise) continue;
-            sources.add(*edge.noise, as_it_is);
-            for (const NoiseTerm& term : edge.noise->terms)
-                made.back().first.push_back(sources.find(term.source.get())->column);
-        }
-        return made;
-    };
-    const std::vector<Step> down =
-        steps_of(path.down(), [&](std::size_t i) -> const FrameRecord& { return path.to(i); });
-    const std::vector<Step> up = steps_of(path.up(), [&](std::size_t i) -> const FrameRecord& { return path.from(i); });
+    std::vector<Step> down, up;
+    for_each_edge(path, [&](const FrameRecord& edge, bool is_up) {
+        Step& made = (is_up ? up : down).emplace_back(path.pose_of(edge), edge.noise.get());
+        if (!edge.noise) return;
+        sources.add(*edge.noise, as_it_is);
+        for (const NoiseTerm& term : edge.noise->terms) made.first.push_back(sources.find(term.source.get())->column);
+    });
     std::vector<double> w(sources.columns().size());
     const auto walk = [&](const std::vector<Step>& steps) {
         Pose pose;

@@ -145,7 +145,7 @@ TEST_CASE("views of moving joints together with the start answer as the whole wo
         std::vector<double> q = random_configuration(scene, random, 1.5);
         if (world.in_collision(q.data())) continue;
         ++free_starts;
-        const CollisionView view = world.view(entries, q.data());
+        const CollisionView view(world, entries, q.data());
         CollisionView::Scratch scratch = view.scratch();
         for (int i = 0; i < 200; ++i) {
             for (const std::int32_t entry : entries) q[entry] = random.uniform(-2.6, 2.6);

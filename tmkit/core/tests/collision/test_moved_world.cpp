@@ -7,6 +7,7 @@
 
 #include "support/scenes.hpp"
 #include "tmkit/collision_world.hpp"
+#include "tmkit/rows.hpp"
 
 using namespace tmkit;
 using namespace tmkit::test;
@@ -35,6 +36,13 @@ int differences(const CollisionWorld& world, std::uint64_t seed) {
                      a[k].point != b[k].point || a[k].normal != b[k].normal;
     }
     return found;
+}
+
+template <class Answer>
+auto answers(const CollisionWorld& world, std::size_t count, int threads, Answer&& answer) {
+    std::vector<decltype(answer(0))> made(count);
+    for_each_row(count, threads, {}, [&](std::size_t row) { made[row] = answer(row * world.joint_count()); });
+    return made;
 }
 
 }  // namespace
@@ -94,10 +102,12 @@ TEST_CASE("rows are answered alike by any number of threads") {
     std::vector<double> rows;
     for (int i = 0; i < 500; ++i)
         for (const double value : random_configuration(world.scene(), random)) rows.push_back(value);
-    const std::vector<char> alone = world.in_collision_rows(rows.data(), 500);
-    const std::vector<double> distances = world.distance_rows(rows.data(), 200);
+    const auto collides = [&](std::size_t row) -> char { return world.in_collision(&rows[row]); };
+    const auto distance = [&](std::size_t row) { return world.nearest(&rows[row])->distance; };
+    const std::vector<char> alone = answers(world, 500, 1, collides);
+    const std::vector<double> distances = answers(world, 200, 1, distance);
     for (const int threads : {2, 3, 8}) {
-        CHECK(world.in_collision_rows(rows.data(), 500, {threads, {}}) == alone);
-        CHECK(world.distance_rows(rows.data(), 200, {threads, {}}) == distances);
+        CHECK(answers(world, 500, threads, collides) == alone);
+        CHECK(answers(world, 200, threads, distance) == distances);
     }
 }

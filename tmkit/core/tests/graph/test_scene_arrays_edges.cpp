@@ -26,6 +26,7 @@ using tmkit::SceneEdit;
 using SceneGraph = tmkit::test::EditableScene;
 using tmkit::StampedPoses;
 using tmkit::StampPolicy;
+using tmkit::TwistEdge;
 using tmkit::Vector6;
 
 namespace {
@@ -75,10 +76,12 @@ TEST_CASE("edits of bodies, twists, stamps and groups allocate nothing, nor do p
     SceneArrays arrays(two_cups(), {.name_bytes = 80});
     const std::string group = "a group whose name no small string holds",
                       root = "a root whose name no small string holds";
-    const std::vector<std::string> members{cup, table, cup}, one{cup}, none, nested{group};
+    const tmkit::GroupSpecification many{group, {cup, table, cup}, {}}, one{group, {cup}, {}},
+        nested{"all", {cup}, {group}};
     const Vector6 twist{1, 2, 3, 4, 5, 6};
-    StampedPoses history;
-    for (int i = 0; i < 8; ++i) history.entries.push_back({1.0 * i, at(i, 0, 0)});
+    const TwistEdge of_table{table, twist}, of_world{"world", twist}, of_cup{cup, twist};
+    const auto history = tmkit::make_ref<StampedPoses>();
+    for (int i = 0; i < 8; ++i) history->entries.push_back({1.0 * i, at(i, 0, 0)});
     Joint joint;
     joint.type = tmkit::JointType::revolute;
     joint.name = "a joint whose name no small string holds";
@@ -89,22 +92,22 @@ TEST_CASE("edits of bodies, twists, stamps and groups allocate nothing, nor do p
             arrays.remove_body(spare);
             arrays.add_body(spare);
             arrays.add_root(root, spare);
-            arrays.set_twist(root, table, twist);
-            arrays.set_twist(cup, table, twist);
-            arrays.set_twist(cup, table, twist);
-            arrays.set_twist("handle", "world", twist);
-            arrays.set_twist(other_cup, cup, twist);
+            arrays.set_twist(root, of_table);
+            arrays.set_twist(cup, of_table);
+            arrays.set_twist(cup, of_table);
+            arrays.set_twist("handle", of_world);
+            arrays.set_twist(other_cup, of_cup);
             arrays.attach(root, cup, at(0, 0, 1), joint);
-            arrays.set_stamped_poses(cup, &history);
+            arrays.set_stamped_poses(cup, history);
             for (int step = 0; step < 40; ++step)
                 arrays.add_stamped_pose(cup, {8.0 + step, at(8 + step, 0, 0)}, 16, 30.0);
             for (const StampPolicy policy :
                  {StampPolicy::closest, StampPolicy::preceding, StampPolicy::interpolated, StampPolicy::screw})
                 sum += arrays.pose(cup, table, std::nullopt, Moment{40.25, policy}).translation[0];
             sum += arrays.twist_from_stamps(cup, table, 40.0, 41.5, std::nullopt, StampPolicy::screw)[0];
-            arrays.set_group(group, members, none);
-            arrays.set_group("all", one, nested);
-            arrays.set_group(group, one, none);
+            arrays.set_group(many);
+            arrays.set_group(nested);
+            arrays.set_group(one);
             arrays.remove_twist(root);
             arrays.remove_frame(root, false);
             arrays.remove_group(group);
@@ -141,19 +144,20 @@ TEST_CASE("there and back with twists, stamps, bare bodies and nested groups") {
 TEST_CASE("twist rules are held at once") {
     SceneArrays arrays(two_cups());
     const Vector6 twist{1, 0, 0, 0, 0, 0};
-    arrays.set_twist(cup, table, twist);
-    arrays.set_twist("handle", table, twist);
+    arrays.set_twist(cup, {table, twist});
+    arrays.set_twist("handle", {table, twist});
     const std::string second = "joined to it by poses, has a path of twists from that body already";
     CHECK(refusal([&] { arrays.attach("handle", cup, {}, {}); }).find(second) != std::string::npos);
-    CHECK(refusal([&] { arrays.set_twist(table, cup, twist); }).find("would close a cycle") != std::string::npos);
+    CHECK(refusal([&] { arrays.set_twist(table, {cup, twist}); }).find("would close a cycle") != std::string::npos);
     arrays.reparent(cup, "world", {});
     arrays.reparent(other_cup, "world", {});
     CHECK(refusal([&] { arrays.remove_frame(table, false); }).find("cannot be removed while the twist of frame") !=
           std::string::npos);
     arrays.remove_twist("handle");
     arrays.attach("handle", cup, {}, {});
-    arrays.set_twist(cup, table, twist);  // the one before ended when the cup was reparented
-    CHECK(refusal([&] { arrays.set_twist("handle", table, twist); }).find("would be the second") != std::string::npos);
+    arrays.set_twist(cup, {table, twist});  // the one before ended when the cup was reparented
+    CHECK(refusal([&] { arrays.set_twist("handle", {table, twist}); }).find("would be the second") !=
+          std::string::npos);
     arrays.remove_twist(cup);
     arrays.remove_frame(table, false);
     CHECK(arrays.defects().empty());
@@ -204,9 +208,8 @@ TEST_CASE("readers see whole twists and histories while one writer edits") {
     for (int step = 2; step < 10000; ++step) {
         const double value = static_cast<double>(random() % 1000);
         arrays.add_stamped_pose(cup, {1.0 * step, at(step, step, step)}, std::nullopt, std::nullopt);
-        arrays.set_twist(cup, step % 64 < 32 ? std::string_view(table) : "bare",
-                         {value, value, value, value, value, value});
-        if (step % 3 == 0) arrays.set_twist(other_cup, cup, {value, value, value, value, value, value});
+        arrays.set_twist(cup, {step % 64 < 32 ? table : "bare", {value, value, value, value, value, value}});
+        if (step % 3 == 0) arrays.set_twist(other_cup, {cup, {value, value, value, value, value, value}});
         if (step % 3 == 2) arrays.remove_twist(other_cup);
         if (step % 32 == 31) arrays.remove_twist(cup);
         if (step % 5 == 0) arrays.add_body(spare);

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "tmkit/gaussian_pose.hpp"
+#include "tmkit/covariance.hpp"
 #include "tmkit/random.hpp"
 
 using namespace tmkit;

@@ -153,7 +153,7 @@ TEST_CASE("arrays keep errors in place: the same bits as the scene, and nothing 
     CHECK(arrays.freeze().same_content(scene));
     arrays.reparent("f11", "f1", Pose{});
     CHECK(arrays.noise("f11") == nullptr);
-    arrays.set_noise("f11", arrays.noise("f12"));
+    arrays.set_noise("f11", Ref<const EdgeNoise>(arrays.noise("f12")));
     CHECK(arrays.gaussian_pose("f11", "f1").covariance == arrays.noise("f12")->covariance);
     arrays.remove_frame("f11", true);
     CHECK(arrays.freeze().defects() == "");
@@ -162,9 +162,9 @@ TEST_CASE("arrays keep errors in place: the same bits as the scene, and nothing 
     SceneArrays small(three);
     const Ref<const EdgeNoise> five = EdgeNoise::of_covariance(some_covariance(random, 1e-3, 5), "f1");
     const Ref<const EdgeNoise> six = EdgeNoise::of_covariance(some_covariance(random, 1e-3, 6), "f1");
-    small.set_noise("f1", five.get());
+    small.set_noise("f1", five);
     CHECK(small.noise("f1")->covariance == five->covariance);
-    CHECK_THROWS_AS(small.set_noise("f1", six.get()), Error);
+    CHECK_THROWS_AS(small.set_noise("f1", six), Error);
     CHECK(small.noise("f1")->covariance == five->covariance);
     Capacities few;
     few.noise = 4;
@@ -202,11 +202,11 @@ TEST_CASE("errors of twists: asked anywhere, learned with the edges that they mo
     SceneArrays arrays(looked);
     CHECK(arrays.freeze().same_content(looked));
     CHECK(arrays.freeze().content_hash() == looked.content_hash());
-    const Vector6 still{};
+    const TwistEdge still{"f0", {}}, drifting{"f0", {}, unsure};
     CHECK(count_allocations([&] {
-        arrays.set_twist("f12", "f0", still, unsure);
+        arrays.set_twist("f12", drifting);
         arrays.remove_twist("f3");
-        arrays.set_twist("f3", "f0", still);
+        arrays.set_twist("f3", still);
     }) == 0);
     CHECK(arrays.twist_noise("f3").get() == nullptr);
     CHECK(arrays.twist_noise("f12") == unsure);

@@ -15,7 +15,8 @@
 
 namespace tmkit {
 
-// Calls work(row) for every row in 0 .. count - 1, unless `interrupted` says true. Throws what work throws first.
+// Calls work(row) for every row in 0 .. count - 1, by at least one thread. `interrupted` is asked now and then, by the
+// caller's thread; true ends the work, and answers then mean nothing. Throws what work throws first.
 template <class Work>
 void for_each_row(std::size_t count, int threads, const std::function<bool()>& interrupted, Work&& work) {
     constexpr std::size_t block = 64;
