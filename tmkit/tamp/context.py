@@ -7,7 +7,7 @@ handed down to all that searches, which so needs nothing of what drives it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -138,7 +138,7 @@ class PlanningContext:
 
     def arms(
         self, clock: PhaseClock, number: int, *, path_iterations: int | None = None,
-        exits: Mapping[bytes, Configuration] | None = None,
+        corridors: Sequence[Configuration] = (),
     ) -> dict[str, ArmMotion]:  # fmt: skip
         """Return the motion generators of the arms, with the budget of an iteration.
 
@@ -147,12 +147,12 @@ class PlanningContext:
             number: index of the iteration.
             path_iterations: iterations of one path search to any configuration at a contact; by default one is searched
                 to each, with those of the options, doubled with each iteration.
-            exits: paths that may lead out of where an arm is; see :class:`MotionBudget`.
+            corridors: paths that led into narrow places; see :class:`MotionBudget`.
         """
         if path_iterations is None:
             budget = MotionBudget(path_iterations=self.options.path_iterations * budget_growth(number))
         else:
-            budget = MotionBudget(8, path_iterations=path_iterations, is_joint=True, exits=exits or {})
+            budget = MotionBudget(8, path_iterations=path_iterations, is_joint=True, corridors=corridors)
         return arm_motions(
             self.manipulators, budget=budget, rules=self.rules, clock=clock, motion_planner=self.options.motion_planner
         )

@@ -10,8 +10,8 @@ Invariants: a path that a piece gives has passed the recheck without margin, at 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -65,6 +65,7 @@ WIDE_MARGIN = 0.005
 
 _EFFORT_SHARE = 0.95  # of its effort limits that an arm may need against gravity, so that it can still move
 _WIDE_ITERATIONS = 300  # of the search for a path that keeps the wide margin
+_NEAR_CORRIDOR = 0.7  # radians or metres by which each joint may be away from a corridor that is tried
 _AT_START = (PathStatus.START_IN_COLLISION, PathStatus.START_OUT_OF_LIMITS, PathStatus.START_VIOLATES_CONSTRAINT)
 
 
@@ -108,8 +109,8 @@ class MotionBudget:
         lift: metres of the straight lift and lowering.
         is_joint: whether one path is searched to any of the configurations at a contact, rather than one to each; it
             then keeps the wide margin only where that is found as soon.
-        exits: paths (k, n) of the arm's joints that may lead out of where it is, by the bytes of their start; they are
-            checked before they are used.
+        corridors: paths (k, n) of the arm's joints that led into narrow places, from inside to outside; they are tried
+            where no path is found.
     """
 
     inverse_kinematics_solutions: int = 4
@@ -117,7 +118,7 @@ class MotionBudget:
     approach: float = 0.08
     lift: float = 0.06
     is_joint: bool = False
-    exits: Mapping[bytes, Configuration] = field(default_factory=dict)
+    corridors: Sequence[Configuration] = ()
 
 
 class MotionPieces:
@@ -329,34 +330,53 @@ class MotionPieces:
     def _in_two_parts(
         self, phase: Phase, start: Configuration, goals: Configuration, *, seed: int
     ) -> PathResult | None:
-        """Return a path by way of where a known exit ends, or of the ready configuration; None for none.
+        """Return a path by way of a known corridor, or of the ready configuration; None for none.
 
         Where both ends are in narrow places, such as two shelves, each part is in one of them only.
         """
         scene, arm = phase.scene, self.manipulator
-        leaving, entries = start[None], arm.joint_indices(scene)
-        known = self.budget.exits.get(start[entries].tobytes())
-        if known is not None:
-            leaving = np.repeat(start[None], len(known), axis=0)
-            leaving[:, entries] = known
-            try:
-                self.require_free(phase, leaving, what="leaving")
-            except PieceFailedError:
-                leaving = start[None]
-        if len(leaving) > 1:
-            found = self._path(phase, phase.world, leaving[-1], goals, seed=seed)
-            if found.status is PathStatus.SOLVED:
-                return PathResult(PathStatus.SOLVED, np.concatenate([leaving, found.path[1:]]))
+        for known in self.budget.corridors:
+            found = self._by_corridor(phase, start, goals, known, seed=seed)
+            if found is not None:
+                return PathResult(PathStatus.SOLVED, found)
         if not arm.ready:
             return None
         ready = scene.configuration(dict(arm.ready), base=start)
-        first = self._path(phase, phase.world, leaving[-1], ready[None], seed=seed)
+        first = self._path(phase, phase.world, start, ready[None], seed=seed)
         if first.status is not PathStatus.SOLVED:
             return None
         second = self._path(phase, phase.world, ready, goals, seed=seed)
         if second.status is not PathStatus.SOLVED:
             return None
-        return PathResult(PathStatus.SOLVED, np.concatenate([leaving, first.path[1:], second.path[1:]]))
+        return PathResult(PathStatus.SOLVED, np.concatenate([first.path, second.path[1:]]))
+
+    def _by_corridor(
+        self, phase: Phase, start: Configuration, goals: Configuration, known: Configuration, *, seed: int
+    ) -> Configuration | None:
+        """Return a path that leaves a narrow place by a known corridor, or enters one; None for none."""
+        corridor = np.repeat(start[None], len(known), axis=0)
+        corridor[:, self.manipulator.joint_indices(phase.scene)] = known
+        met = np.flatnonzero(phase.world.in_collision_batch(corridor))
+        corridor = corridor[int(met[-1]) + 1 if len(met) else 0 :]  # from the last place where it is blocked outwards
+        if len(corridor) < 2:
+            return None
+        try:
+            self.require_free(phase, corridor, what="corridor")
+        except PieceFailedError:
+            return None
+        outside = corridor[-1:]
+        for inside, ends, is_leaving in ((start, goals, True), *((goal, start[None], False) for goal in goals[:2])):
+            if np.abs(corridor - inside).max(axis=1).min() > _NEAR_CORRIDOR:
+                continue
+            into = self._path(phase, phase.world, inside, corridor, seed=seed)
+            if into.status is not PathStatus.SOLVED:
+                continue
+            on = int(np.argmin(np.abs(corridor - into.path[-1]).max(axis=1)))
+            rest = self._path(phase, phase.world, outside[0], ends, seed=seed)
+            if rest.status is PathStatus.SOLVED:
+                whole = np.concatenate([into.path, corridor[on + 1 :], rest.path[1:]])
+                return whole if is_leaving else whole[::-1]
+        return None
 
     @timed(PlanningPhase.COLLISION)
     def _wide_world(self, phase: Phase, start: Configuration, goals: Configuration) -> CollisionWorld:

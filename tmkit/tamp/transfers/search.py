@@ -27,7 +27,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tmkit._support.elementary import norms
 from tmkit.errors import SemanticsMismatchError
 from tmkit.manipulation.actions.candidates import Pick, Place
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
@@ -57,6 +56,7 @@ _TRIES_TO_DOUBLE = 6  # attempts of a node after which its path searches may tak
 _MOST_DOUBLINGS = 6
 _CHECKS_PER_ATTEMPT = 48  # places and grasps that are looked at in vain and then count as one attempt
 _FIRST_TURN, _TURN_GROWTH = 28, 1.2  # attempts before the search begins anew, and how they grow
+_CORRIDORS = 3  # ways into narrow places that are tried again
 _WAY_FAILURES = 2  # failures by an object on the way after which it is moved aside
 
 
@@ -111,6 +111,7 @@ class TransferSearch:
         self._queue: list[tuple[float, int, _Node]] = []
         self._parked: list[tuple[float, int, _Node]] = []
         self._turn, self._left = -1, 0
+        self._corridors: list[Configuration] = []  # the latest first
 
     # ----------------------------------------------------------------------------------------------------- the queue
 
@@ -311,7 +312,7 @@ class TransferSearch:
         sides = [abs((at @ choice.grasp.object_from_tool).rotate([0.0, 0.0, 1.0])[2]) < 0.5 for at in (here, there)]
         is_far = tuple((roof or side) != (draw % 2 == 0) for roof, side in zip(roofs, sides, strict=True))
         budget = _PATH_ITERATIONS << min(node.tries // _TRIES_TO_DOUBLE, _MOST_DOUBLINGS)
-        self.tree.arms = self.context.arms(self.log.clock, 0, path_iterations=budget, exits=_exits(node.node.step))
+        self.tree.arms = self.context.arms(self.log.clock, 0, path_iterations=budget, corridors=self._corridors)
         actions = self.ground.actions
         key = transfer.pick, option, is_far[0]
         seed = seed_of(self.seed, f"{self.moves}")
@@ -337,6 +338,9 @@ class TransferSearch:
                 break
         else:
             return None
+        corridor = _corridor(placed.step)
+        if corridor is not None:
+            self._corridors = [corridor, *self._corridors[: _CORRIDORS - 1]]
         _logger.debug("transfer: %s, %s", actions[transfer.pick], actions[transfer.place])
         moves = Move(transfer.pick, pick, picked), Move(transfer.place, put, placed)
         return self._evaluated(placed, (*node.moves, *moves))
@@ -459,16 +463,13 @@ class TransferSearch:
                     yield next(self._moved(node, handled[0], draw, is_any=draw > 1), None)
 
 
-def _exits(step: PlanStep | None) -> dict[bytes, Configuration]:
-    """Return the way back out of where a step has put an object: the way in, reversed; by the bytes of its start."""
+def _corridor(step: PlanStep | None) -> Configuration | None:
+    """Return the way by which a step carried an object to its place, from there outwards; None for other steps."""
     segments = () if step is None else step.segments
     ways_in = [segment.path for segment in segments if segment.kind is SegmentKind.TRANSFER]
     if not ways_in or segments[-1].kind is not SegmentKind.RETREAT:
-        return {}
-    end = segments[-1].path[-1]
-    back = np.concatenate(ways_in)[::-1]
-    nearest = int(np.argmin(norms(back - end)))
-    return {end.tobytes(): np.concatenate([end[None], back[nearest:]])}
+        return None
+    return np.concatenate(ways_in)[::-1]
 
 
 def _fewest(analysis: Analysis) -> int:
