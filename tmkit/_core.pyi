@@ -3018,8 +3018,8 @@ class Kinematics:
         """
         Return the twist (6,) of one frame relative to another: by joints, and by twist edges. O(depth).
 
-        Where a twist edge says how a frame on the way moves, that counts; elsewhere the joints move as ``qd`` says, and fixed and
-        free edges do not. With t twist edges on the way O(t depth).
+        Where a twist edge says how a frame on the way moves, that counts; elsewhere the joints move as ``qd`` says, and fixed
+        and free edges do not. With t twist edges on the way O(t depth).
 
         Linear part (m/s) of the frame's origin, then angular part (rad/s). In the notation of relations it is
         ``(frame|its body, body of relative_to, [axes])``.

@@ -48,7 +48,8 @@ void bind_pose_numbers(nb::class_<SceneGraph>& cls) {
 std::optional<Vector6> twist_numbers(const SceneGraph& s, std::optional<Name> point, Name body, Name ref_body,
                                      Name axes, const OptionalArray& q, const OptionalArray& qd,
                                      NoiseSum* error = nullptr, bool anywhere = false) {
-    if ((point && !anywhere && !sits_on(s, *point, body) && !sits_on(s, *point, ref_body)) || !s.find(axes)) return std::nullopt;
+    if ((point && !anywhere && !sits_on(s, *point, body) && !sits_on(s, *point, ref_body)) || !s.find(axes))
+        return std::nullopt;
     const BodyId *moves = s.find_body(body), *reference = s.find_body(ref_body);
     if (!moves || !reference) return std::nullopt;
     return related_twist(s, point, *moves, *reference, axes, ConfigurationArgument(q, s).get(),
@@ -56,9 +57,10 @@ std::optional<Vector6> twist_numbers(const SceneGraph& s, std::optional<Name> po
 }
 
 void bind_twist_numbers(nb::class_<SceneGraph>& cls) {
-    cls.def("_related_twist",
-            [](const SceneGraph& s, std::optional<Name> point, Name body, Name ref_body, Name axes,
-               const OptionalArray& q, char part, const OptionalArray& qd, bool anywhere) -> MaybeArray {
+    cls.def(
+        "_related_twist",
+        [](const SceneGraph& s, std::optional<Name> point, Name body, Name ref_body, Name axes, const OptionalArray& q,
+           char part, const OptionalArray& qd, bool anywhere) -> MaybeArray {
         const std::optional<Vector6> twist = twist_numbers(s, point, body, ref_body, axes, q, qd, nullptr, anywhere);
         if (!twist) return std::nullopt;
         if (part == 't') return make_array(*twist);
@@ -66,15 +68,16 @@ void bind_twist_numbers(nb::class_<SceneGraph>& cls) {
                                       : std::vector<double>(twist->begin() + 3, twist->end()),
                           {3});
     },
-            "point"_a.none(), "body"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(), "part"_a = 't', "qd"_a = nb::none(),
-            "anywhere"_a = false,
-            R"(The numbers (6,) of a twist, or (3,) of its linear (v) or angular (w) part; the point is on one of the bodies,
-or anywhere.
+        "point"_a.none(), "body"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(), "part"_a = 't', "qd"_a = nb::none(),
+        "anywhere"_a = false,
+        R"(The numbers (6,) of a twist, or (3,) of its linear (v) or angular (w) part.
+
+The point is on one of the bodies, or anywhere.
 
 None where a name is wrong or nothing says how the bodies move.)");
     cls.def("_uncertain_twist",
-            [](const SceneGraph& s, Name point, Name body, Name ref_body, Name axes,
-               const OptionalArray& q, const OptionalArray& qd) -> std::optional<std::pair<ReadOnlyArray, std::optional<NoiseHandle>>> {
+            [](const SceneGraph& s, Name point, Name body, Name ref_body, Name axes, const OptionalArray& q,
+               const OptionalArray& qd) -> std::optional<std::pair<ReadOnlyArray, std::optional<NoiseHandle>>> {
         NoiseSum error;
         const std::optional<Vector6> twist = twist_numbers(s, point, body, ref_body, axes, q, qd, &error);
         if (!twist) return std::nullopt;

@@ -158,12 +158,11 @@ Raises:
     DuplicateNameError: the frame, joint or body name is taken.
     SceneError: the body already has a frame in this tree that is not joined to the parent; or neither a parent nor
         a body is given.)");
-    cls.def("make_root",
-            [](Self self, std::string_view frame) {
-        return apply_edit(self, [&](SceneEdit& s) { s.make_root(frame); });
-    },
-            "frame"_a,
-            R"(Make a frame the root of its tree: the edges above it are turned round, and nothing moves. O(depth log n).
+    cls.def(
+        "make_root",
+        [](Self self, std::string_view frame) { return apply_edit(self, [&](SceneEdit& s) { s.make_root(frame); }); },
+        "frame"_a,
+        R"(Make a frame the root of its tree: the edges above it are turned round, and nothing moves. O(depth log n).
 
 Errors, stamped poses and twist edges stay what they say.
 

@@ -37,8 +37,8 @@ public:
 
     // [linear, angular] of `frame`, at its origin, relative to the body of `reference`, in the axes of `axes`: as the
     // joints move at velocities qd, of which there must be as many as joints, and by twist edges where these lead over
-    // edges on the way. O(depth), with twist edges as `related_twist`. Throws Error(disconnected), or Error(scene) where
-    // twist edges lead over an edge on the way, but do not say how that moves.
+    // edges on the way. O(depth), with twist edges as `related_twist`. Throws Error(disconnected), or Error(scene)
+    // where twist edges lead over an edge on the way, but do not say how that moves.
     Vector6 twist(std::string_view frame, std::string_view reference, std::string_view axes) const;
 
 private:

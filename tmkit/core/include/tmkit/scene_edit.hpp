@@ -56,7 +56,7 @@ public:
     void add_stamped_pose(std::string_view frame, const StampedPose& entry, std::optional<std::size_t> capacity,
                           std::optional<double> window);
     void set_stamped_poses(std::string_view frame,
-                           const Ref<const StampedPoses>& stamps);       // all at once; null takes them away
+                           const Ref<const StampedPoses>& stamps);  // all at once; null takes them away
     // Turns the edges above a frame round, so that it is the root of its tree; nothing moves. O(depth log n). Throws
     // Error(scene) where a joint is above it.
     void make_root(std::string_view frame);

@@ -71,8 +71,7 @@ void SceneEdit::make_root(std::string_view name) {
             changed.parent = edge.child;
             changed.pose = edge.pose;
             changed.joint_type = edge.type;
-            if (edge.stamps)
-                change_details(changed, [&](FrameDetails& details) { details.stamps = edge.stamps; });
+            if (edge.stamps) change_details(changed, [&](FrameDetails& details) { details.stamps = edge.stamps; });
             note_change(edge.parent, false);
             put_noise(edge.parent, edge.noise);
         }

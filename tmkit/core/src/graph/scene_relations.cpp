@@ -10,8 +10,8 @@
 namespace tmkit {
 namespace {
 
-// How a body moves relative to another: by a twist edge, or as the edge of poses between them does. The twist is that of
-// the frame's origin, in its axes.
+// How a body moves relative to another: by a twist edge, or as the edge of poses between them does. The twist is that
+// of the frame's origin, in its axes.
 struct Step {
     const FrameRecord* frame;
     BodyId body, reference;
@@ -26,8 +26,8 @@ struct Reached {
     double sign;
 };
 
-// The way from one body to another, from its end; empty when there is none. It is the only one: an edge of poses that no
-// twist edge leads over parts the bodies on its two sides, and twist edges join two bodies only once.
+// The way from one body to another, from its end; empty when there is none. It is the only one: an edge of poses that
+// no twist edge leads over parts the bodies on its two sides, and twist edges join two bodies only once.
 std::vector<Reached> way(const std::vector<Step>& steps, BodyId from, BodyId to) {
     std::vector<Reached> reached{{from, 0, 0, 0.0}};
     for (std::size_t next = 0; next < reached.size(); ++next)
