@@ -47,7 +47,7 @@ void SceneEdit::make_root(std::string_view name) {
         if (is_actuated(frame.joint_type))
             throw Error(ErrorKind::scene, "frame '{}' cannot be the root of its tree: joint '{}' is above it", name,
                         frame.joint->name)
-                .with({{"frame", std::string(name)}, {"joint", frame.joint->name}});
+                .with({{"frame", name}, {"joint", frame.joint->name}});
         edges.push_back(turned(frame));
     }
     if (edges.empty()) return;

@@ -8,7 +8,7 @@ namespace tmkit::test {
 template <class Key, class Value, class Compare>
 bool is_valid(const PersistentMap<Key, Value, Compare>& map) {
     using Map = PersistentMap<Key, Value, Compare>;
-    using Node = typename Map::Node;
+    using Node = Map::Node;
     const auto valid = [](const auto& self, const Node* node, const Key* lower, const Key* upper) -> bool {
         if (!node) return true;
         const Compare less;
