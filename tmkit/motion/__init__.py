@@ -43,5 +43,9 @@ if TYPE_CHECKING:
         support_surfaces as support_surfaces,
     )
     from tmkit.motion.timing import TimedPath as TimedPath, path_duration as path_duration, time_path as time_path
+    from tmkit.motion.velocity_ik import (
+        TwistJacobian as TwistJacobian, VelocityIkResult as VelocityIkResult, VelocityIkStatus as VelocityIkStatus,
+        twist_jacobian as twist_jacobian, velocity_ik as velocity_ik,
+    )  # fmt: skip
 else:
     __getattr__, __dir__ = lazy_names(__name__)
