@@ -24,7 +24,6 @@ from tmkit._core import SceneGraph
 from tmkit._support.results import Result
 from tmkit.errors import ConfigurationError, DisconnectedError, UnknownNameError
 from tmkit.graph import twist as twist_of
-from tmkit.plans.values import Configuration
 from tmkit.relations import SemanticTwist, TwistCoord
 
 _NEAREST = 1e-5  # weight of the wanted motion of the joints against that of the tool
@@ -73,7 +72,7 @@ class VelocityIkResult(Result):
     """
 
     status: VelocityIkStatus
-    qd: Configuration
+    qd: NDArray[np.float64]
     share: float
 
 
@@ -173,7 +172,7 @@ def _scaled(
         cost = np.append(np.zeros(count), -1.0)
         bounds = [*zip(low, high, strict=True), (0.0, 1.0)]
         solved = linprog(cost, A_eq=np.column_stack([jacobian, -wanted]) / size, b_eq=np.zeros(6), bounds=bounds)
-        share = float(solved.x[-1]) if solved.status == 0 else 0.0
+        share = 0.0 if solved.x is None else float(solved.x[-1])
     stacked = np.vstack([jacobian, _NEAREST * np.eye(count)])
     target = np.concatenate([share * wanted, _NEAREST * wish])
     free = high > low
