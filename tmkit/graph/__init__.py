@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         twist_noise as twist_noise, twist_path as twist_path,
     )  # fmt: skip
     from tmkit.graph.display import tree_html as tree_html, tree_svg as tree_svg, tree_text as tree_text
+    from tmkit.graph.dynamics import acceleration as acceleration, momentum as momentum
     from tmkit.graph.folding import collapse_fixed_frames as collapse_fixed_frames
     from tmkit.graph.history import HistoryEntry as HistoryEntry, SceneHistory as SceneHistory
     from tmkit.graph.movement import moved_frames as moved_frames

@@ -203,13 +203,17 @@ def _specification(frame: _Kept) -> FrameSpecification:
     masses = frame.masses if said.inertia is None else [(Pose(), said.inertia), *frame.masses]
     return FrameSpecification(
         said.name, frame.parent, pose=frame.pose, joint=said.joint, body=said.body, classes=said.classes,
-        shapes=frame.shapes, inertia=_together(masses), attributes=said.attributes, twist=said.twist,
+        shapes=frame.shapes, inertia=joined_inertia(masses), attributes=said.attributes, twist=said.twist,
         twist_noise=said.twist_noise, stamps=frame.stamps, noise=frame.noise,
     )  # fmt: skip
 
 
-def _together(masses: Sequence[tuple[Pose, Inertia]]) -> Inertia | None:
-    """Return the mass properties of rigidly joined bodies, by the parallel axis theorem."""
+def joined_inertia(masses: Sequence[tuple[Pose, Inertia]]) -> Inertia | None:
+    """Return the mass properties of rigidly joined bodies, by the parallel axis theorem.
+
+    Args:
+        masses: here_from_there and the inertia of each.
+    """
     if len(masses) < 2:
         return _in_axes(*masses[0]) if masses else None
     parts = [_in_axes(*part) for part in masses]

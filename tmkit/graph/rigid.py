@@ -9,11 +9,8 @@ Invariants: functions of one version.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import numpy as np
-
 from tmkit._core import Inertia, SceneGraph
+from tmkit.graph.folding import joined_inertia
 
 
 def rigid_frames(scene: SceneGraph, frame: str) -> tuple[str, ...]:
@@ -28,7 +25,7 @@ def rigid_frames(scene: SceneGraph, frame: str) -> tuple[str, ...]:
     Raises:
         UnknownNameError: no such frame.
     """
-    moving = _edges_with_twists(scene)
+    moving = edges_with_twists(scene)
     top = frame
     while (parent := scene.parent(top)) is not None and _is_still(scene, top, moving):
         top = parent
@@ -67,7 +64,7 @@ def loose_edge(scene: SceneGraph, frame: str, other: str) -> str | None:
     """
     if scene.root(frame) != scene.root(other):
         return frame
-    moving = _edges_with_twists(scene)
+    moving = edges_with_twists(scene)
     up, down = ([end, *scene.ancestors(end)] for end in (frame, other))
     common = set(up).intersection(down)
     between = [at for at in (*up, *reversed(down)) if at not in common]
@@ -86,33 +83,17 @@ def rigid_inertia(scene: SceneGraph, frame: str) -> Inertia | None:
     Raises:
         UnknownNameError: no such frame.
     """
-    parts = list(_inertias(scene, frame))
-    if not parts:
-        return None
-    mass = sum(part.mass for part in parts)
-    center = np.sum([part.mass * part.center for part in parts], axis=0) / mass
-    matrix = np.zeros((3, 3))
-    for part in parts:  # Steiner's theorem
-        off = part.center - center
-        matrix += part.matrix + part.mass * (np.sum(off * off) * np.eye(3) - np.outer(off, off))
-    return Inertia(mass, center, matrix=(matrix + matrix.T) / 2)
+    firsts = {scene.body(name): name for name in reversed(rigid_frames(scene, frame))}
+    found = [(scene.pose(name, relative_to=frame), scene.inertia(name)) for name in firsts.values()]
+    return joined_inertia([(at, own) for at, own in found if own is not None])
 
 
-def _inertias(scene: SceneGraph, frame: str) -> Iterator[Inertia]:
-    """Yield the mass properties of each body that moves as one with a frame, in its axes."""
-    seen = set()
-    for name in rigid_frames(scene, frame):
-        body = scene.body(name)
-        own = None if body in seen else scene.inertia(name)
-        seen.add(body)
-        if own is not None:
-            at = scene.pose(name, relative_to=frame)
-            turn = at.as_matrix()[:3, :3]
-            yield Inertia(own.mass, at.apply(own.center), matrix=turn @ own.matrix @ turn.T)
+def edges_with_twists(scene: SceneGraph) -> set[str]:
+    """Return the frames below edges of poses over which twist edges lead. O(t (depth + n)) for t twist edges.
 
-
-def _edges_with_twists(scene: SceneGraph) -> set[str]:
-    """Return the frames below edges over which twist edges lead."""
+    Args:
+        scene: the scene.
+    """
     moving: set[str] = set()
     for frame in scene.twist_frames:
         edge = scene.twist_edge(frame)
