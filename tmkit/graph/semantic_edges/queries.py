@@ -115,17 +115,22 @@ def relate(
         raise unjoined(scene, coord, error) from error
     if representation is None:  # one that can say it
         representation = usual if elsewhere is None or coord.coord == coord.ref_ori else elsewhere  # type: ignore[union-attr]
-        return made._known(coord, _held(representation, numbers))
+        return made._known(coord, held(representation, numbers))
     if getattr(representation, "relation", None) != made.coord_class.relation:
         rule = f"a representation of a {coord.relation}"
         what = getattr(representation, "__name__", None) or repr(representation)
         repair = f"such as {usual.__name__}, or omit it"
         raise SemanticError.of(f"relate({coord!r})", [Violation(rule, what, repair=repair)])
-    return made._of(coord, _held(representation, numbers))
+    return made._of(coord, held(representation, numbers))
 
 
-def _held(representation: Any, numbers: Vector) -> Any:
-    """Return the core's numbers in a representation; of a pose they are one matrix, of a twist one vector."""
+def held(representation: Any, numbers: Vector) -> Any:
+    """Return the core's numbers in a representation; of a pose they are one matrix, of a twist one vector.
+
+    Args:
+        representation: its class.
+        numbers: the numbers, which are not copied.
+    """
     attribute = _AS_IT_IS.get(representation)
     if attribute is not None:
         held = object.__new__(representation)
