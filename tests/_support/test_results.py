@@ -32,6 +32,7 @@ from tmkit.motion import (
     recheck_path,
     search_path,
     straight_line,
+    velocity_ik,
 )
 from tmkit.pddl import And, Problem, State, make_domain, validate_task_plan
 from tmkit.relations import PoseCoord, SemanticPose, SemanticTwist, TwistCoord
@@ -86,6 +87,7 @@ RESULTS: list[Any] = [
     search_path(CollisionWorld(SLIDE), ["j"], start=[0.0], goals=[0.5]),
     straight_line(SLIDE, "b", start=[0.0], target_pose=tk.Pose([2.0, 0, 0]), joints=["j"]),
     recheck_path(CollisionWorld(SLIDE), [[0.0], [2.0]]),
+    velocity_ik(SLIDE, SemanticTwist(TwistCoord("b|b", "world", "[world]"), [1, 0, 0, 0, 0, 0]), q=[0.0]),
     check_robot(SLIDE, samples=10),
     infer_arm(SLIDE),
     resolve_observations(SLIDE, SEEN, "b", policy=Latest(), q=[0.0]),
