@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 import tmkit as tk
 from tmkit.errors import install_command
-from tmkit.estimation import Observation, Observations, pose_graph, solve_pose_graph, solve_with_gtsam, write_back
-from tmkit.graph import joint_gaussian
+from tmkit.estimation import pose_graph, solve_pose_graph, solve_with_gtsam, write_back
+from tmkit.graph import add_observation, joint_gaussian, observations
 from tmkit.spatial import chi_square_quantile, covariance_root, position_covariance
 
 Array = NDArray[np.float64]
@@ -65,40 +65,34 @@ def drawn(covariance: Array, random: np.random.Generator) -> tk.Pose:
     return tk.Pose.exp(root @ random.normal(size=root.shape[1]))
 
 
-def driven(scene: tk.SceneGraph, *, seed: int, size: float = 1.0) -> tuple[tk.SceneGraph, Observations]:
-    """Return the scene as it really was, and what was seen: two markers at each stop, a fix at every third."""
+def driven(scene: tk.SceneGraph, *, seed: int, size: float = 1.0) -> tuple[tk.SceneGraph, tk.SceneGraph]:
+    """Return the scene as it really was, and with what was seen: two markers at each stop, a fix at every third."""
     true, random = scene, np.random.default_rng(seed)
     for frame in scene.noisy_frames:
         error = drawn(np.asarray(scene.edge_covariance(frame)), random)
         true = true.set_pose(frame, scene.local_pose(frame) @ error).set_covariance(frame, None)
-    seen = Observations()
+    seen = scene
     for stop in range(STOPS):
         nearest = sorted(MARKERS, key=lambda name: distance(true, f"marker {name}", f"camera {stop}"))[:2]
         for marker in nearest:
-            seen = seen.add(look(true, f"marker {marker}", f"camera {stop}", size**2 * CAMERA, stop, random))
+            seen = look(seen, true, f"marker {marker}", f"camera {stop}", size**2 * CAMERA, stop, random)
         if stop % 3 == 0:
-            seen = seen.add(look(true, f"base {stop}", "map", size**2 * FIX, stop, random))
+            seen = look(seen, true, f"base {stop}", "map", size**2 * FIX, stop, random)
     return true, seen
 
 
 def look(
-    true: tk.SceneGraph, target: str, reference: str, noise: Array, stop: int, random: np.random.Generator
-) -> Observation:
-    """Return one observation of the true scene."""
-    pose = tk.GaussianPose(true.pose(target, relative_to=reference) @ drawn(noise, random), noise)
-    return Observation(target, pose, relative_to=reference, stamp=float(stop))
+    scene: tk.SceneGraph, true: tk.SceneGraph, target: str, reference: str, noise: Array, stop: int,
+    random: np.random.Generator,
+) -> tk.SceneGraph:  # fmt: skip
+    """Return the scene with one observation of the true one."""
+    pose = true.pose(target, relative_to=reference) @ drawn(noise, random)
+    return add_observation(scene, target, pose, relative_to=reference, covariance=noise, stamp=float(stop))
 
 
 def distance(scene: tk.SceneGraph, a: str, b: str) -> float:
     """Return how far two frames are apart, metres."""
     return float(np.linalg.norm(scene.pose(a, relative_to=b).translation))
-
-
-def conditioned(scene: tk.SceneGraph, seen: Observations) -> tk.SceneGraph:
-    """Return the scene after all observations, one after the other."""
-    for observation in seen:
-        scene = scene.condition(observation.measurement())
-    return scene
 
 
 def main() -> None:
@@ -107,15 +101,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
-    scene = believed()
-    true, seen = driven(scene, seed=4)
-    graph = pose_graph(scene, seen)
+    true, scene = driven(believed(), seed=4)
+    graph = pose_graph(scene)
     solution = solve_pose_graph(graph)
     version = write_back(scene, solution)
-    print(f"{len(seen)} observations of {len(graph.frames)} uncertain frames, solved in {solution.iterations} steps")
+    seen, steps = len(observations(scene)), solution.iterations
+    print(f"{seen} observations of {len(graph.frames)} uncertain frames, solved in {steps} steps")
     for name, one in (("before", scene), ("after", version)):
         print(f"    {name:<8}{report(one, true)}")
-    by_gtsam(scene, version, seen)
+    by_gtsam(scene, version)
 
     print("\nscene.condition, one observation after the other, is off from that by")
     for size in (1.0, 0.1, 0.001):
@@ -135,12 +129,12 @@ def report(scene: tk.SceneGraph, true: tk.SceneGraph) -> str:
     return f"the instrument is {1e3 * metres:.1f} mm and {1e3 * radians:.1f} mrad off, {claim}"
 
 
-def by_gtsam(scene: tk.SceneGraph, version: tk.SceneGraph, seen: Observations) -> None:
+def by_gtsam(scene: tk.SceneGraph, version: tk.SceneGraph) -> None:
     """Let gtsam solve the same graph, write its solution into the scene, and compare."""
     if importlib.util.find_spec("gtsam") is None:
         print(f"gtsam is not installed; to compare with it, run {install_command('gtsam')}")
         return
-    theirs = write_back(scene, solve_with_gtsam(pose_graph(scene, seen)))
+    theirs = write_back(scene, solve_with_gtsam(pose_graph(scene)))
     pairs = [("instrument", "map"), ("camera 3", "map"), ("instrument", "base 5")]
     poses = max(max(theirs.pose(a, relative_to=b).distance(version.pose(a, relative_to=b))) for a, b in pairs)
     ours, joint = joint_gaussian(version, pairs)[1], joint_gaussian(theirs, pairs)[1]
@@ -154,10 +148,9 @@ def by_gtsam(scene: tk.SceneGraph, version: tk.SceneGraph, seen: Observations) -
 
 def gap(size: float) -> float:
     """Return how far the instrument is by conditioning from where it is by solving at once, metres."""
-    scene = believed(size=size)
-    _, seen = driven(scene, seed=4, size=size)
-    solved = write_back(scene, solve_pose_graph(pose_graph(scene, seen)))
-    for observation in seen:
+    _, scene = driven(believed(size=size), seed=4, size=size)
+    solved = write_back(scene, solve_pose_graph(pose_graph(scene)))
+    for observation in observations(scene):
         scene = scene.condition(observation.measurement())
     return solved.pose("instrument", relative_to="map").distance(scene.pose("instrument", relative_to="map"))[0]
 

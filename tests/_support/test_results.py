@@ -18,8 +18,9 @@ from support.public_names import classes
 
 import tmkit as tk
 from tmkit._support.results import Result, ValidationStatus, plain_values, to_html
-from tmkit.estimation import Latest, Observations, pose_graph, resolve_observations, solve_pose_graph
+from tmkit.estimation import Latest, pose_graph, resolve_observations, solve_pose_graph
 from tmkit.formats.scene_check import check_scene
+from tmkit.graph import add_observation
 from tmkit.manipulation import SweptVolume
 from tmkit.motion import (
     CollisionWorld,
@@ -58,7 +59,7 @@ UNSURE = GaussianPose(tk.Pose([0.1, 0.2, 0.3]), np.eye(6) * 1e-4)
 
 SLIDE = tk.SceneGraph().add_frame("a", "world", joint=tk.Prismatic([1, 0, 0], lower=0.0, upper=1.0, name="j"))
 SLIDE = SLIDE.add_frame("b", "a", shapes=[tk.Box((0.1, 0.1, 0.1))])
-SEEN = Observations().observe("b", relative_to="a", pose=UNSURE)
+SEEN = add_observation(SLIDE, "b", UNSURE.mean, relative_to="a", covariance=UNSURE.covariance)
 
 
 def no_plan() -> PlanResult:
@@ -90,9 +91,9 @@ RESULTS: list[Any] = [
     velocity_ik(SLIDE, SemanticTwist(TwistCoord("b|b", "world", "[world]"), [1, 0, 0, 0, 0, 0]), q=[0.0]),
     check_robot(SLIDE, samples=10),
     infer_arm(SLIDE),
-    resolve_observations(SLIDE, SEEN, "b", policy=Latest(), q=[0.0]),
-    *resolve_observations(SLIDE, SEEN, "b", policy=Latest(), q=[0.0]).gate_results,
-    solve_pose_graph(pose_graph(SLIDE.set_covariance("b", np.eye(6) * 1e-4), SEEN, q=[0.0])),
+    resolve_observations(SEEN, "b", policy=Latest(), q=[0.0]),
+    *resolve_observations(SEEN, "b", policy=Latest(), q=[0.0]).gate_results,
+    solve_pose_graph(pose_graph(SEEN.set_covariance("b", np.eye(6) * 1e-4), q=[0.0])),
     TrialPick(TrialPickStatus.NO_PLACE, EVIL),
     ValidationReport((EVIL,), 2, 8, 100),
     validate_task_plan(empty_task(), []),

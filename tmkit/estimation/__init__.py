@@ -22,9 +22,9 @@ if TYPE_CHECKING:
         solve_with_gtsam as solve_with_gtsam,
         to_gtsam_graph as to_gtsam_graph,
     )
-    from tmkit.estimation.observations import (
+    from tmkit.estimation.policies import (
         ByTag as ByTag, Estimate as Estimate, Fused as Fused, Latest as Latest, MinCovariance as MinCovariance,
-        Observation as Observation, Observations as Observations, ResolutionPolicy as ResolutionPolicy,
+        ResolutionPolicy as ResolutionPolicy,
     )  # fmt: skip
     from tmkit.estimation.pose_graph import (
         PoseFactor as PoseFactor, PoseGraph as PoseGraph, PoseGraphSolution as PoseGraphSolution,

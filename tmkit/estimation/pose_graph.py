@@ -33,8 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import NoiseSource, SceneGraph
 from tmkit._support.results import IteratedEstimate
 from tmkit.errors import SceneError
-from tmkit.estimation.observations import Observation, Observations
-from tmkit.graph import common_ancestor
+from tmkit.graph import Observation, common_ancestor, observations, remove_observations
 from tmkit.spatial import GaussianPose, Pose, adjoint, covariance_root, inverse_right_jacobian
 from tmkit.spatial.covariances import inverse_covariance, is_singular
 
@@ -115,12 +114,11 @@ class PoseGraphSolution(IteratedEstimate):
         return GaussianPose(self.poses[k], self.covariance[6 * k : 6 * k + 6, 6 * k : 6 * k + 6])
 
 
-def pose_graph(scene: SceneGraph, observations: Observations, *, q: ArrayLike | None = None) -> PoseGraph:
-    """Return the pose graph of a scene and what was observed in it.
+def pose_graph(scene: SceneGraph, *, q: ArrayLike | None = None) -> PoseGraph:
+    """Return the pose graph of a scene and the observations in it.
 
     Args:
-        scene: with independent errors of full rank on its uncertain edges.
-        observations: of frames in one tree of the scene.
+        scene: with independent errors of full rank on its uncertain edges, and observations in one tree of it.
         q: configuration (n_joints,); may be omitted if there are no joints.
 
     Raises:
@@ -130,10 +128,12 @@ def pose_graph(scene: SceneGraph, observations: Observations, *, q: ArrayLike | 
         DisconnectedError: observations in different trees.
         ConfigurationError: q is missing or does not fit.
     """
-    if not len(observations):
+    seen = [one for one in observations(scene) if one.kind == "pose"]
+    if not seen:
         raise SceneError("a pose graph needs at least one observation")
-    root = scene.root(next(iter(observations)).frame)
-    frames = tuple(frame for frame in scene.subtree(root) if scene.noise(frame) is not None)
+    root, looks = scene.root(seen[0].frame), {one.name for one in seen}
+    uncertain = (frame for frame in scene.subtree(root) if scene.noise(frame) is not None)
+    frames = tuple(frame for frame in uncertain if frame not in looks)
     _check_independent(scene, frames)
     index = {frame: k for k, frame in enumerate(frames)}
     above = tuple(index.get(_holder(scene, str(scene.parent(frame)), index, root), ROOT) for frame in frames)
@@ -142,7 +142,7 @@ def pose_graph(scene: SceneGraph, observations: Observations, *, q: ArrayLike | 
         reference = root if above[k] == ROOT else frames[above[k]]
         known = GaussianPose(scene.pose(frame, relative_to=reference, q=q), scene.edge_covariance(frame))
         factors.append(_factor(above[k], k, known, f"edge of '{frame}'"))
-    factors += [_observation_factor(scene, each, index, root, q) for each in observations]
+    factors += [_observation_factor(scene, each, index, root, q) for each in seen]
     poses = tuple(scene.pose(frame, relative_to=root, q=q) for frame in frames)
     return PoseGraph(root, frames, above, poses, tuple(factors))
 
@@ -256,8 +256,8 @@ def write_back(scene: SceneGraph, solution: PoseGraphSolution, *, q: ArrayLike |
         q: configuration (n_joints,) of the graph. An edge on a joint is right at it.
 
     Returns:
-        The new version. The errors of its uncertain edges are maps of one source: all relative poses have the
-        covariances of the solution.
+        The new version, in which the observations are part of the edges and none is left. The errors of its uncertain
+        edges are maps of one source: all relative poses have the covariances of the solution.
 
     Raises:
         UnknownNameError: a frame of the graph is not in the scene.
@@ -280,4 +280,4 @@ def write_back(scene: SceneGraph, solution: PoseGraphSolution, *, q: ArrayLike |
             joint = scene.local_pose(frame).inverse() @ parent_from_frame
             edit.set_pose(frame, scene.local_pose(frame) @ joint @ correction @ joint.inverse())
             edit.set_noise(frame, {source: root[6 * k : 6 * k + 6]})
-    return edit.finish()
+    return remove_observations(edit.finish())

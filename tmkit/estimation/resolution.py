@@ -6,7 +6,7 @@ the observer. Then the scene's own queries answer everything, with all correlati
 the base is what that path says, the pose of one ghost relative to another is by how much two estimates differ, and
 fusing them is conditioning on the fact that ghost and frame are at one place.
 
-Complexity: O(paths^2) pose queries to compare, O(paths) conditionings to fuse. :mod:`tmkit.estimation.observations` has
+Complexity: O(paths^2) pose queries to compare, O(paths) conditionings to fuse. :mod:`tmkit.estimation.policies` has
 the purpose and the laws.
 """
 
@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike
 
 from tmkit._core import EdgeNoise, Measurement, SceneGraph
 from tmkit._support.results import GateStatus, Result
-from tmkit.errors import SceneError, UnknownNameError
-from tmkit.estimation.observations import Estimate, Observation, Observations, ResolutionPolicy
-from tmkit.graph import common_ancestor, path_noise
+from tmkit.errors import SceneError
+from tmkit.estimation.policies import Estimate, ResolutionPolicy
+from tmkit.graph import Observation, common_ancestor, observations, path_noise, remove_observations
 from tmkit.spatial import Pose, chi_square_quantile, mahalanobis_distance
 
 _MOST_PATHS = 500
@@ -94,7 +94,7 @@ class Resolution(Result):
 
     @property
     def used(self) -> tuple[Observation, ...]:
-        """The observations in the new version; after fusing, take them out of the collection."""
+        """The observations in the new edge; those that were fused are no observations of the new version any more."""
         return tuple(
             dict.fromkeys(o for result in self.gate_results if result.is_used for o in result.estimate.observations)
         )
@@ -117,14 +117,13 @@ class Resolution(Result):
 
 
 def resolve_observations(
-    scene: SceneGraph, observations: Observations, frame: str, *, policy: ResolutionPolicy, base: str | None = None,
+    scene: SceneGraph, frame: str, *, policy: ResolutionPolicy, base: str | None = None,
     probability: float | None = 0.997, q: ArrayLike | None = None,
 ) -> Resolution:  # fmt: skip
     """Return a version of the scene in which a frame stands as a policy makes of what was seen of it.
 
     Args:
-        scene: the scene.
-        observations: what was seen, of this frame and of others.
+        scene: the scene, with what was seen of this frame and of others (``graph.add_observation``).
         frame: the frame in question.
         policy: what becomes of several estimates: :class:`Latest`, :class:`ByTag`, :class:`MinCovariance`,
             :class:`Fused`, or one of your own.
@@ -146,7 +145,7 @@ def resolve_observations(
     parent = scene.parent(frame)
     if parent is None:
         raise SceneError(f"frame '{frame}' is a root, of which there are no estimates")
-    table = _Table(scene, observations, frame, base=parent if base is None else base, q=q)
+    table = _Table(scene, frame, base=parent if base is None else base, q=q)
     chosen_from, distances = _agreeing(table, probability)
     chosen = list(policy.choose([table.estimates[k] for k in chosen_from])) if chosen_from else []
     members = [k for k in chosen_from if table.estimates[k] in chosen]
@@ -160,9 +159,7 @@ def resolve_observations(
 class _Table:
     """All estimates, hung into a scratch copy of the scene: ``frames[k]`` stands as ``estimates[k]`` says."""
 
-    def __init__(
-        self, scene: SceneGraph, observations: Observations, target: str, *, base: str, q: ArrayLike | None
-    ) -> None:
+    def __init__(self, scene: SceneGraph, target: str, *, base: str, q: ArrayLike | None) -> None:
         self.scene, self.scratch, self.frame, self.q = scene, scene, target, q
         self.ghosts: dict[tuple[Observation, ...], str] = {}
         chain = {base, *scene.ancestors(base)}
@@ -170,7 +167,7 @@ class _Table:
             raise SceneError(
                 f"frame '{target}' is an ancestor of '{base}' or the same frame: it has no estimates relative to it"
             )
-        paths = list(_paths(scene, observations, target, chain))
+        paths = list(_paths(scene, target, chain))
         paths.sort(key=lambda path: [_order(observation) for observation in path])
         entries: list[tuple[tuple[Observation, ...], str]] = [(path, self._ghost(path)) for path in paths]
         self.present = scene.noise(target) is not None
@@ -187,11 +184,11 @@ class _Table:
         if path in self.ghosts:
             return self.ghosts[path]
         *before, last = path
-        observer = last.relative_to
-        if before:
-            seen, upper = before[-1].frame, self._ghost(tuple(before))
-            observer = upper if observer == seen else self._copy(observer, seen, upper)
-        return self._hang(last.frame, observer, last.pose.mean, last.noise, path)
+        if not before:
+            return last.name
+        seen, upper = before[-1].frame, self._ghost(tuple(before))
+        observer = upper if last.relative_to == seen else self._copy(last.relative_to, seen, upper)
+        return self._hang(last.frame, observer, last.pose.mean, self.scene.noise(last.name), path)
 
     def _copy(self, frame: str, seen: str, upper: str) -> str:
         """Return a ghost of a frame below one that was seen: where it is if the observation is right."""
@@ -241,18 +238,18 @@ def _edges(scene: SceneGraph, start: str, end: str) -> list[str]:
     return [name for name in scene.path(start, end) if name != common]
 
 
-def _paths(
-    scene: SceneGraph, observations: Observations, target: str, chain: set[str]
-) -> Iterator[tuple[Observation, ...]]:
+def _paths(scene: SceneGraph, target: str, chain: set[str]) -> Iterator[tuple[Observation, ...]]:
     """Yield the observations of every path to the target whose last part is an observation of it."""
+    seen_as: dict[str, list[Observation]] = {}
+    for one in observations(scene):
+        if one.kind == "pose":
+            seen_as.setdefault(one.frame, []).append(one)
 
     def to(frame: str, visited: frozenset[str]) -> Iterator[tuple[Observation, ...]]:
         if frame in chain:
             yield ()
             return
-        for last in observations.of(frame):
-            if last.relative_to not in scene:
-                raise UnknownNameError.of("frame", last.relative_to, scene.frame_names, where=str(last))
+        for last in seen_as.get(frame, ()):
             if last.relative_to not in visited:
                 for before in to(last.relative_to, visited | {last.relative_to}):
                     yield (*before, last)
@@ -265,7 +262,7 @@ def _paths(
     for count, path in enumerate(to(target, frozenset({target}))):
         if count == _MOST_PATHS:
             many = f"frame '{target}' has more than {_MOST_PATHS} paths of observations"
-            raise SceneError(f"{many}: take out old ones, as with since()")
+            raise SceneError(f"{many}: take out old ones with remove_observations", frame=target)
         yield path
 
 
@@ -323,6 +320,7 @@ def _resolved(table: _Table, members: Sequence[int], parent: str) -> SceneGraph:
         together = Measurement.of_pose(table.frames[k], Pose(), relative_to=anchor, covariance=np.zeros((6, 6)))
         fused = fused.condition(together, q=q)
     scene = table.scene if len(members) == 1 else fused
+    used = {one for k in members for one in table.estimates[k].observations} if len(members) > 1 else ()
     with scene.edit() as edit:
         if not keeps_edge:
             edit.set_pose(table.frame, fused.pose(anchor, relative_to=parent, q=q))
@@ -330,4 +328,4 @@ def _resolved(table: _Table, members: Sequence[int], parent: str) -> SceneGraph:
         for name in reversed(scene.frame_names):
             if name not in table.scene:
                 edit.remove_frame(name)
-    return edit.finish()
+    return remove_observations(edit.finish(), used)

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from tmkit.graph.folding import collapse_fixed_frames as collapse_fixed_frames
     from tmkit.graph.history import HistoryEntry as HistoryEntry, SceneHistory as SceneHistory
     from tmkit.graph.movement import moved_frames as moved_frames
+    from tmkit.graph.observation_frames import (
+        Observation as Observation, add_observation as add_observation, observations as observations,
+        remove_observations as remove_observations,
+    )  # fmt: skip
     from tmkit.graph.patterns import find_structure as find_structure
     from tmkit.graph.rigid import is_rigid as is_rigid, rigid_frames as rigid_frames, rigid_inertia as rigid_inertia
     from tmkit.graph.semantic_edges import (

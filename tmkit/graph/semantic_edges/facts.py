@@ -2,10 +2,11 @@
 
 A pose of one frame relative to another joins two trees, wherever in them the frames are: the tree of the one is hung
 under the other, by its root where that is on the same body, else by the frame itself, which becomes the root of its
-tree (``scene.make_root``): edges are turned round, and nothing moves. A twist becomes an edge to whichever of the two
-bodies the rules allow. What a scene knows already is compared with what it says: within the tolerance or, with
-covariances, the gate, nothing changes, or both are fused; beyond it the fact is refused with the way between the frames
-and the numbers, unless it says what has moved.
+tree (``scene.make_root``): edges are turned round, and nothing moves. A position or an orientation alone waits as an
+observation until the other comes, and makes a pose with it. A twist becomes an edge to whichever of the two bodies the
+rules allow. What a scene knows already is compared with what it says: within the tolerance or, with covariances, the
+gate, it is kept as an observation (:mod:`tmkit.graph.observation_frames`) or fused; beyond it the fact is refused with
+the way between the frames and the numbers, unless it says what has moved.
 
 Invariants: scenes are values. Facts that agree give scenes that answer alike, whatever their order.
 """
@@ -13,58 +14,191 @@ Invariants: scenes are values. Facts that agree give scenes that answer alike, w
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import Measurement, SceneGraph, innovation, joints_between, path_noise
-from tmkit.errors import SceneError
+from tmkit._core import SceneGraph, innovation, joints_between, path_noise
+from tmkit.errors import SceneError, UnknownNameError
+from tmkit.graph.observation_frames import Kind, Observation, add_observation, observations, remove_observations
 from tmkit.graph.semantic_edges.names import check_names, coord_of
 from tmkit.graph.semantic_edges.poses import pose_between_frames
 from tmkit.graph.semantic_edges.queries import relate
 from tmkit.graph.semantic_edges.twists import add_twist
-from tmkit.relations import SemanticError, SemanticPose, SemanticTwist
-from tmkit.spatial import Pose, adjoint, checked_covariance, chi_square_quantile
+from tmkit.relations import SemanticError, SemanticOrientation, SemanticPose, SemanticPosition, SemanticTwist, Violation
+from tmkit.spatial import GaussianPose, Pose, adjoint, checked_covariance, chi_square_quantile, mahalanobis_distance
 
 _EXACT = 1e-9  # metres, radians, and per second: by which exact facts agree
 
 
-def add_fact(
-    scene: SceneGraph, fact: SemanticPose | SemanticTwist, *, covariance: ArrayLike | None = None,
-    q: ArrayLike | None = None, moves: str | None = None, gate: float = 0.999,
-) -> SceneGraph:  # fmt: skip
-    """Return the scene in which a fact holds: a pose or a twist between any two frames, in any order of facts.
+@dataclass(frozen=True)
+class _Fact:
+    """What a fact says of two frames: reference_from_frame, of which a position or an orientation is a part."""
 
-    O(depth log n); where edges are turned round, that many edits more.
+    frame: str
+    reference: str
+    pose: Pose
+    kind: Kind = "pose"
+    error: NDArray[np.float64] | None = None  # (6, 6) in the axes of the frame; zeros in the part that is not said
+
+
+def add_fact(
+    scene: SceneGraph, fact: SemanticPose | SemanticPosition | SemanticOrientation | SemanticTwist, *,
+    covariance: ArrayLike | None = None, q: ArrayLike | None = None, moves: str | None = None, gate: float = 0.999,
+    known: Literal["observe", "fuse"] = "observe", stamp: float | None = None, tags: Iterable[str] = (),
+) -> SceneGraph:  # fmt: skip
+    """Return the scene in which a fact holds, between any two frames and in any order of facts.
+
+    O(depth log n), and O(log n) for each observation in the scene; where edges are turned round, that many edits more.
 
     Args:
         scene: the scene, which has the frames on the bodies that the fact names.
-        fact: the pose or the twist; at any points and in any axes that poses join.
-        covariance: (6, 6) of its error: of a pose in the axes of its frame, [metres, radians]; of a twist at its point
-            and in its axes, m/s and rad/s. None: exact.
+        fact: a pose, position, orientation or twist; at any points and in any axes that poses join. A position or an
+            orientation alone joins no trees: it waits as an observation for the other.
+        covariance: of its error: (6, 6) of a pose in the axes of its frame, [metres, radians]; (3, 3) of a position in
+            its axes, m^2; (3, 3) of an orientation in the axes of its frame, rad^2; (6, 6) of a twist at its point and
+            in its axes, m/s and rad/s. None: exact.
         q: (n_joints,) configuration in which it holds; needed where joints are on the way.
         moves: of a pose between frames that poses join already: the frame that has moved relative to its parent so that
             it holds. By default nothing has, and the fact must agree with the scene.
         gate: the probability with which a fact that agrees passes where there are covariances.
+        known: what becomes of a fact with a covariance, stamp or tags that the scene knows already: ``observe`` keeps
+            it as an observation, which ``estimation.resolve_observations`` resolves and ``innovation`` compares with
+            the rest; ``fuse`` conditions the scene on it.
+        stamp: when it was observed, in seconds.
+        tags: what kind of observation it is.
 
     Raises:
         UnknownNameError: a frame or body that is not there.
-        SemanticError: a frame is not on its body, no poses lead to its points and axes, or it is no pose or twist.
+        SemanticError: a frame is not on its body, no poses lead to its points and axes, or it is no such relation.
         SceneError: it contradicts what the scene says; or neither tree can be hung under the other, as joints are above
-            both frames; or the rules of edges forbid it.
+            both frames; or the rules of edges forbid it; or an orientation alone is to be fused.
     """
     if isinstance(fact, SemanticTwist):
         return _with_twist(scene, fact, covariance, q)
+    if known not in ("observe", "fuse"):
+        raise UnknownNameError.of("known", known, ("observe", "fuse"))
+    told = _told(scene, fact, covariance, q)
+    if moves is not None and scene.root(told.frame) == scene.root(told.reference):
+        if told.kind != "pose":
+            raise SceneError(f"a {told.kind} alone does not say where '{moves}' has moved", frame=moves)
+        return _moved(scene, told.frame, told.reference, told.pose, told.error, moves=moves, q=q)
+    if scene.root(told.frame) != scene.root(told.reference):
+        if told.kind == "pose":
+            return _checked(scene, _joined(scene, told.frame, told.reference, told.pose, told.error), gate=gate, q=q)
+        for waiting in observations(scene):
+            whole = _whole(scene, told, waiting, q)
+            if whole is not None:
+                rest = remove_observations(scene, [waiting])
+                return _checked(
+                    rest, _joined(rest, whole.frame, whole.reference, whole.pose, whole.error), gate=gate, q=q
+                )
+    else:
+        _require_agreement(scene, told, gate=gate, q=q)
+        if told.error is None and stamp is None and not tags:
+            return scene
+        if known == "fuse":
+            is_exact = path_noise(scene, told.frame, relative_to=told.reference, q=q) is None
+            return (
+                scene if is_exact or told.error is None else scene.condition(_as_observation(told).measurement(), q=q)
+            )
+    return add_observation(
+        scene, told.frame, told.pose, relative_to=told.reference, covariance=told.error, kind=told.kind, stamp=stamp,
+        tags=tags,
+    )  # fmt: skip
+
+
+def _told(scene: SceneGraph, fact: object, covariance: ArrayLike | None, q: ArrayLike | None) -> _Fact:
+    """Return what a pose, position or orientation says of two frames, in the axes of the one that is the reference."""
+    if isinstance(fact, SemanticPosition | SemanticOrientation):
+        check_names(scene, fact.coord)
+        return _told_part(scene, fact, covariance, q)
     check_names(scene, coord_of(fact, SemanticPose, "add_fact"))
-    between = pose_between_frames(scene, fact, q)
-    frame, reference = between.coord.ori, between.coord.ref_ori
-    pose = Pose.from_rotation_matrix(*between.numbers)
+    between = pose_between_frames(scene, fact, q)  # type: ignore[arg-type]
+    frame = between.coord.ori
     error = None if covariance is None else checked_covariance(covariance, 6, what=f"the covariance of '{frame}'")
-    if scene.root(frame) != scene.root(reference):
-        return _joined(scene, frame, reference, pose, error)
-    if moves is not None:
-        return _moved(scene, frame, reference, pose, error, moves=moves, q=q)
-    return _agreeing(scene, frame, reference, pose, error, q=q, gate=gate)
+    if error is not None and not error.any():
+        error = None
+    return _Fact(frame, between.coord.ref_ori, Pose.from_rotation_matrix(*between.numbers), error=error)
+
+
+def _told_part(
+    scene: SceneGraph, fact: SemanticPosition | SemanticOrientation, covariance: ArrayLike | None, q: ArrayLike | None
+) -> _Fact:
+    """Return what a position or orientation says; where its axes are in the tree of its frame, the other way round."""
+    c: Any = fact.coord
+    number = fact.numbers[0]
+    is_position = isinstance(fact, SemanticPosition)
+    frame, reference = (c.point, c.ref_point) if is_position else (c.ori, c.ref_ori)
+    known = None if covariance is None else checked_covariance(covariance, 3, what=f"the covariance of '{frame}'")
+    if scene.root(c.coord) not in (scene.root(reference), scene.root(frame)):
+        violation = Violation("its axes are of a frame that poses join to one of its ends", f"[{c.coord}]")
+        raise SemanticError.of(f"add_fact({c!r})", [violation])
+    is_turned = scene.root(c.coord) != scene.root(reference)
+    turn = _rotation(scene, c.coord, frame if is_turned else reference, q)  # end_from_axes
+    if is_position:
+        if is_turned:
+            frame, reference, number = reference, frame, -number
+        pose = Pose(turn @ number)
+        error = None if known is None else _padded(turn @ known @ turn.T, np.zeros((3, 3)))
+    else:
+        pose = Pose.from_rotation_matrix(np.zeros(3), turn @ number @ turn.T)
+        error = None if known is None else _padded(np.zeros((3, 3)), known)
+    return _Fact(frame, reference, pose, "position" if is_position else "orientation", error)
+
+
+def _rotation(scene: SceneGraph, frame: str, reference: str, q: ArrayLike | None) -> NDArray[np.float64]:
+    return scene.pose(frame, relative_to=reference, q=q).rotation
+
+
+def _padded(position: NDArray[np.float64], orientation: NDArray[np.float64]) -> NDArray[np.float64]:
+    made = np.zeros((6, 6))
+    made[:3, :3], made[3:, 3:] = position, orientation
+    return made
+
+
+def _whole(scene: SceneGraph, told: _Fact, waiting: Observation, q: ArrayLike | None) -> _Fact | None:
+    """Return the pose that a position and an orientation between the same two trees make; None if they are not that."""
+    other = _of_observation(waiting)
+    if {told.kind, other.kind} != {"position", "orientation"}:
+        return None
+    p, o = (told, other) if told.kind == "position" else (other, told)
+    if {scene.root(p.frame), scene.root(p.reference)} != {scene.root(o.frame), scene.root(o.reference)}:
+        return None
+    rotation = o.pose.rotation
+    spread = np.zeros((3, 3)) if o.error is None else o.error[3:, 3:]
+    ends = o.frame, o.reference
+    if scene.root(o.frame) != scene.root(p.frame):  # it says how the other tree stands relative to this one
+        ends, spread, rotation = ends[::-1], rotation @ spread @ rotation.T, rotation.T
+    inside = _rotation(scene, p.frame, ends[0], q)  # from the frame of the position to that of the orientation
+    turned = _rotation(scene, ends[1], p.reference, q) @ rotation @ inside
+    place = np.zeros((3, 3)) if p.error is None else p.error[:3, :3]
+    error = _padded(turned.T @ place @ turned, inside.T @ spread @ inside)
+    pose = Pose.from_rotation_matrix(p.pose.translation, turned)
+    return _Fact(p.frame, p.reference, pose, error=error if error.any() else None)
+
+
+def _of_observation(seen: Observation) -> _Fact:
+    error = np.asarray(seen.pose.covariance)
+    return _Fact(seen.frame, seen.relative_to, seen.pose.mean, seen.kind, error if error.any() else None)
+
+
+def _as_observation(told: _Fact) -> Observation:
+    pose = GaussianPose(told.pose, np.zeros((6, 6)) if told.error is None else told.error)
+    return Observation("", told.frame, pose, told.reference, told.kind, None, frozenset())
+
+
+def _checked(before: SceneGraph, made: SceneGraph, *, gate: float, q: ArrayLike | None) -> SceneGraph:
+    """Return the scene whose trees were joined; what waited between them must agree with that."""
+    for seen in observations(before):
+        if before.root(seen.frame) != before.root(seen.relative_to) and made.root(seen.frame) == made.root(
+            seen.relative_to
+        ):
+            _require_agreement(made, _of_observation(seen), gate=gate, q=q)
+    return made
 
 
 # ------------------------------------------------------------------------------------------------------------- poses
@@ -129,29 +263,31 @@ def _moved(
     return made.set_covariance(moves, turned @ in_frame @ turned.T)
 
 
-def _agreeing(
-    scene: SceneGraph, frame: str, reference: str, pose: Pose, error: NDArray[np.float64] | None, *,
-    q: ArrayLike | None, gate: float,
-) -> SceneGraph:  # fmt: skip
-    """Return the scene with a fact that it knows already: fused with it, where it has a covariance."""
-    known = scene.pose(frame, relative_to=reference, q=q)
-    metres, radians = known.distance(pose)
-    if error is None or not error.any():
-        if max(metres, radians) <= _EXACT * (1.0 + math.hypot(*pose.translation)):
-            return scene
-        verdict = "an exact fact agrees to 1e-9"
-    else:
-        measurement = Measurement.of_pose(frame, pose, relative_to=reference, covariance=error)
-        found, most = innovation(scene, measurement, q=q), chi_square_quantile(gate, 6)
-        if found.squared_mahalanobis <= most:
-            is_exact = path_noise(scene, frame, relative_to=reference, q=q) is None
-            return scene if is_exact else scene.condition(measurement, q=q)
-        verdict = f"its squared Mahalanobis distance is {found.squared_mahalanobis:.4g} of {most:.4g}"
-    way = " - ".join(scene.path(frame, reference))
+def _require_agreement(scene: SceneGraph, told: _Fact, *, gate: float, q: ArrayLike | None) -> None:
+    """Check a fact that the scene knows already: exact, to rounding; with errors, within the gate."""
+    known = scene.gaussian_pose(told.frame, relative_to=told.reference, q=q)
+    metres, radians = known.mean.distance(told.pose)
+    apart = {"pose": (metres, radians), "position": (metres,), "orientation": (radians,)}[told.kind]
+    if max(apart) <= _EXACT * (1.0 + math.hypot(*told.pose.translation)):
+        return
+    verdict = "an exact fact agrees to 1e-9"
+    if told.error is not None:
+        if told.kind == "orientation":
+            turn = (told.pose.inverse() @ known.mean).log()[3:]
+            squared, degrees = mahalanobis_distance(turn, (known.covariance + told.error)[3:, 3:])
+        else:
+            found = innovation(scene, _as_observation(told).measurement(), q=q)
+            squared, degrees = found.squared_mahalanobis, 6 if told.kind == "pose" else 3
+        most = chi_square_quantile(gate, degrees) if degrees else 0.0
+        if squared <= most:
+            return
+        verdict = f"its squared Mahalanobis distance is {squared:.4g} of {most:.4g}"
+    numbers = {"pose": f"{metres:.4g} m and {radians:.4g} rad", "position": f"{metres:.4g} m"}
+    way = " - ".join(scene.path(told.frame, told.reference))
     raise SceneError(
-        f"the pose of '{frame}' relative to '{reference}' contradicts the scene by {metres:.4g} m and {radians:.4g} "
-        f"rad, along {way} ({verdict}); say what has moved with moves=",
-        frame=frame,
+        f"the {told.kind} of '{told.frame}' relative to '{told.reference}' contradicts the scene by "
+        f"{numbers.get(told.kind, f'{radians:.4g} rad')}, along {way} ({verdict}); say what has moved with moves=",
+        frame=told.frame,
     )
 
 

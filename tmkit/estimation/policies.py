@@ -1,0 +1,132 @@
+"""Several estimates about one pose, in a scene where every frame has one parent.
+
+A version holds further estimates beside its edges as observations (:mod:`tmkit.graph.observation_frames`).
+``resolve_observations`` makes one edge of them by whole paths. An estimate about a frame is a path from a base to it:
+along the tree to an observer, over its observation, perhaps from there to another observer that was itself observed,
+and so on (:mod:`tmkit.estimation.resolution`). What the edge says now is an estimate too when it has an error; an exact
+edge is a placeholder that yields to any observation. A *policy* says what becomes of them:
+
+* :class:`Latest`: the path whose oldest part is the newest;
+* :class:`ByTag`: the newest path all of whose observations have a tag, the first tag that has one;
+* :class:`MinCovariance`: the path with the smallest covariance;
+* :class:`Fused`: all of them, each conditioning the scene as ``scene.condition`` does.
+
+Before that, estimates that contradict the others are rejected. Two estimates agree if the squared Mahalanobis distance
+of them, under all their correlations, is below a chi-square quantile; the one that contradicts most others goes,
+until those left agree pairwise. So a majority outvotes an outlier, also when that is what the scene said so far. Of
+two that contradict only each other the pose in the scene stays, then the newer.
+
+Resolving is an ordinary edit: the frame keeps its parent and gets pose and errors, source by source, such that it
+stands as the chosen path says. What was fused is in the edge now, and no observation any more; otherwise observations
+stay, to be resolved again with those to come.
+
+Invariants: the edge does not depend on the order in which observations were added; the scene that was given is
+    untouched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from tmkit.graph import Observation
+from tmkit.spatial import GaussianPose
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A whole path from the base to the frame in question.
+
+    Attributes:
+        observations: those on the path, from the base to the frame; none for the pose in the scene so far.
+        pose: base_from_target.
+        stamp: of the oldest part, in seconds; None when a part has none.
+    """
+
+    observations: tuple[Observation, ...]
+    pose: GaussianPose
+    stamp: float | None
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.observations)) or "the pose in the scene"
+
+
+@runtime_checkable
+class ResolutionPolicy(Protocol):
+    """Selects estimates. Your own policy is a class with this method."""
+
+    def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
+        """Return those that count: none, one, or several, which are fused.
+
+        Args:
+            estimates: those that agree, at least one; in an order that does not depend on that of addition.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Latest:
+    """The path whose oldest part is the newest. A path with a part without a time is older than all."""
+
+    def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
+        """Return the newest."""
+        return [max(estimates, key=_age)]
+
+
+@dataclass(frozen=True)
+class ByTag:
+    """The newest path all of whose observations have a tag.
+
+    Attributes:
+        tags: in the order of preference; the first for which there is a path counts.
+    """
+
+    tags: tuple[str, ...]
+
+    def __init__(self, *tags: str) -> None:
+        object.__setattr__(self, "tags", tags)
+
+    def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
+        """Return the newest with the first tag that has one; nothing when none has any."""
+        for tag in self.tags:
+            found = [each for each in estimates if each.observations and all(tag in o.tags for o in each.observations)]
+            if found:
+                return [max(found, key=_age)]
+        return []
+
+
+@dataclass(frozen=True)
+class MinCovariance:
+    """The path with the smallest covariance: variances of the position and, times a lever squared, of the orientation.
+
+    Attributes:
+        lever: metres; how far from its origin the frame's places matter.
+    """
+
+    lever: float = field(default=0.1)
+
+    def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
+        """Return the one of least covariance."""
+        return [min(estimates, key=self.spread)]
+
+    def spread(self, estimate: Estimate) -> float:
+        """Return the sum of the variances, m^2."""
+        variances = np.diag(estimate.pose.covariance)
+        return float(variances[:3].sum() + self.lever**2 * variances[3:].sum())
+
+
+@dataclass(frozen=True)
+class Fused:
+    """All of them together: the most probable pose, and what that says of every frame that shares an error."""
+
+    def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
+        """Return all."""
+        return estimates
+
+
+def _age(estimate: Estimate) -> float:
+    return -math.inf if estimate.stamp is None else estimate.stamp
