@@ -1615,6 +1615,17 @@ class SceneGraph:
         Return the frames of a class in insertion order. Costs as ``children``.
         """
 
+    def frames_of_body(self, body: str) -> tuple[str, ...]:
+        """
+        Return the frames of a body in insertion order. Costs as ``children`` of each.
+
+        Args:
+            body: the body.
+
+        Raises:
+            UnknownNameError: no such body.
+        """
+
     def attributes(self, frame: str) -> PMap[str, Any]:
         """
         Return the attributes of a frame, an immutable map (``pyrsistent.PMap``).

@@ -58,6 +58,8 @@ def check_names(scene: SceneGraph, model: SceneModel) -> None:
         assert scene.frames_of_group(group) == tuple(name for name in model.frames if name in members)
     for joint, frame_name in model.joints().items():
         assert scene.joint_frame(joint) == frame_name
+    for body in model.bodies():
+        assert scene.frames_of_body(body) == tuple(n for n, f in model.frames.items() if f.body == body)
     for class_name in ("movable", "surface"):
         assert scene.frames_of_class(class_name) == tuple(n for n, f in model.frames.items() if class_name in f.classes)
 

@@ -236,6 +236,7 @@ _SCENE_QUERIES: dict[str, Callable[[Any], object]] = {
     "sample_poses": lambda s: sample_poses(s, CUP, relative_to=HAND, count=3, seed=0, q=Q),
     "innovation": lambda s: innovation(s, MEASURED, q=Q),
     "joint_frame": lambda s: s.joint_frame(JOINT),
+    "frames_of_body": lambda s: s.frames_of_body(s.body_names[0]),
     "frames_of_class": lambda s: s.frames_of_class("movable" + _LONG),
     "frames_with_attribute": lambda s: frames_with_attribute(s, "colour" + _LONG),
     "frames_of_group": lambda s: s.frames_of_group(GROUP),

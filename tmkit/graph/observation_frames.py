@@ -29,8 +29,8 @@ from tmkit.errors import SceneError, UnknownNameError
 from tmkit.spatial import GaussianPose, Pose
 
 CLASS = "observation"  # of the frames that are observations, and the name of their attribute
-Kind = Literal["pose", "position", "orientation"]
-_KINDS = ("pose", "position", "orientation")
+Kind = Literal["pose", "position", "orientation", "twist"]
+_KINDS = ("pose", "position", "orientation", "twist")
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ class Observation:
         pose: relative_to_from_frame and its covariance, in the axes of the frame. Of a position alone, the orientation
             means nothing, and of an orientation alone the position.
         relative_to: the frame from which it was seen.
-        kind: ``pose``, ``position`` or ``orientation``: what was seen.
+        kind: ``pose``, ``position`` or ``orientation``: what was seen; or ``twist``, which waits for poses that join
+            the two, and has the covariance of the twist.
         stamp: when, in seconds; None when it is unknown.
         tags: what kind of observation it is.
     """
@@ -60,10 +61,10 @@ class Observation:
         """Return it as ``scene.condition`` and ``innovation`` take it.
 
         Raises:
-            SceneError: it is of an orientation alone.
+            SceneError: it is of an orientation alone, or of a twist.
         """
-        if self.kind == "orientation":
-            raise SceneError(f"{self} is of its orientation alone, which is no measurement", frame=self.frame)
+        if self.kind in ("orientation", "twist"):
+            raise SceneError(f"{self} is of its {self.kind} alone, which is no measurement", frame=self.frame)
         mean, covariance = self.pose.mean, self.pose.covariance
         if self.kind == "pose":
             return Measurement.of_pose(self.frame, mean, relative_to=self.relative_to, covariance=covariance)
@@ -91,7 +92,7 @@ def add_observation(
         relative_to: the frame from which it was seen, in any tree.
         covariance: (6, 6) of [rho, theta] in the axes of the frame, metres and radians; of a position alone its
             rotations are zero, of an orientation alone its translations. None: exact.
-        kind: what was seen: the whole pose, or its position or orientation alone.
+        kind: what was seen: the whole pose, its position or orientation alone, or (by ``add_fact``) a twist.
         stamp: when, in seconds.
         tags: what kind of observation it is.
 

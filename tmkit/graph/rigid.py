@@ -89,7 +89,7 @@ def rigid_inertia(scene: SceneGraph, frame: str) -> Inertia | None:
 
 
 def edges_with_twists(scene: SceneGraph) -> set[str]:
-    """Return the frames below edges of poses over which twist edges lead. O(t (depth + n)) for t twist edges.
+    """Return the frames below edges of poses over which twist edges lead. O(t depth log n) for t twist edges.
 
     Args:
         scene: the scene.
@@ -100,7 +100,7 @@ def edges_with_twists(scene: SceneGraph) -> set[str]:
         assert edge is not None, "it is among the frames with twists"
         up = {frame, *scene.ancestors(frame)}
         tree = scene.root(frame)
-        on = next((f for f in scene.frame_names if scene.body(f) == edge[0] and scene.root(f) == tree), None)
+        on = next((f for f in scene.frames_of_body(edge[0]) if scene.root(f) == tree), None)
         moving |= up if on is None else up.symmetric_difference((on, *scene.ancestors(on)))
     return moving
 

@@ -209,10 +209,8 @@ def _frame_on(scene: SceneGraph, body: str, point: str) -> str:
     """Return a frame of a body in the tree of a point, the point itself if that is one."""
     if scene.body(point) == body:
         return point
-    if body not in scene.body_names:
-        raise UnknownNameError.of("body", body, scene.body_names)
     tree = scene.root(point)
-    found = next((f for f in scene.frame_names if scene.body(f) == body and scene.root(f) == tree), None)
+    found = next((f for f in scene.frames_of_body(body) if scene.root(f) == tree), None)
     if found is None:
         raise DisconnectedError(f"no frame of body '{body}' is joined to '{point}' by poses", frame=point)
     return found

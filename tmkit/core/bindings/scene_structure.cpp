@@ -154,9 +154,20 @@ Costs as ``children``, and O(log n) for each of them.)" NO_FRAME)
         const FrameRecord& record = s.record(frame);
         return tuple_of(record.details ? record.details->classes : std::vector<std::string>{});
     }, "frame"_a, "Return the classes of a frame, e.g. ``('movable',)``. O(log n)." NO_FRAME)
-        .def("frames_of_class", [](const SceneGraph& s, const std::string& name) {
+        .def("frames_of_class",
+             [](const SceneGraph& s, const std::string& name) {
         return tuple_of(names_of(s, s.frames_of_class(name)));
-    }, "name"_a, "Return the frames of a class in insertion order. Costs as ``children``.");
+    }, "name"_a, "Return the frames of a class in insertion order. Costs as ``children``.")
+        .def("frames_of_body", [](const SceneGraph& s, std::string_view body) {
+        return tuple_of(names_of(s, s.frames_of_body(body)));
+    }, "body"_a, R"(Return the frames of a body in insertion order. Costs as ``children`` of each.
+
+Args:
+    body: the body.
+
+Raises:
+    UnknownNameError: no such body.
+)");
 }
 
 void bind_group_and_path_queries(nb::class_<SceneGraph>& cls) {

@@ -16,19 +16,28 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import SceneGraph, innovation, joints_between, path_noise
-from tmkit.errors import SceneError, UnknownNameError
-from tmkit.graph.observation_frames import Kind, Observation, add_observation, observations, remove_observations
-from tmkit.graph.semantic_edges.names import check_names, coord_of
+from tmkit._core import SceneGraph, innovation, joints_between, path_noise, twist_noise
+from tmkit.errors import ConfigurationError, SceneError, UnknownNameError
+from tmkit.graph.observation_frames import CLASS, Kind, Observation, add_observation, observations, remove_observations
+from tmkit.graph.semantic_edges.names import check_names, coord_of, frame_on
 from tmkit.graph.semantic_edges.poses import pose_between_frames
 from tmkit.graph.semantic_edges.queries import relate
 from tmkit.graph.semantic_edges.twists import add_twist
-from tmkit.relations import SemanticError, SemanticOrientation, SemanticPose, SemanticPosition, SemanticTwist, Violation
+from tmkit.relations import (
+    SemanticError,
+    SemanticOrientation,
+    SemanticPose,
+    SemanticPosition,
+    SemanticTwist,
+    TwistCoord,
+    Violation,
+)
 from tmkit.spatial import GaussianPose, Pose, adjoint, checked_covariance, chi_square_quantile, mahalanobis_distance
 
 _EXACT = 1e-9  # metres, radians, and per second: by which exact facts agree
@@ -88,12 +97,12 @@ def add_fact(
         return _moved(scene, told.frame, told.reference, told.pose, told.error, moves=moves, q=q)
     if scene.root(told.frame) != scene.root(told.reference):
         if told.kind == "pose":
-            return _checked(scene, _joined(scene, told.frame, told.reference, told.pose, told.error), gate=gate, q=q)
+            return _settled(scene, _joined(scene, told.frame, told.reference, told.pose, told.error), gate=gate, q=q)
         for waiting in observations(scene):
             whole = _whole(scene, told, waiting, q)
             if whole is not None:
                 rest = remove_observations(scene, [waiting])
-                return _checked(
+                return _settled(
                     rest, _joined(rest, whole.frame, whole.reference, whole.pose, whole.error), gate=gate, q=q
                 )
     else:
@@ -166,7 +175,8 @@ def _whole(scene: SceneGraph, told: _Fact, waiting: Observation, q: ArrayLike | 
     if {told.kind, other.kind} != {"position", "orientation"}:
         return None
     p, o = (told, other) if told.kind == "position" else (other, told)
-    if {scene.root(p.frame), scene.root(p.reference)} != {scene.root(o.frame), scene.root(o.reference)}:
+    trees = {scene.root(p.frame), scene.root(p.reference)}
+    if len(trees) == 1 or trees != {scene.root(o.frame), scene.root(o.reference)}:
         return None
     rotation = o.pose.rotation
     spread = np.zeros((3, 3)) if o.error is None else o.error[3:, 3:]
@@ -191,13 +201,21 @@ def _as_observation(told: _Fact) -> Observation:
     return Observation("", told.frame, pose, told.reference, told.kind, None, frozenset())
 
 
-def _checked(before: SceneGraph, made: SceneGraph, *, gate: float, q: ArrayLike | None) -> SceneGraph:
-    """Return the scene whose trees were joined; what waited between them must agree with that."""
+def _settled(before: SceneGraph, made: SceneGraph, *, gate: float, q: ArrayLike | None) -> SceneGraph:
+    """Return the scene whose trees were joined, and joined further by what waited; all of that must agree."""
     for seen in observations(before):
-        if before.root(seen.frame) != before.root(seen.relative_to) and made.root(seen.frame) == made.root(
-            seen.relative_to
-        ):
-            _require_agreement(made, _of_observation(seen), gate=gate, q=q)
+        ends = seen.frame, seen.relative_to
+        if made.root(ends[0]) == made.root(ends[1]):
+            if seen.kind == "twist":
+                made = _twist_that_waited(made, seen, q)
+            elif before.root(ends[0]) != before.root(ends[1]):
+                _require_agreement(made, _of_observation(seen), gate=gate, q=q)
+    for part, other in combinations(observations(made), 2):
+        whole = _whole(made, _of_observation(part), other, q)
+        if whole is not None:
+            rest = remove_observations(made, (part, other))
+            joined = _joined(rest, whole.frame, whole.reference, whole.pose, whole.error)
+            return _settled(rest, joined, gate=gate, q=q)
     return made
 
 
@@ -297,20 +315,75 @@ def _require_agreement(scene: SceneGraph, told: _Fact, *, gate: float, q: ArrayL
 def _with_twist(
     scene: SceneGraph, fact: SemanticTwist, covariance: ArrayLike | None, q: ArrayLike | None
 ) -> SceneGraph:
-    """Return the scene with a twist edge, from whichever body may have it; what twist edges say already must agree."""
+    """Return the scene with a twist edge, from whichever body may have it; what is known already must agree."""
     check_names(scene, coord_of(fact, SemanticTwist, "add_fact"))
-    vector, told = np.concatenate(fact.numbers), ""
-    if scene.twist_frames:
-        try:
-            known = np.concatenate(relate(scene, fact.coord, q=q).numbers)
-        except SemanticError:  # nothing says it yet
-            known = np.full(6, np.nan)
+    c, vector, told = fact.coord, np.concatenate(fact.numbers), ""
+    try:
+        known = np.concatenate(relate(scene, c, q=q).numbers)
         if np.max(np.abs(known - vector)) <= _EXACT * (1.0 + np.max(np.abs(vector))):
             return scene
-        told = "" if np.isnan(known).any() else f"; the scene says {known.tolist()}, the fact {vector.tolist()}"
+        told = f"; the scene says {known.tolist()}, the fact {vector.tolist()}"
+    except (SemanticError, ConfigurationError):  # nothing says it yet
+        pass
     try:
         return add_twist(scene, fact, covariance=covariance, q=q, on_conflict="invert")
     except SceneError as refusal:
-        if isinstance(refusal, SemanticError) or not told:
+        if isinstance(refusal, SemanticError):
             raise
-        raise SceneError(f"{refusal}{told}", **refusal.data) from refusal
+        if told:
+            raise SceneError(f"{refusal}{told}", **refusal.data) from refusal
+        for body in (c.body, c.ref_body):
+            try:
+                return add_twist(_turned_to(scene, body, q), fact, covariance=covariance, q=q, on_conflict="invert")
+            except SceneError:  # an end is in another tree
+                pass
+        if scene.body(c.point) != c.body or c.coord != c.point:
+            raise
+    return _waiting_twist(scene, fact, covariance)
+
+
+def _turned_to(scene: SceneGraph, body: str, q: ArrayLike | None) -> SceneGraph:
+    """Return the scene in which no twist edge leads to a body: those that did say the same from their other ends.
+
+    O(n) for each edge that is turned round.
+
+    Raises:
+        SceneError: no poses lead to the other end.
+    """
+    for head in scene.twist_frames:
+        edge = scene.twist_edge(head)
+        if edge is None or scene.body(head) != body:
+            continue
+        reference, vector = edge
+        other = frame_on(scene, reference, head)
+        if other is None:
+            message = (
+                f"the twist of '{head}' relative to body '{reference}' cannot be said from there: no poses join them"
+            )
+            raise SceneError(message, frame=head)
+        noise, carry = twist_noise(scene, head), -adjoint(scene.pose(head, relative_to=other, q=q))
+        scene = _turned_to(scene.remove_twist(head), reference, q)
+        scene = scene.set_twist(other, carry @ vector, relative_to_body=body)
+        if noise is not None:
+            scene = scene.set_twist_noise(other, {source: carry @ noise.map(source) for source in noise.sources})
+    return scene
+
+
+def _waiting_twist(scene: SceneGraph, fact: SemanticTwist, covariance: ArrayLike | None) -> SceneGraph:
+    """Return the scene with a twist between two trees that becomes an edge once poses join them."""
+    c = fact.coord
+    end = scene.frames_of_body(c.ref_body)[0]
+    made = add_observation(scene, c.point, Pose(), relative_to=end, covariance=covariance, kind="twist")
+    name = observations(made)[-1].name
+    given = dict(made.attributes(name)[CLASS])
+    return made.set_attribute(name, CLASS, given | {"twist": np.concatenate(fact.numbers).tolist()})
+
+
+def _twist_that_waited(scene: SceneGraph, seen: Observation, q: ArrayLike | None) -> SceneGraph:
+    """Return the scene with the edge of a twist that has waited."""
+    coord = TwistCoord.named(
+        point=seen.frame, body=scene.body(seen.frame), ref_body=scene.body(seen.relative_to), coord=seen.frame
+    )
+    error = np.asarray(seen.pose.covariance)
+    fact = SemanticTwist(coord, scene.attributes(seen.name)[CLASS]["twist"])
+    return _with_twist(remove_observations(scene, [seen]), fact, error if error.any() else None, q)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tmkit._core import EdgeNoise, NoiseSource, SceneGraph
 from tmkit.errors import NumberOverflowError, SceneError
-from tmkit.graph.semantic_edges.names import frames_on
+from tmkit.graph.semantic_edges.names import frame_on
 from tmkit.graph.semantic_edges.twist_queries import uncertain_twist
 from tmkit.relations import SemanticError, TwistCoord, Violation
 from tmkit.relations.representation import elapsed, seconds
@@ -106,7 +106,7 @@ def _require_all_acted(scene: SceneGraph, unknown: dict[str, SemanticError]) -> 
         edge = scene.twist_edge(frame)
         assert edge is not None, "it is among the frames with twists"
         above = [frame, *scene.ancestors(frame)]
-        other = next((f for f in frames_on(scene, edge[0]) if scene.root(f) == above[-1]), None)
+        other = frame_on(scene, edge[0], above[-1])
         if other is None:
             rule = f"poses join frame '{frame}' to body '{edge[0]}', as its twist requires"
             raise SemanticError.of("integrate", [Violation(rule, "no frame of that body is in its tree")])

@@ -7,7 +7,6 @@ keeps its point, can be asked for, and the screw twist ``(h|C, D, [h])`` of De L
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Literal, NoReturn
 
 from tmkit._core import SceneGraph, joints_between, twist_path
@@ -17,28 +16,19 @@ from tmkit.relations import LinearVelocityCoord, SemanticError, SemanticRelation
 OnConflict = Literal["refuse", "invert"]
 
 
-def frames_on(scene: SceneGraph, body: str) -> Iterator[str]:
-    """Return the frames of a body, in insertion order.
+def frame_on(scene: SceneGraph, body: str, beside: str) -> str | None:
+    """Return the first frame of a body in the tree of another frame; None if it has none there.
 
     Args:
         scene: the scene.
         body: name of the body.
-    """
-    return (frame for frame in scene.frame_names if scene.body(frame) == body)
-
-
-def require_body(scene: SceneGraph, body: str) -> None:
-    """Check that a body exists.
-
-    Args:
-        scene: the scene.
-        body: name of the body.
+        beside: the other frame.
 
     Raises:
-        UnknownNameError: no such body.
+        UnknownNameError: no such frame or body.
     """
-    if body not in scene.body_names:
-        raise UnknownNameError.of("body", body, scene.body_names)
+    tree = scene.root(beside)
+    return next((frame for frame in scene.frames_of_body(body) if scene.root(frame) == tree), None)
 
 
 def coord_of(relation: object, kind: type[SemanticRelation], operation: str) -> Any:
@@ -103,7 +93,7 @@ def check_names(scene: SceneGraph, coord: Any) -> None:
                 rule = f"the {name} is a frame on the body that is named"
                 violation = Violation(rule, f"frame '{frame}' is on body '{actual}'", f"body '{on}' is named")
                 broken.extend([violation] if violation not in broken else [])
-        require_body(scene, on)
+        scene.frames_of_body(on)  # it is there
     if coord.coord not in scene:
         raise UnknownNameError.of("frame", coord.coord, scene.frame_names)
     if broken:
@@ -141,8 +131,8 @@ def explain(scene: SceneGraph, coord: Any, qd: object = None) -> NoReturn:
     rule = f"a path of twists leads from body '{coord.ref_body}' to body '{coord.body}'"
     why, repair = "there is none", "add what is missing with add_twist, also where nothing moves; or pass qd"
     there, back = (coord.body, coord.ref_body), (coord.ref_body, coord.body)
-    tree = scene.root(getattr(coord, "point", coord.coord))
-    ends = [next((f for f in frames_on(scene, body) if scene.root(f) == tree), None) for body in there]
+    beside = getattr(coord, "point", coord.coord)
+    ends = [frame_on(scene, body, beside) for body in there]
     if any(twist_path(scene, body, relative_to_body=other) for body, other in (there, back)):
         why = f"there is one, but poses do not join its frames to '{getattr(coord, 'point', coord.coord)}'"
         repair = "add what is missing with add_pose"

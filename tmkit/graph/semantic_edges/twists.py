@@ -15,9 +15,8 @@ from tmkit.graph.semantic_edges.names import (
     OnConflict,
     check_names,
     coord_of,
-    frames_on,
+    frame_on,
     is_on_reference,
-    require_body,
     require_conflict_option,
 )
 from tmkit.graph.semantic_edges.twist_queries import brought
@@ -57,7 +56,6 @@ def add_twist(
     require_conflict_option(on_conflict)
     c = coord_of(twist, SemanticTwist, "add_twist")
     check_names(scene, c)
-    require_body(scene, c.ref_body)
     head = _head(scene, c, frame)
     if strict:
         _require_apart(scene, c, head)
@@ -72,7 +70,7 @@ def add_twist(
         if on_conflict != "invert":
             raise
         reason = f"the twist of '{head}' relative to body '{c.ref_body}' is refused, and cannot be turned round"
-        other = next((f for f in frames_on(scene, c.ref_body) if scene.root(f) == scene.root(head)), None)
+        other = frame_on(scene, c.ref_body, head)
         if other is None:
             raise SceneError(f"{reason}: no frame of that body is joined to '{head}' by poses") from None
     at_other, spread = brought(scene, at_head, spread, point=head, axes=head, to=other, q=q)

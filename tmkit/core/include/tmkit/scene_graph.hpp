@@ -129,7 +129,8 @@ public:
     const BodyId* find_body(std::string_view name) const { return body_names_.find(name); }  // null: no such body
     bool has_body(std::string_view name) const { return find_body(name) != nullptr; }
     bool is_bare(std::string_view name) const { return body(*body_names_.find(name)).tops.empty(); }
-    BodyId body_id(std::string_view name) const;  // throws unknown_name
+    BodyId body_id(std::string_view name) const;                       // throws unknown_name
+    std::vector<FrameId> frames_of_body(std::string_view name) const;  // ids ascending; throws unknown_name
     std::optional<TwistEdge> twist(std::string_view frame) const;
     std::vector<FrameId> frames_with_twists() const { return twists_.keys(); }
     // Twist edges whose path of poses, from the frame to the body that it moves relative to, leads over the edge above

@@ -139,6 +139,16 @@ BodyId SceneGraph::body_id(std::string_view name) const {
     return *found;
 }
 
+std::vector<FrameId> SceneGraph::frames_of_body(std::string_view name) const {
+    const BodyId id = body_id(name);
+    std::vector<FrameId> found = body(id).tops;
+    for (std::size_t at = 0; at < found.size(); ++at)
+        for (const FrameId child : children(found[at]))
+            if (record(child).body == id) found.push_back(child);
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
 std::vector<std::string> SceneGraph::bodies_without_frames() const {
     std::vector<std::string> names;
     if (bodies_.empty()) return names;
