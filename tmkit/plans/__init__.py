@@ -21,7 +21,8 @@ if TYPE_CHECKING:
         goal_from_dict as goal_from_dict,
     )  # fmt: skip
     from tmkit.plans.execution import (
-        Executor as Executor, TimedMotion as TimedMotion, execute as execute, step_duration as step_duration,
+        Executor as Executor, TimedMotion as TimedMotion, execute as execute, execute_step as execute_step,
+        step_duration as step_duration,
     )  # fmt: skip
     from tmkit.plans.failures import FailureKind as FailureKind, MotionFailure as MotionFailure
     from tmkit.plans.observations import (

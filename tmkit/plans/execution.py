@@ -111,19 +111,35 @@ def execute(plan: Plan, executor: Executor, *, rate: float = 100.0) -> None:
         ConfigurationError: a rate that is not positive and finite.
     """
     executor.begin(plan)
-    for number, step in enumerate(plan.steps, start=1):
-        executor.begin_step(number, step)
-        for segment in step.segments:
-            arm = plan.arm(segment.arm)
-            is_hand = segment.kind in (SegmentKind.GRASP, SegmentKind.RELEASE)
-            if not is_hand or len(segment.path) > 1:
-                executor.follow(_timed(segment, arm, plan.scene, rate))
-            if segment.kind is SegmentKind.GRASP:
-                executor.grasp(arm, segment)
-            elif segment.kind is SegmentKind.RELEASE:
-                executor.release(arm, segment)
-        executor.end_step(number, step)
+    for number in range(1, len(plan.steps) + 1):
+        execute_step(plan, number, executor, rate=rate)
     executor.finish()
+
+
+def execute_step(plan: Plan, number: int, executor: Executor, *, rate: float = 100.0) -> None:
+    """Execute one step of a plan on an executor that has begun with the plan and has executed the steps before.
+
+    Args:
+        plan: the plan.
+        number: index of the step, from 1.
+        executor: executes the motions.
+        rate: samples of each motion per second.
+
+    Raises:
+        ConfigurationError: a rate that is not positive and finite.
+    """
+    step = plan.steps[number - 1]
+    executor.begin_step(number, step)
+    for segment in step.segments:
+        arm = plan.arm(segment.arm)
+        is_hand = segment.kind in (SegmentKind.GRASP, SegmentKind.RELEASE)
+        if not is_hand or len(segment.path) > 1:
+            executor.follow(_timed(segment, arm, plan.scene, rate))
+        if segment.kind is SegmentKind.GRASP:
+            executor.grasp(arm, segment)
+        elif segment.kind is SegmentKind.RELEASE:
+            executor.release(arm, segment)
+    executor.end_step(number, step)
 
 
 def step_duration(step: PlanStep, scene: SceneGraph, *, robots: Iterable[Manipulator], rate: float = 100.0) -> float:

@@ -13,7 +13,7 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit.simulation.camera import Camera as Camera, fit_camera as fit_camera
-    from tmkit.simulation.execution import simulate as simulate
+    from tmkit.simulation.execution import SimulatedExecutor as SimulatedExecutor, simulate as simulate
     from tmkit.simulation.failure_picture import draw_failure as draw_failure
     from tmkit.simulation.playback import (
         fit_camera_to_plan as fit_camera_to_plan, record_plan as record_plan,
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
         JointError as JointError, ObjectError as ObjectError, SimulationNote as SimulationNote,
         SimulationProgress as SimulationProgress, SimulationReport as SimulationReport,
         SimulationStatus as SimulationStatus, Slip as Slip,
+    )  # fmt: skip
+    from tmkit.simulation.sensing import (
+        Detection as Detection, SimulatedCamera as SimulatedCamera, visible_shares as visible_shares,
     )  # fmt: skip
     from tmkit.simulation.settings import PhysicsSettings as PhysicsSettings
     from tmkit.simulation.swept_picture import draw_swept_volume as draw_swept_volume

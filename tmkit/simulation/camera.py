@@ -233,14 +233,34 @@ def _hidden_shares(
         ends = np.asarray(shape_from_root.apply(goals), dtype=float)
         other = np.array([frame != of if of in focus else number != piece for piece, of in owners])
         for row, eye in enumerate(eyes):
-            hidden[row] |= other & _crosses_box(np.asarray(shape_from_root.apply(eye)), ends, lower, upper)
+            hidden[row] |= other & crosses_box(np.asarray(shape_from_root.apply(eye)), ends, lower, upper)
     return np.asarray(hidden @ counts_of / counts_of.sum(), dtype=float)
 
 
-def _crosses_box(
+def sampled_boxes(world: Posed, frame: str) -> list[tuple[NDArray[np.float64], Pose, NDArray[np.float64]]]:
+    """Return points (9, 3) in the root inside the box of each visible shape, box_from_root and its bounds (2, 3).
+
+    Args:
+        world: a simulation, or a scene at a configuration.
+        frame: the frame of the shapes.
+    """
+    return [
+        (np.asarray(pose.apply(bounds.mean(axis=0) + _SAMPLES * (bounds[1] - bounds[0]))), pose.inverse(), bounds)
+        for _, pose, bounds in _boxes(world, frame)
+    ]
+
+
+def crosses_box(
     start: NDArray[np.float64], ends: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
-    """Say of each segment from ``start`` (3,) to ``ends`` (n, 3) whether it meets the box between two corners."""
+    """Say of each segment whether it meets the box between two corners.
+
+    Args:
+        start: (3,) where all begin.
+        ends: (n, 3) where they end.
+        lower: (3,) the one corner.
+        upper: (3,) the other.
+    """
     along = np.where(np.abs(ends - start) < 1e-12, 1e-12, ends - start)
     first, second = (lower - start) / along, (upper - start) / along
     enter = np.minimum(first, second).max(axis=1)

@@ -168,7 +168,7 @@ class _Execution:
     def __init__(
         self, simulation: Simulation, plan: Plan, *, watch: Watch, by_constraint: bool, film: Film | None,
         studio: Any, real_time: bool, progress: Callable[..., None], captions: bool,
-        on_state: Callable[[SceneGraph, NDArray[np.float64]], None] | None,
+        on_state: Callable[[SceneGraph, NDArray[np.float64]], None] | None, before: _Execution | None = None,
     ) -> None:  # fmt: skip
         self._simulation = simulation
         self._plan = plan
@@ -180,10 +180,13 @@ class _Execution:
         self._captions, self._on_state = captions, on_state
         self._now: tuple[str, int, str] = ("settle", 0, "")
         self._q = np.array(plan.q, dtype=float)  # commanded
-        self._arms = {
-            robot.name: ArmPlayer(simulation, plan.scene, robot, q=self._q, by_constraint=by_constraint)
-            for robot in plan.robots
-        }
+        if before is None:
+            self._arms = {
+                robot.name: ArmPlayer(simulation, plan.scene, robot, q=self._q, by_constraint=by_constraint)
+                for robot in plan.robots
+            }
+        else:  # the hands hold what they hold, and go on from where they are
+            self._q, self._arms = before._q, before._arms
         self._watch = watch
         self._ticks = 0
         self._tell_every = max(1, round(_TOLD_EVERY / simulation.settings.time_step))
@@ -194,7 +197,9 @@ class _Execution:
 
     def begin(self, plan: Plan) -> None:
         """Take over what the arms hold, and let everything settle."""
-        del plan
+        for arm in self._arms.values():  # a hand that has lost what it held lets go of it
+            if arm.holding is not None and plan.scene.parent(arm.holding) != arm.manipulator.tip:
+                arm.let_go(arm.holding)
         self._take_over_held_objects()
         self._stand(_PAUSE)
         self._watch.note_start()
@@ -242,7 +247,8 @@ class _Execution:
         for name in self._simulation.objects:
             parent = scene.parent(name)
             for robot in self._plan.robots:
-                if parent is not None and robot.tip in (parent, *scene.ancestors(parent)):
+                is_held = parent is not None and robot.tip in (parent, *scene.ancestors(parent))
+                if is_held and self._arms[robot.name].holding != name:
                     self._simulation.attach(name, robot.tip)
 
     def _approach_start(self, arm: ArmPlayer, start: NDArray[np.float64]) -> None:
@@ -383,6 +389,68 @@ class _Execution:
             rotation_tolerance=rotation_tolerance,
         )
         return replace(report, notes=self._watch.notes(report))
+
+
+class SimulatedExecutor:
+    """Executes plans, one after the other, in one simulation: what a closed loop acts on where there is no robot.
+
+    An :class:`~tmkit.plans.Executor`. The next plan goes on with the arms where they are and what they hold.
+
+    Args:
+        simulation: built with the arms of the plans (``robot=``), and with the joints of drawers and doors that plans
+            move as ``passive=``.
+        on_state: called with the scene as it is and its configuration (n_joints,), thirty times a simulated second.
+    """
+
+    def __init__(
+        self, simulation: Simulation, *, on_state: Callable[[SceneGraph, NDArray[np.float64]], None] | None = None
+    ) -> None:
+        self.simulation, self._on_state = simulation, on_state
+        self._execution: _Execution | None = None
+
+    @property
+    def q(self) -> NDArray[np.float64]:
+        """(n_joints,) where the joints are, radians or metres."""
+        return self.simulation.q
+
+    def begin(self, plan: Plan) -> None:
+        """Take over what the arms hold, and let everything settle."""
+        watch = Watch(self.simulation, plan, position_tolerance=math.inf, rotation_tolerance=math.inf)
+        self._execution = _Execution(
+            self.simulation, plan, watch=watch, by_constraint=False, film=None, studio=None, real_time=False,
+            progress=lambda *_, **__: None, captions=False, on_state=self._on_state, before=self._execution,
+        )  # fmt: skip
+        self._execution.begin(plan)
+
+    @property
+    def _begun(self) -> _Execution:
+        if self._execution is None:
+            raise SimulationError("begin(plan) comes before the first step")
+        return self._execution
+
+    def begin_step(self, number: int, step: PlanStep) -> None:
+        """Begin a step; see :class:`~tmkit.plans.Executor`."""
+        self._begun.begin_step(number, step)
+
+    def follow(self, motion: TimedMotion) -> None:
+        """Move an arm along a timed path."""
+        self._begun.follow(motion)
+
+    def grasp(self, arm: Manipulator, segment: Segment) -> None:
+        """Close a hand on an object or a handle."""
+        self._begun.grasp(arm, segment)
+
+    def release(self, arm: Manipulator, segment: Segment) -> None:
+        """Open a hand."""
+        self._begun.release(arm, segment)
+
+    def end_step(self, number: int, step: PlanStep) -> None:
+        """End a step."""
+        self._begun.end_step(number, step)
+
+    def finish(self) -> None:
+        """Let everything settle."""
+        self._begun.finish()
 
 
 def _operated_joints(plan: Plan) -> tuple[str, ...]:

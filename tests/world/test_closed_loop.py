@@ -1,0 +1,200 @@
+"""The closed loop: in a physics simulation in which something goes wrong, and piece by piece."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support.task_problems import load
+
+import tmkit as tk
+from tmkit.errors import ArgumentError, SimulationError
+from tmkit.pddl import validate_task_plan
+from tmkit.simulation import Camera, Detection, SimulatedCamera, SimulatedExecutor, Simulation, visible_shares
+from tmkit.spatial import Pose
+from tmkit.task_planning import FastDownward
+from tmkit.world import ClosedLoopResult, ClosedLoopStatus, RemainingActions, execute_closed_loop
+from tmkit.world.closed_loop import _agreed, _associated, _resting
+
+pytest.importorskip("pybullet")
+
+COVARIANCE = np.diag([1e-6] * 3 + [1e-4] * 3)
+VIEWS = (Camera((1.3, -0.5, 1.0), (0.45, 0.0, 0.1)), Camera((0.2, 1.2, 1.0), (0.45, 0.0, 0.1)))
+TOWER = "(and (on a b) (on b c))"
+
+
+class Disturbed(SimulatedExecutor):
+    """Executes in a simulation in which something happens after a step."""
+
+    def __init__(self, simulation: Simulation, step: int, happening: Callable[[Simulation], None]) -> None:
+        super().__init__(simulation)
+        self._left, self._happening = step, happening
+
+    def end_step(self, number: int, step: Any) -> None:
+        """Let it happen."""
+        super().end_step(number, step)
+        self._left -= 1
+        if self._left == 0:
+            self._happening(self.simulation)
+
+
+def run(
+    step: int, happening: Callable[[Simulation], None], *, seed: int = 0, **wrong: Any
+) -> tuple[ClosedLoopResult, Any]:
+    """Build a tower of three blocks while something happens; return the outcome, and where the blocks are."""
+    scene, robot = tk.load_scene("panda_table", "blocks3"), tk.load_manipulator("panda")
+    q = robot.ready_configuration(scene)
+    problem = tk.PlanningProblem(scene, q, domain="blocks", goal=TOWER, robots="panda")
+    options = tk.PlanningOptions(seed=seed, max_iterations=2)
+    with Simulation.from_scene(scene, q, robot=robot) as simulation:
+        cameras = [
+            SimulatedCamera(simulation, view, covariance=COVARIANCE, seed=seed + k, **wrong)
+            for k, view in enumerate(VIEWS)
+        ]
+        executor = Disturbed(simulation, step, happening)
+        assert isinstance(executor, tk.plans.Executor)
+        result = execute_closed_loop(problem, executor, cameras, options=options)
+        return result, {name: simulation.pose(name) for name in simulation.objects}
+
+
+def is_tower(places: dict[str, Pose]) -> bool:
+    """Return whether the blocks stand on one another."""
+    a, b, c = (places[name].translation for name in "abc")
+    return all(math.dist(x[:2], y[:2]) < 0.02 and 0.04 < x[2] - y[2] < 0.06 for x, y in ((a, b), (b, c)))
+
+
+def test_nothing_goes_wrong_but_what_cameras_see() -> None:
+    """Objects that are missed and reported in wrong places, and not told apart, do not disturb."""
+    result, places = run(0, lambda _: None, seed=1, misses=0.1, false_rate=0.05)
+    assert result.status is ClosedLoopStatus.REACHED
+    assert len(result.plans) == 1
+    assert is_tower(places)
+    result, places = run(0, lambda _: None, seed=2, is_naming=False)
+    assert result.status is ClosedLoopStatus.REACHED
+    assert is_tower(places)
+
+
+def test_a_block_that_was_moved_is_found() -> None:
+    """It gets new motions; the actions that are left stay."""
+    result, places = run(1, lambda sim: sim.set_object_pose("a", Pose([0.42, 0.23, 0.026])), misses=0.05)
+    assert result.status is ClosedLoopStatus.REACHED
+    assert is_tower(places)
+    assert "'a' is 36 mm and" in str(result.events[0])
+    assert "where it should be, on 'table'" in str(result.events[0])
+    first, second = result.plans
+    assert second.actions == first.actions[1:]
+
+
+def test_a_block_that_slipped_is_taken_again() -> None:
+    """The hand has lost it: it lets go, and the plan goes on from where the block lies."""
+    result, places = run(1, lambda sim: sim.set_object_pose("b", Pose([0.45, -0.3, 0.026])))
+    assert result.status is ClosedLoopStatus.REACHED
+    assert is_tower(places)
+    assert "the hand 'panda_hand' does not hold it" in result.events[0].text
+    assert [action.name for action in result.plans[1].actions] == [action.name for action in result.plans[0].actions]
+
+
+def test_what_cannot_be_repaired_is_said() -> None:
+    """A block of the goal that is gone, and one that was knocked over, which the domain does not have."""
+    result, _ = run(2, lambda sim: sim.set_object_pose("a", Pose([5.0, 5.0, 0.1])))
+    assert result.status is ClosedLoopStatus.PRECONDITION
+    assert [event.text for event in result.events] == ["'a' is gone"]
+    assert "unknown object 'a'" in result.explanation
+    lying = Pose.from_rpy([0.5, 0.15, 0.03], [math.pi / 2, 0, 0])
+    result, _ = run(2, lambda sim: sim.set_object_pose("a", lying))
+    assert result.status is ClosedLoopStatus.PRECONDITION
+    assert "block 'a' leans by 90 degrees on 'table'" in result.explanation
+
+
+# --- pieces -----------------------------------------------------------------------------------------------------------
+
+
+def detection(frame: str | None, *at: float) -> Detection:
+    """Return a detection."""
+    return Detection(frame, Pose(list(at)), COVARIANCE)
+
+
+def test_detections_without_names_go_to_the_nearest() -> None:
+    """All of them together, so that one that is between two goes where the other does not."""
+    scene = tk.load_scene("panda_table", "blocks3")
+    q = scene.zero_configuration()
+    at = {name: scene.pose(name, q=q).translation for name in "abc"}
+    found = [detection(None, *(at["c"] + [0, 0.01, 0])), detection("a", *at["a"]), detection(None, *at["b"])]
+    assert _associated(found, scene, q) == {"a": found[1], "b": found[2], "c": found[0]}
+    elsewhere = [Detection(None, Pose([0, 0, 0]), COVARIANCE, kind="bottle")]
+    assert _associated(elsewhere, scene, q) == {}
+
+
+def test_two_looks_that_agree_count() -> None:
+    """One against two is a false detection; one alone, or one against one, says nothing."""
+    near, far = detection("a", 0.1, 0, 0), detection("a", 0.2, 0, 0)
+    agreed = _agreed([near, far, detection("a", 0.101, 0, 0)])
+    assert agreed is not None
+    assert agreed.translation[0] == pytest.approx(0.1005, abs=1e-6)
+    assert _agreed([near, far]) is None
+    assert _agreed([near]) is None
+
+
+def test_what_was_seen_rests_on_what_is_below_it() -> None:
+    """Noise of the look is taken off: level, on the surface; and where there is none, it stays as seen."""
+    scene = tk.load_scene("panda_table", "blocks3")
+    q = scene.zero_configuration()
+    on_c = scene.pose("c", q=q) @ Pose.from_rpy([0.01, 0, 0.053], [0.05, -0.04, 0.3])
+    made = _resting(scene, "a", on_c, q)
+    assert made.parent("a") == "c"
+    assert made.local_pose("a").is_close(
+        Pose.from_rpy([0.01, 0, 0.05], [0, 0, 0.3]), translation_tolerance=1e-3, rotation_tolerance=5e-3
+    )
+    assert abs(made.local_pose("a").translation[2] - 0.05) < 1e-9
+    falling = _resting(scene, "a", Pose([0.5, 0, 0.7]), q)
+    assert falling.parent("a") == falling.root("a")
+    assert falling.pose("a", q=q).translation == pytest.approx([0.5, 0, 0.7])
+
+
+def test_actions_that_are_left_are_tried_first() -> None:
+    """As they are, or without those that chance has done; not where they lead elsewhere or one is forbidden."""
+    problem = load("places")
+    plan = FastDownward().solve(problem, time_limit=600.0).steps
+    longer = (plan[0], *plan)  # the first action again: it is done already
+    for actions in (plan, longer):
+        planner = RemainingActions(actions)
+        task = planner.prepare(problem, time_limit=600.0)
+        assert planner.search(task, time_limit=600.0).steps == plan
+    forbidden = task.forbid(plan[-1], ())
+    other = planner.search(forbidden, time_limit=600.0)
+    assert not other.is_solved or plan[-1] not in other.steps
+    assert planner.search(task, time_limit=600.0).steps == plan
+    useless = RemainingActions(plan[:1])
+    found = useless.search(useless.prepare(problem, time_limit=600.0), time_limit=600.0)
+    assert validate_task_plan(problem, found.steps).is_valid
+
+
+def test_cameras_see_what_is_not_hidden() -> None:
+    """Out of view, behind another block, and free."""
+    scene = tk.load_scene("panda_table", "blocks3")
+    q = scene.zero_configuration()
+    shares = visible_shares(tk.simulation.StillScene(scene, q), VIEWS[0])
+    assert set(shares) == {"a", "b", "c"}
+    away = Camera((1.3, -0.5, 1.0), (3.0, -0.5, 1.0))
+    assert set(visible_shares(tk.simulation.StillScene(scene, q), away).values()) == {0.0}
+    b = scene.pose("b", q=q).translation
+    behind = scene.reparent("a", "table", pose=scene.pose("b", relative_to="table", q=q) @ Pose([0.06, 0, 0]))
+    hidden = visible_shares(tk.simulation.StillScene(behind, q), Camera((-1.0, b[1], b[2]), (0.5, b[1], b[2])))
+    assert hidden["a"] < 0.5
+
+
+def test_bad_input_is_refused() -> None:
+    """Numbers outside of their ranges, and steps before a plan."""
+    scene, robot = tk.load_scene("panda_table", "blocks3"), tk.load_manipulator("panda")
+    problem = tk.PlanningProblem(scene, domain="blocks", goal=TOWER, robots="panda")
+    with Simulation.from_scene(scene, robot=robot) as simulation:
+        executor = SimulatedExecutor(simulation)
+        with pytest.raises(SimulationError, match=r"begin\(plan\) comes before the first step"):
+            executor.finish()
+        with pytest.raises(SimulationError, match=r"misses must be at least 0 and below 1, not 1\.5"):
+            SimulatedCamera(simulation, VIEWS[0], covariance=COVARIANCE, misses=1.5)
+        with pytest.raises(ArgumentError, match="looks of at least 2, not 8, 1"):
+            execute_closed_loop(problem, executor, [], looks=1)

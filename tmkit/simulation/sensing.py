@@ -1,0 +1,134 @@
+"""Sensing in a simulation: a camera that detects objects, with what real ones do wrong.
+
+A detection says where an object is, with the covariance of the look. A simulated camera measures with noise of that
+covariance, sees nothing of what is hidden or out of view, misses some of what it could see, and now and then reports an
+object where there is none. Which part of an object is hidden is judged by the boxes around shapes, as for views
+(:mod:`tmkit.simulation.camera`).
+
+Invariant: the same seed and calls give the same detections.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tmkit._core import SceneGraph
+from tmkit.errors import SimulationError
+from tmkit.simulation.camera import Camera, Posed, crosses_box, sampled_boxes
+from tmkit.simulation.pieces import partition
+from tmkit.simulation.rendering import StillScene
+from tmkit.simulation.world import Simulation
+from tmkit.spatial import Pose, checked_covariance, covariance_root
+
+_OFF = 0.1  # metres by which a false detection is off, in every direction along a level
+
+
+@dataclass(frozen=True)
+class Detection:
+    """Where a sensor says that an object is.
+
+    Attributes:
+        frame: the object; None where the sensor cannot tell objects of a kind apart.
+        pose: root_from_frame as measured.
+        covariance: (6, 6) of its error, [rho, theta] in the axes of the frame, metres and radians.
+        kind: a class of the object, such as ``movable``, among which to look for it; empty: any.
+    """
+
+    frame: str | None
+    pose: Pose
+    covariance: NDArray[np.float64]
+    kind: str = ""
+
+
+class SimulatedCamera:
+    """A camera in a simulation that detects movable objects.
+
+    Args:
+        simulation: what it looks at.
+        camera: where it stands.
+        covariance: (6, 6) of the error of a detection, [rho, theta] in the axes of the object.
+        misses: the probability that an object in view is not reported, in [0, 1).
+        false_rate: the probability that an object is reported in a wrong place, in [0, 1).
+        visible: the share of an object that must be in view and not hidden.
+        is_naming: whether detections name their objects; otherwise they have none.
+        period: simulated seconds that a look takes, in which the arms stand still.
+        seed: of all random numbers.
+
+    Raises:
+        SimulationError: a rate or share outside of its range.
+        SceneError: no covariance.
+    """
+
+    def __init__(
+        self, simulation: Simulation, camera: Camera, *, covariance: ArrayLike, misses: float = 0.0,
+        false_rate: float = 0.0, visible: float = 0.3, is_naming: bool = True, period: float = 0.2, seed: int = 0,
+    ) -> None:  # fmt: skip
+        for name, value in (("misses", misses), ("false_rate", false_rate), ("visible", visible)):
+            if not 0.0 <= value < 1.0:
+                raise SimulationError(f"{name} must be at least 0 and below 1, not {value}")
+        self.simulation, self.camera, self.visible = simulation, camera, visible
+        self._covariance = checked_covariance(covariance, 6, what="the covariance of a detection")
+        self._root = covariance_root(self._covariance)
+        self._misses, self._false_rate, self._is_naming = misses, false_rate, is_naming
+        self._steps = round(period / simulation.settings.time_step)
+        self._random = np.random.default_rng(seed)
+
+    def look(self) -> tuple[Detection, ...]:
+        """Return what it detects now."""
+        found, random = [], self._random
+        self.simulation.step(self._steps)
+        for name, share in visible_shares(self.simulation, self.camera).items():
+            numbers = random.random(2)
+            if share < self.visible or numbers[0] < self._misses:
+                continue
+            pose = self.simulation.pose(name) @ Pose.exp(self._root @ random.normal(size=self._root.shape[1]))
+            if numbers[1] < self._false_rate:
+                pose = Pose([*random.uniform(-_OFF, _OFF, 2), 0.0]) @ pose
+            found.append(Detection(name if self._is_naming else None, pose, self._covariance))
+        return tuple(found)
+
+    def in_view(self, scene: SceneGraph, q: ArrayLike) -> frozenset[str]:
+        """Return the objects that it would see if the world were as a scene says, with a margin for what it misses.
+
+        Args:
+            scene: the scene.
+            q: (n_joints,) configuration.
+        """
+        shares = visible_shares(StillScene(scene, q), self.camera)
+        return frozenset(name for name, share in shares.items() if share >= 0.5 * (1.0 + self.visible))
+
+
+def visible_shares(world: Posed, camera: Camera) -> dict[str, float]:
+    """Return of each movable object the share that is in view of a camera and not hidden by anything else.
+
+    Args:
+        world: a simulation, or a scene at a configuration (:class:`StillScene`).
+        camera: the camera.
+    """
+    pieces = partition(world.scene)
+    owners = {frame: piece.base for piece in (*pieces.mechanisms, *pieces.objects) for frame in piece.frames}
+    boxes = [
+        (owners.get(frame, frame), *box) for frame in world.scene.frame_names for box in sampled_boxes(world, frame)
+    ]
+    axes, half = camera.axes(), math.tan(camera.field_of_view / 2.0)
+    eye = np.asarray(camera.position)
+    shares = {}
+    for piece in pieces.objects:
+        own = [samples for owner, samples, *_ in boxes if owner == piece.base]
+        if not own:
+            continue
+        points = np.concatenate(own)
+        right, up, back = ((points - eye) @ axes).T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            seen = (
+                (back < 0.0) & (np.abs(up / back) < half) & (np.abs(right / back) < half * camera.width / camera.height)
+            )
+        for owner, _, inverse, (lower, upper) in boxes:
+            if owner != piece.base and seen.any():
+                seen &= ~crosses_box(np.asarray(inverse.apply(eye)), np.asarray(inverse.apply(points)), lower, upper)
+        shares[piece.base] = float(seen.mean())
+    return shares
