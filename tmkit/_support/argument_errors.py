@@ -26,9 +26,6 @@ def check_argument(
     """Raise an :class:`~tmkit.errors.ArgumentError` unless ``value`` is an instance of ``expected``.
 
     Args:
-        value: the argument as it was given.
-        expected: the type or types that are accepted.
-        name: the parameter.
         function: the function as users write it, e.g. ``tk.plan``.
         hint: what to do instead, added to the message.
         words: what is expected, in place of the names of the types.
@@ -64,7 +61,6 @@ def argument_error(function: Any, positional: Sequence[Any], keywords: Mapping[s
     Args:
         function: the bound function or method; its ``__nb_signature__`` lists the overloads.
         positional: the positional arguments; the first of a constructor is None.
-        keywords: the keyword arguments.
     """
     name = _public_name(function)
     failures = [_failure(signature, name, positional, keywords) for signature in _signatures(function)]

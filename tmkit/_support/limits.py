@@ -49,10 +49,6 @@ class ReadingLimits:
     def refuse_frames(self, count: int, error: Callable[[str], FileFormatError]) -> None:
         """Refuse a scene of too many frames.
 
-        Args:
-            count: how many it has, or has at least.
-            error: makes the error that says a reason.
-
         Raises:
             FileFormatError: there are more than :attr:`frames`.
         """
@@ -64,7 +60,6 @@ def read_bytes(path: Path, *, limit: int, error: Callable[[str], FileFormatError
     """Return what a file holds.
 
     Args:
-        path: the file.
         limit: bytes that it may have at most.
         error: makes the error that says a reason; without it, a :class:`FileFormatError` at the path.
 

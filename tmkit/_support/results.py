@@ -161,7 +161,6 @@ def to_html(title: str, values: Mapping[str, Any]) -> str:
     """Return a short table for notebooks; all texts are escaped and cut.
 
     Args:
-        title: the caption.
         values: plain values by name; tables within and what is empty are not shown.
     """
     from html import escape

@@ -149,11 +149,7 @@ class Program:
         return self._running.poll() is not None
 
     def finished(self, *, seconds: float) -> Finished:
-        """Wait for it, kill it when the time is up, and tell how it ended.
-
-        Args:
-            seconds: how long to wait.
-        """
+        """Wait for it, kill it when the time is up, and tell how it ended."""
         wait_for_any([self], seconds=seconds)
         code = self._running.poll()
         self._kill()
@@ -169,7 +165,6 @@ def wait_for_any(programs: Sequence[Program], *, seconds: float) -> Program | No
 
     Args:
         programs: the programs, at least one.
-        seconds: how long to wait at most.
     """
     deadline = time.monotonic() + seconds
     while True:

@@ -166,15 +166,6 @@ def read_specifications(
 ) -> FileContents:  # fmt: skip
     """Read scene files separately, without building a scene; for the arguments see :func:`load_scene`.
 
-    Args:
-        files: paths, ``package://`` URIs or names of built-in scenes.
-        package_path: folders that contain packages.
-        packages: folders of packages by name.
-        meshes: ``"load"``, ``"available"`` or ``"skip"``.
-        allow_folders: folders that the files may reference.
-        limits: maximal sizes of files and depth of includes.
-        on_note: called with each import note.
-
     Raises:
         SceneError: no file is given.
         FileFormatError, MissingFileError: as :func:`load_scene`.

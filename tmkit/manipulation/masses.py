@@ -36,7 +36,6 @@ def lumped_inertia(scene: SceneGraph, frames: Sequence[str], *, density: float) 
     Masses of the scene count; only when there are none at all do the collision shapes count with ``density`` (kg/m^3).
 
     Args:
-        scene: the scene.
         frames: frames that no moving joint parts, the reference first.
         density: kg/m^3, for a body without masses.
 

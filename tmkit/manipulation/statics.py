@@ -36,7 +36,6 @@ def gravity_torques(
     Args:
         scene: the scene, with what the hand holds below the arm's tip.
         path: (k, n_joints) configurations.
-        manipulator: the arm.
         is_loaded: whether objects in the hand count.
 
     Returns:
@@ -70,7 +69,6 @@ def effort_fault(
     Args:
         scene: the scene, with what the hand holds below the arm's tip.
         path: (k, n_joints) configurations, joined by straight lines in joint space.
-        manipulator: the arm.
         share: share of its limits that the arm may use.
     """
     counts = np.maximum(1, np.ceil(np.max(np.abs(np.diff(path, axis=0)), axis=1, initial=0.0) / _STEP)).astype(np.intp)
@@ -89,7 +87,6 @@ def effort_faults(
     Args:
         scene: the scene, with what the hand holds below the arm's tip.
         configurations: (k, n_joints).
-        manipulator: the arm.
         share: share of its limits that the arm may use.
     """
     limits = manipulator.effort_limits(scene)

@@ -115,7 +115,6 @@ def atoms_of(formula: Formula, *, positive: bool = True) -> Iterator[tuple[Atom,
     """Yield the atoms of ``formula``, each with its polarity: whether making it true can only help the formula hold.
 
     Args:
-        formula: the formula.
         positive: the polarity of the formula itself.
     """
     match formula:

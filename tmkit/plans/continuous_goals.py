@@ -221,9 +221,6 @@ def goal_from_dict(values: Mapping[str, Any], *, source: str = "goal") -> Contin
 def goal_of_node(node: JsonNode) -> ContinuousGoal:
     """Return the goal that a node of a document contains.
 
-    Args:
-        node: the node.
-
     Raises:
         FileFormatError: a value that is missing or does not fit.
     """

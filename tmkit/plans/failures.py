@@ -78,10 +78,7 @@ class PieceFailedError(Exception):
     """A piece of motion was not found: how a failure travels up within the planner, and no further.
 
     Args:
-        phase: name of the motion that failed.
-        cause: why it failed.
         pairs: colliding frames.
-        kind: kind of the failure.
         q: (n_joints,) configuration of the failure; None if unknown.
         is_of_way: whether an obstacle on the way caused it.
     """

@@ -55,7 +55,6 @@ def finger_frames(scene: SceneGraph, joints: Sequence[str]) -> tuple[str, ...]:
     """Return the frames with collision shapes below the last joints of a hand.
 
     Args:
-        scene: the scene.
         joints: the hand's joints; joints that mimic them count as well.
     """
     moved = frames_on_joints(scene, joints)
@@ -86,9 +85,7 @@ def finger_distance(scene: SceneGraph, values: dict[str, float], fingers: Sequen
     """Return the distance in metres between the fingers, rounded to 0.1 mm; ``inf`` if there are fewer than two.
 
     Args:
-        scene: the scene.
         values: radians or metres by joint; other joints at 0.
-        fingers: frames of the fingers.
     """
     q = scene.configuration(values)
     nearest = min(
@@ -101,8 +98,6 @@ def cup_frames(scene: SceneGraph, tip: str, tool: str | None) -> tuple[str, ...]
     """Return the frames with collision shapes between a tip and a tool, which touch what a suction cup holds.
 
     Args:
-        scene: the scene.
-        tip: frame at the end of the arm.
         tool: frame of the tool; the tip by default.
     """
     frames = (tip,) if tool is None or tool not in scene else (tool, *scene.ancestors(tool))

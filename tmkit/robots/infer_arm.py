@@ -422,10 +422,8 @@ def shape_points(scene: SceneGraph, frames: Sequence[str], tip: str, q: Array) -
     """Return corners (n, 3) of the collision shapes of some frames, in the axes of the tip.
 
     Args:
-        scene: the scene.
         frames: at least one, each with a collision shape.
         tip: the frame of expression.
-        q: (n_joints,) configuration.
     """
     found = []
     for frame in frames:

@@ -202,7 +202,6 @@ def overlapping_pairs(scene: SceneGraph, *, samples: int = 500, seed: int = 0) -
     Args:
         scene: the robot, best alone.
         samples: random configurations, uniform within the limits.
-        seed: makes the answer repeatable.
     """
     world = CollisionWorld(without_flat_meshes(scene))
     counts, _ = _collisions(world, random_configurations(scene, samples, seed=seed))

@@ -228,12 +228,7 @@ def check_different(manipulators: Sequence[Manipulator]) -> None:
 
 
 def carrying_joints(scene: SceneGraph, manipulators: Sequence[Manipulator]) -> frozenset[str]:
-    """Return the frames on joints of one robot that carry another: those of a mobile base under an arm.
-
-    Args:
-        scene: the scene.
-        manipulators: the robots.
-    """
+    """Return the frames on joints of one robot that carry another: those of a mobile base under an arm."""
     bases = {arm.name: (arm.base, *scene.ancestors(arm.base)) for arm in manipulators}
     frames = ((arm.name, scene.joint_frame(joint)) for arm in manipulators for joint in arm.joints)
     return frozenset(

@@ -120,12 +120,7 @@ def manipulator_from_srdf(
 
 
 def arm_groups(semantics: RobotSemantics, scene: SceneGraph) -> tuple[str, ...]:
-    """Return the groups that can be arms: at least two actuated joints, all on one chain. O(groups * frames).
-
-    Args:
-        semantics: the SRDF.
-        scene: the scene.
-    """
+    """Return the groups that can be arms: at least two actuated joints, all on one chain. O(groups * frames)."""
     found = []
     for name in semantics.group_names:
         try:

@@ -29,9 +29,7 @@ class ArmPlayer:
     """One arm in a simulation.
 
     Args:
-        simulation: where it moves.
         scene: the plan's first scene.
-        manipulator: the arm.
         q: (n_joints,) the commanded configuration, which all arms share.
         by_constraint: whether objects are fixed to the hand instead of being held.
     """

@@ -59,9 +59,7 @@ def build_bodies(engine: Engine, at: Kinematics, *, settings: PhysicsSettings, f
     """Make all bodies of a scene.
 
     Args:
-        engine: the connection.
         at: the scene at the configuration in which the bodies are to stand.
-        settings: densities and friction.
         folder: a private folder for files that pybullet reads; it may be removed afterwards.
 
     Returns:

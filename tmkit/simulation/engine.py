@@ -24,10 +24,6 @@ _RESIDUAL = 1e-12  # of the solver, below which it stops; the engine's own is 1e
 class Engine:
     """A connection of its own to pybullet: its constants, and its functions with the connection as their argument.
 
-    Args:
-        settings: gravity, time step and solver.
-        gui: open its window.
-
     Raises:
         SimulationError: a window is wanted where there is no screen, or there are too many connections.
     """

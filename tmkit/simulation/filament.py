@@ -65,7 +65,6 @@ class FilamentStudio:
 
     Args:
         world: the scene and its poses; its shapes are those of now, its poses those of each picture.
-        camera: the camera.
         supersampling: how many times larger pictures are drawn before they are reduced.
     """
 

@@ -37,10 +37,6 @@ _WEBP_QUALITY = 60
 def check_output(path: str | Path, *, film: bool) -> Path:
     """Check that a picture or film can be written, without writing it.
 
-    Args:
-        path: the file.
-        film: whether it is a film.
-
     Raises:
         OutputError: a suffix of no kind we write, a folder that is not there, or no right to write.
         MissingExtraError: an MP4 is wanted and the extra ``video`` is not installed.

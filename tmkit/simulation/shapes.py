@@ -55,7 +55,6 @@ class ShapeBuilder:
     """Makes collision and visual shapes for one pybullet connection.
 
     Args:
-        engine: the connection.
         folder: where mesh files may be written.
     """
 
@@ -64,12 +63,7 @@ class ShapeBuilder:
         self._written: dict[str, str] = {}
 
     def collision(self, shapes: Sequence[PlacedShape], *, still: bool) -> int:
-        """Return a collision shape that joins ``shapes``, or -1 when none of them collides.
-
-        Args:
-            shapes: the shapes of one body.
-            still: whether the body never moves.
-        """
+        """Return a collision shape that joins ``shapes``, or -1 when none of them collides."""
         chosen = [placed for placed in shapes if placed.attached.collision]
         if not chosen:
             return -1
@@ -208,7 +202,6 @@ def drawn_triangles(shape: Shape, *, fineness: int = 4) -> tuple[NDArray[np.floa
     """Return vertices (n, 3) and faces (m, 3) of a shape as it is drawn, round where it is round.
 
     Args:
-        shape: any shape.
         fineness: how often the sides of balls are divided; others that are round are as fine.
     """
     if shape.kind in ("box", "sphere", "cylinder", "capsule"):

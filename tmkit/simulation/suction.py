@@ -32,7 +32,6 @@ class SuctionCup:
     """The cup of a robot in a simulation.
 
     Args:
-        simulation: where it works.
         robot: its description, of the kind ``suction``.
     """
 

@@ -33,8 +33,6 @@ class TinyStudio:
     frames are cheap and do not flicker.
 
     Args:
-        simulation: the simulation.
-        camera: where from.
         supersampling: how many times larger pictures are drawn before they are reduced; 1 has hard edges.
     """
 

@@ -45,8 +45,6 @@ class Watch:
     """What is noticed while a plan is executed.
 
     Args:
-        simulation: where it is executed.
-        plan: the plan.
         position_tolerance: metres an object may be from its planned place without a note.
         rotation_tolerance: radians an object may be turned from its planned place without a note.
         world: scene to compare with at the start; that of the plan by default.
@@ -102,7 +100,6 @@ class Watch:
 
         Args:
             number: index of the step, from 1.
-            step: the step.
         """
         self._touched.clear()
         self._held_back = False
@@ -118,13 +115,7 @@ class Watch:
         self._concerned = self._handled if self._phase not in ("transit", "transfer") else frozenset()
 
     def grasped(self, name: str, segment: Segment, *, by_constraint: bool) -> None:
-        """Record that the gripper has closed on an object.
-
-        Args:
-            name: the object.
-            segment: the grasp.
-            by_constraint: whether the object is held by a constraint.
-        """
+        """Record that the gripper has closed on an object."""
         robot, simulation = self._robot, self._simulation
         parent, pose = robot.tip, simulation.pose(name, relative_to=robot.tip)
         if segment.reparenting is not None:
@@ -135,12 +126,7 @@ class Watch:
             self.note(f"the hand closed on nothing: '{name}' is {1000.0 * metres:.1f} mm from its place in the hand")
 
     def released(self, name: str, robot: Manipulator) -> None:
-        """Record that the gripper of an arm is about to open.
-
-        Args:
-            name: the object.
-            robot: the arm.
-        """
+        """Record that the gripper of an arm is about to open."""
         self._measure_carried()
         carried = self._carried.pop(robot.name, None)
         if carried is not None and carried.name == name:

@@ -53,12 +53,7 @@ _WIDTH = 3  # motions of an action of which the cheapest is tried first
 
 
 def with_costs(problem: Problem, steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
-    """Return the steps with the costs of their actions in the problem's metric.
-
-    Args:
-        problem: the problem.
-        steps: steps of a plan.
-    """
+    """Return the steps with the costs of their actions in the problem's metric."""
     costs = _action_costs(problem, [step.action for step in steps])
     return tuple(replace(step, cost=cost) for step, cost in zip(steps, costs, strict=True))
 
@@ -79,12 +74,7 @@ class Improvement:
     """The iterations after the first plan of a run.
 
     Args:
-        context: what the run was given.
-        log: what it has found.
-        problem: the task that it solved.
-        domain: its domain.
         task: the same, prepared, without what was learned.
-        steps: the plan.
     """
 
     def __init__(

@@ -85,13 +85,7 @@ class PlanningContext:
         return Sampling(self.options.samplers or Samplers(), self.manipulators[0], seed)
 
     def with_problem(self, scene: SceneGraph, problem: Problem, *, options: PlanningOptions) -> PlanningContext:
-        """Return the context of another scene, goal and options, for a run that reports no progress.
-
-        Args:
-            scene: the start scene.
-            problem: the PDDL problem.
-            options: the options.
-        """
+        """Return the context of another scene, goal and options, for a run that reports no progress."""
         options = replace(options, improve=0, suggest=False, record_tree=False, explanation_share=0.0)
         return replace(self, scene=scene, problem=problem, options=options, on_progress=None, finds_causes=False)
 
@@ -115,9 +109,6 @@ class PlanningContext:
         """Report progress, if requested.
 
         Args:
-            log: log of the run.
-            phase: current phase.
-            step: index of the current step.
             steps: number of steps; 0 if unknown.
         """
         if self.on_progress is not None:
@@ -126,12 +117,7 @@ class PlanningContext:
             self.on_progress(PlanningProgress(phase, step, steps, log.seconds, skeleton, attempts, log.best))
 
     def search(self, log: SearchLog, task: PreparedTask) -> TaskPlanResult:
-        """Compute a skeleton with the task planner.
-
-        Args:
-            log: log of the run.
-            task: the prepared task.
-        """
+        """Compute a skeleton with the task planner."""
         self.report(log, "task", 0, 0)
         with log.clock.phase(PlanningPhase.TASK):
             return self.task_planner.search(task, time_limit=log.seconds_left())
@@ -143,8 +129,6 @@ class PlanningContext:
         """Return the motion generators of the arms, with the budget of an iteration.
 
         Args:
-            clock: times of phases.
-            number: index of the iteration.
             path_iterations: iterations of one path search to any configuration at a contact; by default one is searched
                 to each, with those of the options, doubled with each iteration.
             corridors: paths that led into narrow places; see :class:`MotionBudget`.
@@ -163,14 +147,7 @@ class PlanningContext:
         return (lambda node: move_on(node, goals, self.arms(clock, 0), self.domain)) if goals else None
 
     def tree(self, log: SearchLog, problem: Problem, domain: PlanningDomain, *, seed: int) -> RefinementTree:
-        """Return an empty refinement tree.
-
-        Args:
-            log: log of the run.
-            problem: the PDDL problem.
-            domain: the domain.
-            seed: seed of samplers and motion planner.
-        """
+        """Return an empty refinement tree."""
         sampling = self.sampling if seed == self.options.seed else self._sampling(seed)
         tree = RefinementTree(
             self.scene, self.q, problem=problem, domain=domain, arms=self.arms(log.clock, 0), seed=seed,
@@ -183,7 +160,6 @@ class PlanningContext:
         """Return the plan of some steps.
 
         Args:
-            steps: the steps.
             searched: domain of the steps' actions, if it is not that of the plan.
         """
         domain = self.domain

@@ -68,13 +68,8 @@ def find_causes(
     """Return what explains many failures of a run at once.
 
     Args:
-        scene: the scene at the start.
-        q: (n_joints,) configuration at the start.
-        log: what failed.
         roots: the roots of the refinement trees.
         arms: the arms by name, the first first.
-        sampling: the grasp sampler.
-        seed: makes it repeatable.
         is_over: tells whether the time is up; then no paths are searched, and no gaps are measured.
         wanted: objects that the goal names, of which causes are found first.
     """
@@ -128,11 +123,6 @@ def no_room_for_hand(
     It says "whatever the arm does" only where that holds of the meshes themselves, not of their convex hulls alone.
 
     Args:
-        scene: the scene.
-        q: (n_joints,) configuration.
-        object: frame of the object.
-        grasps: its grasps.
-        manipulator: the arm.
         approach: metres of the straight way to a grasp.
     """
     hand, still = hand_alone(scene, manipulator), bodies_at_rest(scene, manipulator)
@@ -190,12 +180,7 @@ def enclosed_arm(
     """Return that the start configuration of an arm is enclosed; None if it is not.
 
     Args:
-        scene: the scene.
-        q: (n_joints,) configuration at the start.
         rules: the rules of contact, of the arm that is asked about.
-        motion_planner: finds paths.
-        max_iterations: of one search.
-        seed: makes it repeatable.
     """
     arm = rules.manipulator
     world = rules.check_world(scene, rules.exemptions(scene, touched=rules.held(scene)))
@@ -229,13 +214,6 @@ def narrow_gap(
     """Return that a finger is thicker than the gaps beside an object; None where that does not block all grasps.
 
     The neighbours count as in the way for good when none of them has a free grasp before another is moved.
-
-    Args:
-        scene: the scene.
-        q: (n_joints,) configuration.
-        object: frame of the object.
-        manipulator: the arm.
-        sampling: the grasp sampler.
     """
     tables = HandTables(scene, q, manipulator=manipulator, sampling=sampling)
     if not tables.is_usable or manipulator.gripper_kind == "suction":

@@ -70,8 +70,6 @@ class PlanningIteration:
     """One iteration of a run: its constraints, and which of what it learned is proved.
 
     Args:
-        context: what the run was given.
-        log: what it has found.
         tree: the tree that all its iterations refine over.
         task: the translated task, with what earlier iterations forbade for good.
         number: of the iteration, from 0; budgets double with it.
@@ -190,10 +188,6 @@ def _is_blocked(cause: Cause) -> bool:
 def context_of(cause: Cause, domain: PlanningDomain) -> tuple[Fact, ...]:
     """Return the facts on which a cause depends, sorted.
 
-    Args:
-        cause: the cause of a failure.
-        domain: the domain.
-
     Raises:
         SceneError: the domain's own method refuses the scene.
     """
@@ -212,12 +206,6 @@ def with_equivalent(
     """Return the constraints that follow by exchanging symmetric objects, without the given one, in fixed order.
 
     None follow when no object of the constraint has an equivalent, or when there would be too many.
-
-    Args:
-        action: the action that is excluded.
-        context: facts under which it is excluded.
-        cause: cause of its failure.
-        domain: the domain.
     """
     named = {*action.arguments, *(name for fact in context for name in fact.arguments)}
     if domain.places(named, cause.node.state):

@@ -114,9 +114,7 @@ def refine_skeleton(
     """Find motions for all actions of a skeleton.
 
     Args:
-        skeleton: the actions.
         tree: what was refined so far; it grows.
-        budget: bounds on attempts.
         is_over: tells whether the time is up; asked before each attempt.
         on_step: told the number of steps refined so far, for progress.
         bound: what the steps together must cost less than; by default anything will do.

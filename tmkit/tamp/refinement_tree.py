@@ -134,11 +134,6 @@ class RefinementNode:
 class Expansion:
     """The motions of one action in one node: those found so far, and more when asked.
 
-    Args:
-        tree: the tree.
-        node: node before the action.
-        action: the ground action.
-
     Attributes:
         children: nodes that the motions found so far lead to.
         failures: what failed.
@@ -226,15 +221,9 @@ class RefinementTree:
     """All that was refined of one task.
 
     Args:
-        scene: the scene at the start.
-        q: (n_joints,) configuration at the start.
         problem: the task, with the state derived from ``scene``.
-        domain: the domain.
         arms: compute single actions, the first unless a candidate names another; may be replaced by others with larger
             budgets.
-        seed: seed of everything sampled.
-        log: where failures are counted.
-        clock: where time is counted.
         sampling: samplers of grasps and placements; those of this package by default.
 
     Attributes:
@@ -256,12 +245,7 @@ class RefinementTree:
         self._deriver = StateDeriver(domain, {name: types[0] for name, types in problem.objects.items()})
 
     def expansion(self, node: RefinementNode, action: GroundAction) -> Expansion:
-        """Return the expansion of a node by an action; it is created at the first call.
-
-        Args:
-            node: node before the action.
-            action: the ground action.
-        """
+        """Return the expansion of a node by an action; it is created at the first call."""
         found = node.expansions.get(action)
         if found is None:
             found = node.expansions[action] = Expansion(self, node, action)
@@ -294,13 +278,6 @@ class RefinementTree:
 
         Nothing is kept of it but what the log counts.
 
-        Args:
-            node: node before the action.
-            action: the ground action.
-            candidate: how to carry it out.
-            seed: seed of all searches.
-            attempts: motions that are tried at most.
-
         Returns:
             The node or the failure; None for a candidate that yields nothing.
         """
@@ -318,9 +295,7 @@ class RefinementTree:
         """Return the context in which a domain is to propose candidates in a node.
 
         Args:
-            node: the node.
             scene: a version to be used in the place of the node's.
-            seed: seed of what is sampled.
             is_scattered: whether places are to be scattered; see :class:`tmkit.manipulation.PlacementRequest`.
         """
         rng, sampling = np.random.default_rng(seed), replace(self._sampling, is_scattered=is_scattered)
@@ -332,7 +307,6 @@ class RefinementTree:
         """Yield the result of each candidate of an action in a node, with random numbers of this restart.
 
         Args:
-            expansion: the expansion of the node by the action.
             asked: list to which the requested placements, (object, support), are added.
         """
         node, action = expansion.node, expansion.action
@@ -363,11 +337,6 @@ class RefinementTree:
         """Return the node after a motion, after checking its derived state against the predicted one.
 
         Where that is a matter of probability and not probable enough, the motion has failed.
-
-        Args:
-            expansion: the expansion.
-            candidate: the candidate.
-            refinement: the motion.
         """
         parent, predicted = expansion.node, expansion.predicted
         derived = self._compare(expansion, refinement)

@@ -50,9 +50,7 @@ def solve(
     """Plan with the seed of the options; the result and the errors are those of :func:`tmkit.plan`.
 
     Args:
-        problem: the problem.
         options: the options, of one seed.
-        on_progress: as for :func:`tmkit.plan`.
     """
     manipulators = find_manipulators(problem.robots, problem.scene)
     domain = load_planning_domain(problem.domain, manipulator=manipulators, semantics=problem.semantics)

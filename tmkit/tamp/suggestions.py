@@ -72,8 +72,6 @@ def find_suggestions(
 
     Args:
         context: what the run was given that has ended without a plan.
-        log: what it found.
-        diagnosis: what it learned.
         replan: plans for another problem.
         seconds: time after which to stop.
     """
@@ -187,10 +185,7 @@ def removable_bodies(
     """Return the bodies whose removal is tried: obstacles first, then objects that actions failed to move.
 
     Args:
-        scene: the start scene.
-        manipulators: the arms.
         goal: the goal, whose objects are kept.
-        diagnosis: causes of failures.
     """
     kept = {*moved_frames(scene, *manipulators), *(arm.base for arm in manipulators)}
     movable = set(movable_frames(scene))
@@ -209,12 +204,7 @@ def removable_bodies(
 
 
 def without_bodies(scene: SceneGraph, names: Sequence[str]) -> SceneGraph:
-    """Return the scene without bodies: movable ones are removed, others lose their shapes.
-
-    Args:
-        scene: the scene.
-        names: frames of the bodies.
-    """
+    """Return the scene without bodies: movable ones are removed, others lose their shapes."""
     movable = set(movable_frames(scene))
     for name in names:
         has_joints = any(scene.joint(frame).is_actuated for frame in scene.subtree(name))

@@ -55,8 +55,6 @@ def search_tracks(
     """Advance the tracks of a run until one has a plan, nothing is left to try or a limit is reached.
 
     Args:
-        context: what the run was given.
-        log: what it has found.
         useful: its task without objects of no use; None where all are.
 
     Returns:
@@ -183,10 +181,6 @@ class SearchTrack:
     """One task that a run searches.
 
     Args:
-        context: what the run was given.
-        log: what it has found.
-        problem: the task.
-        domain: its domain.
         turn: when its first iteration is due.
         is_whole: whether it is the whole task, with all objects and nothing added: then proofs count.
 

@@ -80,9 +80,6 @@ def trial_pick(
 
     Args:
         scene: the robot, best alone.
-        manipulator: its arm.
-        seed: of the random configurations and the planner.
-        on_progress: called while it is planned.
     """
     arm = manipulator
     if arm.gripper_kind == "parallel" and arm.width_open < CUBE + 0.008:

@@ -25,8 +25,6 @@ def without_redundant_steps(
     """Return a plan without the actions that its goal does not need.
 
     Args:
-        problem: the task.
-        steps: a plan for it.
         is_allowed: tells whether an action may be done in a state, for constraints that the problem does not have; all
             may by default.
     """

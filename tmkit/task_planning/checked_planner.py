@@ -32,7 +32,6 @@ class CheckedTask:
         """Return the task in which an action is not done while facts hold.
 
         Args:
-            action: the ground action.
             context: basic facts.
         """
         facts = frozenset(context)

@@ -124,8 +124,6 @@ class RunningSearch:
 
     Args:
         searches: command lines of the searches.
-        program: the executable.
-        folder: working directory.
     """
 
     def __init__(self, searches: Searches, program: Program, folder: Path) -> None:
@@ -180,7 +178,6 @@ class Searches:
     """Searches of one task until one deadline.
 
     Args:
-        task: the task.
         folder: an empty folder, for the task and the plans.
         deadline: when to give up, by the monotonic clock.
     """
@@ -211,7 +208,6 @@ class Searches:
         """Start a chain of searches, which is stopped when the block is left.
 
         Args:
-            chain: the searches.
             memory_limit: bytes that it may have.
 
         Raises:

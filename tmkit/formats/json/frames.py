@@ -55,7 +55,6 @@ def frame_to_dict(frame: FrameSpecification, sources: SourceList) -> Json:
     """Return a frame as a JSON object.
 
     Args:
-        frame: the frame.
         sources: list of noise sources, to which those of the frame are added.
     """
     document: Json = {}
@@ -83,7 +82,6 @@ def frame_from_dict(node: JsonNode, shapes: Mapping[str, Shape], sources: list[N
     """Return the frame of a JSON object.
 
     Args:
-        node: the object.
         shapes: the document's shapes by digest.
         sources: the document's noise sources, in order.
 

@@ -128,7 +128,6 @@ def with_line(error: FileFormatError, text: str) -> FileFormatError:
 
     Args:
         error: what :meth:`JsonNode.error` made.
-        text: the whole document.
     """
     way = error.data.get("way")
     at = _position(text, way) if way and error.data.get("line") is None else None

@@ -171,7 +171,6 @@ def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGra
     """Read a JSON scene file.
 
     Args:
-        path: the file.
         loader: loader of meshes; one with default settings if omitted.
 
     Raises:

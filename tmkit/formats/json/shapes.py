@@ -45,7 +45,6 @@ def shape_to_dict(shape: Shape, loader: MeshLoader) -> Json:
     """Return a shape as a JSON object; arrays are inline.
 
     Args:
-        shape: the shape.
         loader: finds portable names of mesh files.
     """
     if shape.kind == "mesh":
@@ -88,8 +87,6 @@ def shape_from_dict(digest: str, shapes: JsonNode, loader: MeshLoader, *, folder
 
     Args:
         digest: its key in ``shapes``.
-        shapes: all shapes of the document.
-        loader: loads meshes, and says how large files may be.
         folder: where files are looked for, or ``None`` when there are none.
 
     Raises:

@@ -25,7 +25,6 @@ def solid_inertia(shape: Shape, mass: float) -> tuple[Matrix, Matrix]:
     """Return the mass properties of a uniform solid.
 
     Args:
-        shape: the solid.
         mass: kilograms.
 
     Returns:

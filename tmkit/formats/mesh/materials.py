@@ -66,7 +66,6 @@ class MtlFile:
     trimesh notes the names of materials only where it is given materials; these it gets, without textures.
 
     Args:
-        obj: the OBJ file.
         limits: how large the file of materials may be.
     """
 

@@ -177,14 +177,7 @@ class PackageResolver:
         return place.error(f"{reason}; allow its folder by allow_folders, or --allow on the command line")
 
     def resolve_mesh(self, uri: str, *, folder: Path, place: SourceLocation, note: Note | None = None) -> Path:
-        """Return the existing mesh file of a URI; as :meth:`resolve`, with errors of type MeshError.
-
-        Args:
-            uri: path, ``file://`` or ``package://`` URI.
-            folder: folder of the referencing file, for relative paths.
-            place: location of the reference, for messages.
-            note: called with import notes.
-        """
+        """Return the existing mesh file of a URI; as :meth:`resolve`, with errors of type MeshError."""
         try:
             return self.resolve(uri, folder=folder, place=place, note=note)
         except FileFormatError as error:

@@ -30,8 +30,6 @@ def geometry_of(values: Mapping[str, Value], *, place: SourceLocation, packages:
 
     Args:
         values: the attributes of the block, completed by its classes.
-        place: where the block begins.
-        packages: where ``package://`` URIs of meshes lead.
 
     Raises:
         FileFormatError: the shape is missing, or its size is missing or does not fit it.

@@ -83,8 +83,6 @@ def read_robray(
     """Read a robray file and everything it includes.
 
     Args:
-        path: the file.
-        packages: where ``package://`` URIs lead.
         read_other: reads an included file of another format.
 
     Raises:

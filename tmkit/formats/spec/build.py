@@ -52,10 +52,6 @@ _PARTS = ("-visual", "-collision", "-inertial")  # frames of a link's parts in t
 def build_scene(specs: Sequence[SceneSpecification], *, loader: MeshLoader) -> SceneGraph:
     """Build one scene from everything that was read.
 
-    Args:
-        specs: what the files say, in order.
-        loader: loads the meshes.
-
     Raises:
         FileFormatError: names that are missing or declared twice, cycles, and whatever the core refuses, each at its
             place in its file.
@@ -160,7 +156,6 @@ def parents_first(frames: Iterable[str], parent: Callable[[str], str | None]) ->
     """Return frames, each once and after its ancestors, otherwise in the given order.
 
     Args:
-        frames: their names.
         parent: gives the parent of a frame, ``None`` of one that comes first.
     """
     ordered: dict[str, None] = {}
@@ -175,13 +170,7 @@ def parents_first(frames: Iterable[str], parent: Callable[[str], str | None]) ->
 
 
 def add_specified_frame(edit: SceneEdit, spec: FrameSpec, loader: MeshLoader) -> None:
-    """Add a frame with its shapes and mass; a mimic joint is added as an independent joint first.
-
-    Args:
-        edit: the edit of a scene.
-        spec: the frame.
-        loader: loader of meshes.
-    """
+    """Add a frame with its shapes and mass; a mimic joint is added as an independent joint first."""
     solids = [_attached_of(geometry, loader, spec.friction) for geometry in spec.geometry]
     shapes = [part for one, solid in zip(spec.geometry, solids, strict=True) for part in _in_colors(one, solid, loader)]
     with reported(spec.place):
@@ -315,10 +304,6 @@ def _add_mimics(edit: SceneEdit, frames: dict[str, FrameSpec]) -> None:
 
 def add_allowed(edit: SceneEdit, specs: Iterable[SceneSpecification]) -> None:
     """Add the allowed collision pairs of files.
-
-    Args:
-        edit: the edit of a scene.
-        specs: contents of the files.
 
     Raises:
         FileFormatError: there is no such frame.

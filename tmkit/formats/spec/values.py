@@ -61,12 +61,7 @@ def spec_of_pose(pose: Pose) -> PoseSpec:
 
 
 def joint_of(spec: JointSpec, *, mimic: Mimic | None = None) -> Joint:
-    """Return the core's joint.
-
-    Args:
-        spec: the joint.
-        mimic: what it mimics, if anything.
-    """
+    """Return the core's joint."""
     if spec.type in ("fixed", "free"):
         return Fixed() if spec.type == "fixed" else Free()
     same: dict[str, Any] = {key: getattr(spec, key) for key in ("name", "velocity", "effort", "damping", "friction")}
@@ -89,7 +84,6 @@ def primitive(kind: str, sizes: Sequence[float]) -> Shape:
     """Return a box, sphere, cylinder, cone or capsule.
 
     Args:
-        kind: which.
         sizes: its dimensions, metres.
     """
     makers: dict[str, Callable[..., Shape]] = {"sphere": Sphere, "cylinder": Cylinder, "cone": Cone, "capsule": Capsule}
@@ -100,7 +94,6 @@ def specification_of_scene(scene: SceneGraph, *, path: str) -> SceneSpecificatio
     """Return what a file would say that declares this scene.
 
     Args:
-        scene: the scene.
         path: the file it came from, for messages.
     """
     frames = []

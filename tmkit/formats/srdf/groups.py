@@ -117,7 +117,6 @@ def refused(place: SourceLocation | None, source: str, reason: str) -> FileForma
     Args:
         place: its location; None if unknown.
         source: the SRDF file, used without a location.
-        reason: what is wrong.
     """
     if place is None:
         return RobotError.at(source, reason)
@@ -125,13 +124,7 @@ def refused(place: SourceLocation | None, source: str, reason: str) -> FileForma
 
 
 def with_semantics(scene: SceneGraph, files: Sequence[RobotSemantics], *, note: Note) -> SceneGraph:
-    """Return a scene in which the pairs of links may touch that SRDF files disable.
-
-    Args:
-        scene: the scene with the robots.
-        files: what the files say, in order.
-        note: takes the notes about names that the scene lacks.
-    """
+    """Return a scene in which the pairs of links may touch that SRDF files disable."""
     with scene.edit() as edit:
         for semantics in files:
             for stranger in semantics.strangers(scene):

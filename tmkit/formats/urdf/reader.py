@@ -76,11 +76,6 @@ class _Edge:
 def read_urdf(path: Path, *, packages: PackageResolver, note: Note = unheard) -> SceneSpecification:
     """Read a robot description.
 
-    Args:
-        path: the file.
-        packages: where ``package://`` URIs lead.
-        note: takes the notes about what is mended or omitted.
-
     Raises:
         FileFormatError: the description is wrong.
     """

@@ -36,8 +36,6 @@ def with_always_colliding(robot: SceneSpecification, *, loader: MeshLoader, note
     """Return the specification of a robot with the pairs allowed that always collide.
 
     Args:
-        robot: the robot.
-        loader: loads its meshes.
         note: is told when the pairs are not looked for.
 
     Raises:
@@ -77,13 +75,7 @@ def _always_colliding(scene: SceneGraph) -> tuple[tuple[str, str], ...] | None:
 
 
 def random_configurations(scene: SceneGraph, samples: int, *, seed: int) -> npt.NDArray[np.float64]:
-    """Return random configurations (samples, n_joints), uniform within the limits; unlimited joints within +-pi.
-
-    Args:
-        scene: the scene.
-        samples: number of configurations.
-        seed: seed of the generator.
-    """
+    """Return random configurations (samples, n_joints), uniform within the limits; unlimited joints within +-pi."""
     limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
     lower = np.where(np.isfinite(limits[:, 0]), limits[:, 0], np.minimum(-np.pi, limits[:, 1] - np.pi))
     upper = np.where(np.isfinite(limits[:, 1]), limits[:, 1], np.maximum(np.pi, lower + np.pi))

@@ -56,11 +56,6 @@ def materials_of(robot: XmlElement) -> dict[str, Quadruple | None]:
 def geometry_of(link: XmlElement, *, materials: Materials, packages: PackageResolver) -> tuple[GeometrySpec, ...]:
     """Return the shapes of a link: its visuals, joined with equal collisions, then the other collisions.
 
-    Args:
-        link: the link.
-        materials: the colours by name.
-        packages: where ``package://`` URIs lead.
-
     Raises:
         FileFormatError: a shape is wrong, or its mesh is not there.
     """
@@ -212,11 +207,6 @@ def _plane(element: XmlElement, origin: PoseSpec) -> GeometrySpec:
 
 def with_readable_meshes(robot: SceneSpecification, *, loader: MeshLoader, note: Note) -> SceneSpecification:
     """Return the specification of a robot whose meshes can all be read, and whose collision meshes all have a hull.
-
-    Args:
-        robot: the robot.
-        loader: loads its meshes, and remembers them.
-        note: takes the notes.
 
     Raises:
         MeshError: a collision mesh cannot be read.

@@ -148,13 +148,7 @@ def _kept(scene: SceneGraph, root: str, exclude: frozenset[str]) -> list[str]:
 
 
 def add_element(parent: _Element, tag: str, **attributes: str) -> _Element:
-    """Add a child element.
-
-    Args:
-        parent: the element above.
-        tag: of the child.
-        attributes: of the child.
-    """
+    """Add a child element."""
     from lxml import etree
 
     return etree.SubElement(parent, tag, attributes)

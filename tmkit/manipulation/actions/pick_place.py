@@ -415,10 +415,7 @@ def arm_motions(
     """Return the motions of several arms, by the arms' names and in their order.
 
     Args:
-        manipulators: the arms.
-        budget: how hard to try.
         rules: what may touch, whichever of them acts; by default what holds wherever a plan starts.
-        clock: where time is counted.
         motion_planner: what finds paths between configurations; the core's RRT-Connect by default.
     """
     rules = CollisionRules(manipulators[0], others=tuple(manipulators[1:])) if rules is None else rules

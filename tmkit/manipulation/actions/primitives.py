@@ -125,11 +125,7 @@ class MotionPieces:
     """Finds the pieces of one arm's motions.
 
     Args:
-        manipulator: the arm.
-        budget: how hard to try.
         rules: what may touch; by default those that hold wherever a plan starts.
-        clock: where time is counted.
-        motion_planner: what finds paths between configurations.
     """
 
     def __init__(
@@ -149,10 +145,6 @@ class MotionPieces:
         """Return the pairs nearer than the planning margin when an action begins, for :meth:`phase`.
 
         Without it two blocks that stand side by side would keep the arm from doing anything.
-
-        Args:
-            scene: the scene at the start of the action.
-            q: (n_joints,) configuration.
         """
         return self.rules.near_pairs(scene, q, margin=PLANNING_MARGIN, source=self._world)
 
@@ -164,7 +156,6 @@ class MotionPieces:
 
         Args:
             scene: the scene before the object is put down.
-            q: (n_joints,) configuration.
             change: new parent and pose of the object.
         """
         resting = scene.reparent(change.frame, change.parent, pose=change.pose)
@@ -183,7 +174,6 @@ class MotionPieces:
         """Return the phase of an action in one version of the scene; see :class:`CollisionRules`.
 
         Args:
-            scene: the version.
             near: pairs that are exempt from the planning margin.
             touched: object that the gripper may touch.
             support: frame that this object may touch.
@@ -199,15 +189,7 @@ class MotionPieces:
     def contacts(
         self, phase: Phase, root_from_tool: Pose, *, q: Configuration, seed: int, what: str
     ) -> Iterator[Configuration | MotionFailure]:
-        """Yield collision-free configurations with the tool at a pose, nearest to ``q`` first, or one failure.
-
-        Args:
-            phase: scene and collision rules.
-            root_from_tool: pose of the tool frame relative to the root.
-            q: (n_joints,) reference configuration.
-            seed: seed of inverse kinematics.
-            what: name of the motion, for the failure.
-        """
+        """Yield collision-free configurations with the tool at a pose, nearest to ``q`` first, or one failure."""
         arm = self.manipulator
         with self.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
             found = inverse_kinematics_solutions(
@@ -248,9 +230,6 @@ class MotionPieces:
         """Return the straight path (k, n_joints) that moves the tool backwards along its z axis.
 
         Args:
-            phase: scene and collision rules.
-            start: (n_joints,) configuration.
-            what: name of the motion, for the failure.
             length: metres; those of the budget's approach by default.
             share: share of the length that will do where the rest is not free.
         """
@@ -264,10 +243,7 @@ class MotionPieces:
         """Return the straight path (k, n_joints) by which the tool moves without turning.
 
         Args:
-            phase: where it happens.
-            start: (n_joints,) configuration.
             by: (3,) metres in the axes of the root.
-            what: what is being tried, for failures.
             share: share of the way that will do where the rest is not free.
         """
         root_from_tool = self._tool(phase, start)
@@ -280,11 +256,7 @@ class MotionPieces:
         """Return a collision-free path (k, n_joints) to one of some goals, with a larger clearance if found quickly.
 
         Args:
-            phase: scene and collision rules.
-            start: (n_joints,) configuration.
             goals: (m, n_joints) configurations; the gripper stays as at the start.
-            seed: seed of the motion planner.
-            what: name of the motion, for the failure.
 
         Raises:
             PieceFailedError: none was found; it says why, and what was in the way.
@@ -414,10 +386,7 @@ class MotionPieces:
         """Check that the gripper can move between two configurations.
 
         Args:
-            phase: scene and collision rules.
-            start: (n_joints,) configuration.
             end: (n_joints,) configuration that differs in gripper joints only.
-            what: name of the motion, for the failure.
 
         Raises:
             PieceFailedError: something is in the way of the fingers.
@@ -430,12 +399,7 @@ class MotionPieces:
             raise PieceFailedError(what, cause, pairs, kind=kind, q=result.q, is_of_way=True)
 
     def gripper_of(self, q: Configuration, scene: SceneGraph) -> dict[str, float]:
-        """Return the values of the gripper joints of a configuration.
-
-        Args:
-            q: (n_joints,) configuration.
-            scene: the scene.
-        """
+        """Return the values of the gripper joints of a configuration."""
         names = scene.joint_names
         return {joint: float(q[names.index(joint)]) for joint in self.manipulator.gripper_joints}
 
@@ -484,11 +448,6 @@ class MotionPieces:
     def require_free(self, phase: Phase, path: Configuration, *, what: str) -> None:
         """Check a path that was found by other means, with and without the planning margin.
 
-        Args:
-            phase: scene, collision rules and constraints.
-            path: (k, n_joints) configurations.
-            what: name of the motion, for the failure.
-
         Raises:
             PieceFailedError: something is in the way, or a constraint is violated.
         """
@@ -505,11 +464,6 @@ class MotionPieces:
 
     def require_effort(self, phase: Phase, *paths: Configuration, what: str) -> None:
         """Check that the arm can hold itself and what its hand holds along paths.
-
-        Args:
-            phase: the version in which they happen.
-            *paths: (k, n_joints) configurations.
-            what: name of the motion, for the failure.
 
         Raises:
             PieceFailedError: gravity asks more of a joint than it gives.

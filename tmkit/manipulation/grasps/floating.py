@@ -33,7 +33,6 @@ def hand_alone(scene: SceneGraph, manipulator: Manipulator) -> SceneGraph | None
     """Return the hand of an arm as a scene of its own, without what it holds; None for a hand without collision shapes.
 
     Args:
-        scene: the scene with the arm.
         manipulator: the arm; the root of the result is its tip.
     """
     hand = scene.extract(manipulator.tip)
@@ -45,12 +44,7 @@ def hand_alone(scene: SceneGraph, manipulator: Manipulator) -> SceneGraph | None
 
 
 def bodies_at_rest(scene: SceneGraph, manipulator: Manipulator) -> SceneGraph | None:
-    """Return a scene without an arm and without the shapes of movable objects; None for an arm that moves nothing.
-
-    Args:
-        scene: the scene.
-        manipulator: the arm.
-    """
+    """Return a scene without an arm and without the shapes of movable objects; None for an arm that moves nothing."""
     chain = [*reversed(scene.ancestors(manipulator.tool)), manipulator.tool]
     links = [frame for frame in chain if scene.joint(frame).name in manipulator.joints]
     if not links:
@@ -123,12 +117,7 @@ class FloatingBody:
         return np.asarray(self.world.in_collision_batch(rows))
 
     def contacts(self, poses: NDArray[np.float64], fingers: NDArray[np.float64]) -> list[list[Contact]]:
-        """Return for each pose (m,) what the body collides with there; arguments as for :meth:`collides`.
-
-        Args:
-            poses: (m, 6) poses.
-            fingers: (m, n_joints) configurations of the body's joints.
-        """
+        """Return for each pose (m,) what the body collides with there; arguments as for :meth:`collides`."""
         rows = np.array(fingers)
         rows[:, self._columns] = poses
         return self.world.contacts_batch(rows)

@@ -41,7 +41,6 @@ class HandCheck:
     """A hand and an object without the rest of the world.
 
     Args:
-        scene: the scene with the arm.
         solids: collision shapes of the object, in its frame.
         manipulator: the arm; :meth:`fits` says whether the scene has its hand.
     """
@@ -62,12 +61,7 @@ class HandCheck:
 
     @staticmethod
     def fits(scene: SceneGraph, manipulator: Manipulator) -> bool:
-        """Return whether a scene contains the complete hand: tip, tool, contact links and finger joints, with shapes.
-
-        Args:
-            scene: the scene.
-            manipulator: the arm.
-        """
+        """Return whether a scene contains the complete hand: tip, tool, contact links and finger joints, with shapes."""
         tip = manipulator.tip
         if tip not in scene or manipulator.tool not in scene:
             return False

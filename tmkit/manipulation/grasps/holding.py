@@ -112,9 +112,6 @@ class Load:
         """Return an object of a scene, with its descendants, as a load.
 
         Args:
-            scene: the scene.
-            object: frame of the object.
-            manipulator: the arm whose hand holds it.
             tool_from_object: where the hand holds it.
             rim: metres, radius of a suction cup's rim.
         """

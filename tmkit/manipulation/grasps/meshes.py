@@ -86,10 +86,8 @@ def antipodal_pairs(
     """Return pairs of contacts on a mesh, best first.
 
     Args:
-        shape: the mesh.
         centre: (3,) its centre of mass.
         widths: smallest and largest metres between the contacts.
-        rng: for the samples.
         friction: coefficient at the contacts.
     """
     triangles = closed_triangles(shape)
@@ -131,7 +129,6 @@ def suction_points(shape: Shape, *, centre: Vectors, rim: float) -> list[Suction
     """Return places for a suction cup on the flat patches of a mesh, best first.
 
     Args:
-        shape: the mesh.
         centre: (3,) its centre of mass.
         rim: radius of the cup's rim, metres.
     """

@@ -86,11 +86,6 @@ def all_grasps_are_known(scene: SceneGraph, object: str, *, manipulator: Manipul
 
     It does for one box, cylinder, ball or capsule that a cup has no face on, or that is wider in every direction than
     the hand opens. Of narrower ones, of meshes and of several shapes some grasps are not tried.
-
-    Args:
-        scene: the scene.
-        object: the object.
-        manipulator: the arm whose hand grasps.
     """
     solids = [attached for attached in scene.shapes(object) if attached.collision]
     if len(solids) != 1 or solids[0].shape.kind not in ("box", "cylinder", "sphere", "capsule"):
@@ -101,14 +96,7 @@ def all_grasps_are_known(scene: SceneGraph, object: str, *, manipulator: Manipul
 
 
 def grip_faults(scene: SceneGraph, q: NDArray[np.float64], manipulator: Manipulator, *, object: str) -> tuple[str, ...]:
-    """Return descriptions of the faults of a closed grasp; none if each contact link touches the object.
-
-    Args:
-        scene: the scene.
-        q: (n_joints,) configuration.
-        manipulator: the arm.
-        object: the object.
-    """
+    """Return descriptions of the faults of a closed grasp; none if each contact link touches the object."""
     faults: list[str] = []
     for link in manipulator.contact_links:
         gap = pair_distance(scene, q, frame_a=link, frame_b=object)
@@ -125,8 +113,6 @@ def hold_fault(scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipu
     Args:
         scene: the scene, with the object in the hand.
         path: (k, n_joints) configurations.
-        manipulator: the arm.
-        object: frame of the object.
     """
     root, tool_from_object = scene.root(manipulator.tool), scene.pose(object, relative_to=manipulator.tool, q=path[0])
     rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
@@ -146,14 +132,7 @@ def hold_fault(scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipu
 
 
 def firmly_held(scene: SceneGraph, object: str, grasps: Sequence[Grasp], manipulator: Manipulator) -> list[bool]:
-    """Return for each grasp whether the gripper bears the object's weight in every orientation.
-
-    Args:
-        scene: the scene.
-        object: the object.
-        grasps: grasps of the object.
-        manipulator: the arm.
-    """
+    """Return for each grasp whether the gripper bears the object's weight in every orientation."""
     rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
     load = Load.of(scene, object, manipulator=manipulator, tool_from_object=Pose(), rim=rim)
     inverses = (grasp.object_from_tool.inverse() for grasp in grasps)
@@ -280,10 +259,6 @@ def cup_rim(scene: SceneGraph, manipulator: Manipulator) -> NDArray[np.float64]:
     """Return points (n, 3) of the foot of a suction cup, in the tool frame: its middle and its rim.
 
     The cup is what the contact links have in the tool's plane; where they have nothing there, it is the tool point.
-
-    Args:
-        scene: the scene.
-        manipulator: an arm with a suction gripper.
     """
     radius = _rim_radius(scene, manipulator)
     turns = np.arange(_RIM_POINTS) * (2.0 * math.pi / _RIM_POINTS)

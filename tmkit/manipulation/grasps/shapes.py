@@ -35,7 +35,6 @@ def fits(width: float, manipulator: Manipulator) -> bool:
 
     Args:
         width: metres along the closing direction.
-        manipulator: the arm.
     """
     return manipulator.width_closed <= width <= manipulator.width_open - 2.0 * FINGER_CLEARANCE
 
@@ -45,7 +44,6 @@ def box_grasps(size: Vector, manipulator: Manipulator) -> Iterator[Grasp]:
 
     Args:
         size: (3,) side lengths in metres.
-        manipulator: the arm.
     """
     axes = np.eye(3)
     for along in (2, 0, 1):
@@ -76,7 +74,6 @@ def cylinder_grasps(radius: float, length: float, manipulator: Manipulator, *, c
     Args:
         radius: metres.
         length: metres between the ends of the mantle.
-        manipulator: the arm.
         cap: metres by which round caps reach beyond the mantle.
     """
     if not fits(2.0 * radius, manipulator):
@@ -110,7 +107,6 @@ def ball_grasps(radius: float, manipulator: Manipulator) -> Iterator[Grasp]:
 
     Args:
         radius: metres.
-        manipulator: the arm.
     """
     if not fits(2.0 * radius, manipulator) or radius > manipulator.finger_depth:
         return

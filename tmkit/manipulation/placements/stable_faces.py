@@ -132,8 +132,6 @@ def centre_of_mass(scene: SceneGraph, object: str, *, q: ArrayLike | None = None
     """Return the centre of mass (3,) of an object and its descendants, in its frame.
 
     Args:
-        scene: the scene.
-        object: the object.
         q: (n_joints,) configuration; needed if the scene has joints.
     """
     masses: list[tuple[float, Vector]] = []

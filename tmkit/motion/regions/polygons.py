@@ -62,12 +62,7 @@ class ConvexPolygon:
 
     @classmethod
     def rectangle(cls, lower: ArrayLike, upper: ArrayLike) -> ConvexPolygon:
-        """Return the rectangle between two corners (2,).
-
-        Args:
-            lower: (2,) corner.
-            upper: (2,) opposite corner.
-        """
+        """Return the rectangle between two corners (2,)."""
         (x0, y0), (x1, y1) = plain_numbers(lower, "lower"), plain_numbers(upper, "upper")
         return cls.around([[x0, y0], [x1, y0], [x1, y1], [x0, y1]])
 
@@ -119,7 +114,6 @@ class ConvexPolygon:
         """Return whether another polygon is inside this one.
 
         Args:
-            other: the other polygon.
             tolerance: metres that it may extend beyond an edge.
         """
         return bool(np.all(self.depth(other.vertices) >= -tolerance))
@@ -160,7 +154,6 @@ def fitting(area: ConvexPolygon, footprint: ConvexPolygon) -> ConvexPolygon | No
     A footprint that just fits one way has a segment of positions, or a single one.
 
     Args:
-        area: the area.
         footprint: polygon relative to its origin.
     """
     common = reduce(_common, (area.moved(-corner)._region for corner in footprint.vertices))
@@ -173,7 +166,6 @@ def blocking(obstacle: ConvexPolygon, footprint: ConvexPolygon, *, spacing: floa
     On the polygon's edges it is that far away, at its corners up to 8 % farther: an octagon stands for the circle.
 
     Args:
-        obstacle: the obstacle.
         footprint: polygon relative to its origin.
         spacing: distance in metres.
     """
@@ -183,12 +175,7 @@ def blocking(obstacle: ConvexPolygon, footprint: ConvexPolygon, *, spacing: floa
 
 
 def crossings(first: ConvexPolygon, second: ConvexPolygon) -> Points:
-    """Return the points (k, 2) where edges of two polygons intersect, without parallel edges.
-
-    Args:
-        first: a polygon.
-        second: a polygon.
-    """
+    """Return the points (k, 2) where edges of two polygons intersect, without parallel edges."""
     return _points(first._outline.intersection(second._outline, grid_size=_GRID))
 
 

@@ -40,8 +40,6 @@ class ActionReader(TreeBuilder):
     """Reads the actions of one domain.
 
     Args:
-        source: the file.
-        words: the names that may be used.
         derived: predicates that must not be changed.
     """
 

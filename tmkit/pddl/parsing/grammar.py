@@ -75,7 +75,6 @@ class Spelling:
     """Builds the shape of a list, and matches it with the grammar.
 
     Args:
-        source: the text that the tokens come from.
         keywords: words that keep their meaning at the head of a list; all other reserved words become names.
         functions: names of functions that may be written without parentheses.
 
@@ -94,7 +93,6 @@ class Spelling:
         """Append a word unchanged.
 
         Args:
-            spelling: the word.
             original: token that errors about it refer to.
         """
         self._words.append(spelling)
@@ -104,7 +102,6 @@ class Spelling:
         """Append a word, in a spelling that the lexer takes for what it is: a variable, a keyword, a name.
 
         Args:
-            token: the word.
             head: it is the first of its list.
             numeric: what looks like a number is one.
 

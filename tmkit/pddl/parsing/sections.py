@@ -33,7 +33,6 @@ class SectionReader:
     """Reads the sections of one file.
 
     Args:
-        source: the file.
         domain: for a problem, its domain; ``None`` while a domain is read.
 
     Attributes:
@@ -202,7 +201,6 @@ class SectionReader:
         """Record the derived predicates; the first axiom of a negative cycle is rejected.
 
         Args:
-            axioms: the axioms.
             groups: their lists, in the same order.
         """
         self._derived = frozenset(axiom.predicate for axiom in axioms)
@@ -218,23 +216,13 @@ class SectionReader:
     # ------------------------------------------------------------------------------------------------------ problems
 
     def init(self, group: Group, words: Vocabulary) -> tuple[State, dict[Fact, float]]:
-        """Return the facts and the numeric values of ``(:init ...)``.
-
-        Args:
-            group: the list.
-            words: declared types, predicates, functions and objects.
-        """
+        """Return the facts and the numeric values of ``(:init ...)``."""
         reader = _InitReader(self.source, words, derived=self._derived)
         reader.read(group)
         return State(reader.facts), reader.values
 
     def goal(self, group: Group, words: Vocabulary) -> Formula:
-        """Return the formula of a goal; an empty list always holds.
-
-        Args:
-            group: the list.
-            words: declared types, predicates, functions and objects.
-        """
+        """Return the formula of a goal; an empty list always holds."""
         return TreeBuilder(self.source, words).formula(group, {}) if group.parts else ALWAYS
 
     def metric(self, group: Group) -> Metric:
@@ -263,7 +251,6 @@ def renamed(formula: Formula, spelling: Mapping[str, str]) -> Formula:
     """Return a formula with objects renamed.
 
     Args:
-        formula: the formula.
         spelling: new names by old ones.
     """
     return substitute(formula, {old: new for old, new in spelling.items() if old != new})

@@ -35,7 +35,6 @@ def diagnose_actions(log: FailureLog, manipulators: Sequence[Manipulator]) -> tu
     """Return what became of each action that failed, most often first.
 
     Args:
-        log: what failed.
         manipulators: the arms; the first acts where no other is named.
     """
     by_name = {arm.name: arm for arm in manipulators}
@@ -97,10 +96,7 @@ def bodies_in_the_way(
     """Return which frames of pairs were in the way, by the rule of this module; each once, in the order of the pairs.
 
     Args:
-        pairs: frames that met.
-        scene: where.
         moved: the frames that the arm that acts and its hand move.
-        object: the object that was being handled.
     """
     handled = frozenset(scene.subtree(object)) if object is not None and object in scene else frozenset()
     found: dict[str, None] = {}
@@ -128,12 +124,7 @@ def goal_parts(goal: Formula) -> Iterator[Formula]:
 
 
 def find_goal_conflict(problem: Problem, *, time_limit: float) -> GoalConflict | None:
-    """Return which facts of a goal exclude each other, whatever the motions; None when pairs of facts prove nothing.
-
-    Args:
-        problem: the task.
-        time_limit: seconds after which to give up.
-    """
+    """Return which facts of a goal exclude each other, whatever the motions; None when pairs of facts prove nothing."""
     atoms = ((part.part if isinstance(part, Not) else part, part) for part in goal_parts(problem.goal))
     literals = [(Fact(atom.predicate, atom.terms), atom is part) for atom, part in atoms if isinstance(atom, Atom)]
     if not literals:

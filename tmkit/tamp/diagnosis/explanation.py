@@ -31,14 +31,7 @@ _MOST = 3  # actions, causes of one, bodies and alternatives that are named
 
 
 def explain(status: PlanStatus, diagnosis: Diagnosis, *, goal: str, plan: Plan | None) -> str:
-    """Return the answer in a paragraph, or three: the likely cause, what was tried, and what would help.
-
-    Args:
-        status: how planning ended.
-        diagnosis: what was learned.
-        goal: the goal in PDDL.
-        plan: the plan, when there is one.
-    """
+    """Return the answer in a paragraph, or three: the likely cause, what was tried, and what would help."""
     if status is PlanStatus.SOLVED and plan is not None:
         if not plan.steps:
             return f"The goal {goal} holds already, so the plan is empty."

@@ -220,10 +220,6 @@ def contact_points(scene: SceneGraph, manipulator: Manipulator) -> dict[str, NDA
     """Return by contact link points (n, 3) in the tool frame whose hull holds it, at openings of the hand.
 
     Between the openings a point is at most a millimetre from the nearest hull. It is empty where a link has no shapes.
-
-    Args:
-        scene: the scene.
-        manipulator: the arm.
     """
     found: dict[str, list[NDArray[np.float64]]] = {}
     closed, opened = manipulator.gripper_closed, manipulator.gripper_open

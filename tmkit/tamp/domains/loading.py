@@ -419,7 +419,6 @@ def load_plan_domain(
     """Load the domain of a plan: what the plan itself names counts only if it is built in.
 
     Args:
-        plan: the plan.
         domain: the caller's domain; by default the built-in one that the plan names.
         semantics: the caller's semantics, likewise.
 
@@ -448,10 +447,8 @@ def check_plan_domain(
     """Raise an error unless the caller's domain is the one that a plan was made with.
 
     Args:
-        plan: the plan.
         path: the file it was read from, for the message.
         domain: the caller's domain; with ``semantics`` None too, nothing is checked.
-        semantics: the caller's semantics.
 
     Raises:
         PlanFileError: the digests differ.

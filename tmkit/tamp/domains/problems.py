@@ -27,8 +27,6 @@ def derive_problem(
     """Return the task whose objects and initial facts are derived from the scene.
 
     Args:
-        scene: the world.
-        domain: the domain.
         q: (n_joints,) configuration at the start; zero by default.
         goal: the goal, in PDDL or parsed.
         problem: a PDDL problem file instead; it may leave out ``:init``, and objects that the scene has.
@@ -55,10 +53,6 @@ def derive_problem(
 def scene_objects(scene: SceneGraph, domain: PlanningDomain) -> Mapping[str, str]:
     """Return the objects of a scene by PDDL name, with their types.
 
-    Args:
-        scene: the scene.
-        domain: the domain, whose semantics names them.
-
     Raises:
         TaskError: a type that the domain does not declare.
     """
@@ -81,12 +75,6 @@ def metric_of(domain: Domain) -> Metric:
 
 def parse_goal_of_scene(text: str, scene: SceneGraph, domain: PlanningDomain, *, objects: Mapping[str, str]) -> Formula:
     """Parse a PDDL goal over the objects of a scene.
-
-    Args:
-        text: the goal.
-        scene: the scene.
-        domain: the domain.
-        objects: type of each object.
 
     Raises:
         TaskError: the text is no goal over these objects; for a frame that lacks a class, the message names the class.

@@ -259,7 +259,6 @@ def facts_about(names: Iterable[str], state: State) -> tuple[Fact, ...]:
 
     Args:
         names: PDDL names of the objects.
-        state: the state.
     """
     by_object: dict[str, list[Fact]] = {}
     for fact in state:

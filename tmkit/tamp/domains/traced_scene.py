@@ -67,7 +67,6 @@ class TracedScene:
     scene. It is no :class:`tmkit.SceneGraph`: no function of the core reads it unnoticed.
 
     Args:
-        scene: the version.
         memo: values that hold in this version.
     """
 
@@ -76,12 +75,7 @@ class TracedScene:
         self._reads: set[Key] = set()  # of the kept function that runs
 
     def recall(self, function: Callable[..., Any], args: tuple[Hashable, ...]) -> Any:
-        """Return the cached value of a function, or call it and record what it reads.
-
-        Args:
-            function: the function.
-            args: its arguments.
-        """
+        """Return the cached value of a function, or call it and record what it reads."""
         key = function, args
         found = self._memo.get(key)
         if found is None:
@@ -136,7 +130,6 @@ class TracedScene:
         """Return the pose of a frame relative to another.
 
         Args:
-            frame: a frame.
             relative_to: a frame; the root of its tree if omitted.
             q: (n_joints,) configuration; needed if the scene has joints.
         """

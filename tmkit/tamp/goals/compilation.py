@@ -220,13 +220,6 @@ def extended_domain(
 ) -> PlanningDomain:  # fmt: skip
     """Return a domain extended by goals about objects; the domain itself where there are none.
 
-    Args:
-        domain: the domain.
-        goals: what is wanted.
-        scene: the world at the start.
-        q: (n_joints,) configuration at the start.
-        manipulators: the arms.
-
     Raises:
         UnknownNameError: a frame or joint that is not there.
         TaskError: the domain has no words for a place.
@@ -255,9 +248,7 @@ def extended_goal(texts: Sequence[str], domain: PlanningDomain, scene: SceneGrap
     """Return the conjunction of PDDL goals and continuous goals, and the text of the PDDL goals alone.
 
     Args:
-        texts: PDDL goals.
         domain: the domain, which contains the continuous goals.
-        scene: the scene.
     """
     objects = scene_objects(scene, domain)
     plain = [parse_goal_of_scene(text, scene, domain, objects=objects) for text in texts]
@@ -297,12 +288,7 @@ def _effect(effect: Effect, achievers: frozenset[str]) -> Effect:
 
 
 def mapped_effect(effect: Effect, change: Callable[[Effect], Effect]) -> Effect:
-    """Return an effect with its simple effects changed.
-
-    Args:
-        effect: the effect.
-        change: returns what a simple effect becomes.
-    """
+    """Return an effect with its simple effects changed."""
     match effect:
         case EffectAnd(parts):
             return EffectAnd(tuple(mapped_effect(part, change) for part in parts))
@@ -327,12 +313,7 @@ def simple_effects(effect: Effect) -> Iterator[Effect]:
 
 
 def added_facts(domain: Domain, action: GroundAction) -> Iterator[Fact]:
-    """Yield the facts that an action adds, regardless of conditions.
-
-    Args:
-        domain: the PDDL domain.
-        action: the ground action.
-    """
+    """Yield the facts that an action adds, regardless of conditions."""
     schema = domain.action(action.name)
     binding = dict(zip((parameter.name for parameter in schema.parameters), action.arguments, strict=True))
     for effect in simple_effects(schema.effect):
@@ -435,8 +416,6 @@ def move_on(
 
     Args:
         node: where the last action led.
-        goals: what is wanted.
-        arms: the arms by name.
         domain: the domain, by whose words nothing may change any more.
     """
     step = node.step

@@ -108,7 +108,6 @@ class RelocationDomain(GoalDomain):
 
         Args:
             names: PDDL names of objects.
-            state: the state.
         """
         wanted = set(names)
         found = [goal.met for goal in self.goals if pddl_name(goal.goal.frame) in wanted]
@@ -121,13 +120,7 @@ class RelocationDomain(GoalDomain):
         return super().probabilistic_predicates | {self.at_start, self.relocated}
 
     def explain_unmet(self, facts: Iterable[Fact], scene: SceneGraph, q: Configuration) -> str:
-        """Return why facts do not hold.
-
-        Args:
-            facts: the facts.
-            scene: the scene.
-            q: (n_joints,) configuration.
-        """
+        """Return why facts do not hold."""
         own = [fact for fact in facts if fact.predicate in (self.at_start, self.relocated)]
         others = [fact for fact in facts if fact not in own]
         causes = [super().explain_unmet(others, scene, q)] if others else []
@@ -227,9 +220,6 @@ def with_relocations(
 
     Args:
         domain: the domain, which may be extended by goals.
-        problem: the task.
-        scene: the world at the start.
-        q: (n_joints,) configuration at the start.
     """
     names = {pddl_name(frame) for frame in movable_frames(scene)}.intersection(problem.objects)
     told = {fact.predicate for fact in problem.init if len(fact.arguments) > 1 and fact.arguments[0] in names}

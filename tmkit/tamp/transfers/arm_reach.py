@@ -80,12 +80,7 @@ class Sample(NamedTuple):
 
 
 class ArmReach:
-    """Computes where the arms of a tree reach.
-
-    Args:
-        tree: the tree of versions.
-        seed: seed of inverse kinematics.
-    """
+    """Computes where the arms of a tree reach."""
 
     def __init__(self, tree: RefinementTree, *, seed: int) -> None:
         self.tree, self.seed = tree, seed
@@ -98,9 +93,6 @@ class ArmReach:
         """Return a configuration at a grasp, free of what stands still, in the scene without movable objects.
 
         Args:
-            table: tables of the hand.
-            transfer: the transfer.
-            option: index of the grasp option.
             pose: root_from_object.
         """
         key = transfer.arm, transfer.name, option, digits(pose)
@@ -114,10 +106,6 @@ class ArmReach:
         """Return whether the arm reaches a grasp among the other objects of a version.
 
         Args:
-            version: the version.
-            table: tables of the hand.
-            transfer: the transfer.
-            option: index of the grasp option.
             pose: root_from_object.
         """
         key = transfer.arm, transfer.name, option, digits(pose)
@@ -141,10 +129,6 @@ class ArmReach:
         """Return whether the arm reaches a grasp at several poses of an object.
 
         Args:
-            version: the version.
-            table: tables of the hand.
-            transfer: the transfer.
-            option: index of the grasp option.
             ends: root_from_object.
             draw: number of the draw; in late ones, only what stands still counts, as other seeds may find more.
         """
@@ -158,8 +142,6 @@ class ArmReach:
         """Return ways of putting an object down at some of its places.
 
         Args:
-            table: tables of the hand.
-            transfer: the transfer.
             here: root_from_object where it is.
             places: places with root_from_object.
         """
@@ -180,14 +162,7 @@ class ArmReach:
     def in_the_way(
         self, version: Version, table: HandTables, transfer: Transfer, samples: Sequence[Sample]
     ) -> Counter[str]:
-        """Return the movable objects in the way of the arm at every sample, with counts; none if one is reached.
-
-        Args:
-            version: the version.
-            table: tables of the hand.
-            transfer: the transfer.
-            samples: its :meth:`samples`.
-        """
+        """Return the movable objects in the way of the arm at every sample, with counts; none if one is reached."""
         found: Counter[str] = Counter()
         if any(self.reaches(version, table, transfer, sample.option, sample.end) for sample in samples):
             return found
@@ -206,9 +181,6 @@ class ArmReach:
         """Return how much an object at a place takes away from other transfers: 0 for nothing.
 
         Args:
-            table: tables of the hand.
-            transfer: the transfer.
-            place: its place.
             end: root_from_object there.
             others: other transfers with their :meth:`samples`.
         """

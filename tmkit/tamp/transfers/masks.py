@@ -100,10 +100,7 @@ class HandTables:
     """Tables of one arm's hand in the versions of a scene.
 
     Args:
-        scene: the start scene.
         q: (n_joints,) configuration at the start; mechanisms are taken to stay as they are.
-        manipulator: the arm.
-        sampling: samples the grasps.
 
     Attributes:
         objects: the movable objects, in the order of their bits.
@@ -141,18 +138,13 @@ class HandTables:
         return [name for name in self.objects if self._bits[name] & bits]
 
     def options(self, name: str) -> tuple[GraspOption, ...]:
-        """Return the ways of taking an object.
-
-        Args:
-            name: frame of the object.
-        """
+        """Return the ways of taking an object."""
         return self._table(name).options
 
     def at_rest(self, name: str, pose: Pose) -> AtRest:
         """Return what holds of an object's options as far as what stands still decides.
 
         Args:
-            name: frame of the object.
             pose: root_from_object.
         """
         key = self._shape(name), digits(pose)
@@ -173,7 +165,6 @@ class HandTables:
         Fingers that open by less than a millimetre may take an object with them as they leave.
 
         Args:
-            name: frame of the object.
             option: index of an option that is free there.
             pose: root_from_object.
             others: root_from_object of the other objects.
@@ -186,7 +177,6 @@ class HandTables:
         """Return what :meth:`widest` does, for what :meth:`at_rest` and :meth:`blockers` give.
 
         Args:
-            name: frame of the object.
             option: index of an option that is free there.
             free: for each option whether it is free of what stands still.
             blockers: for each option the objects in its way.
@@ -203,7 +193,6 @@ class HandTables:
         It is 0 for options that are not free of what stands still, :attr:`AtRest.is_free`.
 
         Args:
-            name: frame of the object.
             pose: root_from_object.
             others: root_from_object of the other objects, those in the hand excepted.
         """
@@ -219,7 +208,6 @@ class HandTables:
         """Return the bits of the objects that overlap with an object at a pose.
 
         Args:
-            name: frame of the object.
             pose: root_from_object.
             others: root_from_object of the other objects.
             support: what it rests on, which it may touch.

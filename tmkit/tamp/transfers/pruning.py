@@ -43,9 +43,6 @@ def without_detours(
 
     Args:
         moves: a plan from the tree's root.
-        tree: the tree.
-        ground: its task.
-        seed: seed of path searches.
     """
     left = _MOST_FOLLOWED
     is_shorter = True

@@ -91,11 +91,8 @@ class TransferSearch:
     """The search; :meth:`advance` makes some attempts at a time.
 
     Args:
-        context: what the run was given.
         log: what it has found; only its clock and limits are used.
         tree: the tree of versions, of a domain in which objects may be moved aside.
-        task: its translated task.
-        seed: seed of all choices.
     """
 
     def __init__(
@@ -116,11 +113,7 @@ class TransferSearch:
     # ----------------------------------------------------------------------------------------------------- the queue
 
     def advance(self, moves: int) -> tuple[PlanStep, ...] | None:
-        """Make some attempts; return the steps of a plan when one is found.
-
-        Args:
-            moves: attempts at most.
-        """
+        """Make some attempts; return the steps of a plan when one is found."""
         for _ in range(moves):
             if not self._left:
                 self._begin_turn()

@@ -29,10 +29,6 @@ def prune_observations(
     """Return a plan's steps without those that move nothing and are not needed.
 
     Args:
-        steps: the steps.
-        scene: the scene before them.
-        q: (n_joints,) configuration before them.
-        problem: the task.
         domain: the domain; where it has no probabilistic predicates, all steps stay.
     """
     kept = tuple(steps)
@@ -58,13 +54,6 @@ def broken_promises(
     """Return what the scene after a step lacks of what the domain promises, or has beyond it.
 
     What is a matter of probability may be there beyond them, and may cease to hold unless the action promises it.
-
-    Args:
-        before: what holds before the step, by the scene.
-        step: the step.
-        after: what holds after it, by the scene.
-        problem: the task.
-        domain: the domain.
     """
     if failed := problem.why_not(before, step.action):
         return [f"{formula} does not hold" for formula in failed]

@@ -56,9 +56,6 @@ def segment_faults(
     """Yield what is wrong with a segment as one of its kind.
 
     Args:
-        segment: the segment.
-        scene: the version in which it happens.
-        q: (n_joints,) configuration before it.
         rules: the rules of contact while the segment's arm acts.
         before: the segment before it in the same step, if any.
         after: the segment after it in the same step, if any.
@@ -148,12 +145,7 @@ def _operation_faults(
 
 
 def is_at_handle(segment: Segment, scene: SceneGraph) -> bool:
-    """Return whether a segment handles something that is not a movable object, thus a handle.
-
-    Args:
-        segment: the segment.
-        scene: the scene before it.
-    """
+    """Return whether a segment handles something that is not a movable object, thus a handle."""
     return segment.held is not None and segment.held not in movable_frames(scene)
 
 
@@ -173,7 +165,6 @@ def handling_supports(segments: Sequence[Segment], scene: SceneGraph, tips: Coll
     """Return, for each segment of a step, what its object is taken from or set down on; None where that is a hand.
 
     Args:
-        segments: the segments of the step.
         scene: the version in which the first of them happens.
         tips: frames of the hands.
     """
@@ -200,8 +191,6 @@ def segment_exemptions(
     """Return what the rules let touch in a segment of its kind.
 
     Args:
-        segment: the segment.
-        scene: the version in which it happens.
         rules: the rules of contact while the segment's arm acts.
         support: what :func:`handling_supports` says of it.
     """
@@ -242,9 +231,6 @@ def line_faults(path: Configuration, scene: SceneGraph, q: Configuration, manipu
 
     Args:
         path: (k, n_arm) configurations of the arm.
-        scene: the version in which it moves.
-        q: (n_joints,) configuration before it.
-        manipulator: the arm.
     """
     root, arm = scene.root(manipulator.tool), manipulator.joint_indices(scene)
     between = (path[:-1] + path[1:]) / 2
