@@ -158,11 +158,7 @@ def plain_values(value: Any) -> Any:
 
 
 def to_html(title: str, values: Mapping[str, Any]) -> str:
-    """Return a short table for notebooks; all texts are escaped and cut.
-
-    Args:
-        values: plain values by name; tables within and what is empty are not shown.
-    """
+    """Return a short table for notebooks, without tables within and what is empty; all texts are escaped and cut."""
     from html import escape
 
     rows = [(name, shown) for name, value in values.items() if (shown := _shown(value))]

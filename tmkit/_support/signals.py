@@ -67,9 +67,6 @@ def temporary_folder(purpose: str) -> Iterator[Path]:
 
     What dead processes have left of such folders is removed as well, once a process.
 
-    Args:
-        purpose: a word of its name, for human readers.
-
     Raises:
         OutputError: the folder cannot be made, or the system refuses what is done with files in it.
     """

@@ -161,11 +161,7 @@ class Program:
 
 
 def wait_for_any(programs: Sequence[Program], *, seconds: float) -> Program | None:
-    """Wait until one of some programs has ended; return the first that has, ``None`` when the time is up.
-
-    Args:
-        programs: the programs, at least one.
-    """
+    """Wait until one of some programs has ended; return the first that has, ``None`` when the time is up."""
     deadline = time.monotonic() + seconds
     while True:
         for program in programs:

@@ -49,9 +49,6 @@ class SceneReport(Report):
 def check_scene(scene: SceneGraph) -> SceneReport:
     """Look for what is possible and still odd in a scene.
 
-    Args:
-        scene: the scene.
-
     Returns:
         Problems and notes, each in frame order.
     """

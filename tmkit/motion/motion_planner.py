@@ -134,9 +134,6 @@ class MotionPlanner(Protocol):
     def search(self, query: PathQuery) -> PathResult:
         """Search for a path.
 
-        Args:
-            query: what is wanted.
-
         Returns:
             The path, or that none was found within the iterations.
         """

@@ -54,13 +54,10 @@ class ReachableRegion(Displayed):
         return f"ReachableRegion('{self.arm}', {len(self.positions)} of {self.samples} configurations free)"
 
     def distance(self, points: ArrayLike) -> NDArray[np.float64]:
-        """Return for each point (..., 3) the metres to the nearest position at which the tool was found.
+        """Return for each point (..., 3), in the axes of ``positions``, the metres to the nearest position of the tool.
 
         Random configurations are never everywhere, so a small distance means that the tool comes there, and one larger
         than the gaps between positions that it hardly does; infinite where no configuration was free.
-
-        Args:
-            points: (..., 3) metres, in the axes of ``positions``.
 
         Raises:
             ConfigurationError: points of another shape.

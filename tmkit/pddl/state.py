@@ -44,11 +44,7 @@ class StateDifference:
 
 
 class State:
-    """An immutable set of ground facts.
-
-    Args:
-        facts: the facts that hold; doubles are harmless.
-    """
+    """An immutable set of ground facts; doubles are harmless."""
 
     __slots__ = ("__dict__", "__weakref__", "_facts")
 

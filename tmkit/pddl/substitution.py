@@ -112,11 +112,7 @@ def _variables(expression: Expression) -> frozenset[str]:
 
 
 def atoms_of(formula: Formula, *, positive: bool = True) -> Iterator[tuple[Atom, bool]]:
-    """Yield the atoms of ``formula``, each with its polarity: whether making it true can only help the formula hold.
-
-    Args:
-        positive: the polarity of the formula itself.
-    """
+    """Yield the atoms of ``formula``, each with its polarity: whether making it true can only help the formula hold."""
     match formula:
         case Atom():
             yield formula, positive

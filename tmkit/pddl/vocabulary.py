@@ -132,11 +132,7 @@ class Vocabulary:
         return self._above[name]
 
     def fits(self, given: Types, wanted: Types) -> bool:
-        """Return whether an object of some types is allowed where others are required.
-
-        Args:
-            wanted: required types, any of which suffices.
-        """
+        """Return whether an object of some types is allowed where any of others is required."""
         if given == wanted or "object" in wanted:
             return True
         if (given, wanted) not in self._fits:
@@ -239,11 +235,7 @@ class Vocabulary:
                 return self.parameters_fault(parameters) or self.formula_fault(body, inner)
 
     def effect_fault(self, effect: Effect, variables: Variables, derived: frozenset[str]) -> Fault | None:
-        """Return the first fault of an effect, or None.
-
-        Args:
-            derived: names of derived predicates, which must not be added or deleted.
-        """
+        """Return the first fault of an effect, or None; derived predicates must not be added or deleted."""
         match effect:
             case Add(atom) | Delete(atom):
                 return derived_fault(atom.predicate, derived) or self.formula_fault(atom, variables)

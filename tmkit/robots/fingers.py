@@ -52,11 +52,7 @@ class Hand:
 
 
 def finger_frames(scene: SceneGraph, joints: Sequence[str]) -> tuple[str, ...]:
-    """Return the frames with collision shapes below the last joints of a hand.
-
-    Args:
-        joints: the hand's joints; joints that mimic them count as well.
-    """
+    """Return the frames with collision shapes below the last joints of a hand, and joints that mimic them."""
     moved = frames_on_joints(scene, joints)
     last = [frame for frame in moved if not any(other in scene.subtree(frame) for other in moved if other != frame)]
     found = {below for frame in last for below in scene.subtree(frame) if any(s.collision for s in scene.shapes(below))}

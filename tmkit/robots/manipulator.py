@@ -267,10 +267,7 @@ class Manipulator:
         }
 
     def finger_lever(self, joint: str) -> float:
-        """Return how far one finger moves for a unit of a gripper joint, on average over the hand's opening.
-
-        Args:
-            joint: one of ``gripper_joints``.
+        """Return how far one finger moves for a unit of one of ``gripper_joints``, on average over the hand's opening.
 
         Returns:
             Metres a radian, or metres a metre; so the joint presses with a force of its torque divided by this.

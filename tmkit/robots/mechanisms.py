@@ -47,10 +47,7 @@ def is_movable(scene: SceneGraph, frame: str) -> bool:
 
 
 def mechanism_joint(scene: SceneGraph, handle: str, *, arms: Sequence[Manipulator]) -> str | None:
-    """Return the joint that a handle moves.
-
-    Args:
-        arms: the arms of the plan, whose own joints move by themselves.
+    """Return the joint that a handle moves, of those that are not the arms' own.
 
     Returns:
         The name of the joint, an entry of the configuration; None when the frame is, or is a child of, an object that

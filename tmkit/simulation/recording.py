@@ -106,11 +106,7 @@ def captioned(pixels: NDArray[np.uint8], text: str) -> NDArray[np.uint8]:
 
 
 class Film:
-    """Frames that become a file when they are all there.
-
-    Args:
-        path: a ``.gif``, ``.webp`` or ``.mp4`` that can be written.
-    """
+    """Frames that become a ``.gif``, ``.webp`` or ``.mp4`` file when they are all there."""
 
     def __init__(self, path: str | Path) -> None:
         self._target = check_output(path, film=True)

@@ -52,11 +52,7 @@ class PlacedShape:
 
 
 class ShapeBuilder:
-    """Makes collision and visual shapes for one pybullet connection.
-
-    Args:
-        folder: where mesh files may be written.
-    """
+    """Makes collision and visual shapes for one pybullet connection, with mesh files in a folder."""
 
     def __init__(self, engine: Engine, folder: Path) -> None:
         self._engine, self._folder = engine, folder

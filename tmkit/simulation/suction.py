@@ -29,11 +29,7 @@ _SMOOTHING = 0.01  # seconds
 
 
 class SuctionCup:
-    """The cup of a robot in a simulation.
-
-    Args:
-        robot: its description, of the kind ``suction``.
-    """
+    """The cup of a robot with a suction gripper in a simulation."""
 
     def __init__(self, simulation: Simulation, robot: Manipulator) -> None:
         self._simulation = simulation

@@ -96,11 +96,7 @@ class Watch:
                     self._astray.add(name)
 
     def enter_step(self, number: int, step: PlanStep) -> None:
-        """Record that a step begins.
-
-        Args:
-            number: index of the step, from 1.
-        """
+        """Record that a step begins; numbers are from 1."""
         self._touched.clear()
         self._held_back = False
         self._step = number

@@ -71,11 +71,7 @@ def _is_better(worth: Worth, other: Worth) -> bool:
 
 
 class Improvement:
-    """The iterations after the first plan of a run.
-
-    Args:
-        task: the same, prepared, without what was learned.
-    """
+    """The iterations after the first plan of a run; ``task`` is prepared, without what was learned."""
 
     def __init__(
         self, context: PlanningContext, log: SearchLog, problem: Problem, domain: PlanningDomain, task: PreparedTask,

@@ -106,11 +106,7 @@ class PlanningContext:
         return log.is_over() or (limit is not None and log.iterations >= limit)
 
     def report(self, log: SearchLog, phase: str, step: int, steps: int) -> None:
-        """Report progress, if requested.
-
-        Args:
-            steps: number of steps; 0 if unknown.
-        """
+        """Report progress, if requested; ``steps`` is 0 if unknown."""
         if self.on_progress is not None:
             skeleton = log.skeletons + (phase == "task")
             attempts = log.failures.attempts
@@ -157,11 +153,7 @@ class PlanningContext:
         return tree
 
     def plan_of(self, steps: tuple[PlanStep, ...], searched: PlanningDomain | None = None) -> Plan:
-        """Return the plan of some steps.
-
-        Args:
-            searched: domain of the steps' actions, if it is not that of the plan.
-        """
+        """Return the plan of some steps; ``searched`` is the domain of their actions, if it is not that of the plan."""
         domain = self.domain
         if searched is not None:
             steps = tuple(replace(step, action=searched.stated(step.action)) for step in steps)

@@ -177,11 +177,7 @@ def enclosed_arm(
     scene: SceneGraph, q: Configuration, *, rules: CollisionRules, motion_planner: MotionPlanner, max_iterations: int,
     seed: int,
 ) -> str | None:  # fmt: skip
-    """Return that the start configuration of an arm is enclosed; None if it is not.
-
-    Args:
-        rules: the rules of contact, of the arm that is asked about.
-    """
+    """Return that the start configuration of an arm, whose rules are given, is enclosed; None if it is not."""
     arm = rules.manipulator
     world = rules.check_world(scene, rules.exemptions(scene, touched=rules.held(scene)))
     rng, entries = np.random.default_rng(seed), arm.joint_indices(scene)

@@ -182,11 +182,7 @@ class _Search:
 def removable_bodies(
     scene: SceneGraph, manipulators: Sequence[Manipulator], goal: Formula, diagnosis: Diagnosis
 ) -> tuple[str, ...]:
-    """Return the bodies whose removal is tried: obstacles first, then objects that actions failed to move.
-
-    Args:
-        goal: the goal, whose objects are kept.
-    """
+    """Return the bodies whose removal is tried: obstacles first, then objects, not of the goal, that failed to move."""
     kept = {*moved_frames(scene, *manipulators), *(arm.base for arm in manipulators)}
     movable = set(movable_frames(scene))
     words = _words(str(goal))

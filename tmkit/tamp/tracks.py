@@ -201,11 +201,7 @@ class SearchTrack:
         self._has_relocations = isinstance(domain, RelocationDomain)
 
     def advance(self, beside: Callable[[int], tuple[PlanStep, ...] | None]) -> IterationResult:
-        """Carry out the next iteration.
-
-        Args:
-            beside: another search, told the attempts of each task plan that fails; it returns a plan or None.
-        """
+        """Carry out the next iteration."""
         context, log, number = self.context, self.log, self.number
         task = self.prepared()
         if isinstance(task, ProvingTask) and number == 0 and task.is_goal_impossible():

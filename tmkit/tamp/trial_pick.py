@@ -76,11 +76,7 @@ def trial_pick(
     scene: SceneGraph, manipulator: Manipulator, *, seed: int = 0,
     on_progress: Callable[[PlanningProgress], None] | None = None,
 ) -> TrialPick:  # fmt: skip
-    """Plan to pick a cube of 4 cm from where the tool comes.
-
-    Args:
-        scene: the robot, best alone.
-    """
+    """Plan to pick a cube of 4 cm from where the tool comes, in a scene that best has the robot alone."""
     arm = manipulator
     if arm.gripper_kind == "parallel" and arm.width_open < CUBE + 0.008:
         reason = f"the hand opens to {1000 * arm.width_open:.0f} mm, too little for a cube of 40 mm"

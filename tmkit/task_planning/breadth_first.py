@@ -20,10 +20,7 @@ SasState = tuple[int, ...]
 
 
 class Exploration:
-    """A breadth-first look at the reachable states, in portions.
-
-    Args:
-        task: the translated task, patched or not.
+    """A breadth-first look at the reachable states of a translated task, patched or not, in portions.
 
     Attributes:
         depth: no state of the goal is nearer to the initial state than this many steps.

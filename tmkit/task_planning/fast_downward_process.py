@@ -120,11 +120,7 @@ class Outcome:
 
 
 class RunningSearch:
-    """A chain of searches that runs.
-
-    Args:
-        searches: command lines of the searches.
-    """
+    """A chain of searches, each a command line, that runs."""
 
     def __init__(self, searches: Searches, program: Program, folder: Path) -> None:
         self._searches, self._program, self._folder = searches, program, folder
@@ -205,10 +201,7 @@ class Searches:
 
     @contextmanager
     def started(self, chain: Sequence[str], *, memory_limit: int | None = None) -> Iterator[RunningSearch]:
-        """Start a chain of searches, which is stopped when the block is left.
-
-        Args:
-            memory_limit: bytes that it may have.
+        """Start a chain of searches, of so many bytes at most, which is stopped when the block is left.
 
         Raises:
             TaskPlannerError: the program could not be run.

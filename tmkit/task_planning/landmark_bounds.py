@@ -25,11 +25,7 @@ from tmkit.task_planning.sas import Pair, SasOperator, SasTask
 
 
 def least_steps(task: SasTask) -> int | None:
-    """Return a number of actions that every plan has at least, ``None`` when it is proved that there is no plan.
-
-    Args:
-        task: the translated task, patched or not.
-    """
+    """Return a number of actions that every plan has at least, ``None`` when it is proved that there is no plan."""
     return _Relaxed(task).bound([1] * len(task.operators))
 
 

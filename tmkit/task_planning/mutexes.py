@@ -45,11 +45,7 @@ class _Rule:
 
 
 def is_goal_impossible(task: SasTask) -> bool:
-    """Return whether some two of the goal's facts can be proved never to hold together; False proves nothing.
-
-    Args:
-        task: the translated task, patched or not.
-    """
+    """Return whether some two of the goal's facts can be proved never to hold together; False proves nothing."""
     facts = _Facts(task)
     goal = facts.numbers(task.goal)
     if not goal:
@@ -179,11 +175,7 @@ class _Rules:
         self._fact, self._begin = np.unique(np.array([fact for fact, _ in pairs], dtype=np.intp), return_index=True)
 
     def applied(self, possible: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return the pairs that are possible after every rule whose needs are has been applied once.
-
-        Args:
-            possible: (count, count) whether two facts may hold together.
-        """
+        """Return the pairs (count, count) that are possible after every rule whose needs are has been applied once."""
         if not len(self._adder):
             return possible
         rows = _packed(possible)

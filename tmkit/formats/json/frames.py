@@ -52,11 +52,7 @@ Json = dict[str, Any]
 
 
 def frame_to_dict(frame: FrameSpecification, sources: SourceList) -> Json:
-    """Return a frame as a JSON object.
-
-    Args:
-        sources: list of noise sources, to which those of the frame are added.
-    """
+    """Return a frame as a JSON object; its noise sources are added to the list."""
     document: Json = {}
     if attributes := frame.attributes:
         from pyrsistent import thaw  # few scenes have attributes

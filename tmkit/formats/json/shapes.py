@@ -42,11 +42,7 @@ Array = npt.NDArray[np.float64]
 
 
 def shape_to_dict(shape: Shape, loader: MeshLoader) -> Json:
-    """Return a shape as a JSON object; arrays are inline.
-
-    Args:
-        loader: finds portable names of mesh files.
-    """
+    """Return a shape as a JSON object; arrays are inline."""
     if shape.kind == "mesh":
         return _mesh_to_dict(shape, loader)
     if shape.kind == "plane":
@@ -62,10 +58,7 @@ def shape_to_dict(shape: Shape, loader: MeshLoader) -> Json:
 
 
 def arrays_as_files(shapes: dict[str, Json]) -> dict[str, bytes]:
-    """Replace the arrays of clouds and fields by files, in place.
-
-    Args:
-        shapes: shapes as JSON, by digest.
+    """Replace the arrays of clouds and fields in shapes as JSON, by digest, by files, in place.
 
     Returns:
         The files, by their names.

@@ -22,10 +22,7 @@ Matrix = npt.NDArray[np.float64]
 
 
 def solid_inertia(shape: Shape, mass: float) -> tuple[Matrix, Matrix]:
-    """Return the mass properties of a uniform solid.
-
-    Args:
-        mass: kilograms.
+    """Return the mass properties of a uniform solid of a mass in kilograms.
 
     Returns:
         The centre of mass (3,) and the inertia about it (3, 3), both in the shape's axes.
@@ -86,10 +83,7 @@ def _mesh(shape: Shape, mass: float) -> tuple[Matrix, Matrix]:
 
 
 def united_inertia(parts: Sequence[tuple[Shape, Pose, float]]) -> Inertia:
-    """Return the inertia of several uniform solids as one.
-
-    Args:
-        parts: each solid with its pose frame_from_shape and its mass.
+    """Return the inertia of several uniform solids, with their poses frame_from_shape and masses, as one.
 
     Returns:
         The inertia in the axes of the frame.

@@ -64,9 +64,6 @@ class MtlFile:
     """The materials of an OBJ file, as a resolver of trimesh that gives it no other file.
 
     trimesh notes the names of materials only where it is given materials; these it gets, without textures.
-
-    Args:
-        limits: how large the file of materials may be.
     """
 
     def __init__(self, obj: Path, limits: ReadingLimits) -> None:
@@ -94,11 +91,7 @@ class MtlFile:
 
 
 def keep_plain_effects(root: Any) -> None:
-    """Remove everything but plain diffuse colours from the materials of a COLLADA document, in place.
-
-    Args:
-        root: the root element, as of lxml.
-    """
+    """Remove all but plain diffuse colours from the materials of a COLLADA document (its root), in place."""
     plain = set()
     for effect in root.iter("{*}effect"):
         diffuse = next((color.text or "" for color in effect.iterfind(".//{*}diffuse/{*}color")), "")

@@ -179,11 +179,7 @@ def _read(path: Path, limits: ReadingLimits) -> MeshArrays:
 
 
 def scaled(arrays: MeshArrays, scale: Triple) -> MeshArrays:
-    """Return a scaled mesh; the faces of a mirrored mesh are reversed, to point outwards.
-
-    Args:
-        scale: factors along x, y, z.
-    """
+    """Return a mesh scaled along x, y, z; the faces of a mirrored mesh are reversed, to point outwards."""
     faces = arrays.faces
     if np.prod(np.sign(scale)) < 0.0:
         faces = np.ascontiguousarray(faces[:, ::-1])

@@ -43,10 +43,7 @@ def real_path(path: Path) -> Path:
 
 
 def project_folders(files: Iterable[Path]) -> tuple[Path, ...]:
-    """Return the folders that the scene files of a load may read, because they lie there themselves.
-
-    Args:
-        files: the files that the user named.
+    """Return the folders that the files of a load may read, because those that the user named lie there themselves.
 
     Returns:
         Real paths, each once.

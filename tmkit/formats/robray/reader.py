@@ -80,10 +80,7 @@ Values = dict[str, Value]
 def read_robray(
     path: Path, *, packages: PackageResolver, read_other: Callable[[Path], SceneSpecification]
 ) -> SceneSpecification:
-    """Read a robray file and everything it includes.
-
-    Args:
-        read_other: reads an included file of another format.
+    """Read a robray file and everything it includes; ``read_other`` reads an included file of another format.
 
     Raises:
         FileFormatError: the file, or one that it includes, is wrong.

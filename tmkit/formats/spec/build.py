@@ -153,11 +153,7 @@ def _check_parents(frames: dict[str, FrameSpec]) -> None:
 
 
 def parents_first(frames: Iterable[str], parent: Callable[[str], str | None]) -> list[str]:
-    """Return frames, each once and after its ancestors, otherwise in the given order.
-
-    Args:
-        parent: gives the parent of a frame, ``None`` of one that comes first.
-    """
+    """Return frames, each once and after its ancestors, as ``parent`` gives them, otherwise in the given order."""
     ordered: dict[str, None] = {}
     for frame in frames:
         chain: list[str] = []

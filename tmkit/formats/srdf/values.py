@@ -200,12 +200,9 @@ class RobotSemantics:
         return found
 
     def strangers(self, scene: SceneGraph) -> tuple[ImportNote, ...]:
-        """Return a note for each kind of name that the file has and the scene does not.
+        """Return a note for each kind of name that the file has and a scene with the robot does not.
 
         Fixed joints have no name in a scene, so joints count only where they have a value in a state.
-
-        Args:
-            scene: a scene with the robot.
 
         Returns:
             None when every name is known; O(names).

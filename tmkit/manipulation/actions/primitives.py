@@ -122,11 +122,7 @@ class MotionBudget:
 
 
 class MotionPieces:
-    """Finds the pieces of one arm's motions.
-
-    Args:
-        rules: what may touch; by default those that hold wherever a plan starts.
-    """
+    """Finds the pieces of one arm's motions; by default with the rules that hold wherever a plan starts."""
 
     def __init__(
         self, manipulator: Manipulator, *, budget: MotionBudget, rules: CollisionRules | None = None,
@@ -383,10 +379,7 @@ class MotionPieces:
 
     @timed(PlanningPhase.COLLISION)
     def check_hand(self, phase: Phase, start: Configuration, end: Configuration, *, what: str) -> None:
-        """Check that the gripper can move between two configurations.
-
-        Args:
-            end: (n_joints,) configuration that differs in gripper joints only.
+        """Check that the gripper can move between two configurations, which differ in its joints only.
 
         Raises:
             PieceFailedError: something is in the way of the fingers.

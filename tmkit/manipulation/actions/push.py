@@ -140,11 +140,7 @@ class _Pushing:
 
 
 def pushed_scene(scene: SceneGraph, q: Configuration, arm: Manipulator, *, object: str) -> SceneGraph:
-    """Return the scene along a push: the object keeps its pose in the hand.
-
-    Args:
-        q: (n_joints,) configuration at which the push begins.
-    """
+    """Return the scene along a push that begins at ``q``: the object keeps its pose in the hand."""
     return Reparenting(object, arm.tip, scene.pose(object, relative_to=arm.tip, q=q)).applied(scene, q)
 
 

@@ -30,11 +30,7 @@ _AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 1), (0, 1, 0), (1, 0, 0))
 
 
 def hand_alone(scene: SceneGraph, manipulator: Manipulator) -> SceneGraph | None:
-    """Return the hand of an arm as a scene of its own, without what it holds; None for a hand without collision shapes.
-
-    Args:
-        manipulator: the arm; the root of the result is its tip.
-    """
+    """Return the hand of an arm, from its tip, as a scene of its own, without what it holds; None without shapes."""
     hand = scene.extract(manipulator.tip)
     for frame in movable_frames(hand):
         if frame in hand and frame != manipulator.tip:
@@ -98,11 +94,7 @@ class FloatingBody:
         self._base = np.asarray(self.scene.configuration(known), dtype=float)
 
     def fingers(self, values: Mapping[str, float]) -> NDArray[np.float64]:
-        """Return a configuration (n_joints,) with given values of the body's own joints, for :meth:`collides`.
-
-        Args:
-            values: radians or metres by joint.
-        """
+        """Return a configuration (n_joints,) of the body's joints, radians or metres, for :meth:`collides`."""
         return np.asarray(self.scene.configuration(dict(values), base=self._base), dtype=float)
 
     def collides(self, poses: NDArray[np.float64], fingers: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -123,11 +115,7 @@ class FloatingBody:
         return self.world.contacts_batch(rows)
 
     def collides_at(self, pose: Pose) -> bool:
-        """Return whether the body collides at a pose, its own joints at 0.
-
-        Args:
-            pose: root_from_body.
-        """
+        """Return whether the body collides at root_from_body, its own joints at 0."""
         rows = np.array([[*pose.translation, *yaw_pitch_roll(pose.rotation)]])
         return bool(self.collides(rows, self._base[None])[0])
 

@@ -61,7 +61,7 @@ class HandCheck:
 
     @staticmethod
     def fits(scene: SceneGraph, manipulator: Manipulator) -> bool:
-        """Return whether a scene contains the complete hand: tip, tool, contact links and finger joints, with shapes."""
+        """Return whether a scene contains the complete hand: tip, tool, contact links, finger joints, and shapes."""
         tip = manipulator.tip
         if tip not in scene or manipulator.tool not in scene:
             return False

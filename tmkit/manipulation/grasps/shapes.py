@@ -31,20 +31,12 @@ Vector = NDArray[np.float64]
 
 
 def fits(width: float, manipulator: Manipulator) -> bool:
-    """Return whether an object of a width fits between the fingers, with clearance when the gripper is open.
-
-    Args:
-        width: metres along the closing direction.
-    """
+    """Return whether a width in metres fits between the fingers, with clearance when the gripper is open."""
     return manipulator.width_closed <= width <= manipulator.width_open - 2.0 * FINGER_CLEARANCE
 
 
 def box_grasps(size: Vector, manipulator: Manipulator) -> Iterator[Grasp]:
-    """Yield the grasps of a box by a parallel gripper.
-
-    Args:
-        size: (3,) side lengths in metres.
-    """
+    """Yield the grasps of a box, of sides (3,) in metres, by a parallel gripper."""
     axes = np.eye(3)
     for along in (2, 0, 1):
         for side in (1.0, -1.0):
@@ -103,11 +95,7 @@ def cylinder_grasps(radius: float, length: float, manipulator: Manipulator, *, c
 
 
 def ball_grasps(radius: float, manipulator: Manipulator) -> Iterator[Grasp]:
-    """Yield the grasps of a sphere by a parallel gripper: from 18 directions, in four rotations.
-
-    Args:
-        radius: metres.
-    """
+    """Yield the grasps of a sphere (radius in metres) by a parallel gripper: from 18 directions, in four rotations."""
     if not fits(2.0 * radius, manipulator) or radius > manipulator.finger_depth:
         return
     straight = [sign * axis for axis in np.eye(3)[[2, 0, 1]] for sign in (1.0, -1.0)]

@@ -111,11 +111,7 @@ class ConvexPolygon:
         return np.asarray(np.min(offsets - product(given, normals.T), axis=1))
 
     def holds(self, other: ConvexPolygon, *, tolerance: float = 1e-9) -> bool:
-        """Return whether another polygon is inside this one.
-
-        Args:
-            tolerance: metres that it may extend beyond an edge.
-        """
+        """Return whether another polygon is inside this one, but for ``tolerance`` metres beyond an edge."""
         return bool(np.all(self.depth(other.vertices) >= -tolerance))
 
     def turned(self, angle: float) -> ConvexPolygon:
@@ -149,12 +145,9 @@ class ConvexPolygon:
 
 
 def fitting(area: ConvexPolygon, footprint: ConvexPolygon) -> ConvexPolygon | None:
-    """Return the positions of a footprint's origin with the footprint inside an area; None if there are none.
+    """Return the positions of a footprint's origin with it inside an area, both polygons; None if there are none.
 
     A footprint that just fits one way has a segment of positions, or a single one.
-
-    Args:
-        footprint: polygon relative to its origin.
     """
     common = reduce(_common, (area.moved(-corner)._region for corner in footprint.vertices))
     return None if common.is_empty else ConvexPolygon.around(_points(common))

@@ -90,11 +90,7 @@ class Spelling:
         self._originals: list[Token] = []
 
     def verbatim(self, spelling: str, original: Token) -> None:
-        """Append a word unchanged.
-
-        Args:
-            original: token that errors about it refer to.
-        """
+        """Append a word unchanged; errors about it refer to the original token."""
         self._words.append(spelling)
         self._originals.append(original)
 

@@ -198,11 +198,7 @@ class SectionReader:
         return parameters, scope
 
     def check_axioms(self, axioms: tuple[Axiom, ...], groups: list[Group]) -> None:
-        """Record the derived predicates; the first axiom of a negative cycle is rejected.
-
-        Args:
-            groups: their lists, in the same order.
-        """
+        """Record the derived predicates; the first axiom of a negative cycle is rejected, by its list."""
         self._derived = frozenset(axiom.predicate for axiom in axioms)
         if cyclic := negative_cycle(axioms):
             head = next(group.parts[1] for group, axiom in zip(groups, axioms, strict=True) if axiom is cyclic)
@@ -248,11 +244,7 @@ class SectionReader:
 
 
 def renamed(formula: Formula, spelling: Mapping[str, str]) -> Formula:
-    """Return a formula with objects renamed.
-
-    Args:
-        spelling: new names by old ones.
-    """
+    """Return a formula with objects renamed, by the new names of the old ones."""
     return substitute(formula, {old: new for old, new in spelling.items() if old != new})
 
 

@@ -78,11 +78,7 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """A text and where it came from.
-
-    Args:
-        name: the file, or what else to call the text in messages.
-    """
+    """A text and what to call it in messages, the name of its file or another."""
 
     name: str
     text: str = field(repr=False)

@@ -114,11 +114,7 @@ class TreeBuilder:
         return tuple(found.values())
 
     def action_parameters(self, key: Token, variables: Group) -> tuple[Parameter, ...]:
-        """Return the parameters in a list, read as those of an action.
-
-        Args:
-            key: the word before them.
-        """
+        """Return the parameters in a list behind a key word, read as those of an action."""
         spelling = self.spelling()
         for word in ("(", ":action", "name", ":parameters"):
             spelling.verbatim(word, key)

@@ -32,11 +32,7 @@ from tmkit.task_planning import FastDownward, find_conflict
 
 
 def diagnose_actions(log: FailureLog, manipulators: Sequence[Manipulator]) -> tuple[ActionDiagnosis, ...]:
-    """Return what became of each action that failed, most often first.
-
-    Args:
-        manipulators: the arms; the first acts where no other is named.
-    """
+    """Return what became of each action that failed, most often first; the first arm acts where no other is named."""
     by_name = {arm.name: arm for arm in manipulators}
     by_action: dict[str, list[FailureCause]] = {}
     for (action, _), record in log.records.items():
@@ -93,11 +89,7 @@ def _action(action: str, causes: list[FailureCause]) -> ActionDiagnosis:
 def bodies_in_the_way(
     pairs: tuple[tuple[str, str], ...], scene: SceneGraph, *, moved: frozenset[str], object: str | None
 ) -> tuple[str, ...]:
-    """Return which frames of pairs were in the way, by the rule of this module; each once, in the order of the pairs.
-
-    Args:
-        moved: the frames that the arm that acts and its hand move.
-    """
+    """Return which frames of pairs were in the way, by the rule of this module, when an arm moved others; each once."""
     handled = frozenset(scene.subtree(object)) if object is not None and object in scene else frozenset()
     found: dict[str, None] = {}
     for pair in pairs:

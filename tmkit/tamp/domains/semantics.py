@@ -89,9 +89,6 @@ class DomainSemantics(ABC):
         Called at the start of a planning run and for goal scenes. :func:`tmkit.tamp.pddl_name` makes a PDDL name of a
         frame's name.
 
-        Args:
-            scene: the scene.
-
         Raises:
             SceneError: two objects would have one name.
         """
@@ -252,13 +249,10 @@ class DomainSemantics(ABC):
 
 
 def facts_about(names: Iterable[str], state: State) -> tuple[Fact, ...]:
-    """Return the facts that describe where objects are, sorted.
+    """Return the facts that describe where objects, given by PDDL names, are, sorted.
 
     They are the facts whose first argument is the object: those of two or more arguments, or, where there are none,
     those of one; and again for every other object that such a fact names, since what stands on a moved block has moved.
-
-    Args:
-        names: PDDL names of the objects.
     """
     by_object: dict[str, list[Fact]] = {}
     for fact in state:

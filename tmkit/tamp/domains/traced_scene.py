@@ -61,13 +61,10 @@ def _query(name: str, field: str) -> Callable[[TracedScene, str], Any]:
 
 
 class TracedScene:
-    """A version of a scene that notes what kept functions read of it.
+    """A version of a scene that notes what kept functions read of it; ``memo`` has the values that hold in it.
 
     It has the queries of the scene. Those that are not defined here are the scene's own, and count as read of the whole
     scene. It is no :class:`tmkit.SceneGraph`: no function of the core reads it unnoticed.
-
-    Args:
-        memo: values that hold in this version.
     """
 
     def __init__(self, scene: SceneGraph, memo: Memo) -> None:

@@ -245,11 +245,7 @@ def extended_domain(
 
 
 def extended_goal(texts: Sequence[str], domain: PlanningDomain, scene: SceneGraph) -> tuple[Formula, str]:
-    """Return the conjunction of PDDL goals and continuous goals, and the text of the PDDL goals alone.
-
-    Args:
-        domain: the domain, which contains the continuous goals.
-    """
+    """Return the conjunction of PDDL goals and continuous goals, and the text of the PDDL goals alone."""
     objects = scene_objects(scene, domain)
     plain = [parse_goal_of_scene(text, scene, domain, objects=objects) for text in texts]
     goals = domain.goals if isinstance(domain, GoalDomain) else ()

@@ -104,11 +104,7 @@ class RelocationDomain(GoalDomain):
         return action if name is None else GroundAction(name, action.arguments)
 
     def places(self, names: Iterable[str], state: State) -> tuple[Fact, ...]:
-        """Return the added facts of a state that describe where objects are.
-
-        Args:
-            names: PDDL names of objects.
-        """
+        """Return the added facts of a state that describe where objects, given by PDDL names, are."""
         wanted = set(names)
         found = [goal.met for goal in self.goals if pddl_name(goal.goal.frame) in wanted]
         found += [Fact(predicate, (name,)) for name in sorted(wanted) for predicate in (self.at_start, self.relocated)]
@@ -216,11 +212,7 @@ def _radius(scene: SceneGraph, frame: str) -> float:
 def with_relocations(
     domain: PlanningDomain, problem: Problem, scene: SceneGraph, *, q: Configuration
 ) -> tuple[RelocationDomain, Problem] | None:
-    """Return a domain and a task extended by relocations; None where no action moves a movable object by their words.
-
-    Args:
-        domain: the domain, which may be extended by goals.
-    """
+    """Return a domain and a task extended by relocations; None where by their words no action moves an object."""
     names = {pddl_name(frame) for frame in movable_frames(scene)}.intersection(problem.objects)
     told = {fact.predicate for fact in problem.init if len(fact.arguments) > 1 and fact.arguments[0] in names}
     leaves = (leaf for action in domain.domain.actions for leaf in simple_effects(action.effect))

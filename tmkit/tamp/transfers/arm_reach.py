@@ -90,11 +90,7 @@ class ArmReach:
         self._still: tuple[SceneGraph, CollisionWorld] | None = None
 
     def contact(self, table: HandTables, transfer: Transfer, option: int, pose: Pose) -> Configuration | None:
-        """Return a configuration at a grasp, free of what stands still, in the scene without movable objects.
-
-        Args:
-            pose: root_from_object.
-        """
+        """Return a configuration at a grasp at root_from_object, free of what stands still, without movable objects."""
         key = transfer.arm, transfer.name, option, digits(pose)
         if key not in self._contacts:
             still, world = self._without_movables(self._arm(transfer))
@@ -103,11 +99,7 @@ class ArmReach:
         return self._contacts[key]
 
     def reaches(self, version: Version, table: HandTables, transfer: Transfer, option: int, pose: Pose) -> bool:
-        """Return whether the arm reaches a grasp among the other objects of a version.
-
-        Args:
-            pose: root_from_object.
-        """
+        """Return whether the arm reaches a grasp, at root_from_object, among the other objects of a version."""
         key = transfer.arm, transfer.name, option, digits(pose)
         if key not in version.reached:
             name, scene = transfer.name, version.node.scene

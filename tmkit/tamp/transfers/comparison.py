@@ -60,11 +60,7 @@ class Analysis:
 
 
 class TransferComparison:
-    """Compares places and grasps of transfers.
-
-    Args:
-        log: only its clock is used.
-    """
+    """Compares places and grasps of transfers; of the log only the clock is used."""
 
     def __init__(
         self, context: PlanningContext, log: SearchLog, tree: RefinementTree, ground: GroundTask, *, seed: int
@@ -100,11 +96,7 @@ class TransferComparison:
     def transfers(
         self, version: Version, pick: int, handled: tuple[str, str | None], *, among: set[int] | None = None
     ) -> Iterator[Transfer]:
-        """Yield the transfers that begin with a pick and end with one of some operators, by default of any.
-
-        Args:
-            among: indices of operators that may end it.
-        """
+        """Yield the transfers that begin with a pick and end with one of the operators ``among``, by default of any."""
         after = self.ground.apply(pick, version.values)
         name, arm = handled
         known = self._of_object.get(pddl_name(name), ())

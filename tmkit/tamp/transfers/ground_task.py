@@ -105,11 +105,7 @@ class GroundTask:
         return all(values[variable] == value for variable, value in self._preconditions[index])
 
     def applicable(self, values: Values, among: Iterable[int] | None = None) -> list[int]:
-        """Return the indices of the operators that can be applied.
-
-        Args:
-            among: indices to choose from; all operators by default.
-        """
+        """Return the indices of the operators that can be applied, of ``among`` if given."""
         indices = range(len(self.actions)) if among is None else among
         return [index for index in indices if self.is_applicable(index, values)]
 

@@ -142,11 +142,7 @@ class HandTables:
         return self._table(name).options
 
     def at_rest(self, name: str, pose: Pose) -> AtRest:
-        """Return what holds of an object's options as far as what stands still decides.
-
-        Args:
-            pose: root_from_object.
-        """
+        """Return what holds of an object's options at root_from_object as far as what stands still decides."""
         key = self._shape(name), digits(pose)
         if key not in self._at_rest:
             table = self._table(name)

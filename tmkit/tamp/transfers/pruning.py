@@ -39,11 +39,7 @@ class Move:
 def without_detours(
     moves: tuple[Move, ...], tree: RefinementTree, ground: GroundTask, *, seed: int
 ) -> tuple[Move, ...]:
-    """Return a plan without the actions that the others can do without.
-
-    Args:
-        moves: a plan from the tree's root.
-    """
+    """Return a plan from the tree's root without the actions that the others can do without."""
     left = _MOST_FOLLOWED
     is_shorter = True
     while is_shorter:

@@ -227,11 +227,7 @@ def _change_faults(segment: Segment, scene: SceneGraph, rules: CollisionRules, a
 
 @np.errstate(over="ignore", invalid="ignore")  # a file may hold any number
 def line_faults(path: Configuration, scene: SceneGraph, q: Configuration, manipulator: Manipulator) -> list[str]:
-    """Return that the tool strays from a straight line or turns; nothing if it does neither.
-
-    Args:
-        path: (k, n_arm) configurations of the arm.
-    """
+    """Return that a path (k, n_arm) of the tool strays from a straight line or turns; nothing if it does neither."""
     root, arm = scene.root(manipulator.tool), manipulator.joint_indices(scene)
     between = (path[:-1] + path[1:]) / 2
     poses = []
