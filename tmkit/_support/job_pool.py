@@ -1,16 +1,12 @@
 """Jobs over several processes, of which the first good result *in order* counts.
 
-The idea: several ways to the same end are tried side by side, but which one is taken must not depend on which was
-quicker. So job *i* decides if and only if all jobs before it have ended without deciding: exactly what trying one after
-the other would give. Processes only bring it sooner: the jobs that follow are begun before it is known whether they are
-needed, and are ended as soon as a job before them decides.
+Job *i* decides if and only if all jobs before it have ended without deciding: exactly what trying one after the other
+would give; the jobs that follow are begun early, and ended as soon as a job before them decides. Each job has a process
+of its own, a new Python that is handed the pickled job: nothing is forked, and the caller's main module is not run
+again. What a job returns, tells meanwhile and logs comes back through a pipe.
 
-Each job has a process of its own, a new Python that is handed the pickled job. Nothing is forked, so threads of the
-caller do no harm; the caller's main module is not run again, so its scripts need no guard. What a job returns, what
-it tells meanwhile, and what it logs comes back through a pipe.
-
-How processes end: one that is not needed any more gets SIGTERM, again and again, and SIGKILL after some seconds. That
-happens on every way out of :func:`first_in_order`. Should this process be killed itself, Linux kills its workers
+A process that is not needed any more gets SIGTERM, again and again, and SIGKILL after some seconds, on every way out of
+:func:`first_in_order`. Should this process be killed itself, Linux kills its workers
 (:mod:`tmkit._support.subprocesses`). Temporary folders of workers are made inside one of this process, which goes with
 it, or, should it be killed, with the next run. Workers have a process group of their own: Ctrl-C reaches only the
 process that waits for them.

@@ -1,13 +1,8 @@
 """Motion planners: their queries, their results, and the check of their paths.
 
-Picking and placing needs a search for paths between configurations, and any :class:`MotionPlanner` will do. It has one
-method, which takes a :class:`PathQuery` and returns a :class:`~tmkit.motion.PathResult`. The core's RRT-Connect
-(:class:`RrtConnect`) is the default.
-
-The paths of a user's planner are verified: :func:`search_verified` checks that its path leads from the start to one of
-the goals, that only the joints asked for move, that it keeps the path constraints, and that it passes the same fine
-check that the core's own paths have passed. Where it fails, the search is repeated at half the resolution, three times
-at most, as the core does.
+A :class:`MotionPlanner` has one method, which takes a :class:`PathQuery` and returns a
+:class:`~tmkit.motion.PathResult`. The core's RRT-Connect (:class:`RrtConnect`) is the default. The paths of a user's
+planner are verified by :func:`search_verified`.
 
 Invariants that a planner must keep, because plans are repeatable by them: the same query, seed included, gives the same
 path, whatever was searched before or runs beside; iterations decide and clocks only stop.

@@ -1,9 +1,7 @@
 """The reachable region of an arm: where its tool comes, and from how many sides, found by random configurations.
 
 The joints of the arm are drawn at random within their limits while all others stay as they are when ready; what
-collides is dropped. Of the rest the position of the tool and its z axis are kept. In a cube of space the tool is useful
-when it comes there from several sides, so :meth:`ReachableRegion.directions_reached` counts the six directions of the
-axes, up and down among them, to which some z axis in the same cube is nearest.
+collides is dropped. Of the rest the position of the tool and its z axis are kept.
 
 Everything is a function of scene, arm and seed. O(samples * pairs).
 """

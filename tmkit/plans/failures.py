@@ -1,9 +1,5 @@
 """Why a motion was not found: failures as values.
 
-One attempt at an action either gives a motion or a :class:`MotionFailure`: what was being tried, of which kind the
-failure is, which frames were in the way, and whether it is *final*. Everything that the planner learns, and everything
-that it explains, is made of these.
-
 A failure is **soft** unless it is final: nothing was found within a budget, which proves nothing. A final failure rests
 on an argument that holds for every configuration and for any search time; its ``cause`` states the argument.
 

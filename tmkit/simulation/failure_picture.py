@@ -1,10 +1,8 @@
 """A picture of what was in the way: the scene at the moment of a failure, with the culprits in red.
 
-When there is no plan, the diagnosis has for each cause an example: where everything stood, and the configuration in
-which the arm collides, or comes nearest to a pose out of reach. :func:`draw_failure` draws one of them. The bodies in
-the way are red, the object that was to be handled is blue, everything else that is not the arm is pale; the object's
-outline is drawn through whatever hides it. A pose out of reach has a line from the tool to the object, with the metres
-that are missing. Of the pair that met first the arm's side is orange. The caption says what failed, and how often.
+:func:`draw_failure` draws an example of the diagnosis. The bodies in the way are red, the object that was to be handled
+is blue, everything else that is not the arm is pale; of the pair that met first the arm's side is orange. A pose out of
+reach has a line from the tool to the object, with the metres that are missing. The caption says what failed, how often.
 
 Which example is drawn: of the action that failed most, a cause whose first pair has a body of a suggestion,
 else one whose first pair has any body that is not only a support, else the most frequent one.

@@ -1,12 +1,8 @@
 """Writing pictures and films of a simulation: whole or not at all.
 
-A film is a GIF, which plays everywhere, a WebP, which is smaller and has all colours (both need nothing but Pillow), or
-an MP4 with the extra ``video``.
-Films run at twice the speed of the simulated world, with eight frames for each simulated second. All frames of a GIF
-share one palette and are not dithered: static parts cost next to nothing.
-
-The output is checked before the simulation starts (:func:`check_output`): a missing folder is reported at once, not
-after a minute. Files are written as all outputs are (:mod:`tmkit._support.output`).
+A film is a GIF, a WebP (both need nothing but Pillow), or an MP4 with the extra ``video``, at twice the speed of the
+simulated world, with eight frames for each simulated second. All frames of a GIF share one palette and are not
+dithered: static parts cost next to nothing. The output is checked before the simulation starts (:func:`check_output`).
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
 """A suction cup under physics: it holds what its rim seals on, as long as the vacuum is strong enough.
 
 A cup is soft and a simulated one is hard: a tenth of a millimetre would make it press with hundreds of newtons. Hence
-the cup does not collide with the object that it handles; everything else of the hand does. When the vacuum is switched
-on, the rim is probed: the object is held only when every point of the rim is at its surface, within the hand's
-``contact_tolerance``. Then a rigid constraint joins the two, and its load is watched at every step.
-
-What a vacuum can bear is the planner's model (:mod:`tmkit.manipulation.grasps.holding`). The load is smoothed over a
-hundredth of a second, since a solver's spikes are no forces. A soft cup that is pushed gives way: an object that is set
-down a tenth of a millimetre too deep is held from then on as it is, and not torn off by the moment of the push.
+the cup does not collide with the object that it handles. The object is held when every point of the rim is at its
+surface, within the hand's ``contact_tolerance``: a rigid constraint joins the two, whose load, smoothed over a
+hundredth of a second, is compared with what a vacuum bears (:mod:`tmkit.manipulation.grasps.holding`). A cup that is
+pushed gives way: an object that is set down a little too deep is held as it is then.
 
 Invariants: nothing is held that is not sealed; what is let go is not taken again before the next grasp.
 """

@@ -1,19 +1,9 @@
 """Improving a plan that was found: the same goal with cheaper actions and shorter paths, as long as one likes.
 
-The first plan is the first that can be carried out, not a good one: its grasps were the first that worked, its paths
-come from random trees. So the run may go on. Three kinds of iterations take turns:
-
-* *paths*: every searched path of the plan is searched again with another seed, between the same ends, and replaced
-  where the new one is better. Nothing else depends on it, so each path improves by itself.
-* *choices*: the actions are refined anew with other random numbers, that is with other grasps, placements and
-  configurations; branches are cut off as soon as they cost as much as the best plan.
-* *skeletons*: the task planner is asked for other actions, by forbidding one of those that were tried last in the state
-  in which it occurs, the dearest and last first. What it finds is refined, and cut off likewise; where the cost is that
-  of the actions alone, only if they cost no more than the best plan. When none are left, it begins anew with those of
-  the best plan.
-
-A plan is better if it costs less (:mod:`tmkit.tamp.costs`) or, at equal cost, if its paths are shorter; branch and
-bound with the best plan as the bound.
+Three kinds of iterations take turns (docs/concepts/planning_algorithm.md, *Budgets*): searched *paths* are searched
+again; *choices* of grasps, placements and configurations are drawn anew; other *skeletons* are found by forbidding one
+action at a time, the dearest and last first. A plan is better if it costs less (:mod:`tmkit.tamp.costs`) or, at equal
+cost, if its paths are shorter; branch and bound with the best plan as the bound.
 
 Invariants: what is kept is never worse than what was there before; for a fixed number of iterations the result depends
 on the arguments of the run alone; a time limit only stops.

@@ -1,19 +1,12 @@
-"""Geometric causes of many failures at once.
+"""Geometric causes of many failures at once, where a list of what failed how often would leave the user to guess.
 
-A list of what failed how often leaves the user to guess. Three things that explain whole lists can be asked of
-geometry, each by a question that leaves the rest of the problem out:
-
-* *No room for the hand*: is there any grasp of an object at which the open hand alone, there or on its straight way
-  there, is clear of what never moves? If not, no configuration of the arm takes the object with these grasps where it
-  stands: that is proved, since the arm only adds obstacles. Where it holds of the convex hulls of meshes alone, and not
-  of the meshes themselves, it explains why the search found nothing and is no proof; the sentence says so.
-* *No way from the start*: does the arm get from where it starts to configurations drawn from all that it can do? If it
-  reaches few of them, it is enclosed, and what encloses it is what stands on the straight ways there. This is no proof:
-  it rests on searches with a budget.
-* *Narrow gaps*: are the gaps beside an object narrower than the fingers that would hold it? At each grasp a finger
-  meets a neighbour that is nearer to the object than the finger is thick there, and none of these neighbours has a free
-  grasp before another of them is moved. Both are measured of the hand alone, without an arm
-  (:mod:`tmkit.tamp.transfers.masks`), at the grasps of the sampler, whole or by the fingertips: no proof.
+* *No room for the hand*: no configuration of the arm takes an object where it stands, since the open hand collides at
+  every grasp. It is proved, since the arm only adds obstacles, unless it holds of the convex hulls of meshes alone.
+* *No way from the start*: the arm reaches few of the configurations drawn from all that it can do, so it is enclosed by
+  what stands on the straight ways there. It rests on searches with a budget: no proof.
+* *Narrow gaps*: at each grasp a finger meets a neighbour that is nearer to the object than the finger is thick there,
+  and none of these has a free grasp before another is moved. Measured of the hand alone
+  (:mod:`tmkit.tamp.transfers.masks`), at the grasps of the sampler: no proof.
 
 Invariants: causes are sentences without a full stop; they depend on the scene, the seed and the log, and on no clock.
 """

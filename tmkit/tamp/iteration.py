@@ -1,20 +1,12 @@
 """One iteration of a planning run: task plans tried one after the other, and what is learned from those that fail.
 
-The task planner gives a skeleton, refinement tries to make it motion. Where that fails, its cause becomes a constraint
-on the translated task: the next skeleton is another. There are two kinds:
+Where refinement fails, its cause becomes a constraint on the translated task: what its domain proves to be impossible
+is forbidden for good, all else in this iteration only (docs/concepts/planning_algorithm.md, *Shared refinement*). An
+iteration ends with a plan, with its number of skeletons, or without a further skeleton. When all that it learned is
+proved, the next one would learn the same, and that ends the run.
 
-* an action that its domain proves to be impossible is forbidden for good, and the next iteration begins with it;
-* all else is forbidden in this iteration only: the next one has larger budgets, and may find the motion.
-
-An iteration ends with a plan, with its number of skeletons, or without a further skeleton. When all that it learned
-is proved, the next iteration would learn the same, and that ends the run.
-
-A motion that was not found is a statement about bodies: this action failed while those frames stood where they stood.
-The task planner has no frames, only facts. :func:`context_of` says in facts where the frames stand, so that the
-constraint speaks of them alone: "not ``(pick b)`` while ``(ontable c l3)``" holds in many more states than the one in
-which ``b`` was found to be blocked by ``c``. Which facts describe where an object is, the domain's semantics determines
-(:meth:`~tmkit.tamp.DomainSemantics.placement_facts`). Without knowledge of the frames it is the whole state, which is
-always right and seldom useful again.
+A failure speaks of frames, the task planner of facts: :func:`context_of` says in facts where the frames stand. Without
+knowledge of the frames it is the whole state, which is always right and seldom useful again.
 
 Invariants: an iteration changes the log alone, by what it counts and learns; the task that it was given stays as it is.
 """

@@ -1,12 +1,8 @@
 """The refinement tree: every scene version that planning has reached, and how it was reached.
 
-A :class:`RefinementNode` is a scene at a configuration, with the task state that PDDL predicts there. Its
-:class:`Expansion` for an action holds the motions that were found for that action there, each leading to a child node,
-and the failures. Expansions are lazy: each call continues the last one.
-
-So what was refined once is never refined again. Skeletons that begin with the same actions share the nodes of that
-beginning, with all grasps, placements, configurations and paths sampled there; and a later iteration, with larger
-budgets, continues the samplers of an earlier one instead of repeating them.
+The :class:`Expansion` of a :class:`RefinementNode` for an action holds the motions that were found for it there, each
+leading to a child node, and the failures. Expansions are lazy: each call continues the last one. Skeletons that begin
+with the same actions share the nodes of that beginning, and a later iteration continues the samplers of an earlier one.
 
 Invariants: what an expansion finds depends on its node, its action and the seed of the tree alone, not on what else was
 asked of the tree, nor when: each has random numbers of its own, seeded by the way from the root. After each action the

@@ -1,13 +1,9 @@
 """Suggestions: relaxations of a problem without a plan for which there is one, found by replanning.
 
-Two sorts of changes are tried. *Bodies out of the way*: the problem without a body that was often in the way, or that
-an action failed to move; a movable one is taken out of the scene, of a fixed one only the shapes are; joints and frames
-stay. *Goals given up*: the problem without parts of its goal. One change at a time first, and only when none helps two
-at once, so what is found is a smallest set. The diagnosis guides: the bodies most often in the way come first, and the
-parts of the goal that speak of what failed, or that exclude each other.
-
-Each relaxed problem is planned with a small budget, one iteration and few task plans; without suggestions, nothing is
-proved.
+*Bodies out of the way*: a body that was often in the way, or that an action failed to move, is taken out of the scene
+(of a fixed one only the shapes). *Goals given up*: parts of the goal are left out. One change at a time first, and only
+when none helps two at once; the bodies most often in the way come first, and the parts of the goal that speak of what
+failed or exclude each other. Each relaxed problem gets one iteration and few task plans; nothing is proved.
 
 Invariants: the order of relaxed problems is a function of the diagnosis and the scene, and each result one of its
 problem: the suggestions are the same for equal runs unless the time cuts them short. A body is never removed that

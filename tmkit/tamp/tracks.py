@@ -1,18 +1,13 @@
 """What a run searches: tracks, each one task over one refinement tree, advanced an iteration at a time.
 
-A run has up to four tracks, and always advances the one whose turn is least:
+The track whose turn is least advances:
 
 * the task of the useful objects, from turn 0;
 * the task of all objects, from turn 4: it is larger, and seldom needed;
 * for either, once a movable object was in the way of an action, the same task with relocations
   (:mod:`tmkit.tamp.goals.relocations`), half a turn later.
 
-Beside them goes a search over transfers (:mod:`tmkit.tamp.transfers.search`), which chooses grasps and places together.
-It begins when task plans fail, and makes attempts in proportion to theirs; which of the two finds a plan first by these
-counts, gives it.
-
-Budgets double from iteration to iteration of a track, and every track that has not ended gets its turn again, so the
-whole is probabilistically complete.
+Beside them goes a search over transfers (:mod:`tmkit.tamp.transfers.search`), with attempts in proportion to theirs.
 
 Invariants: the order of iterations follows from their results alone; the time limit only stops.
 """

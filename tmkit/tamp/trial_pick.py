@@ -1,8 +1,6 @@
-"""A trial pick: whether an arm can take a cube of 4 cm off a small support, looking down.
+"""A trial pick: whether an arm can take a cube of 4 cm off a small support, looking down, where its tool comes.
 
-Descriptions may be consistent and still useless: a tool that points sideways, a hand that opens too little, limits that
-keep it from looking down. So a cube is put where the tool comes in a random configuration, and the planner is asked to
-hold it. What fails is said in one sentence.
+It shows what makes a consistent description useless: a tool that points sideways, a hand that opens too little, ...
 
 Invariants: a function of scene, arm and seed; no clock decides.
 """

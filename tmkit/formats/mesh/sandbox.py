@@ -1,17 +1,12 @@
-"""Which folders a scene may make tmkit read.
+"""Which folders a scene may make tmkit read: docs/concepts/security.md and docs/reference/bad_input.md.
 
-A scene file names other files: meshes and includes. One from an untrusted source could name any file of the computer,
-and parts of it would turn up in messages or plans. So whatever a scene names by a path must really lie, symbolic links
-followed, in one of these:
+Whatever a scene names by a path must really lie, symbolic links followed, in one of these:
 
 * the folder of a file that the user named, the folder above it (descriptions are often laid out as ``urdf/`` and
   ``meshes/`` side by side), and the ROS package (``package.xml``) or git checkout that it is part of; but none of
   these is the root of the file system, the user's home, or a folder that holds it, unless the file itself lies there;
 * a folder that the user allowed, or gave as ``package_path`` or ``ROS_PACKAGE_PATH``;
 * any ROS package, what is installed in Python, and what travels with tmkit: there lie robots, not secrets.
-
-A ``package://`` URI leads to a package that the user gave or installed, which is trusted; one that is found by looking
-upwards from the file is bound by the same list, see :mod:`tmkit.formats.mesh.package_uris`.
 """
 
 from __future__ import annotations

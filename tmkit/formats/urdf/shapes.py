@@ -1,13 +1,11 @@
 """Shapes and looks of robot descriptions.
 
-Shapes keep their origins; a visual and a collision shape that are the same thing in the same place become one shape
-with both purposes. Two extensions of Bullet are read: a ``capsule``, and a ``plane``, the half space below it. A shape
-of size 0 is no shape and is omitted with a note, like Bullet's ``cdf`` (a field of distances, for collision only).
-Looks never keep a robot from loading: a material that is defined nowhere, or whose colour is none, leaves the colour
-open, with a note too; a visual mesh that is missing or broken is omitted, with a note. Textures are not looked at. A
-collision mesh that is missing or broken is refused, unless the user wants only those that are available, or none. One
-without any thickness has no hull, so it gets one (:func:`tmkit.formats.mesh.frustum.thickened`), with a note; its
-picture stays as it is.
+A visual and a collision shape that are the same thing in the same place become one shape with both purposes. Two
+extensions of Bullet are read: a ``capsule``, and a ``plane``, the half space below it. With a note each, a shape of
+size 0 and Bullet's ``cdf`` are omitted, a material that is defined nowhere, or whose colour is none, leaves the colour open,
+and a visual mesh that is missing or broken is omitted: looks never keep a robot from loading. A collision mesh that is
+missing or broken is refused, unless the user wants only those that are available, or none; one without any thickness
+gets a hull (:func:`tmkit.formats.mesh.frustum.thickened`).
 """
 
 from __future__ import annotations

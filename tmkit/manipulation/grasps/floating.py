@@ -1,11 +1,9 @@
 """A hand, or an object, that moves freely among bodies that stand still: collision checks of many poses as one batch.
 
-The moving body is put on six joints of its own, so that a pose is a configuration, and hundreds of poses are one batch
-for the collision checker. A hand without its arm answers in microseconds what inverse kinematics would answer in
-tenths of a millisecond: whether the fingers fit at all.
+The moving body is put on six joints of its own, so a pose is a configuration. A hand without its arm answers in
+microseconds what inverse kinematics would answer in tenths of a millisecond: whether the fingers fit at all.
 
-Invariants: the result depends on the shapes, the poses and the joint values alone; angles come from functions with the
-same bits on every CPU.
+Invariants: the result depends on the shapes, the poses and the joint values alone, with the same bits on every CPU.
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
 """Whether a hand alone can hold an object as a grasp says: the hand at that pose, the object, and nothing else.
 
-The check takes the hand's frames out of the scene (the descendants of the arm's tip) and attaches the object to the
-hand by six joints of its own. Then a grasp is a configuration, and hundreds of grasps are one batch for the collision
-checker. A grasp passes when
+The object is attached to the hand by six joints of its own, so hundreds of grasps are one batch for the collision
+checker. By the rules of planner and plan checker, a grasp passes when
 
 * the closed hand touches the object with every contact link, within the hand's contact tolerance, and with nothing
   else;
 * the open hand, at the grasp and on the straight way to it, does not run into the object.
-
-These are the rules that planner and plan checker use, so what fails here would fail there.
 
 Invariants: the result depends on the hand, the object's collision shapes and the grasp alone.
 """

@@ -1,9 +1,5 @@
 """Loading domains: PDDL and its semantics, from a folder of both or from two places.
 
-A domain of one's own is a folder with ``domain.pddl`` and ``semantics.py``. A PDDL file that already exists is used as
-it is, with the semantics of any domain that has the same words: ``load_planning_domain("tm-blocks.pddl",
-semantics="blocks")``. A domain that is built in Python is a :class:`PythonDomain`, and needs no file at all.
-
 Semantics are Python that is run, so a domain must come from a trusted source; see docs/concepts/security.md. A plan
 file may not. So a plan gives the name of its domain and a digest over words and meaning: the name is looked up among
 the built-in domains only, and whatever else it says is no path. The caller gives any other domain, and the digest tells

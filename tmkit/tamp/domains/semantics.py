@@ -1,10 +1,4 @@
-"""Domain semantics: the base class of every domain's ``Semantics``.
-
-A domain is a PDDL file and a file ``semantics.py`` (:mod:`tmkit.tamp.domains.loading` loads them). The latter defines
-a class ``Semantics`` that derives from :class:`DomainSemantics`. It must define three methods: which PDDL objects a
-scene has, which facts hold in it, and how an action may be carried out. The last is a lazy sequence of *candidates*
-(:mod:`tmkit.manipulation.actions.candidates`). The other members have defaults, and a domain overrides those for which
-it has more to offer.
+"""Domain semantics: the base class of every domain's ``Semantics``, which ``semantics.py`` defines.
 
 The PDDL state is always derived from the scene, never stored beside it. After each action the planner derives the state
 of the new version and compares it with the state that PDDL predicts; a difference is an error in the domain.

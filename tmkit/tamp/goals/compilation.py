@@ -1,21 +1,16 @@
 """Planning for goals that facts cannot say: a domain that is extended by them.
 
-The idea: wherever an object at a pose is told in the words of a domain, some fact holds, such as ``(ontable a
-table__0__0)``. Such a fact is called a *goal fact*. The task is extended by a constant ``goal-k`` for each
-goal, and a fact ``(goal-met goal-k)``: an action that adds an achieving fact adds it too, one that deletes the fact
-deletes it, and the goal contains it. So the
-task planner moves the object even if it is in the right cell already, but at the wrong place in it. The candidates of
-an action that achieves are not of the domain: they put it where the goal wants it, exactly first and then sampled
-within its tolerance. And the state that is derived from a scene says ``(goal-met goal-k)`` where the goal holds there.
-One quantified effect serves all goals: with one for each, the search for invariants took seconds from 16 goals on.
+Wherever an object at a pose is told in the words of a domain, some fact holds, such as ``(ontable a table__0__0)``, a
+*goal fact*. The task gets a constant ``goal-k`` for each goal, and a fact ``(goal-met goal-k)``, which goal facts bring
+along and take away, by one quantified effect (one for each took the search for invariants seconds from 16 goals on).
+So the task planner moves the object even if it is at the wrong place in the right cell. An action that achieves puts it
+where the goal wants it, exactly first and then sampled within its tolerance; the derived state has ``(goal-met
+goal-k)`` where the goal holds.
 
-Which facts achieve a goal is found by trying. In a copy of the scene, in which all other objects are out of the way,
-the object is put there on everything that could carry it, and the domain's semantics is asked what holds then and does
-not hold while the object is in the hand. A semantics may compute them itself
-(:meth:`tmkit.tamp.DomainSemantics.continuous_goal_facts`).
-
-A goal of the arm needs no words: when the last action has been refined, the arm moves on to it, as a further segment of
-that action (:func:`move_on`).
+Which facts achieve a goal is found by trying: in a copy of the scene, all else out of the way, the object is put there
+on everything that could carry it, and the semantics is asked what holds then and does not while it is in the hand. A
+semantics may compute them itself (:meth:`tmkit.tamp.DomainSemantics.continuous_goal_facts`). For a goal of the arm, the
+arm moves on when the last action has been refined (:func:`move_on`).
 
 Invariants: only the planner sees the extended domain; a plan names the domain as it is, and its goals apart.
 """

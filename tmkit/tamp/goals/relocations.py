@@ -1,14 +1,10 @@
 """Relocations: moving an object aside on the support on which it stands.
 
-Many domains say no more of an object than what it is on: ``(on b table)``. In their words a block that is moved aside
-on the table has not moved, so a task planner cannot see that this would clear the way. And an action that achieves a
-goal of an exact pose (:mod:`tmkit.tamp.goals.compilation`) always puts the object there, never aside.
-
-So the task is extended. Of each object that actions move, a fact tells whether it is where it was at the start
-(``at-start``) or elsewhere (``relocated``), and actions that take it away or put it down change that. Constraints
-learned from failures speak of these facts too: ``b`` is in the way *where it was at the start*. An action that achieves
-goals gets a variant that puts the object elsewhere. Its candidates are the domain's own places, those first that are
-clear of the poses that goals want and leave room for the fingers between neighbours.
+In the words of ``(on b table)`` a block that is moved aside on the table has not moved, so a task planner cannot see
+that this would clear the way. So of each object that actions move, a fact tells whether it is where it was at the start
+(``at-start``) or elsewhere (``relocated``); learned constraints speak of these facts too. An action that achieves goals
+gets a variant that puts the object elsewhere: at the domain's own places, those first that are clear of the poses that
+goals want and leave room for the fingers between neighbours.
 
 Invariants: only the planner sees the extended domain; plans and diagnoses name the actions of the domain itself.
 """

@@ -1,9 +1,5 @@
 """Where the arm reaches: contacts of transfers with what stands still, in a version, and beside an object put down.
 
-The tables of the hand (:mod:`tmkit.tamp.transfers.masks`) know nothing of the arm behind it. Here inverse kinematics
-tells which of their options the arm reaches, and what an object at a place would take away from other transfers: the
-arm reaches over it, or past it.
-
 Invariants: functions of the version and of the seed; no path is searched.
 """
 

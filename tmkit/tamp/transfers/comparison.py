@@ -1,8 +1,6 @@
 """How transfers may be done where things are: places and grasps compared by the hand alone.
 
-A *transfer* picks an object and places it. Its places come from the domain, its grasps from the tables of the hand
-(:mod:`tmkit.tamp.transfers.masks`); a grasp must be free at both ends, or else movable objects are in the way, or the
-object must be regrasped. What was compared is kept: it depends on poses alone.
+What was compared is kept: it depends on poses alone.
 
 Invariants: functions of the version and of the seed; no motion is computed.
 """

@@ -1,9 +1,8 @@
 """Which grasps are free where: tables of a hand without its arm, kept for all versions of a scene.
 
-An object has *grasp options*: a grasp, perhaps by the fingertips alone, with an opening of the fingers. For an option
-at a pose of the object the hand must be free open, closed, and a little way back. What stands still rules an option
-out; a movable object in its way is a *blocker*. Both depend on the poses at hand alone, so they are computed once for
-each pair of poses, whatever else a version of the scene has changed.
+An object has *grasp options*: a grasp, perhaps by the fingertips alone, with an opening of the fingers. What stands
+still rules an option out at a pose; a movable object in its way is a *blocker*. Both are computed once for each pair of
+poses, whatever else a version of the scene has changed.
 
 Invariants: functions of the shapes and poses alone. Blockers are bits, one for each movable object, in the order of
 the start scene.

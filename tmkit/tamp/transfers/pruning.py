@@ -1,8 +1,4 @@
-"""Plans without detours: what was done and undone on the way to a plan is taken out of it.
-
-A search over versions of the scene may put an object down, take it up again and go on, as it knows no better way at the
-time. Once the whole plan is known, windows of it are taken out, the longest first, and the actions after a window are
-carried out again with the grasps and places that they had. Where that reaches the goal, the plan is shorter.
+"""Plans without detours: windows of a plan are taken out, the longest first, if what follows can be done without them.
 
 Invariants: what is returned reaches the goal and is no longer than what was given; the work is bounded.
 """

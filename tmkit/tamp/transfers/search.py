@@ -1,17 +1,6 @@
 """Best-first search over versions of the scene, whose edges carry one object from one place to another.
 
-The search over task plans (:mod:`tmkit.tamp.iteration`) chooses grasps and places one action at a time, and learns
-about actions only. This one chooses a grasp and a place together: the grasp must be free at both ends, by tables of the
-hand alone (:mod:`tmkit.tamp.transfers.masks`), before any motion is computed. Where no grasp is, because movable
-objects are in the way, these are *blockers* and are moved aside first; where no grasp is free at both ends at all, the
-object is put down elsewhere in between and *regrasped*.
-
-A node is a version of the scene. Its estimate is the length of a relaxed plan, two actions for each blocker and two for
-a regrasp. Each time a node is taken from the queue it makes one attempt, and goes back with a lower priority. What else
-may be done, whatever its use, is tried at last, so nothing is excluded: every sequence of transfers that leaves room
-around each grasp, place and path is found with a probability that goes to 1 with the number of attempts.
-
-Actions that are no transfer (cooking, opening, handing over) are edges, too, carried out as their domain proposes.
+It is described in docs/concepts/planning_algorithm.md, *Search over transfers*.
 
 Invariants: equal arguments and numbers of attempts give equal results; no proof of anything.
 """
