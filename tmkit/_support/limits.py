@@ -47,11 +47,7 @@ class ReadingLimits:
     frames: int = 100_000
 
     def refuse_frames(self, count: int, error: Callable[[str], FileFormatError]) -> None:
-        """Refuse a scene of too many frames.
-
-        Raises:
-            FileFormatError: there are more than :attr:`frames`.
-        """
+        """Refuse a scene of too many frames."""
         if count > self.frames:
             raise error(f"the scene has more than {self.frames} frames, which is the limit of a scene")
 

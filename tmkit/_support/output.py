@@ -72,11 +72,7 @@ def write_files(files: Mapping[Path, str | bytes]) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse an output before the work is done, without touching it.
-
-    Raises:
-        OutputError: the file could not be written.
-    """
+    """Refuse an output, by an :class:`OutputError`, before the work is done, without touching it."""
     if (reason := _refusal(path)) is not None:
         raise OutputError(f"{path}: cannot be written: {reason}", path=str(path), reason=reason)
 
@@ -115,9 +111,6 @@ def _replaced(path: Path) -> Path | None:
     """Return the regular file, there already or not, that is replaced; None for what is written directly.
 
     Links are followed one by one, as the descriptors of a process are links that lead to no path.
-
-    Raises:
-        OSError: the links lead in a circle, or the file may not be written.
     """
     try:
         mode = os.stat(path).st_mode
@@ -237,11 +230,7 @@ def _remove_left_behind(path: Path) -> None:
 
 
 def _remove_unlocked(path: Path) -> None:
-    """Remove a file that no process has locked.
-
-    Raises:
-        OSError: it is no regular file, or the file system has no locks to test.
-    """
+    """Remove a file that no process has locked, or raise an OSError."""
     number = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         if stat.S_ISREG(os.fstat(number).st_mode):

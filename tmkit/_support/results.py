@@ -65,11 +65,7 @@ class Result(Displayed):
     __slots__ = ()
 
     def __bool__(self) -> bool:
-        """Refuse a truth value.
-
-        Raises:
-            TypeError: always; the message has what to write.
-        """
+        """Refuse a truth value by a TypeError that has what to write."""
         status: Any = type(self.status)  # type: ignore[attr-defined]  # each subclass has one
         flags = [f" or 'result.{name}'" for name in _SUCCESS if hasattr(self, name)]
         first = f"'result.status is {status.__name__}.{next(iter(status)).name}'"

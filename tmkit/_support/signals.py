@@ -132,11 +132,7 @@ def _remove_left_behind(parent: Path) -> None:
 
 
 def _remove_if_left_behind(folder: Path) -> None:
-    """Remove a folder of this user whose lock is free.
-
-    Raises:
-        OSError: it is no folder of tmkit, or a process uses it.
-    """
+    """Remove a folder of this user whose lock is free, or raise an OSError."""
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK
     place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:

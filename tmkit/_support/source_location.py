@@ -56,11 +56,7 @@ class _Place(Protocol):
 
 @contextmanager
 def reported(place: _Place) -> Iterator[None]:
-    """Report whatever the core refuses at a place of a file.
-
-    Raises:
-        FileFormatError: the core's reason, with the place.
-    """
+    """Report whatever the core refuses at a place of a file, as a :class:`FileFormatError`."""
     try:
         yield
     except FileFormatError:

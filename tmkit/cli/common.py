@@ -177,11 +177,7 @@ def errors_about(path: object | None) -> Iterator[None]:
 
 
 def make_folder(folder: Path) -> Path:
-    """Make a folder for outputs, unless it is there, and prove that files can be written into it.
-
-    Raises:
-        OutputError: it cannot be made, or nothing can be written into it.
-    """
+    """Make a folder for outputs, unless it is there, and prove that files can be written into it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -192,11 +188,7 @@ def make_folder(folder: Path) -> Path:
 
 
 def require_writable(path: Path) -> None:
-    """Refuse an output before the work is done, not after.
-
-    Raises:
-        OutputError: the file could not be written.
-    """
+    """Refuse an output before the work is done, not after."""
     from tmkit._support.output import check_writable
 
     check_writable(path)

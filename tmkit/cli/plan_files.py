@@ -97,11 +97,7 @@ def load_plan_file(
 
 
 def _refuse_beside_json(path: Path, option: str, value: object) -> None:
-    """Refuse an option that is given although the plan says itself what it would say.
-
-    Raises:
-        typer.BadParameter: it is given, and the plan is no ``.tmp`` file.
-    """
+    """Refuse an option that is given although the plan says itself what it would say."""
     if path.suffix != ".tmp" and value:
         raise typer.BadParameter(f"'{path}' contains this; only a .tmp plan needs it", param_hint=option)
 
@@ -113,9 +109,6 @@ def refuse_beside_problem(path: Path, option: str, value: object) -> None:
         path: the problem file.
         option: the option.
         value: its value; None or empty if it is not given.
-
-    Raises:
-        typer.BadParameter: it is given.
     """
     if value:
         raise typer.BadParameter(f"'{path}' states this itself", param_hint=option)

@@ -91,11 +91,7 @@ class Reporter:
         self._is_quiet = True
 
     def log_to(self, path: Path) -> None:
-        """Write all of the log to a file, which is begun anew.
-
-        Raises:
-            OutputError: it cannot be written.
-        """
+        """Write all of the log to a file, which is begun anew."""
         try:
             raw = DroppingFile(path, "w")
         except OSError as error:

@@ -219,11 +219,7 @@ def goal_from_dict(values: Mapping[str, Any], *, source: str = "goal") -> Contin
 
 
 def goal_of_node(node: JsonNode) -> ContinuousGoal:
-    """Return the goal that a node of a document contains.
-
-    Raises:
-        FileFormatError: a value that is missing or does not fit.
-    """
+    """Return the goal that a node of a document contains."""
     keys = node.table()
     try:
         if "joints" in keys:

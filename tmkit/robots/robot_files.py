@@ -1,8 +1,8 @@
 """Robot descriptions out of files, and whatever else names an arm.
 
-Where an API takes a robot, it takes a :class:`~tmkit.robots.Manipulator`, the name of a built-in one, a TOML file, or
-an SRDF file with the group that is the arm: ``FILE.srdf:ARM`` or ``FILE.srdf:ARM:HAND`` (see
-:mod:`tmkit.robots.srdf_arms`), or a sequence of arms, of which the first acts by default. :func:`find_manipulator` reads them all, and proves that what
+Where an API takes a robot, it takes a :class:`~tmkit.robots.Manipulator`, the name of a built-in one, a TOML file, an
+SRDF file with the group that is the arm, ``FILE.srdf:ARM`` or ``FILE.srdf:ARM:HAND`` (:mod:`tmkit.robots.srdf_arms`),
+or a sequence of arms, of which the first acts by default. :func:`find_manipulator` reads them all, and proves that what
 it found fits the scene. A TOML file has the keys of :class:`~tmkit.robots.Manipulator`; what concerns the hand stands
 in a table ``[gripper]`` under shorter names.
 

@@ -104,11 +104,7 @@ class FilamentStudio:
         )
 
     def picture(self) -> NDArray[np.uint8]:
-        """Draw the scene as it is now.
-
-        Returns:
-            (height, width, 3) red, green, blue.
-        """
+        """Return the scene as it is now as (height, width, 3) red, green, blue."""
         from PIL import Image
 
         poses: dict[str, Pose] = {}

@@ -168,11 +168,7 @@ class _Reader:
 
 
 def goal_of_table(node: JsonNode) -> ContinuousGoal:
-    """Return the goal that a table states; tolerances may be omitted, and a pose may be a point alone.
-
-    Raises:
-        FileFormatError: a value that is missing or does not fit.
-    """
+    """Return the goal that a table states; tolerances may be omitted, and a pose may be a point alone."""
     table = dict(node.table())
     if "pose" in table:
         is_point = isinstance(table["pose"], list) and len(table["pose"]) == 3

@@ -135,11 +135,7 @@ class RunningSearch:
         return wait_for_any(programs, seconds=self._searches.seconds_left) is other._program
 
     def outcome(self) -> Outcome:
-        """Wait until it ends or the deadline is there, and tell what came of it.
-
-        Raises:
-            TaskPlannerError: the program broke.
-        """
+        """Wait until it ends or the deadline is there, and tell what came of it."""
         finished = self._program.finished(seconds=self._searches.seconds_left)
         if finished.code not in _SOLVED_CODES | _UNSOLVABLE_CODES | LIMIT_CODES:
             raise finished.error(f"Fast Downward's search ended with exit code {finished.code}")
@@ -191,21 +187,13 @@ class Searches:
         return max(0.0, self.deadline - time.monotonic())
 
     def run(self, chain: Sequence[str]) -> Outcome:
-        """Run a chain of searches until it ends or the deadline is there.
-
-        Raises:
-            TaskPlannerError: the program could not be run or broke.
-        """
+        """Run a chain of searches until it ends or the deadline is there."""
         with self.started(chain) as running:
             return running.outcome()
 
     @contextmanager
     def started(self, chain: Sequence[str], *, memory_limit: int | None = None) -> Iterator[RunningSearch]:
-        """Start a chain of searches, of so many bytes at most, which is stopped when the block is left.
-
-        Raises:
-            TaskPlannerError: the program could not be run.
-        """
+        """Start a chain of searches, of so many bytes at most, which is stopped when the block is left."""
         self._count += 1
         folder = self._folder / str(self._count)
         folder.mkdir()

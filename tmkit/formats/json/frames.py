@@ -80,9 +80,6 @@ def frame_from_dict(node: JsonNode, shapes: Mapping[str, Shape], sources: list[N
     Args:
         shapes: the document's shapes by digest.
         sources: the document's noise sources, in order.
-
-    Raises:
-        FileFormatError: something is missing, unknown, or refused by the core; said at its value.
     """
     known = ("attributes", "body", "classes", "inertia", "joint", "name", "noise", "parent", "pose", "shapes", "stamps")
     node.only(*known, "twist")
@@ -248,11 +245,7 @@ class SourceList:
 
 
 def sources_from_dict(node: JsonNode) -> list[NoiseSource]:
-    """Return the noise sources that a document lists.
-
-    Raises:
-        FileFormatError: something else stands there.
-    """
+    """Return the noise sources that a document lists."""
     sources = []
     for item in node.items():
         item.only("dimension", "label")

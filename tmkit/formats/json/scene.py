@@ -172,9 +172,6 @@ def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGra
 
     Args:
         loader: loader of meshes; one with default settings if omitted.
-
-    Raises:
-        FileFormatError: the file cannot be read, is not JSON, or is not a scene.
     """
     loader = loader if loader is not None else MeshLoader()
     data = read_bytes(path, limit=loader.packages.limits.json_bytes)

@@ -58,11 +58,7 @@ def shape_to_dict(shape: Shape, loader: MeshLoader) -> Json:
 
 
 def arrays_as_files(shapes: dict[str, Json]) -> dict[str, bytes]:
-    """Replace the arrays of clouds and fields in shapes as JSON, by digest, by files, in place.
-
-    Returns:
-        The files, by their names.
-    """
+    """Replace the arrays of clouds and fields in shapes as JSON, by digest, in place; return the files by name."""
     files = {}
     for digest, shape in shapes.items():
         what = {"point_cloud": "points", "height_field": "heights"}.get(shape["kind"])
@@ -81,9 +77,6 @@ def shape_from_dict(digest: str, shapes: JsonNode, loader: MeshLoader, *, folder
     Args:
         digest: its key in ``shapes``.
         folder: where files are looked for, or ``None`` when there are none.
-
-    Raises:
-        FileFormatError: the shape is wrong, or not what its digest says.
     """
     node = shapes.get(digest)
     kind = node.get("kind").one_of(_KINDS)

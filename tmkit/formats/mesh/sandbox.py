@@ -38,11 +38,7 @@ def real_path(path: Path) -> Path:
 
 
 def project_folders(files: Iterable[Path]) -> tuple[Path, ...]:
-    """Return the folders that the files of a load may read, because those that the user named lie there themselves.
-
-    Returns:
-        Real paths, each once.
-    """
+    """Return the real paths of the folders that a load may read, because the files that the user named lie there."""
     found: dict[Path, None] = {}
     for file in files:
         for folder in dict.fromkeys((Path(os.path.abspath(file)).parent, real_path(file).parent)):

@@ -26,11 +26,7 @@ DEFAULT_GREY = (0.7, 0.7, 0.7)  # of a shape that has an alpha and no colour
 
 
 def geometry_of(values: Mapping[str, Value], *, place: SourceLocation, packages: PackageResolver) -> GeometrySpec:
-    """Return the shape that a geometry block, completed by its classes, describes.
-
-    Raises:
-        FileFormatError: the shape is missing, or its size is missing or does not fit it.
-    """
+    """Return the shape that a geometry block, completed by its classes, describes."""
     kind = _kind(values, place)
     pose = PoseSpec()
     shape: PrimitiveSpec | MeshSpec

@@ -73,11 +73,7 @@ Values = dict[str, Value]
 def read_robray(
     path: Path, *, packages: PackageResolver, read_other: Callable[[Path], SceneSpecification]
 ) -> SceneSpecification:
-    """Read a robray file and everything it includes; ``read_other`` reads an included file of another format.
-
-    Raises:
-        FileFormatError: the file, or one that it includes, is wrong.
-    """
+    """Read a robray file and everything it includes; ``read_other`` reads an included file of another format."""
     reader = _Reader(packages, read_other)
     reader.read(path, ())
     return SceneSpecification(tuple(reader.frames), tuple(reader.allowed))

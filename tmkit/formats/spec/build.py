@@ -299,11 +299,7 @@ def _add_mimics(edit: SceneEdit, frames: dict[str, FrameSpec]) -> None:
 
 
 def add_allowed(edit: SceneEdit, specs: Iterable[SceneSpecification]) -> None:
-    """Add the allowed collision pairs of files.
-
-    Raises:
-        FileFormatError: there is no such frame.
-    """
+    """Add the allowed collision pairs of files."""
     specs = tuple(specs)
     aliases = _aliases({frame.name: frame for spec in specs for frame in spec.frames})
     for spec in specs:

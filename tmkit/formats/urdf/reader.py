@@ -74,11 +74,7 @@ class _Edge:
 
 
 def read_urdf(path: Path, *, packages: PackageResolver, note: Note = unheard) -> SceneSpecification:
-    """Read a robot description.
-
-    Raises:
-        FileFormatError: the description is wrong.
-    """
+    """Read a robot description."""
     robot = read_xml(path, root="robot", note=note)
     robot.refuse_xacro("URDF")
     links = _named(robot, "link")

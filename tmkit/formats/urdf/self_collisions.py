@@ -37,9 +37,6 @@ def with_always_colliding(robot: SceneSpecification, *, loader: MeshLoader, note
 
     Args:
         note: is told when the pairs are not looked for.
-
-    Raises:
-        FileFormatError: the robot cannot be built.
     """
     places = {frame.name: frame.place for frame in robot.frames}
     solid = [frame for frame in robot.frames if any(shape.collision for shape in frame.geometry)]

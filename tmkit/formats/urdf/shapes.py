@@ -2,10 +2,10 @@
 
 A visual and a collision shape that are the same thing in the same place become one shape with both purposes. Two
 extensions of Bullet are read: a ``capsule``, and a ``plane``, the half space below it. With a note each, a shape of
-size 0 and Bullet's ``cdf`` are omitted, a material that is defined nowhere, or whose colour is none, leaves the colour open,
-and a visual mesh that is missing or broken is omitted: looks never keep a robot from loading. A collision mesh that is
-missing or broken is refused, unless the user wants only those that are available, or none; one without any thickness
-gets a hull (:func:`tmkit.formats.mesh.frustum.thickened`).
+size 0 and Bullet's ``cdf`` are omitted, a material that is defined nowhere, or whose colour is none, leaves the colour
+open, and a visual mesh that is missing or broken is omitted: looks never keep a robot from loading. A collision mesh
+that is missing or broken is refused, unless the user wants only those that are available, or none; one without any
+thickness gets a hull (:func:`tmkit.formats.mesh.frustum.thickened`).
 """
 
 from __future__ import annotations
@@ -52,11 +52,7 @@ def materials_of(robot: XmlElement) -> dict[str, Quadruple | None]:
 
 
 def geometry_of(link: XmlElement, *, materials: Materials, packages: PackageResolver) -> tuple[GeometrySpec, ...]:
-    """Return the shapes of a link: its visuals, joined with equal collisions, then the other collisions.
-
-    Raises:
-        FileFormatError: a shape is wrong, or its mesh is not there.
-    """
+    """Return the shapes of a link: its visuals, joined with equal collisions, then the other collisions."""
     found = []
     for visual in link.children("visual"):
         shape = _readable(visual, packages)
@@ -204,11 +200,7 @@ def _plane(element: XmlElement, origin: PoseSpec) -> GeometrySpec:
 
 
 def with_readable_meshes(robot: SceneSpecification, *, loader: MeshLoader, note: Note) -> SceneSpecification:
-    """Return the specification of a robot whose meshes can all be read, and whose collision meshes all have a hull.
-
-    Raises:
-        MeshError: a collision mesh cannot be read.
-    """
+    """Return the specification of a robot whose meshes can all be read, and whose collision meshes all have a hull."""
     frames = [
         replace(frame, geometry=tuple(kept for part in frame.geometry for kept in _loadable(part, loader, note)))
         for frame in robot.frames

@@ -253,9 +253,6 @@ class MotionPieces:
 
         Args:
             goals: (m, n_joints) configurations; the gripper stays as at the start.
-
-        Raises:
-            PieceFailedError: none was found; it says why, and what was in the way.
         """
         hand = self.gripper_of(start, phase.scene)
         goals = np.array([phase.scene.configuration(hand, base=goal) for goal in goals])
@@ -379,11 +376,7 @@ class MotionPieces:
 
     @timed(PlanningPhase.COLLISION)
     def check_hand(self, phase: Phase, start: Configuration, end: Configuration, *, what: str) -> None:
-        """Check that the gripper can move between two configurations, which differ in its joints only.
-
-        Raises:
-            PieceFailedError: something is in the way of the fingers.
-        """
+        """Check that the gripper can move between two configurations, which differ in its joints only."""
         result = recheck_path(phase.world, np.stack([start, end]), resolution=0.001)
         if not result.is_ok:
             pairs = (result.pair,) if result.pair is not None else ()
@@ -439,11 +432,7 @@ class MotionPieces:
 
     @timed(PlanningPhase.COLLISION)
     def require_free(self, phase: Phase, path: Configuration, *, what: str) -> None:
-        """Check a path that was found by other means, with and without the planning margin.
-
-        Raises:
-            PieceFailedError: something is in the way, or a constraint is violated.
-        """
+        """Check a path that was found by other means, with and without the planning margin."""
         tool = self.manipulator.tool
         for world, resolution in ((phase.world, PLANNING_RESOLUTION), (phase.check_world, CHECK_RESOLUTION)):
             found = recheck_path(world, path, resolution=resolution, tool_frame=tool, tool_travel=CHECK_TRAVEL)
@@ -456,11 +445,7 @@ class MotionPieces:
             raise PieceFailedError(what, f"it violates a constraint: {fault}", kind=FailureKind.OTHER, q=path[0])
 
     def require_effort(self, phase: Phase, *paths: Configuration, what: str) -> None:
-        """Check that the arm can hold itself and what its hand holds along paths.
-
-        Raises:
-            PieceFailedError: gravity asks more of a joint than it gives.
-        """
+        """Check that the arm can hold itself and what its hand holds along paths."""
         for path in paths:
             if (fault := effort_fault(phase.scene, path, self.manipulator, share=_EFFORT_SHARE)) is not None:
                 raise PieceFailedError(what, fault, kind=FailureKind.JOINT_LIMIT, q=path[-1])

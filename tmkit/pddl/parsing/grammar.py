@@ -171,11 +171,7 @@ class Spelling:
         return group.head in _CALCULATING or (group.head in ASSIGNMENTS and group.head in self._keywords)
 
     def require(self, rule: Rule) -> None:
-        """Check that the words follow a rule of the grammar, from the first to the last.
-
-        Raises:
-            TaskError: they do not; shows the first word that has no place.
-        """
+        """Check that the words follow a rule of the grammar, from the first to the last."""
         ask = _fault if len(self._words) <= _LONGEST_REMEMBERED else _fault.__wrapped__
         if fault := ask(rule, tuple(self._words)):
             index, expected = fault

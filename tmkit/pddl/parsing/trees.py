@@ -128,11 +128,7 @@ class TreeBuilder:
     # ---------------------------------------------------------------------------------------------------- formulas
 
     def formula(self, group: Group, scope: Scope) -> Formula:
-        """Return the formula of a list.
-
-        Raises:
-            TaskError: the list is not well formed, or names something wrongly.
-        """
+        """Return the formula of a list."""
         head, parts = group.head, group.parts
         if head in ("and", "or", "not", "imply"):
             self._require_connective(group)

@@ -51,11 +51,7 @@ def derive_problem(
 
 
 def scene_objects(scene: SceneGraph, domain: PlanningDomain) -> Mapping[str, str]:
-    """Return the objects of a scene by PDDL name, with their types.
-
-    Raises:
-        TaskError: a type that the domain does not declare.
-    """
+    """Return the objects of a scene by PDDL name, with their types, which the domain must declare."""
     objects = domain.returned("objects", domain.semantics.objects(scene), Mapping)
     types = ["object", *(declared.name for declared in domain.domain.types)]
     for kind in objects.values():
