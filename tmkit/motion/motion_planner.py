@@ -151,21 +151,13 @@ class RrtConnect:
         """Search for a path; one that is found has passed the fine check."""
         check = query.check
         return search_path(
-            query.world,
-            query.joints,
-            start=query.start,
-            goals=query.goals,
-            seed=query.seed,
-            max_iterations=query.max_iterations,
-            step=self.step,
-            resolution=query.resolution,
-            shortcut_iterations=self.shortcut_iterations,
-            recheck_world=None if check is None else check.world,
+            query.world, query.joints, start=query.start, goals=query.goals, seed=query.seed,
+            max_iterations=query.max_iterations, step=self.step, resolution=query.resolution,
+            shortcut_iterations=self.shortcut_iterations, recheck_world=None if check is None else check.world,
             recheck_resolution=PathCheck.resolution if check is None else check.resolution,
             tool_frame=None if check is None else check.tool_frame,
-            tool_travel=PathCheck.tool_travel if check is None else check.tool_travel,
-            constraints=query.constraints,
-        )
+            tool_travel=PathCheck.tool_travel if check is None else check.tool_travel, constraints=query.constraints,
+        )  # fmt: skip
 
 
 def search_verified(planner: MotionPlanner, query: PathQuery) -> PathResult:

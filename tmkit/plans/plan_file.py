@@ -263,20 +263,12 @@ def _read_plan(top: JsonNode) -> Plan:
     if not isinstance(seed.value, int) or isinstance(seed.value, bool) or seed.value < 0:
         raise seed.error(f"expected an integer of at least 0, received {seed.value!r}")
     return Plan(
-        scene,
-        q,
-        robots,
-        domain.get("name").name(),
-        domain.get("pddl").text(),
-        domain.get("digest").text(),
-        domain.get("semantics").text(),
-        top.get("goal").text(),
-        seed.value,
-        tuple(steps),
+        scene, q, robots, domain.get("name").name(), domain.get("pddl").text(), domain.get("digest").text(),
+        domain.get("semantics").text(), top.get("goal").text(), seed.value, tuple(steps),
         tuple(map(goal_of_node, top.get("goals").items())) if "goals" in top.table() else (),
         Metric(top.get("metric").one_of([metric.value for metric in Metric])) if "metric" in top.table() else None,
         dict(map(_read_value, top.get("values").items())) if "values" in top.table() else {},
-    )
+    )  # fmt: skip
 
 
 def _read_value(node: JsonNode) -> tuple[Fact, float]:

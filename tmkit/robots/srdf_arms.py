@@ -104,14 +104,10 @@ def manipulator_from_srdf(
         )
         own = fingers.attributes()
     arm = Manipulator(
-        name=name or f"{semantics.name or 'robot'}:{group}",
-        base=_base(semantics, scene, group, joints),
-        tip=tip,
-        tool=tool if tool is not None else _tool(semantics, scene, group, tip, fingers),
-        joints=joints,
-        ready=_ready(semantics, scene, group, joints, ready),
-        **own,
-    )
+        name=name or f"{semantics.name or 'robot'}:{group}", base=_base(semantics, scene, group, joints), tip=tip,
+        tool=tool if tool is not None else _tool(semantics, scene, group, tip, fingers), joints=joints,
+        ready=_ready(semantics, scene, group, joints, ready), **own,
+    )  # fmt: skip
     arm.check(scene, source=semantics.source)
     return arm
 

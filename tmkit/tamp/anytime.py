@@ -198,11 +198,8 @@ class Improvement:
             return cost, length
 
         outcome = refine_skeleton(
-            skeleton,
-            context.tree(replace(log, trees=[]), self.problem, self.domain, seed=self._seed("tree")),
-            budget=RefinementBudget(attempts=_ATTEMPTS_PER_ACTION * len(skeleton), width=_WIDTH),
-            is_over=log.is_over,
-            bound=CostBound(worth, self.costs.total(self.best)),
-            finish=context.finish(log.clock),
-        )
+            skeleton, context.tree(replace(log, trees=[]), self.problem, self.domain, seed=self._seed("tree")),
+            budget=RefinementBudget(attempts=_ATTEMPTS_PER_ACTION * len(skeleton), width=_WIDTH), is_over=log.is_over,
+            bound=CostBound(worth, self.costs.total(self.best)), finish=context.finish(log.clock),
+        )  # fmt: skip
         return None if outcome.steps is None else with_costs(self.problem, outcome.steps)

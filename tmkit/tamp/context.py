@@ -158,17 +158,9 @@ class PlanningContext:
         if searched is not None:
             steps = tuple(replace(step, action=searched.stated(step.action)) for step in steps)
         return Plan(
-            scene=self.scene,
-            q=self.q,
-            robots=self.manipulators,
-            domain=domain.name,
-            domain_pddl=domain.pddl,
-            domain_digest=domain.digest,
-            semantics=domain.semantics_name,
-            goal=self.goal,
-            seed=self.options.seed,
-            steps=steps,
-            continuous_goals=self.continuous_goals,
+            scene=self.scene, q=self.q, robots=self.manipulators, domain=domain.name, domain_pddl=domain.pddl,
+            domain_digest=domain.digest, semantics=domain.semantics_name, goal=self.goal, seed=self.options.seed,
+            steps=steps, continuous_goals=self.continuous_goals,
             metric=None if self.problem.metric is metric_of(domain.domain) else self.problem.metric,
             values=dict(self.problem.values),
-        )
+        )  # fmt: skip

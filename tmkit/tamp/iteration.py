@@ -127,13 +127,10 @@ class PlanningIteration:
             is_chronological=self.number >= 2,
         )
         return refine_skeleton(
-            skeleton,
-            self.tree,
-            budget=budget,
-            is_over=self.log.is_over,
+            skeleton, self.tree, budget=budget, is_over=self.log.is_over,
             on_step=lambda step: self.context.report(self.log, "motion", step, len(skeleton)),
             finish=self.context.finish(self.log.clock),
-        )
+        )  # fmt: skip
 
     def _learn(self, outcome: RefinementOutcome) -> None:
         """Turn why a skeleton failed into a constraint that excludes it."""

@@ -84,15 +84,9 @@ def trial_pick(
         tried = _with_cube(scene, place)
         goal = f"(holding {OBJECT})"
         result = plan(
-            tried,
-            goal=goal,
-            robot=arm,
-            seed=seed,
-            time_limit=60.0,
-            max_iterations=_ITERATIONS,
-            suggest=False,
+            tried, goal=goal, robot=arm, seed=seed, time_limit=60.0, max_iterations=_ITERATIONS, suggest=False,
             on_progress=on_progress,
-        )
+        )  # fmt: skip
         if result.is_solved:
             return TrialPick(TrialPickStatus.PICKED, "", tried, result)
         found = result.diagnosis

@@ -87,11 +87,8 @@ def frame_from_dict(node: JsonNode, shapes: Mapping[str, Shape], sources: list[N
     moves = "twist" in node.table()
     is_uncertain = moves and "noise" in node.get("twist").table()
     return FrameSpecification(
-        node.get("name").name(),
-        None if parent.value is None else parent.name(),
-        pose=_pose_from_dict(node.get("pose")),
-        joint=_joint_from_dict(node.get("joint")),
-        body=node.get("body").name(),
+        node.get("name").name(), None if parent.value is None else parent.name(),
+        pose=_pose_from_dict(node.get("pose")), joint=_joint_from_dict(node.get("joint")), body=node.get("body").name(),
         classes=[item.text() for item in node.get("classes").items()],
         shapes=[_attached_from_dict(item, shapes) for item in node.get("shapes").items()],
         inertia=_inertia_from_dict(node.get("inertia")),
@@ -100,7 +97,7 @@ def frame_from_dict(node: JsonNode, shapes: Mapping[str, Shape], sources: list[N
         twist_noise=_noise_from_dict(node.get("twist").get("noise"), sources) if is_uncertain else None,
         stamps=_stamps_from_dict(node.get("stamps")) if "stamps" in node.table() else None,
         noise=_noise_from_dict(node.get("noise"), sources) if "noise" in node.table() else None,
-    )
+    )  # fmt: skip
 
 
 def _twist_from_dict(node: JsonNode) -> tuple[str, Sequence[float]]:

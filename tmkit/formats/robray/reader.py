@@ -242,15 +242,10 @@ class _Reader:
         spec = FrameSpec(
             name=block.name.text,
             parent=None if block.name.text == "world" and parent_place is None and outer is None else parent,
-            place=place,
-            pose=_pose_in(values),
-            joint=_joint_in(values, frame=block.name.text, place=place),
-            classes=tuple(dict.fromkeys(tags)),
-            geometry=geometry,
-            inertia=inertia,
-            friction=_friction_in(values, solids),
-            parent_place=parent_place,
-        )
+            place=place, pose=_pose_in(values), joint=_joint_in(values, frame=block.name.text, place=place),
+            classes=tuple(dict.fromkeys(tags)), geometry=geometry, inertia=inertia,
+            friction=_friction_in(values, solids), parent_place=parent_place,
+        )  # fmt: skip
         self.frames.append(self.following(spec))
         for member in block.members:
             if isinstance(member, FrameBlock):

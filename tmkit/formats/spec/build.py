@@ -196,14 +196,10 @@ def _attached_of(spec: GeometrySpec, loader: MeshLoader, friction: float | None)
     with reported(spec.place):
         shape = _shape(spec, loader)
         return AttachedShape(
-            shape,
-            pose_of(spec.pose),
-            color=spec.color,
-            visual=spec.visual,
-            collision=spec.collision,
+            shape, pose_of(spec.pose), color=spec.color, visual=spec.visual, collision=spec.collision,
             friction=spec.friction if spec.friction is not None else friction if spec.collision else None,
             level=spec.level,
-        )
+        )  # fmt: skip
 
 
 def _in_colors(spec: GeometrySpec, solid: AttachedShape, loader: MeshLoader) -> Iterator[AttachedShape]:

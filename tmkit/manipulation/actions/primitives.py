@@ -362,16 +362,10 @@ class MotionPieces:
         """Search for a path in a world, within the budget's iterations or fewer."""
         limit = self.budget.path_iterations
         query = PathQuery(
-            world,
-            self.manipulator.joints,
-            start,
-            goals,
-            seed=seed,
+            world, self.manipulator.joints, start, goals, seed=seed,
             max_iterations=limit if max_iterations is None else min(max_iterations, limit),
-            resolution=PLANNING_RESOLUTION,
-            check=phase.check(self.manipulator.tool),
-            constraints=phase.constraints,
-        )
+            resolution=PLANNING_RESOLUTION, check=phase.check(self.manipulator.tool), constraints=phase.constraints,
+        )  # fmt: skip
         return search_verified(self.motion_planner, query)
 
     @timed(PlanningPhase.COLLISION)

@@ -77,13 +77,10 @@ def _action(action: str, causes: list[FailureCause]) -> ActionDiagnosis:
         kinds[cause.kind] += cause.count
     excess = min(cause.excess for cause in causes)
     return ActionDiagnosis(
-        action,
-        sum(kinds.values()),
-        tuple(sorted(kinds.items(), key=lambda item: (-item[1], item[0].value))),
+        action, sum(kinds.values()), tuple(sorted(kinds.items(), key=lambda item: (-item[1], item[0].value))),
         tuple(sorted(causes, key=lambda cause: (-cause.count, cause.phase, cause.cause))),
-        added_up(body for cause in causes for body in cause.in_the_way),
-        excess,
-    )
+        added_up(body for cause in causes for body in cause.in_the_way), excess,
+    )  # fmt: skip
 
 
 def bodies_in_the_way(
