@@ -1,13 +1,10 @@
 """Where the domains and scenes that travel with tmkit lie.
 
-The idea: one name, three kinds of installation. In a checkout (also an editable install) the folders ``domains/`` and
-``scenes/`` lie beside the package; in a wheel they lie inside it, under ``data_files/``. :func:`data_path` looks in the
-checkout first, where an edit of a scene takes effect at once, and then in every folder that Python searches for the
-modules of this package, which an editable install may make two.
-
-A user names a thing in one of two ways, and :func:`resolve_name` is the one place that tells them apart: a bare name
-(``"blocks"``) is a built-in one; anything with a separator or a suffix (``"./blocks"``, ``"blocks.robray"``), and any
-``pathlib.Path``, is a path of the user's own.
+In a checkout (also an editable install) the folders ``domains/`` and ``scenes/`` lie beside the package; in a wheel
+they lie inside it, under ``data_files/``. :func:`data_path` looks in the checkout first, and then in every folder that
+Python searches for the modules of this package, which an editable install may make two. :func:`resolve_name` is the one
+place that tells a bare name (``"blocks"``), which is a built-in one, from a path of the user's own: anything with a
+separator or a suffix, and any ``pathlib.Path``.
 
 Invariants: nothing here depends on the working directory except a user's own relative path; a returned path exists.
 """

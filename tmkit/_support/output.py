@@ -1,15 +1,12 @@
 """Writing files: completely or not at all.
 
 A file is written beside its place under another name, synchronised with the disk, and then takes its place at once. An
-interrupted process removes what is half written. A process that is killed outright cannot; its file is removed by the
-next process that writes the same output. A half-written file is locked by the process that writes it, and the operating
-system releases the lock when the process ends, so files of running processes stay.
+interrupted process removes what is half written; that of a process that was killed is removed by the next one that
+writes the same output, which finds that no process locks it any more.
 
 Symbolic links are followed, and a file that is replaced hands its mode and, where the system permits that, its owner
-on. What is no regular file (a device, a pipe, ``/dev/stdout``) is never replaced: it is opened and written.
-
-Files that belong together are all written to temporary files before the first is renamed: a full disk leaves all the
-old ones.
+on. What is no regular file (a device, a pipe, ``/dev/stdout``) is opened and written. Files that belong together are
+all written to temporary files before the first is renamed: a full disk leaves all the old ones.
 
 Invariants: no reader ever sees half a regular file under its name; only files are removed that were written here.
 """

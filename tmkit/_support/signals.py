@@ -1,16 +1,13 @@
 """Signals that end a program, while a library runs that would swallow them, and folders that are gone afterwards.
 
-Some libraries catch everything where they try optional parts or several readers, Ctrl-C included: the interrupt is
-lost, and what was half done stays half done. :func:`interrupts_kept` keeps an interrupt until they are done, and
-delivers it then. The same holds for the other signals that a program may answer by an exception, as the ``tmkit``
-command does. A signal without a handler ends the process at once, as always.
+Some libraries catch everything where they try optional parts or several readers, Ctrl-C included.
+:func:`interrupts_kept` keeps an interrupt until they are done, and delivers it then; likewise the other signals that a
+program may answer by an exception, as the ``tmkit`` command does. A signal without a handler ends the process at once.
 
-:func:`temporary_folder` is made under that protection: at no moment does the folder exist without being registered for
-removal. A process that is killed outright removes nothing; then the next one does. Each folder has a file in it that
-its process holds locked; the operating system lets go of the lock when the process dies, however that happens. A folder
-of tmkit whose lock is free is abandoned. (Numbers of processes would not do: they are given again, and processes in
-containers share a folder for temporary files, but not their numbers.) A folder gets its name when it is locked already:
-no process takes a new one for an abandoned one.
+:func:`temporary_folder` is made under that protection. What a process that is killed outright leaves, the next one
+removes: each folder has a file in it that its process holds locked, and the operating system lets go of the lock when
+the process dies. (Numbers of processes would not do: they are given again, and processes in containers share a folder
+for temporary files, but not their numbers.) A folder gets its name when it is locked already.
 
 Invariants: outside the block everything is as before; in a thread other than the main one, which gets no signals, the
 block changes nothing; no folder is removed that a living process works in.

@@ -1,8 +1,4 @@
-"""Running a program to its end, or ending it.
-
-The idea: a planner is a separate program that must never outlive the call that started it: not when the time is up,
-not when the user interrupts, not when an exception flies. So it is waited for in one place, and killed on every way
-out but the ordinary one.
+"""Running a program to its end, or ending it: it is killed on every way out of the call but the ordinary one.
 
 In case the calling process itself is killed, Linux is asked to kill the program too (its parent-death signal). That can
 only be asked from within the new process, and code of Python's between fork and exec is not safe where there are

@@ -1,11 +1,8 @@
 """Progress and logs while a command runs: on a terminal for people, or as events for programs.
 
-The library tells its progress to callbacks and its doings to loggers; both are silent by themselves. A
-:class:`Reporter` stands at the other end of both for the time of one command: for people it shows a line that changes
-(only on a terminal) and log records as lines; for programs both are events (:mod:`~tmkit.cli.events`).
-
-Log records are shown from WARNING on, from INFO with ``-v``, and from DEBUG with ``-vv``. ``--log-file`` takes all,
-with times. ``--quiet`` shows no progress.
+For people a :class:`Reporter` shows a line that changes (only on a terminal) and log records as lines; for programs
+both are events (:mod:`~tmkit.cli.events`). Log records are shown from WARNING on, from INFO with ``-v``, and from DEBUG
+with ``-vv``. ``--log-file`` takes all, with times. ``--quiet`` shows no progress.
 
 Invariants: handlers are on the loggers ``tmkit`` and ``py.warnings`` only, and only inside :meth:`Reporter.open`;
 afterwards logging is as it was before.

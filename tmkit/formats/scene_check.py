@@ -1,12 +1,8 @@
-"""Plausibility checks of a whole scene.
-
-What is impossible is refused when the scene is read. Much is possible and still a slip: things that overlap, a joint
-without limits, a frame that nothing says anything of. :func:`check_scene` looks for these.
+"""Plausibility checks of a whole scene: what is possible and still a slip.
 
 Overlaps of more than a millimetre are looked for at the configuration nearest to zero that the limits allow, among the
-pairs that a planner checks: furniture that is neither moved nor movable may overlap. An overlap of two frames between
-which no joint moves is there in every configuration: that is a *problem*, since no plan begins in a collision. All else
-is a note.
+pairs that a planner checks. An overlap of two frames between which no joint moves is there in every configuration: that
+is a *problem*, since no plan begins in a collision. All else is a note.
 """
 
 from __future__ import annotations

@@ -1,19 +1,8 @@
-"""Plan files: a plan as JSON that stands alone, or in the format of the original TMKit.
+"""Plan files: a plan as JSON that stands alone, or in the format of the original TMKit (docs/reference/plan_files.md).
 
-A JSON file holds the scene (meshes by their portable name and content digest, or embedded), the arms' descriptions, the
-domain's text and digest, the goal, the seed and every step with its segments. Later scene versions are not stored: they
-follow from the first one by the reparentings of the segments and the changes of classes after them, and loading applies
-them again.
-
-Reading proves the form, not the truth: every value is there, of its kind, finite, and speaks of frames and joints of
-the scene. Whether the motions hold is for the checker.
-
-Files of version 2, from the time of one arm a plan, are read as well.
-
-The original's files, ``.tmp``, have actions, motions and changes of parent, and nothing else. There is one motion for
-each segment, of the joints of arm and hand, and a change of parent after each grasp or release. The first motion is the
-start: a single waypoint of all joints. Comments name scene, arm and domain, for people. How such files are read,
-:mod:`tmkit.tamp.validation.tmp_plan` tells.
+Later scene versions are not stored: they follow from the first one by the reparentings of the segments and the changes
+of classes after them, and loading applies them again. Reading proves the form, not the truth; whether the motions hold
+is for the checker. How ``.tmp`` files are read, :mod:`tmkit.tamp.validation.tmp_plan` tells.
 
 Invariants: the same plan has the same bytes, since keys are sorted, numbers read back to the same bits, and there are
 no times and no absolute paths. A file is written whole or not at all.

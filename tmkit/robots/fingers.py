@@ -1,8 +1,7 @@
 """What of a hand touches what it holds: fingers that close from two sides, or a suction cup.
 
-Descriptions of robots rarely say which frames the fingers are. They are found where the joints of the hand end: of all
-frames that these joints move, and those that mimic them, the last ones that have collision shapes. A cup has no joints;
-it is what is rigidly joined between tip and tool.
+Fingers are where the joints of the hand end: of all frames that these joints move, and those that mimic them, the last
+ones that have collision shapes. A cup has no joints; it is what is rigidly joined between tip and tool.
 
 Invariants: frames come in the order of the scene; a distance does not depend on which finger is named first.
 """

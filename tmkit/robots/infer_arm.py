@@ -4,15 +4,13 @@ The end of each chain of joints is searched for a hand, for a suction cup by the
 several arms the best is taken: one with a hand, then the longest. Where no frame of the robot has the pose of the tool,
 one is added to the scene.
 
-No file says which joints of a robot are its fingers. Joints below the end of an arm are swept together between their
-limits, each either way; of all pairs of shapes on different branches, which move against each other, the pair that
-opens widest, by a centimetre at least, and closes is the two fingers. Joints that mimic follow, so linkages are closed
-as they close. The tool is then between the fingertips: y along the way that a fingertip moves when it closes, z from
+Joints below the end of an arm are swept together between their limits, each either way; of all pairs of shapes on
+different branches, which move against each other, the pair that opens widest, by a centimetre at least, and closes is
+the two fingers. The tool is then between the fingertips: y along the way that a fingertip moves when it closes, z from
 the finger's joints towards its tip.
 
 The result is for people to confirm: every line names its evidence and a confidence, high, medium or low. A jaw against
-a fixed finger is recognised but not supported, since objects are centred between two fingers that move; so is a hand of
-many joints.
+a fixed finger is recognised but not supported, and so is a hand of many joints.
 """
 
 from __future__ import annotations

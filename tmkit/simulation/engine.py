@@ -1,11 +1,7 @@
 """A private connection to the physics engine, and the settings that make it repeatable.
 
-pybullet can hold many worlds at once, told apart by the number of a connection. A simulation opens one of its own and
-never uses the default one, so nothing is shared.
-
-The engine is set up such that equal calls give equal numbers: pairs that overlap are worked through in a fixed order,
-no file is remembered from an earlier world, and the solver stops at a residual so small that what stands stays: with
-the engine's own, resting objects creep and turn.
+Pairs that overlap are worked through in a fixed order, no file is remembered from an earlier world, and the solver
+stops at a residual so small that what stands stays: with the engine's own, resting objects creep and turn.
 """
 
 from __future__ import annotations

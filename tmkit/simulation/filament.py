@@ -1,9 +1,8 @@
 """Pictures by MuJoCo's Filament renderer, without a screen: soft shadows, ambient occlusion, smooth edges.
 
-The extra ``render`` installs MuJoCo; Filament draws through Vulkan, on a processor by Mesa's lavapipe (the package
-``mesa-vulkan-drivers`` of Debian and Ubuntu). Shapes are given to the renderer as triangles with a pose, so nothing of
-MuJoCo's physics is used. A scene lies in a studio: a pale floor below it, a soft light over the left shoulder of the
-camera (several small ones, each with its own shadow), and even light from everywhere.
+Filament draws through Vulkan, on a processor by Mesa's lavapipe. Shapes are given to it as triangles with a pose, so
+nothing of MuJoCo's physics is used. A scene lies in a studio: a pale floor below it, a soft light over the left
+shoulder of the camera (several small ones, each with its own shadow), and even light from everywhere.
 
 Invariants: the same calls give the same pixels on the same machine. Each studio has an engine of its own, which is
 gone with it; what the engine prints goes to the log.

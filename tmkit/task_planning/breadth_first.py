@@ -1,8 +1,7 @@
 """Looking at the states of a translated task one after another, nearest first.
 
-The idea: some answers need no cleverness where there are few states. When all states that can be reached have been
-looked at and the goal holds in none, there is no plan; when all up to some distance have, no plan is that short. An
-:class:`Exploration` continues where it stopped: it can do a little work now and then beside a search.
+When all states that can be reached have been looked at and the goal holds in none, there is no plan; when all up to
+some distance have, no plan is that short. An :class:`Exploration` continues where it stopped.
 
 Invariants: states come in an order that depends on the task alone. Axioms are evaluated by layers, each until nothing
 changes, a variable that no axiom sets having its initial value. O(states * applicable operators).

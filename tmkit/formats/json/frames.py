@@ -1,9 +1,5 @@
 """One frame of a scene as JSON, and back: its joint, its mass, the shapes on it, how it moves.
 
-Numbers read back to the same bits; unlimited limits are null. A shape is named by its content digest, and stands
-elsewhere in the document, once (:mod:`tmkit.formats.json.shapes`). What few frames have (attributes, twists, stamps,
-errors) is said only where there is something to say.
-
 A pose is seven numbers, x y z and the quaternion's x y z w. Stamped poses are listed by ascending stamp, with the
 bounds of their history; a window without end is null. A document lists its noise sources once, under ``noise_sources``,
 each with its dimension and label; a frame whose pose is not exact has ``noise``: the covariance, and for each source

@@ -2,9 +2,6 @@
 
 ``scene_from_dict(scene_to_dict(scene)) == scene``: numbers read back to the same bits, frames are in insertion order,
 and unlimited limits are null. Keys are sorted: the same scene has the same bytes.
-
-Frames are written one by one (:mod:`tmkit.formats.json.frames`). Shapes are listed once each under their content
-digest; :mod:`tmkit.formats.json.shapes` says how. :func:`scene_dump` leaves out masses, colours and mesh data.
 """
 
 from __future__ import annotations

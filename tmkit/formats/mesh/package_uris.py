@@ -1,21 +1,10 @@
-"""Where ``package://`` URIs lead, and back.
+"""Where ``package://`` URIs lead, and back: docs/reference/scenes.md has the order in which places are searched.
 
-Robot descriptions name their meshes as ``package://NAME/rest``, and every installation has its own idea of where NAME
-lies. A :class:`PackageResolver` looks, in this order, in
-
-1. the folder that the user gave for NAME, and the folders to search (a folder that holds NAME, or is NAME itself),
-2. the folders of ``ROS_PACKAGE_PATH``, in the same way,
-3. what is installed in Python: tmkit's own data (``package://tmkit/scenes/...``), a package called NAME (found without
-   importing it), a distribution called NAME that installs a ``share/NAME`` folder under its prefix, or a copy of its
-   files in tmkit (``scenes/packages/NAME``),
-4. the folders upwards of the file that names the URI, since descriptions are moved about with their meshes and some say
-   ``package://meshes/...`` for the folder beside them,
-5. for a reader that makes notes, the same folders without NAME: descriptions are copied out of their packages.
-
-The first place where the file exists wins. A URI that climbs out of its package by ``..`` is refused, and so is
-whatever lies outside the folders that a scene may read (:mod:`tmkit.formats.mesh.sandbox`): a path, or a folder found
-by looking upwards, is not trusted as the packages of 1 to 3 are. The way back, :meth:`PackageResolver.portable_uri`,
-gives a name that means the same file on another computer: saved files contain no absolute path.
+A URI that climbs out of its package by ``..`` is refused, and so is whatever lies outside the folders that a scene may
+read (:mod:`tmkit.formats.mesh.sandbox`): a path, or a folder found by looking upwards, is not trusted as packages are
+that the user gave or installed. Folders are looked at upwards of the file, and for a reader that makes notes also
+without NAME, since descriptions are moved about and copied with their meshes. The way back,
+:meth:`PackageResolver.portable_uri`, gives a name that means the same file on another computer.
 """
 
 from __future__ import annotations

@@ -1,17 +1,15 @@
 """From specifications to a scene.
 
-All specifications of a load are built into one scene. Frames are added in the order of the files, except that the
-ancestors of a frame are added just before it. So the order of the joints in a configuration is the order in which the
-files declare them, and a parent may be declared later, or by another file.
+Frames are added in the order of the files, except that the ancestors of a frame are added just before it. So the order
+of the joints in a configuration is the order in which the files declare them.
 
 A frame may be named by an alias where no frame is called so: a link by the joint above it, as the original TMKit names
 it, and in allowed pairs also by ``LINK-visual``, ``LINK-collision`` and ``LINK-inertial``, the original's names of the
 parts of a link.
 
-Names are checked here, where both places are known: the error about a duplicate names both; everything else (sizes,
-limits, bodies) is checked by the core, and its errors are reported at the location of the specification.
-:mod:`tmkit.formats.spec.values` converts specifications of poses, joints and shapes to values of the core. ``world`` is
-special: it is the root that exists without being declared, and several files may put shapes on it.
+Names are checked here, where both places are known; everything else is checked by the core, and its errors are reported
+at the location of the specification. ``world`` is special: it is the root that exists without being declared, and
+several files may put shapes on it.
 """
 
 from __future__ import annotations

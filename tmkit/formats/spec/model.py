@@ -1,10 +1,8 @@
 """The specification of a scene file, before it is a scene.
 
-Every reader (robray, URDF, JSON) turns its text into the same plain values, a :class:`SceneSpecification`, and one
-builder (:mod:`tmkit.formats.spec.build`) turns any number of specifications into one scene. So files of different
-formats merge, a frame may name a parent that another file declares, and readers are independent of the order in which
-the graph takes frames. Every specification keeps its :class:`~tmkit._support.source_location.SourceLocation`, where
-errors of the builder and the core are reported.
+Every reader turns its text into a :class:`SceneSpecification`, and one builder (:mod:`tmkit.formats.spec.build`) turns
+any number of them into one scene, whatever their formats and order. Every specification keeps its
+:class:`~tmkit._support.source_location.SourceLocation`, where errors of the builder and the core are reported.
 
 Invariants: specifications are immutable and hold finite numbers only; names are not yet resolved: a parent, a mimic
 leader or an allowed pair may be wrong until the scene is built.

@@ -1,13 +1,10 @@
-"""Pairs of links that collide whatever the robot does.
+"""Pairs of links that collide whatever the robot does, and so may touch (reason ``always``).
 
-Descriptions of robots are full of neighbours but one whose shapes overlap in every configuration: a cover over two
-links, a mesh that reaches into its grandparent. Checking such a pair would make every configuration collide, so it
-may touch (reason ``always``). It is found by sampling: a pair that collides in each of :data:`SAMPLES` random
-configurations within the limits is taken to collide always. The seed is fixed and the robot is looked at alone, so
-the answer depends on the description only. A pair that is free in a hundredth of the configurations is missed with a
-probability of 13 %, one in ten thousand; then a motion that needs such a configuration would not be checked for this
-pair. Where more links have shapes, or more pairs collide, than robots have, the search would take too long: it is left
-out, with a note.
+A pair that collides in each of :data:`SAMPLES` random configurations within the limits is taken to collide always. The
+seed is fixed and the robot is looked at alone, so the answer depends on the description only. A pair that is free in a
+hundredth of the configurations is missed with a probability of 13 %, one in ten thousand; then a motion that needs such
+a configuration would not be checked for this pair. Where more links have shapes, or more pairs collide, than robots
+have, the search would take too long: it is left out, with a note.
 """
 
 from __future__ import annotations

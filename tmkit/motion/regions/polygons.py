@@ -1,11 +1,9 @@
 """Convex polygons in the plane: footprints of objects, the areas that they rest on, and where one fits into the other.
 
-Whether a footprint lies in an area, and where it would touch another, are questions about *positions* of the footprint,
-and both have exact answers that are convex polygons again. All positions at which a footprint lies in an area are the
-area with each edge moved inwards by as much as the footprint reaches beyond its origin that way (:func:`fitting`). All
-positions at which it overlaps another polygon are the Minkowski sum of that polygon and the footprint turned by half a
-turn (:func:`blocking`). The corners of these polygons, and the points where they cross, are the places where nothing
-could be moved any nearer: candidates of every good packing.
+All positions at which a footprint lies in an area are the area with each edge moved inwards by as much as the footprint
+reaches beyond its origin that way (:func:`fitting`). All positions at which it overlaps another polygon are the
+Minkowski sum of that polygon and the footprint turned by half a turn (:func:`blocking`). The corners of these polygons,
+and the points where they cross, are candidates of every good packing.
 
 Invariants: a :class:`ConvexPolygon` is immutable, counter-clockwise, has no corner twice and none on a straight edge;
 it may be a segment or a point. Hulls and intersections are computed by shapely (GEOS), which gives the same bits on
