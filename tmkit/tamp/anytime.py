@@ -1,6 +1,6 @@
 """Improving a plan that was found: the same goal with cheaper actions and shorter paths, as long as one likes.
 
-Three kinds of iterations take turns (docs/concepts/planning_algorithm.md, *Budgets*): searched *paths* are searched
+Three kinds of iterations take turns (end of docs/concepts/planning_algorithm.md): searched *paths* are searched
 again; *choices* of grasps, placements and configurations are drawn anew; other *skeletons* are found by forbidding one
 action at a time, the dearest and last first. A plan is better if it costs less (:mod:`tmkit.tamp.costs`) or, at equal
 cost, if its paths are shorter; branch and bound with the best plan as the bound.
