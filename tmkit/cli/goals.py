@@ -75,11 +75,6 @@ def wanted_goals(
 def check_goals(goals: str | list[str | ContinuousGoal] | None, scene: SceneGraph, *, file: Path | None) -> None:
     """Check that the goals of a file name frames and joints of the scene; those of options are checked by the planner.
 
-    Args:
-        goals: the result of :func:`wanted_goals`.
-        scene: the start scene.
-        file: ``--goal-file``; None for no check.
-
     Raises:
         UnknownNameError, ConfigurationError: the message says which goal of the file.
     """
@@ -96,12 +91,7 @@ def check_goals(goals: str | list[str | ContinuousGoal] | None, scene: SceneGrap
 
 @contextmanager
 def errors_about_goals(file: Path | None, *, other_goal: str | None) -> Iterator[None]:
-    """Name the goal file in errors about a PDDL goal, unless the goal is that of another option.
-
-    Args:
-        file: ``--goal-file``.
-        other_goal: ``--goal``.
-    """
+    """Name the goal file in errors about a PDDL goal, unless the goal is that of another option."""
     try:
         yield
     except FileFormatError as error:

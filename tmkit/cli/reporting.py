@@ -36,12 +36,7 @@ _current: ContextVar[Reporter | None] = ContextVar("reporter", default=None)
 
 
 class Work:
-    """A piece of work that is shown while it is done; pass it as ``on_progress``.
-
-    Args:
-        show: called with the text of the progress line.
-        tell: called with each progress value.
-    """
+    """A piece of work that is shown while it is done; pass it as ``on_progress``."""
 
     def __init__(self, show: Callable[[str], None], tell: Callable[[Progress], None]) -> None:
         self._show, self._tell = show, tell
@@ -56,11 +51,7 @@ class Work:
 
 
 class Reporter:
-    """Shows progress and logs of one command.
-
-    Args:
-        as_events: for programs, instead of people.
-    """
+    """Shows progress and logs of one command, as events for programs or to people."""
 
     def __init__(self, *, as_events: bool) -> None:
         self.as_events = as_events

@@ -39,12 +39,7 @@ class DroppingFile(io.FileIO):
 
 
 def text_file(raw: DroppingFile, *, like: TextIO | None = None) -> TextIO:
-    """Return a text file on top of a binary one.
-
-    Args:
-        raw: the binary file.
-        like: a file whose encoding and buffering are used; UTF-8 by default.
-    """
+    """Return a text file on top of a binary one, with encoding and buffering of another; UTF-8 by default."""
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding=like.encoding if like is not None else "utf-8",
