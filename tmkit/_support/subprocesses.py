@@ -55,9 +55,7 @@ class Finished:
     """How a program ended.
 
     Attributes:
-        command: the program and its arguments.
         code: its exit code; negative when a signal ended it; ``None`` when it was killed because the time was up.
-        output: what it wrote to standard output and standard error, in one.
         seconds: how long it ran by the wall clock.
     """
 

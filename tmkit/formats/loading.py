@@ -148,8 +148,6 @@ class FileContents:
     Attributes:
         specifications: frames and allowed pairs of each file, in order; those of SRDF files are empty.
         semantics: what SRDF files say, included ones too.
-        loader: loads the meshes.
-        note: takes further notes about the files.
     """
 
     specifications: tuple[SceneSpecification, ...]

@@ -43,19 +43,8 @@ class PlanningContext:
     """What a run was given.
 
     Attributes:
-        scene: the scene at the start.
-        q: (n_joints,) configuration at the start.
-        manipulators: the arms.
-        domain: the domain.
-        problem: the task.
-        options: seed, limits and budgets, planners and samplers.
         goal: the goal in PDDL as it was stated.
-        continuous_goals: goals that PDDL cannot express.
-        on_progress: called with the progress of the run.
         finds_causes: whether a run without a plan looks for geometric causes.
-        rules: which collisions count.
-        sampling: the samplers with the seed.
-        task_planner: finds sequences of actions.
     """
 
     scene: SceneGraph

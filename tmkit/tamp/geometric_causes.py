@@ -61,8 +61,6 @@ def find_causes(
     """Return what explains many failures of a run at once.
 
     Args:
-        roots: the roots of the refinement trees.
-        arms: the arms by name, the first first.
         is_over: tells whether the time is up; then no paths are searched, and no gaps are measured.
         wanted: objects that the goal names, of which causes are found first.
     """

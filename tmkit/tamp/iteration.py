@@ -44,9 +44,6 @@ class IterationResult:
     """How an iteration ended: with a plan, with a status, or with the task for the next iteration.
 
     Attributes:
-        kept: the task for the next iteration.
-        steps: the plan, if there is one.
-        status: the final status, if there is one.
         is_blocked: whether a movable object was in the way of an action that does not name it.
         is_beside: whether the plan is that of the search beside.
     """

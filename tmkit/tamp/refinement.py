@@ -50,8 +50,6 @@ class Cause:
     """An action that could not be refined, and what that depends on.
 
     Attributes:
-        action: the action.
-        node: where it failed.
         frames: the frames whose places the failures depend on; None when that is not known.
         is_proved: whether every failure is proved for these poses: more attempts change nothing.
     """

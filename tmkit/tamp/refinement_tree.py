@@ -46,14 +46,8 @@ class FailureRecord:
     """One failure, where it happened.
 
     Attributes:
-        action: the action that failed.
-        failure: why.
         frames: frames that the failure speaks of: those that the action handles and those that were in the way; None
             when it is not known on what it depends.
-        scene: the version in which it happened.
-        q: (n_joints,) configuration there.
-        object: frame of the object that was being handled; None when none was.
-        arm: name of the arm; None for the first.
     """
 
     action: GroundAction
@@ -102,16 +96,12 @@ class RefinementNode:
     """A scene at a configuration, reached by refined actions.
 
     Attributes:
-        scene: the scene version.
-        q: (n_joints,) configuration.
-        state: the facts that hold there by the domain.
         step: the action that led here with its motion; None at the root.
         changed: frames whose edge this step changed, or that are children of a joint which it moved.
         key: 16 bytes that say how it was reached.
         scene_key: 16 bytes that are the same where the same actions with the same grasps and places led here: such
             nodes have one scene, but for rounding, and differ in where the arm is.
         derived: the state as it was derived, from which those of the next nodes are; None at the root.
-        expansions: what was tried here, by action.
         number: how many nodes the tree had before.
     """
 
@@ -131,11 +121,8 @@ class Expansion:
     """The motions of one action in one node: those found so far, and more when asked.
 
     Attributes:
-        children: nodes that the motions found so far lead to.
-        failures: what failed.
         attempts: motions and failures together.
         depends_on_way: whether a failure depends on where the arm was before, or may do so.
-        predicted: the state that PDDL predicts after the action.
         is_exhausted: whether the candidates have come to an end.
         restarts: how often they have begun anew.
     """

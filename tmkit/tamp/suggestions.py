@@ -43,9 +43,7 @@ class RelaxedProblem:
     """A problem without some bodies or parts of its goal.
 
     Attributes:
-        kind: what sort of change.
         names: what is given up or taken away: parts of the goal in PDDL, or frames.
-        scene: the scene.
         parts: what the goal joins by "and".
     """
 

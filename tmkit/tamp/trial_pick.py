@@ -54,7 +54,6 @@ class TrialPick(Result):
     """What came of a trial pick.
 
     Attributes:
-        status: how it went.
         reason: why the cube cannot be picked, in one sentence; empty when it can.
         scene: the scene with support and cube, where a place was found.
         result: the planner's answer, where a place was found.

@@ -57,8 +57,6 @@ class Outcome:
     """What came of a chain of searches.
 
     Attributes:
-        task: what was searched.
-        finished: how the process ended.
         phases: what each search did, as far as they came.
     """
 

@@ -71,12 +71,7 @@ def frame_to_dict(frame: FrameSpecification, sources: SourceList) -> Json:
 
 
 def frame_from_dict(node: JsonNode, shapes: Mapping[str, Shape], sources: list[NoiseSource]) -> FrameSpecification:
-    """Return the frame of a JSON object.
-
-    Args:
-        shapes: the document's shapes by digest.
-        sources: the document's noise sources, in order.
-    """
+    """Return the frame of a JSON object."""
     known = ("attributes", "body", "classes", "inertia", "joint", "name", "noise", "parent", "pose", "shapes", "stamps")
     node.only(*known, "twist")
     parent = node.get("parent")

@@ -75,7 +75,6 @@ def shape_from_dict(digest: str, shapes: JsonNode, loader: MeshLoader, *, folder
     """Return a shape.
 
     Args:
-        digest: its key in ``shapes``.
         folder: where files are looked for, or ``None`` when there are none.
     """
     node = shapes.get(digest)

@@ -45,7 +45,6 @@ class PackageResolver:
         ros_folders: the folders of ``ROS_PACKAGE_PATH``, as it was when the resolver was made.
         allowed: real paths of the folders that paths may lead to, besides those where everybody may read; when empty,
             those around each naming file.
-        limits: how much a file may ask for.
         named: the folders of packages by name, searched before all others.
         meshes: one of :data:`MESH_CHOICES`.
     """
@@ -63,12 +62,6 @@ class PackageResolver:
         packages: Mapping[str, str | os.PathLike[str]] | None = None, meshes: str = "load",
     ) -> PackageResolver:  # fmt: skip
         """Return the resolver of a load, as far as it does not depend on the files.
-
-        Args:
-            package_path: folders to search first.
-            allow_folders: more folders that may be read.
-            packages: the folders of packages by name.
-            meshes: one of :data:`MESH_CHOICES`.
 
         Raises:
             MissingFileError: the folder of a package does not exist.
@@ -113,7 +106,6 @@ class PackageResolver:
         Args:
             uri: ``package://NAME/rest``, ``file://PATH``, or a path, absolute or relative to ``folder``.
             folder: the folder of the file that names the URI.
-            place: where the URI is written, for messages.
             note: takes a note when the file is not where the URI says; without it, a package is not looked past.
 
         Raises:

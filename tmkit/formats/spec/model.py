@@ -134,13 +134,10 @@ class FrameSpec:
         body: the body it sits on, ``None`` for one of its own name.
         classes: what the frame is, in the order of mention.
         friction: coefficient of friction of its surface, ``None`` when the file does not say.
-        parent_place: where the parent is named.
         aliases: other names by which a file may speak of this frame, where no frame is called so: the joint above a
             link, after which the original TMKit names the link's frame.
-        attributes: free tags, by key.
         twist: name of a reference body, and the twist (6,) of the frame relative to it, at its origin and in its axes.
         twist_noise: the error of the twist, ``None`` when it is exact.
-        stamps: the stamped poses of its edge.
         noise: the error of its pose relative to its parent, ``None`` when it is exact.
     """
 

@@ -74,12 +74,10 @@ class Phase:
     """A version of the scene with what may touch meanwhile.
 
     Attributes:
-        scene: the version.
         exemptions: pairs that may be nearer than the margin.
         world: collision world with the planning margin.
         check_world: the same without margin.
         near: pairs that need not keep the margin.
-        constraints: what frames keep along paths.
     """
 
     scene: SceneGraph

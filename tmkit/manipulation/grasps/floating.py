@@ -53,9 +53,7 @@ def with_floating_joints(bodies: SceneGraph, *, root: str, shapes: Sequence[Atta
     """Return bodies with six joints on which another moves freely.
 
     Args:
-        bodies: what stands still.
         root: frame of the bodies, relative to which the joints move it.
-        shapes: of the moving body, on the frame of the last joint.
     """
     above = root
     with bodies.edit() as edit:
@@ -70,8 +68,6 @@ class FloatingBody:
     """A body that moves freely among others that stand still.
 
     Args:
-        bodies: what stands still.
-        body: the moving body, a hand for example.
         root: frame of the bodies, relative to which poses are given.
         fixed: values of joints of the bodies, radians or metres by name; 0 by default.
         margin: metres that the body keeps.

@@ -110,8 +110,6 @@ def distinct_pairs(pairs: Iterable[ContactPair], *, limit: int, of_axis: int) ->
     """Return pairs of contact points without near duplicates.
 
     Args:
-        pairs: candidates, best first.
-        limit: maximal number of pairs.
         of_axis: maximal number of pairs with nearly parallel axes.
     """
     kept: list[ContactPair] = []

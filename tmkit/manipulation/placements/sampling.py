@@ -89,7 +89,6 @@ class Posture:
     Attributes:
         rotation: surface_from_object without translation.
         height: metres of the object's origin above the surface.
-        name: in words.
         fit: positions at which the outline lies in the area.
         blocks: positions taken by neighbours.
     """

@@ -84,8 +84,6 @@ class ObjectGoal:
     """A goal about an object, and how the domain achieves it.
 
     Attributes:
-        goal: the goal.
-        number: among the goals about objects.
         facts: the facts that achieve it.
         support: what the object is to rest on, for a pose.
     """
@@ -112,11 +110,7 @@ class ObjectGoal:
 
 @dataclass(frozen=True, eq=False)
 class GoalDomain(PlanningDomain):
-    """A domain extended by goals.
-
-    Attributes:
-        goals: the goals about objects.
-    """
+    """A domain extended by goals."""
 
     goals: tuple[ObjectGoal, ...] = ()
 

@@ -38,7 +38,6 @@ class Version:
     """A version of the scene.
 
     Attributes:
-        node: the version in the refinement tree.
         values: the state in finite-domain variables.
         worlds: the version without one object, and its collision world, by the object.
         reached: whether the arm reaches an option at a pose in the version.

@@ -43,7 +43,6 @@ class GraspOption:
     """A way of taking an object.
 
     Attributes:
-        grasp: the grasp.
         opening: metres between the open fingers; None for fully open.
         approach: number of the direction that the hand comes from, for variety.
     """

@@ -24,7 +24,6 @@ class Move:
     Attributes:
         operator: index of its operator.
         candidate: how it was carried out; None where that is not known, so that it cannot be carried out again.
-        node: what it led to.
     """
 
     operator: int

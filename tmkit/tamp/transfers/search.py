@@ -54,11 +54,8 @@ class _Node(Version):
     """A version of the scene in the queue.
 
     Attributes:
-        moves: how it was reached.
         estimate: of the actions that remain.
         wanted: transfers that help, with their analyses.
-        others: other actions that help.
-        tries: attempts made here.
         attempts: makes one attempt at each advance.
         picked: what picks led to, by operator, option and kind of motion.
         in_the_way: how often each object was in the way of a motion.

@@ -100,13 +100,7 @@ def load_tmp_plan(
 
 @dataclass(frozen=True)
 class TmpHeader:
-    """What the header of a plan file says that tmkit has written; the defaults for other files.
-
-    Attributes:
-        domain: name of a built-in domain.
-        robots: names of built-in arms.
-        goal: the goal in PDDL.
-    """
+    """What the header of a plan file says that tmkit has written; the defaults for other files."""
 
     domain: str = "blocks"
     robots: tuple[str, ...] = ("panda",)
