@@ -1,7 +1,6 @@
 """Reading a file that an untrusted source chose: only a regular file, and only so much of it.
 
-A name in a scene file may lead to a folder, a pipe without a writer, a device without an end, or a file larger than the
-memory. :func:`read_bytes` refuses all of these before the first byte is read, and names the limit.
+:func:`read_bytes` refuses folders, pipes, devices and files that are too large before the first byte is read.
 :class:`ReadingLimits` holds the limits of all readers; for a trusted file they may be raised.
 
 Invariant: no more than the limit (plus one byte) is ever read.

@@ -1,10 +1,9 @@
 """Running Fast Downward's search: several searches in one process, and what came of each.
 
-The idea: a small task is searched in less than a millisecond, but starting the program takes ten. So searches that
-follow one another are given to one process (by the program's ``iterated``), and what each has found and how much it
-did is read from what the process has written. Each begins when the one before has found a plan, and writes its plan if
-it is cheaper than all before; a search that finds nothing ends the chain. None is told to find a cheaper plan only:
-where there is none, that would be a long search.
+A small task is searched in less than a millisecond, but starting the program takes ten. So searches that follow one
+another are given to one process (by the program's ``iterated``). Each begins when the one before has found a plan, and
+writes its plan if it is cheaper than all before; a search that finds nothing ends the chain. None is told to find a
+cheaper plan only: where there is none, that would be a long search.
 
 Invariants: nothing is imported of Fast Downward, which is found through the import system; a process lives no longer
 than the block that it was started in; every plan has been executed by our own semantics before anybody gets it.

@@ -1,13 +1,9 @@
-"""Grasps: where a hand may hold an object.
+"""Grasps: where a hand may hold an object; docs/howto/samplers.md has them for every kind of shape.
 
 A :class:`Grasp` is the pose of the tool frame relative to the object, ``object_from_tool``, with the distance of the
-fingers. The tool's z axis points at the object and a parallel hand closes along the tool's y axis.
-
-:func:`grasps_of` gives them for every kind of shape: boxes, cylinders, balls and capsules by formulas
-(:mod:`tmkit.manipulation.grasps.shapes`), meshes by sampling (:mod:`tmkit.manipulation.grasps.meshes`), clouds
-and height fields by the box around them, several shapes by the box around all and by each of them. Grasps of meshes and
-of several shapes are tried with the hand itself (:mod:`tmkit.manipulation.grasps.hand`) when the scene has it;
-without a hand in the scene, several shapes have the grasps of the box alone.
+fingers. The tool's z axis points at the object and a parallel hand closes along the tool's y axis. Grasps of meshes and
+of several shapes are tried with the hand itself (:mod:`tmkit.manipulation.grasps.hand`) when the scene has it; without
+a hand in the scene, several shapes have the grasps of the box alone.
 
 Invariants: the grasps of an object are finitely many, in a fixed order for a seed; each is feasible for the hand alone
 (whether the arm gets there is another question).

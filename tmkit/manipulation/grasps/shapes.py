@@ -1,9 +1,7 @@
-"""Grasps of boxes, cylinders, balls and capsules, by formulas.
+"""Grasps of boxes, cylinders, balls and capsules, by formulas (docs/howto/samplers.md).
 
-A parallel hand takes a box by two opposite faces that fit the opening, coming along any third direction or, tilted,
-half way between two; a cylinder and a capsule by the mantle, from an end, from the side or half way between; a ball
-from anywhere. The tool point lies as near to the object's middle as the fingers reach. A suction cup takes a flat face
-from outside, when its whole rim finds room on it.
+The tool point lies as near to the object's middle as the fingers reach. A suction cup takes a flat face from outside,
+when its whole rim finds room on it.
 
 Invariants: the grasps of a shape are finitely many, in a fixed order: those along the shape's axes first, tilted ones
 last. Poses are relative to the shape's own frame.
