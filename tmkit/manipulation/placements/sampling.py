@@ -6,8 +6,8 @@ kind the farthest from the arm's base first. *Near* is for large surfaces: a gri
 first, and the corners last. *Scattered* is all of these kinds in turn, in random order.
 
 A :class:`Posture` is an object on one of its stable faces, in one of the quarter turns that lay it along the sides of
-an area. The positions at which it fits are polygons: where the outline lies in the area, less where it would come too near
-to something that stands at its height. That is exact for upright prisms; of an overhanging neighbour it takes the
+an area. The positions at which it fits are polygons: where the outline lies in the area, less where it would come too
+near to something that stands at its height. That is exact for upright prisms; of an overhanging neighbour it takes the
 outline for the whole, and so misses places under it, but gives none that collide. Postures that look alike from above
 share these polygons.
 
