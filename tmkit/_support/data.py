@@ -38,13 +38,10 @@ def data_roots() -> tuple[Path, ...]:
 
 
 def data_path(name: str) -> Path:
-    """Return the path of a file or folder that travels with tmkit.
+    """Return the absolute path, which exists, of a file or folder that travels with tmkit.
 
     Args:
         name: the name with forward slashes, as ``"domains/blocks"`` or ``"scenes/panda_table.robray"``.
-
-    Returns:
-        The absolute path, which exists.
 
     Raises:
         MissingFileError: nothing of that name travels with tmkit; the message names the nearest that does.
@@ -61,16 +58,13 @@ def data_path(name: str) -> Path:
 
 
 def resolve_name(name: str | os.PathLike[str], kind_folder: str, *, suffixes: Sequence[str] = ()) -> Path:
-    """Return the path that a user's name of a domain, scene or robot stands for.
+    """Return the existing path that a user's name of a domain, scene or robot stands for; a path as it was given.
 
     Args:
         name: a bare name, which is a built-in one, or a path: anything with a separator or suffix, or a
             ``pathlib.Path``.
         kind_folder: the built-in folder that is searched for a bare name, as ``"scenes"``.
         suffixes: what to append to a bare name, the first that exists wins; empty means a folder of that very name.
-
-    Returns:
-        An existing path; a path of the user's own is returned as it was given.
 
     Raises:
         MissingFileError: there is no such file; the message gives the most similar name of a readable format.

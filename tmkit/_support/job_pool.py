@@ -50,7 +50,7 @@ def first_in_order(
     work: Callable[[Job, Tell], Result], jobs: Sequence[Job], *, decides: Callable[[Result], bool], processes: int,
     on_message: Callable[[int, Any], None], name: Callable[[int], str],
 ) -> tuple[Result, ...]:  # fmt: skip
-    """Do jobs until one decides, several at a time.
+    """Do jobs until one decides, several at a time; return the results up to that one, in order, or all.
 
     Args:
         work: does a job; a function of a module, since it is found by its name in another process. What it passes to
@@ -60,9 +60,6 @@ def first_in_order(
         processes: how many jobs are done at a time; with 1, here and one after the other.
         on_message: told the number of a job and what it passed, in this thread.
         name: what to call a job in messages.
-
-    Returns:
-        The results of the first jobs, in order, up to the one that decides; all, when none does.
 
     Raises:
         ConfigurationError: ``processes`` is not positive, or something cannot be pickled.

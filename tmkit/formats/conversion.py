@@ -29,15 +29,12 @@ _ROUNDING = 1e-9  # metres, radians, and the share of an inertia
 
 
 def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """Write a scene as a file that reads back to the same scene, or refuse.
+    """Write a scene as a file that reads back to the same scene, or refuse; return the files, the scene first.
 
     Args:
         scene: the scene.
         path: the file; its suffix, ``.json``, ``.robray`` or ``.urdf``, says in which format. Meshes that the format
             cannot hold become OBJ files beside it.
-
-    Returns:
-        The files that were written, the scene first.
 
     Raises:
         SceneError: the format cannot say something of this scene; the message says what.

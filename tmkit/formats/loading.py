@@ -58,7 +58,7 @@ def load_scene(
     on_note: Callable[[ImportNote], None] | None = None,
     complete: bool = True,
 ) -> SceneGraph:
-    """Load scene files and merge them, in order, into one scene.
+    """Load scene files and merge them, in order, into one scene with the root ``world``.
 
     Args:
         *files: each a bare name of a built-in scene (``"panda_table"``), or a path or ``package://`` URI of a
@@ -75,9 +75,6 @@ def load_scene(
             joint without limits; the same is logged as a warning. ``notes.append`` collects them in a list.
         complete: whether the files are to make a whole scene. When not, a parent that none of them declares becomes a
             root, with a note: for looking at a file by itself.
-
-    Returns:
-        The scene, with the root ``world``.
 
     Raises:
         MissingFileError: a file is not there; the message names the nearest that is.

@@ -43,11 +43,7 @@ class SceneReport(Report):
 
 
 def check_scene(scene: SceneGraph) -> SceneReport:
-    """Look for what is possible and still odd in a scene.
-
-    Returns:
-        Problems and notes, each in frame order.
-    """
+    """Look for what is possible and still odd in a scene; return problems and notes, each in frame order."""
     limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
     q = np.clip(np.zeros(len(limits)), limits[:, 0], limits[:, 1])
     problems, sometimes = _overlaps(scene, q)

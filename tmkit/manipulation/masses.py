@@ -31,16 +31,13 @@ def ball_inertia(mass: float, radius: float) -> Inertia:
 
 
 def lumped_inertia(scene: SceneGraph, frames: Sequence[str], *, density: float) -> Inertia:
-    """Return the inertia of rigidly joined frames as one body, in the axes of the first.
+    """Return mass, centre and moments about it of rigidly joined frames as one body, in the axes of ``frames[0]``.
 
     Masses of the scene count; only when there are none at all do the collision shapes count with ``density`` (kg/m^3).
 
     Args:
         frames: frames that no moving joint parts, the reference first.
         density: kg/m^3, for a body without masses.
-
-    Returns:
-        Mass, centre, and moments about the centre, in the axes of ``frames[0]``.
     """
     parts: list[tuple[float, NDArray[np.float64], NDArray[np.float64]]] = []
     bodies: set[str] = set()

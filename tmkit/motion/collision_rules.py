@@ -128,15 +128,12 @@ class CollisionRules:
     def exemptions(
         self, scene: SceneGraph, *, touched: str | None = None, support: str | None = None
     ) -> tuple[Exemption, ...]:
-        """Return what may touch in one phase, in a fixed order.
+        """Return what may touch in one phase, sorted. O(objects + contact links squared).
 
         Args:
             scene: the version in which the phase happens.
             touched: the object held, or being grasped or released, or the handle, of the arm that acts.
             support: during lift and lowering, what ``touched`` is lifted from or lowered to.
-
-        Returns:
-            The exemptions, sorted. O(objects + contact links squared).
         """
         found: set[Exemption] = set(self.parked)
         hands = [(self.manipulator, touched), *((arm, held_by(scene, arm)) for arm in self.others)]

@@ -127,11 +127,7 @@ class MotionPlanner(Protocol):
     """Finds paths between configurations."""
 
     def search(self, query: PathQuery) -> PathResult:
-        """Search for a path.
-
-        Returns:
-            The path, or that none was found within the iterations.
-        """
+        """Search for a path; the result may be that none was found within the iterations."""
         ...
 
 

@@ -59,10 +59,7 @@ class OmplPlanner:
             raise ConfigurationError("step must be positive, and shortcut_steps not negative")
 
     def search(self, query: PathQuery) -> PathResult:
-        """Search for a path.
-
-        Returns:
-            The path, or that none was found within the iterations.
+        """Search for a path; the result may be that none was found within the iterations.
 
         Raises:
             MissingExtraError: OMPL is not installed.

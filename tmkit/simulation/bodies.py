@@ -56,14 +56,11 @@ class Body:
 
 
 def build_bodies(engine: Engine, at: Kinematics, *, settings: PhysicsSettings, folder: Path) -> list[Body]:
-    """Make all bodies of a scene.
+    """Make all bodies of a scene: fixed ones, then mechanisms, then objects, each in the order of the scene.
 
     Args:
         at: the scene at the configuration in which the bodies are to stand.
         folder: a private folder for files that pybullet reads; it may be removed afterwards.
-
-    Returns:
-        Fixed bodies, then mechanisms, then objects, each in the order of the scene.
 
     Raises:
         SimulationError: an object without a shape that collides, or a shape or mechanism that the engine refuses.

@@ -79,14 +79,11 @@ class BodyWorld:
         return tuple(body.base for body in self._bodies if body.kind == "object")
 
     def pose(self, frame: str, *, relative_to: str | None = None) -> Pose:
-        """Return where a frame is now.
+        """Return relative_to_from_frame, where a frame is now.
 
         Args:
             frame: any frame of the scene.
             relative_to: the frame that the pose is relative to; the root of its tree if omitted.
-
-        Returns:
-            relative_to_from_frame.
 
         Raises:
             UnknownNameError: no such frame.

@@ -46,7 +46,7 @@ def draw_failure(
     result: PlanResult, path: str | Path, *, action: str | None = None, width: int = 960, height: int = 640,
     renderer: Renderer = "auto",
 ) -> Path:  # fmt: skip
-    """Draw the configuration that was blocked, when there is no plan.
+    """Draw the configuration that was blocked, when there is no plan; return the path of the file.
 
     Args:
         result: the answer of the planner.
@@ -55,9 +55,6 @@ def draw_failure(
         width: pixels.
         height: pixels of the picture above its caption.
         renderer: what draws: ``filament``, ``tiny``, or the better that is there.
-
-    Returns:
-        The path of the file.
 
     Raises:
         SimulationError: nothing failed without a motion, so there is nothing to draw.

@@ -57,14 +57,11 @@ def _failure(target: Path, reason: str) -> OutputError:
 
 
 def write_picture(path: str | Path, pixels: NDArray[np.uint8]) -> Path:
-    """Write a picture.
+    """Write a picture; return the path.
 
     Args:
         path: the file.
         pixels: (height, width, 3).
-
-    Returns:
-        The path.
 
     Raises:
         OutputError: as :func:`check_output`.

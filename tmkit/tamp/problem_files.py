@@ -39,7 +39,7 @@ def load_planning_problem(
     path: str | Path, *, domain: str | Path | None = None, semantics: str | Path | None = None,
     allow_folders: Sequence[str | Path] = (), packages: Mapping[str, str | Path] | None = None, meshes: str = "load",
 ) -> tuple[PlanningProblem, PlanningOptions]:  # fmt: skip
-    """Load a problem file.
+    """Load a problem file and its options, as for ``tk.plan(*tk.load_planning_problem("problem.toml"))``.
 
     Args:
         path: the TOML file; see docs/howto/problem_files.md for its keys.
@@ -50,9 +50,6 @@ def load_planning_problem(
             :func:`tmkit.formats.load_scene`.
         packages: as for :func:`tmkit.formats.load_scene`.
         meshes: as for :func:`tmkit.formats.load_scene`.
-
-    Returns:
-        The problem and the options: ``tk.plan(*tk.load_planning_problem("problem.toml"))``.
 
     Raises:
         MissingFileError: no such file.

@@ -257,12 +257,9 @@ class RefinementTree:
     def follow(
         self, node: RefinementNode, action: GroundAction, candidate: Candidate, *, seed: int, attempts: int
     ) -> RefinementNode | MotionFailure | None:
-        """Return the node that one candidate of an action leads to, chosen by the caller, or its last failure.
+        """Return the node that one candidate of an action leads to, or its last failure; None for no motion.
 
         Nothing is kept of it but what the log counts.
-
-        Returns:
-            The node or the failure; None for a candidate that yields nothing.
         """
         context, expansion, last = self.context(node, seed=seed), self.expansion(node, action), None
         for attempt in itertools.islice(candidate.refine(next(iter(self.arms.values())), context, seed=seed), attempts):

@@ -47,13 +47,10 @@ _LAST_MOVES = 96  # attempts of that search when the task plans have come to an 
 def search_tracks(
     context: PlanningContext, log: SearchLog, useful: Problem | None
 ) -> tuple[PlanStatus, SearchTrack | None, tuple[PlanStep, ...]]:
-    """Advance the tracks of a run until one has a plan, nothing is left to try or a limit is reached.
+    """Advance tracks until one has a plan, nothing is left or at a limit; return status, track and steps of the plan.
 
     Args:
         useful: its task without objects of no use; None where all are.
-
-    Returns:
-        The status, and with a plan the track and the steps.
     """
     tracks = [] if useful is None else [SearchTrack(context, log, useful, context.domain)]
     tracks.append(

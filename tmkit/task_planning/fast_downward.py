@@ -153,14 +153,11 @@ class FastDownward(TaskPlanner[TranslatedTask]):
     # ---------------------------------------------------------------------------------------------------- searching
 
     def search(self, task: TranslatedTask, *, time_limit: float = 60.0) -> TaskPlanResult:
-        """Search for a plan of a translated task, which may have been patched.
+        """Search for a plan of a translated task, which may have been patched, or that there is none, within the time.
 
         Args:
             task: the task, from :meth:`translate`.
             time_limit: seconds after which to give up.
-
-        Returns:
-            The plan, that there is none, or that none was found within the time.
 
         Raises:
             TaskPlannerError: the search could not be run or broke, or its plan does not reach the goal.

@@ -128,14 +128,11 @@ class TaskPlanner(Protocol[Prepared]):
         ...
 
     def search(self, task: Prepared, *, time_limit: float = ...) -> TaskPlanResult:
-        """Search for a plan.
+        """Search for a plan, or that there is none, within the limits.
 
         Args:
             task: what :meth:`prepare` gave, or :meth:`PreparedTask.forbid` made of it.
             time_limit: seconds after which to give up.
-
-        Returns:
-            The plan, that there is none, or that none was found within the limits.
 
         Raises:
             TaskPlannerError: the planner could not be run, or broke.
@@ -143,14 +140,11 @@ class TaskPlanner(Protocol[Prepared]):
         ...
 
     def solve(self, problem: Problem, *, time_limit: float = 60.0) -> TaskPlanResult:
-        """Prepare a problem and search for a plan.
+        """Prepare a problem and search for a plan, or that there is none, within the limits.
 
         Args:
             problem: the task.
             time_limit: seconds for both together.
-
-        Returns:
-            The plan, that there is none, or that none was found within the limits.
 
         Raises:
             TaskPlannerError: the planner could not be run, or broke, or the problem is beyond it.

@@ -121,14 +121,11 @@ class Z3Planner(TaskPlanner[SmtTask]):
         return SmtTask(FastDownward().translate(problem, time_limit=time_limit))
 
     def search(self, task: SmtTask, *, time_limit: float = 60.0) -> TaskPlanResult:
-        """Search for a shortest plan.
+        """Search for a shortest plan, or that there is none, within the limits.
 
         Args:
             task: the task, from :meth:`prepare`, with learned constraints or without.
             time_limit: seconds after which to give up.
-
-        Returns:
-            A plan of as few steps as possible, that there is none, or that none was found within the limits.
 
         Raises:
             MissingExtraError: Z3 is not installed.

@@ -83,10 +83,7 @@ def _mesh(shape: Shape, mass: float) -> tuple[Matrix, Matrix]:
 
 
 def united_inertia(parts: Sequence[tuple[Shape, Pose, float]]) -> Inertia:
-    """Return the inertia of several uniform solids, with their poses frame_from_shape and masses, as one.
-
-    Returns:
-        The inertia in the axes of the frame.
+    """Return the inertia, in the frame, of uniform solids as one; parts have poses frame_from_shape and masses.
 
     Raises:
         ShapeError: a mesh that encloses no volume, or sizes and masses beyond what numbers hold.

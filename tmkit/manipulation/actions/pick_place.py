@@ -140,7 +140,7 @@ class ArmMotion:
         self, scene: SceneGraph, q: Configuration, *, object: str, grasp: Grasp, seed: int, motion: HandMotion = _USUAL,
         slip: CovarianceRows | None = None,
     ) -> Iterator[Refinement | MotionFailure]:  # fmt: skip
-        """Yield motions that pick an object with one grasp, one for each way to reach it.
+        """Yield motions that pick an object with one grasp, one for each way to reach it, and failures in between.
 
         Args:
             scene: the scene before.
@@ -150,9 +150,6 @@ class ArmMotion:
             seed: seed of all searches.
             motion: how the hand comes and leaves.
             slip: the covariance that the closing hand adds; none by default.
-
-        Yields:
-            Refinements, and failures in between.
         """
         pieces = self.pieces
         q_open = scene.configuration(self._opened(motion), base=q)
@@ -167,7 +164,7 @@ class ArmMotion:
         self, scene: SceneGraph, q: Configuration, *, object: str, support: str, pose: Pose, seed: int,
         motion: HandMotion = _USUAL, slip: CovarianceRows | None = None,
     ) -> Iterator[Refinement | MotionFailure]:  # fmt: skip
-        """Yield motions that place the held object, one for each way to reach the place.
+        """Yield motions that place the held object, one for each way to reach the place, and failures in between.
 
         Args:
             scene: the scene before, in which the object is a child of the hand.
@@ -178,9 +175,6 @@ class ArmMotion:
             seed: seed of all searches.
             motion: how the hand comes and leaves.
             slip: the covariance that the opening hand adds; none by default.
-
-        Yields:
-            Refinements, and failures in between.
         """
         arm, pieces = self.manipulator, self.pieces
         change = Reparenting(object, support, pose, slip)
@@ -205,9 +199,6 @@ class ArmMotion:
             name: what to call the place, for the plan and for failures.
             seed: seed of all searches.
             constraints: what frames keep along the path.
-
-        Yields:
-            One refinement or failure.
 
         Raises:
             UnknownNameError: a joint that is none of the arm's.

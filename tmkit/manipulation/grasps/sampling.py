@@ -43,16 +43,13 @@ _PAIRS, _PAIRS_OF_AXIS = 40, 10  # contact pairs of a mesh, in all and of nearly
 def grasps_of(
     scene: SceneGraph, object: str, *, manipulator: Manipulator, rng: np.random.Generator | None = None
 ) -> tuple[Grasp, ...]:
-    """Return the grasps of an object by one hand, in a fixed order.
+    """Return the grasps of an object by one hand, in a fixed order; none when nothing of it fits the hand.
 
     Args:
         scene: the scene with the object.
         object: frame of the object.
         manipulator: the arm whose hand grasps.
         rng: for what is sampled; seeded by 0 by default.
-
-    Returns:
-        Grasps; none when nothing of the object fits the hand.
 
     Raises:
         SceneError: the object has no collision shape to hold it by, or one without an end.

@@ -120,7 +120,7 @@ def _compare_with_scene(
 
 
 def goal_of_scene(goal: SceneGraph | GoalScene, scene: SceneGraph, *, domain: PlanningDomain) -> str:
-    """Return in PDDL what a goal scene wants.
+    """Return in PDDL what a goal scene wants: a conjunction of facts, in the order in which the goal states objects.
 
     It shows some objects where they should be and says nothing of the others. So the goal is not the whole state of
     that scene, but the facts that the domain's semantics derives of the objects that it *states*
@@ -130,9 +130,6 @@ def goal_of_scene(goal: SceneGraph | GoalScene, scene: SceneGraph, *, domain: Pl
         goal: the goal scene; a plain scene states all its movable frames.
         scene: the scene at the start, whose objects the goal speaks of.
         domain: the domain.
-
-    Returns:
-        A conjunction of facts, in the order in which the goal states its objects.
 
     Raises:
         SceneError: the goal cannot be told in the domain's predicates, or states nothing.

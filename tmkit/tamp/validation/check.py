@@ -89,7 +89,7 @@ def validate_plan(
     scene: SceneGraph | None = None, robot: Robots | None = None,
     on_progress: Callable[[ValidationProgress], None] | None = None,
 ) -> ValidationReport:  # fmt: skip
-    """Recompute everything and say whether a plan holds.
+    """Recompute everything and say whether a plan holds, and what is wrong with it.
 
     Args:
         plan: the plan.
@@ -100,9 +100,6 @@ def validate_plan(
         scene: the caller's scene at the start; every difference of the plan's from it is a problem.
         robot: the caller's arms; likewise.
         on_progress: called before each action is checked, and at the end.
-
-    Returns:
-        The problems found, if any.
 
     Raises:
         MissingFileError: the domain is not there.

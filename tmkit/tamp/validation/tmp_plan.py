@@ -49,7 +49,7 @@ def load_tmp_plan(
     path: str | Path, scene: SceneGraph, *, q: ArrayLike | None = None, domain: str | Path | PythonDomain | None = None,
     semantics: str | Path | None = None, robot: Robots | None = None, goal: str | None = None,
 ) -> Plan:  # fmt: skip
-    """Read a plan in the format of the original TMKit, which contains no scene, robot or domain.
+    """Read a plan in the format of the original TMKit, which contains no scene, robot or domain, without checking it.
 
     Args:
         path: the file.
@@ -61,9 +61,6 @@ def load_tmp_plan(
         semantics: as for :func:`tmkit.plan`.
         robot: as for :func:`tmkit.plan`; by default the built-in arms named in such a header, else ``panda``.
         goal: the goal in PDDL, for validation; by default the one in such a header, else none.
-
-    Returns:
-        The plan. :func:`validate_plan` checks its motions.
 
     Raises:
         MissingFileError: no such file, domain or robot.
