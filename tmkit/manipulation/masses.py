@@ -21,12 +21,7 @@ _DEFAULT_LINK_MASS = 0.1  # kilograms of a moving link of which nothing is known
 
 
 def ball_inertia(mass: float, radius: float) -> Inertia:
-    """Return the inertia of a uniform sphere about its center.
-
-    Args:
-        mass: kg.
-        radius: metres.
-    """
+    """Return the inertia of a uniform sphere (kg, metres) about its center."""
     return Inertia(mass, matrix=0.4 * mass * radius * radius * np.eye(3))
 
 

@@ -317,12 +317,7 @@ class _InferredHand(Hand):
 
 
 def named_like(name: str, words: Sequence[str]) -> bool:
-    """Return whether a name contains one of some words.
-
-    Args:
-        name: the name, in any case.
-        words: in lower case.
-    """
+    """Return whether a name, in any case, contains one of some words in lower case."""
     return any(word in name.lower() for word in words)
 
 
@@ -417,12 +412,7 @@ def _distances(scene: SceneGraph, pair: Pair, sweep: Sequence[Mapping[str, float
 
 
 def shape_points(scene: SceneGraph, frames: Sequence[str], tip: str, q: Array) -> Array:
-    """Return corners (n, 3) of the collision shapes of some frames, in the axes of the tip.
-
-    Args:
-        frames: at least one, each with a collision shape.
-        tip: the frame of expression.
-    """
+    """Return corners (n, 3) of the collision shapes, at least one, of some frames, in the axes of the tip."""
     found = []
     for frame in frames:
         pose = scene.pose(frame, relative_to=tip, q=q)

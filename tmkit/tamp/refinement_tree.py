@@ -243,12 +243,7 @@ class RefinementTree:
                 self._dead_ends[key] = expansion
 
     def dead_end(self, expansion: Expansion, *, attempts: int) -> Expansion | None:
-        """Return a failed expansion of the same action in the same scene, or None.
-
-        Args:
-            expansion: the expansion, not yet attempted.
-            attempts: minimal number of attempts of the failed one.
-        """
+        """Return a failed expansion, of so many attempts at least, of the same action in the same scene, or None."""
         known = self._dead_ends.get((expansion.node.scene_key, expansion.action))
         if known is None or known is expansion or expansion.attempts:
             return None
@@ -272,12 +267,7 @@ class RefinementTree:
     def context(
         self, node: RefinementNode, *, scene: SceneGraph | None = None, seed: int, is_scattered: bool = False
     ) -> ActionContext:
-        """Return the context in which a domain is to propose candidates in a node.
-
-        Args:
-            scene: a version to be used in the place of the node's.
-            is_scattered: whether places are to be scattered; see :class:`tmkit.manipulation.PlacementRequest`.
-        """
+        """Return the context in which a domain proposes candidates in a node, or in a version in its place."""
         rng, sampling = np.random.default_rng(seed), replace(self._sampling, is_scattered=is_scattered)
         return ActionContext(scene or node.scene, node.q, rng, sampling, self.arms)
 

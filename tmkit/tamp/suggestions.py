@@ -62,13 +62,7 @@ def find_suggestions(
     context: PlanningContext, log: SearchLog, diagnosis: Diagnosis, *,
     replan: Callable[[PlanningContext], PlanResult], seconds: float,
 ) -> tuple[tuple[Suggestion, ...], int]:  # fmt: skip
-    """Return the relaxations of a run's problem with which a plan was found, and the number of replans.
-
-    Args:
-        context: what the run was given that has ended without a plan.
-        replan: plans for another problem.
-        seconds: time after which to stop.
-    """
+    """Return relaxations of the problem of a run without a plan that have one, and the number of replans."""
     search = _Search(context, log, replan, time.monotonic() + seconds)
     with suppress(TimeLimitError), time_limit(seconds):
         search.run(diagnosis)

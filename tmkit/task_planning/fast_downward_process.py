@@ -164,12 +164,7 @@ class RunningSearch:
 
 
 class Searches:
-    """Searches of one task until one deadline.
-
-    Args:
-        folder: an empty folder, for the task and the plans.
-        deadline: when to give up, by the monotonic clock.
-    """
+    """Searches of one task, in an empty folder, until one deadline of the monotonic clock."""
 
     def __init__(self, task: TranslatedTask, folder: Path, deadline: float) -> None:
         self.task, self.deadline = task, deadline

@@ -94,12 +94,7 @@ class Refinement:
 def motions_at(
     contacts: Iterable[Configuration | MotionFailure], made: Callable[[Configuration], Refinement]
 ) -> Iterator[Refinement | MotionFailure]:
-    """Yield the motion through each configuration at a contact, and failures in between.
-
-    Args:
-        contacts: configurations (n_joints,), or why there are none.
-        made: works out the motion; raises PieceFailedError.
-    """
+    """Yield the motion made through each configuration (n_joints,) at a contact, and failures in between."""
     for contact in contacts:
         try:
             yield contact if isinstance(contact, MotionFailure) else made(contact)
@@ -403,12 +398,7 @@ def arm_motions(
     manipulators: Sequence[Manipulator], *, budget: MotionBudget, rules: CollisionRules | None = None,
     clock: PhaseClock | None = None, motion_planner: MotionPlanner | None = None,
 ) -> dict[str, ArmMotion]:  # fmt: skip
-    """Return the motions of several arms, by the arms' names and in their order.
-
-    Args:
-        rules: what may touch, whichever of them acts; by default what holds wherever a plan starts.
-        motion_planner: what finds paths between configurations; the core's RRT-Connect by default.
-    """
+    """Return the motions of several arms, by name and in their order; by default with rules for any start."""
     rules = CollisionRules(manipulators[0], others=tuple(manipulators[1:])) if rules is None else rules
     return {
         arm.name: ArmMotion(

@@ -144,13 +144,9 @@ class MotionPieces:
 
     @timed(PlanningPhase.COLLISION)
     def near_at_rest(self, scene: SceneGraph, q: Configuration, change: Reparenting) -> NearPairs:
-        """Return the pairs of an object and the static world that are nearer than the margin where it is put.
+        """Return the pairs of an object and the static world that are nearer than the margin where it is to be put.
 
         Without it nothing could be put where two tables of one height overlap.
-
-        Args:
-            scene: the scene before the object is put down.
-            change: new parent and pose of the object.
         """
         resting = scene.reparent(change.frame, change.parent, pose=change.pose)
         kept = {*moved_frames(scene, *self.rules.arms), *movable_frames(scene)}

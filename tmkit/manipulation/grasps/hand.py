@@ -35,12 +35,7 @@ _OBJECT = FLOATING_JOINTS[-1]
 
 
 class HandCheck:
-    """A hand and an object without the rest of the world.
-
-    Args:
-        solids: collision shapes of the object, in its frame.
-        manipulator: the arm; :meth:`fits` says whether the scene has its hand.
-    """
+    """A hand (see :meth:`fits`) and an object, by its collision shapes, without the rest of the world."""
 
     def __init__(self, scene: SceneGraph, solids: Sequence[AttachedShape], *, manipulator: Manipulator) -> None:
         self.manipulator = manipulator
@@ -73,12 +68,7 @@ class HandCheck:
         )
 
     def passed(self, poses: Sequence[Pose], widths: Sequence[float]) -> NDArray[np.bool_]:
-        """Tell for grasps (n) whether the hand can take them.
-
-        Args:
-            poses: object_from_tool of each.
-            widths: metres between the fingers of each.
-        """
+        """Tell for grasps (n), object_from_tool and metres between the fingers, whether the hand can take them."""
         free = np.ones(len(poses), dtype=bool)
         opened = [dict(self.manipulator.gripper_open)] * len(poses)
         closed = [self.manipulator.gripper_values(width) for width in widths]

@@ -105,12 +105,7 @@ class Load:
     def of(
         cls, scene: SceneGraph, object: str, *, manipulator: Manipulator, tool_from_object: Pose, rim: float
     ) -> Load:
-        """Return an object of a scene, with its descendants, as a load.
-
-        Args:
-            tool_from_object: where the hand holds it.
-            rim: metres, radius of a suction cup's rim.
-        """
+        """Return an object of a scene, with its descendants, at tool_from_object, as a load; ``rim`` is in metres."""
         frames = tuple(dict.fromkeys((object, *scene.subtree(object))))
         inertia = lumped_inertia(scene, frames, density=DENSITY)
         centre = np.asarray(tool_from_object.apply(inertia.center), dtype=float)

@@ -101,12 +101,7 @@ def grip_faults(scene: SceneGraph, q: NDArray[np.float64], manipulator: Manipula
 
 
 def hold_fault(scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipulator, *, object: str) -> str | None:
-    """Return why a hand cannot hold an object along a path; None when it can.
-
-    Args:
-        scene: the scene, with the object in the hand.
-        path: (k, n_joints) configurations.
-    """
+    """Return why a hand cannot hold an object, in it in the scene, along a path (k, n_joints); None when it can."""
     root, tool_from_object = scene.root(manipulator.tool), scene.pose(object, relative_to=manipulator.tool, q=path[0])
     rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
     load = Load.of(scene, object, manipulator=manipulator, tool_from_object=tool_from_object, rim=rim)

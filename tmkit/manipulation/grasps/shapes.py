@@ -108,12 +108,7 @@ def ball_grasps(radius: float, manipulator: Manipulator) -> Iterator[Grasp]:
 
 
 def suction_faces(size: Vector, rim: float) -> Iterator[Grasp]:
-    """Yield the grasps of a box by a suction cup.
-
-    Args:
-        size: (3,) side lengths in metres.
-        rim: radius of the cup in metres.
-    """
+    """Yield the grasps of a box of sides (3,) by a suction cup of a rim radius, metres."""
     axes = np.eye(3)
     for along in (2, 0, 1):
         if min(size[i] for i in range(3) if i != along) < 2.0 * rim:
@@ -126,13 +121,7 @@ def suction_faces(size: Vector, rim: float) -> Iterator[Grasp]:
 
 
 def suction_caps(radius: float, length: float, rim: float) -> Iterator[Grasp]:
-    """Yield the grasps of a cylinder by a suction cup.
-
-    Args:
-        radius: of the cylinder, metres.
-        length: of the cylinder, metres.
-        rim: radius of the cup in metres.
-    """
+    """Yield the grasps of a cylinder of a radius and a length by a suction cup of a rim radius, metres."""
     if radius < rim:
         return
     for side in (1.0, -1.0):

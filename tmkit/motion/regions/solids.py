@@ -66,12 +66,7 @@ def collision_solids(scene: SceneGraph, object: str, q: ArrayLike | None) -> Sol
 
 
 def reach(solids: Solids, direction: ArrayLike) -> float:
-    """Return the largest coordinate of solids along a direction, metres.
-
-    Args:
-        solids: at least one.
-        direction: (3,) unit vector.
-    """
+    """Return the largest coordinate of one or more solids along a unit direction (3,), metres."""
     along = plain_numbers(direction, "direction")
     return max(
         dot(along, attached.pose.translation) + _reach(attached, attached.pose.inverse().rotate(along))

@@ -124,12 +124,7 @@ class TracedScene:
     joint, local_pose, frame_id = _query("joint", "joint"), _query("local_pose", "pose"), _query("frame_id", "there")
 
     def pose(self, frame: str, *, relative_to: str | None = None, q: ArrayLike | None = None) -> Pose:
-        """Return the pose of a frame relative to another.
-
-        Args:
-            relative_to: a frame; the root of its tree if omitted.
-            q: (n_joints,) configuration; needed if the scene has joints.
-        """
+        """Return the pose of a frame relative to another, by default the root; of joints at q (n_joints,)."""
         if q is not None:
             self._reads.add(JOINTS)
         try:

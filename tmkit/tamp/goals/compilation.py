@@ -397,12 +397,7 @@ def _facts_of(domain: PlanningDomain, frame: str, resting: SceneGraph, held: Sce
 def move_on(
     node: RefinementNode, goals: Sequence[ContinuousGoal], arms: Mapping[str, ArmMotion], domain: PlanningDomain
 ) -> PlanStep | None:
-    """Return the step that led to a node with the motions to the goals of the arm; None when there are none.
-
-    Args:
-        node: where the last action led.
-        domain: the domain, by whose words nothing may change any more.
-    """
+    """Return the step that led to a node with motions to the goals of the arm, which change no fact; None for none."""
     step = node.step
     assert step is not None, "the root is no step"
     for goal in goals:

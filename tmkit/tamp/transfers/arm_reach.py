@@ -126,12 +126,7 @@ class ArmReach:
     def samples(
         self, table: HandTables, transfer: Transfer, here: Pose, places: Sequence[tuple[Place, Pose]]
     ) -> list[Sample]:
-        """Return ways of putting an object down at some of its places.
-
-        Args:
-            here: root_from_object where it is.
-            places: places with root_from_object.
-        """
+        """Return ways of putting an object down, from ``here``, at some of its places, all root_from_object."""
         key = transfer, digits(here), tuple(digits(end) for _, end in places)
         if key not in self._samples:
             found: list[Sample] = []
@@ -165,12 +160,7 @@ class ArmReach:
         self, table: HandTables, transfer: Transfer, place: Place, end: Pose,
         others: Sequence[tuple[Transfer, Sequence[Sample]]],
     ) -> float:  # fmt: skip
-        """Return how much an object at a place takes away from other transfers: 0 for nothing.
-
-        Args:
-            end: root_from_object there.
-            others: other transfers with their :meth:`samples`.
-        """
+        """Return how much an object at a place (root_from_object) takes away from other transfers: 0 for nothing."""
         beside = self._beside(transfer, place, end)
         crowding = 0.0
         for other, samples in others:

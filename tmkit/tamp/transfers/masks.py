@@ -52,12 +52,7 @@ class GraspOption:
     approach: tuple[int, ...]
 
     def motion(self, *, is_far: bool, has_roof: bool) -> HandMotion:
-        """Return how the hand comes and leaves.
-
-        Args:
-            is_far: whether the straight ways are long, out of a shelf for example.
-            has_roof: whether something above is in the way of lifting.
-        """
+        """Return how the hand comes and leaves: on long ways, as out of a shelf, or under a roof, without lifting."""
         if is_far:
             return HandMotion(approach=0.2, lift=0.02, departure=0.2, opening=self.opening, share=0.1)
         return HandMotion(lift=0.02 if has_roof else None, opening=self.opening, share=0.2)
@@ -199,13 +194,7 @@ class HandTables:
         return found
 
     def overlapping(self, name: str, pose: Pose, others: Mapping[str, Pose], *, support: str) -> int:
-        """Return the bits of the objects that overlap with an object at a pose.
-
-        Args:
-            pose: root_from_object.
-            others: root_from_object of the other objects.
-            support: what it rests on, which it may touch.
-        """
+        """Return the bits of the objects that overlap with an object at root_from_object, its support excepted."""
         found = 0
         for other, other_pose in others.items():
             if other not in (name, support) and self._overlap(name, pose, other, other_pose):

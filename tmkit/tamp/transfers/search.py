@@ -74,12 +74,7 @@ class _Node(Version):
 
 
 class TransferSearch:
-    """The search; :meth:`advance` makes some attempts at a time.
-
-    Args:
-        log: what it has found; only its clock and limits are used.
-        tree: the tree of versions, of a domain in which objects may be moved aside.
-    """
+    """The search in a tree whose domain may move objects aside; :meth:`advance` makes some attempts at a time."""
 
     def __init__(
         self, context: PlanningContext, log: SearchLog, tree: RefinementTree, task: SasTask, *, seed: int
