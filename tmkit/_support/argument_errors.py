@@ -223,7 +223,8 @@ def _hint(value: Any, annotation: ast.expr | None, bound: Mapping[str, Any]) -> 
     if "_core.Pose" in text and not isinstance(value, str):
         shape = _shape_of(value)
         if shape == (3,):
-            return f"write tk.Pose({_numbers(value)})"
+            numbers = ", ".join(f"{number:g}" if isinstance(number, float) else str(number) for number in value)
+            return f"write tk.Pose([{numbers}])"
         if shape == (4, 4):
             return "write tk.Pose.from_matrix(...)"
         if shape == (7,):
@@ -238,10 +239,6 @@ def _shape_of(value: Any) -> tuple[int, ...]:
     if isinstance(value, Sequence) and not isinstance(value, str) and value:
         return (len(value), *_shape_of(value[0]))
     return ()
-
-
-def _numbers(value: Any) -> str:
-    return "[" + ", ".join(f"{number:g}" if isinstance(number, float) else str(number) for number in value) + "]"
 
 
 def _readable(name: str, signature: inspect.Signature) -> str:

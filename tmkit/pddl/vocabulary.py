@@ -101,12 +101,7 @@ Variables = Mapping[str, Types]
 
 
 class Vocabulary:
-    """The names that may be used, by kind.
-
-    Args:
-        types: the declared types, without ``object``.
-        objects: every object (constants too) with its types.
-    """
+    """The names that may be used, by kind: types without ``object``, objects with the constants."""
 
     def __init__(
         self, types: Iterable[Type], *, predicates: Iterable[Predicate], functions: Iterable[Function],

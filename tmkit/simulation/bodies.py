@@ -176,7 +176,7 @@ def _with_masses(scene: SceneGraph, piece: Piece, density: float) -> SceneGraph:
             if scene.joint(frame).type == "free":
                 edit.set_joint(frame, Fixed())
         for group in _rigid_groups(scene, piece):
-            heavy = {scene.body(frame) for frame in group if _mass(scene, frame) > 0.0}
+            heavy = {scene.body(name) for name in group if (own := scene.inertia(name)) is not None and own.mass > 0.0}
             done = set(heavy)
             for frame in group:
                 if scene.body(frame) in done:
@@ -197,8 +197,3 @@ def _rigid_groups(scene: SceneGraph, piece: Piece) -> list[list[str]]:
         head[frame] = frame if frame == piece.base or frame in piece.moving else head[str(parent)]
         groups.setdefault(head[frame], []).append(frame)
     return list(groups.values())
-
-
-def _mass(scene: SceneGraph, frame: str) -> float:
-    inertia = scene.inertia(frame)
-    return 0.0 if inertia is None else inertia.mass

@@ -69,7 +69,8 @@ def draw_failure(
     red = tuple(_obstacles(example)) or example.in_the_way  # not what is only a support, unless there is nothing else
     scene = _coloured(example, red)
     still = StillScene(scene, example.q)
-    camera = fit_camera(still, include=_points_of(example), focus=_focus(example, red), width=width, height=height)
+    focus = [*red, *(example.pairs[0] if example.pairs else ()), *([example.object] if example.object else ())]
+    camera = fit_camera(still, include=_points_of(example), focus=focus, width=width, height=height)
     pixels = render(still, camera, renderer=renderer)
     outline = _outline(example, camera) if example.object is not None else np.zeros((height, width), dtype=bool)
     return write_picture(target, _composed(pixels, outline, camera, example, cause, _caption(chosen, cause, red)))
@@ -151,11 +152,6 @@ def _points_of(example: FailureExample) -> NDArray[np.float64]:
     at, root = example.scene.at(example.q), example.scene.root(example.manipulator.tool)
     names = [example.manipulator.tool, *([example.object] if example.object is not None else []), *_obstacles(example)]
     return np.array([at.pose(name, relative_to=root).translation for name in names if example.scene.root(name) == root])
-
-
-def _focus(example: FailureExample, red: Iterable[str]) -> list[str]:
-    """Return the frames that the picture is about."""
-    return [*red, *(example.pairs[0] if example.pairs else ()), *([example.object] if example.object else ())]
 
 
 def _outline(example: FailureExample, camera: Camera) -> NDArray[np.bool_]:

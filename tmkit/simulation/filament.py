@@ -194,12 +194,7 @@ class FilamentStudio:
 
 
 def smooth_normals(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the normals (3 m, 3) of the corners of faces (m, 3): of a corner's own face, and those it bends into.
-
-    Args:
-        vertices: (n, 3).
-        faces: (m, 3) indices of vertices.
-    """
+    """Return the normals (3 m, 3) of the corners of faces (m, 3): of a corner's own face and those it bends into."""
     from scipy.sparse import csr_matrix
 
     corners = vertices[faces]

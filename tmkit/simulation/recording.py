@@ -76,12 +76,7 @@ def write_picture(path: str | Path, pixels: NDArray[np.uint8]) -> Path:
 
 
 def captioned(pixels: NDArray[np.uint8], text: str) -> NDArray[np.uint8]:
-    """Return a picture with a line of text at its lower edge.
-
-    Args:
-        pixels: (height, width, 3).
-        text: the line; nothing is written if it is empty.
-    """
+    """Return a picture (height, width, 3) with a line of text, if there is any, at its lower edge."""
     from PIL import Image, ImageDraw, ImageFont
 
     if not text:

@@ -80,8 +80,10 @@ class SuctionCup:
         self._load += self._share * (
             self._simulation.load(self._held, on=self._robot.tip, at=self._robot.tool) - self._load
         )
-        if self._is_pushed():
-            self._give_way(self._held)
+        if self._is_pushed():  # the object is held as it is now, and so without load
+            self._simulation.detach(self._held, self._robot.tip)
+            self._simulation.attach(self._held, self._robot.tip)
+            self._load = np.zeros(6)
             return None
         share, what = self._overload(self._load[3:])
         if share <= 1.0:
@@ -103,12 +105,6 @@ class SuctionCup:
         if push <= 0.0 or self._overload(np.zeros(3))[0] > 1.0:
             return False
         return push > self._robot.grip_force or self._overload(self._load[3:])[0] > 1.0
-
-    def _give_way(self, name: str) -> None:
-        """Hold the object as it is now, and so without load."""
-        self._simulation.detach(name, self._robot.tip)
-        self._simulation.attach(name, self._robot.tip)
-        self._load = np.zeros(6)
 
     def _axis(self) -> NDArray[np.float64]:
         return np.asarray(self._simulation.pose(self._robot.tool).rotate([0.0, 0.0, 1.0]))

@@ -149,12 +149,7 @@ class Watch:
         self._step, self._phase, self._concerned = None, "settling", frozenset(self._simulation.objects)
 
     def look(self, joint: str, behind: float) -> None:
-        """Look at the world as it is now.
-
-        Args:
-            joint: the joint of the arm that is furthest from where it is told to be.
-            behind: how far, radians or metres.
-        """
+        """Look at the world as it is; a joint is the furthest ``behind`` (radians or metres) what it is told."""
         self._measure_carried()
         self._look_for_contacts()
         if behind > _HELD_BACK and not self._held_back:

@@ -98,12 +98,7 @@ class Outcome:
         return TaskPlanResult(TaskPlanStatus.LIMIT, message="no plan was found within the time and memory given")
 
     def results(self, work: float, *, skipped: int = 0) -> Iterator[TaskPlanResult]:
-        """Yield the plans of those searches that expanded few states.
-
-        Args:
-            work: how many they may have expanded, times the number of operators.
-            skipped: how many of the first searches do not count.
-        """
+        """Yield the plans of searches, but the first few, that expanded at most ``work`` states times operators."""
         for phase in self.phases[skipped:]:
             if phase.plan is not None and phase.expanded * len(self.task.operators) <= work:
                 yield self._solved(phase.plan)

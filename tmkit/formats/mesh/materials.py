@@ -26,12 +26,7 @@ Colors = npt.NDArray[np.uint32]  # of faces
 
 
 def packed(color: Sequence[Any], *, linear: bool = False) -> int:
-    """Return a colour as a number, ``OPEN`` when it is none.
-
-    Args:
-        color: red, green, blue and, if known, alpha, from 0 to 1.
-        linear: whether they are amounts of light, as in glTF; what is returned is always sRGB.
-    """
+    """Return a colour (0 to 1, sRGB or, if ``linear``, amounts of light) as an sRGB number, ``OPEN`` for none."""
     try:
         values = [float(value) for value in (*color, 1.0)[:4]]
     except (TypeError, ValueError):

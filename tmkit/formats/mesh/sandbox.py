@@ -20,12 +20,7 @@ _SITES = ("site-packages", "dist-packages")  # what folders of installed Python 
 
 
 def below(path: Path, folder: Path) -> str | None:
-    """Return the path relative to a folder with forward slashes, ``None`` if it is not below it.
-
-    Args:
-        path: absolute path.
-        folder: absolute path.
-    """
+    """Return an absolute path relative to a folder with forward slashes, ``None`` if it is not below it."""
     try:
         return path.relative_to(folder).as_posix()
     except ValueError:

@@ -107,12 +107,7 @@ def _between(chain: Chain, scene: SceneGraph, group: SrdfGroup) -> list[str]:
 
 
 def refused(place: SourceLocation | None, source: str, reason: str) -> FileFormatError:
-    """Return the error of an SRDF element that does not fit the scene.
-
-    Args:
-        place: its location; None if unknown.
-        source: the SRDF file, used without a location.
-    """
+    """Return the error of an SRDF element that does not fit the scene, at its place or, without one, the file."""
     if place is None:
         return RobotError.at(source, reason)
     return RobotError.at(place.path, reason, line=place.line, source_line=place.text)

@@ -74,13 +74,7 @@ class SuctionPoint:
 def antipodal_pairs(
     shape: Shape, *, centre: Vectors, widths: tuple[float, float], rng: np.random.Generator, friction: float = FRICTION
 ) -> list[ContactPair]:
-    """Return pairs of contacts on a mesh, best first.
-
-    Args:
-        centre: (3,) its centre of mass.
-        widths: smallest and largest metres between the contacts.
-        friction: coefficient at the contacts.
-    """
+    """Return pairs of contacts on a mesh with a centre of mass (3,), of widths in metres, best first."""
     triangles = closed_triangles(shape)
     if not len(triangles):
         return []
@@ -115,12 +109,7 @@ def distinct_pairs(pairs: Iterable[ContactPair], *, limit: int, of_axis: int) ->
 
 
 def suction_points(shape: Shape, *, centre: Vectors, rim: float) -> list[SuctionPoint]:
-    """Return places for a suction cup on the flat patches of a mesh, best first.
-
-    Args:
-        centre: (3,) its centre of mass.
-        rim: radius of the cup's rim, metres.
-    """
+    """Return places for a suction cup of a rim radius on the flat patches of a mesh, best first, by its centre (3,)."""
     triangles = closed_triangles(shape)
     if not len(triangles):
         return []

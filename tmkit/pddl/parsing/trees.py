@@ -176,12 +176,7 @@ class TreeBuilder:
         return Comparison(group.head, self.expression(left, scope), self.expression(right, scope))
 
     def atom(self, group: Group, scope: Scope, *, rule: Rule, whole: Group | None = None) -> Atom:
-        """Return the atom of a list.
-
-        Args:
-            rule: rule of the grammar that it must follow if it is not simple.
-            whole: list around it that must follow the rule instead.
-        """
+        """Return the atom of a list, which, if it is not simple, or the whole list around it, must follow a rule."""
         words = tuple([part.text for part in group.parts if isinstance(part, Token) and is_term(part.text)])
         if len(words) != len(group.parts) or not words or words[0][0] == "?" or words[0] in self._keywords:
             self.require(whole or group, rule)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tmkit.errors import SemanticsMismatchError
-from tmkit.manipulation.actions.candidates import Pick, Place
+from tmkit.manipulation.actions.candidates import Candidate, Pick, Place
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
 from tmkit.plans.failures import MotionFailure
 from tmkit.plans.values import Configuration, PlanStep, SegmentKind
@@ -29,7 +29,6 @@ from tmkit.tamp.transfers.arm_reach import Transfer, Version
 from tmkit.tamp.transfers.comparison import Analysis, TransferComparison, object_of, seed_of
 from tmkit.tamp.transfers.ground_task import GroundTask
 from tmkit.tamp.transfers.masks import digits
-from tmkit.tamp.transfers.pruning import Move, without_detours
 from tmkit.task_planning.sas import SasTask
 
 _logger = logging.getLogger(__name__)
@@ -46,7 +45,23 @@ _MOST_DOUBLINGS = 6
 _CHECKS_PER_ATTEMPT = 48  # places and grasps that are looked at in vain and then count as one attempt
 _FIRST_TURN, _TURN_GROWTH = 28, 1.2  # attempts before the search begins anew, and how they grow
 _CORRIDORS = 3  # ways into narrow places that are tried again
+_MOST_FOLLOWED = 80  # actions that are carried out again where detours are left out
+_ATTEMPTS = 2  # at each of them
 _WAY_FAILURES = 2  # failures by an object on the way after which it is moved aside
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """An action of a plan, and where it led.
+
+    Attributes:
+        operator: index of its operator.
+        candidate: how it was carried out; None where that is not known, so that it cannot be carried out again.
+    """
+
+    operator: int
+    candidate: Candidate | None
+    node: RefinementNode
 
 
 @dataclass(eq=False)
@@ -448,3 +463,60 @@ def _corridor(step: PlanStep | None) -> Configuration | None:
 
 def _fewest(analysis: Analysis) -> int:
     return bin(analysis.blockers[0]).count("1") if analysis.blockers else 0
+
+
+def without_detours(
+    moves: tuple[Move, ...], tree: RefinementTree, ground: GroundTask, *, seed: int
+) -> tuple[Move, ...]:
+    """Return a plan from the tree's root without the actions that the others can do without.
+
+    Windows are taken out, the longest first; the work is bounded.
+    """
+    left = _MOST_FOLLOWED
+    is_shorter = True
+    while is_shorter:
+        is_shorter = False
+        for start, end in _windows(moves, tree, ground):
+            if left < len(moves) - end:
+                continue
+            left -= len(moves) - end
+            after = _followed(moves[start - 1].node if start else tree.root, moves[end:], tree, ground, seed)
+            if after is not None:
+                moves, is_shorter = (*moves[:start], *after), True
+                break
+    return moves
+
+
+def _windows(moves: tuple[Move, ...], tree: RefinementTree, ground: GroundTask) -> Iterator[tuple[int, int]]:
+    """Yield windows without which the task plan reaches the goal, the longest first."""
+    before = [ground.values(tree.root.state)]
+    for move in moves:
+        before.append(ground.apply(move.operator, before[-1]))
+    for length in range(len(moves) - 1, 0, -1):
+        for start in range(len(moves) - length + 1):
+            values = before[start]
+            for move in moves[start + length :]:
+                if move.candidate is None or not ground.is_applicable(move.operator, values):
+                    break
+                values = ground.apply(move.operator, values)
+            else:
+                if ground.is_goal(values):
+                    yield start, start + length
+
+
+def _followed(
+    node: RefinementNode, moves: tuple[Move, ...], tree: RefinementTree, ground: GroundTask, seed: int
+) -> tuple[Move, ...] | None:
+    """Return the moves carried out from a node; None where one fails, or the goal is not reached."""
+    made: list[Move] = []
+    for move in moves:
+        if move.candidate is None:
+            return None
+        found = tree.follow(
+            node, ground.actions[move.operator], move.candidate, seed=seed + len(made), attempts=_ATTEMPTS
+        )
+        if found is None or isinstance(found, MotionFailure):
+            return None
+        node = found
+        made.append(Move(move.operator, move.candidate, node))
+    return tuple(made) if ground.is_goal(ground.values(node.state)) else None
