@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.documented import option_types, undocumented_arguments, undocumented_names
+from support.documented import commands, option_types, undocumented_arguments, undocumented_names
+from support.public_names import public
 
 _TMKIT = Path(__file__).parent.parent / "tmkit"
 _CORE = _TMKIT / "_core.pyi"
@@ -21,12 +22,24 @@ def test_every_argument_of_the_core_is_documented() -> None:
     assert undocumented_arguments(_CORE.read_text(encoding="utf-8")) == []
 
 
-def test_every_argument_of_the_package_is_documented() -> None:
-    """Public functions, methods and constructors of two or more arguments have a line for each under ``Args:``."""
+def test_every_argument_of_a_public_name_is_documented() -> None:
+    """Functions, methods and constructors of two or more arguments have a line for each under ``Args:``.
+
+    This holds of the names that the reference lists and of the classes that these inherit from, and of all commands;
+    what only modules of tmkit import documents the arguments that type and name do not explain.
+    """
     sources = {file: file.read_text(encoding="utf-8") for file in sorted(_TMKIT.rglob("*.py"))}
     options = {name for source in sources.values() for name in option_types(source)}
-    found = {str(file.relative_to(_TMKIT)): undocumented_arguments(text, options) for file, text in sources.items()}
-    assert {file: missing for file, missing in found.items() if missing} == {}
+    objects = [base for _, _, value in public() for base in getattr(value, "__mro__", (value,))]
+    names = {(getattr(value, "__module__", ""), getattr(value, "__name__", "")) for value in objects}
+    missing = []
+    for file, text in sources.items():
+        module = ".".join(("tmkit", *file.relative_to(_TMKIT).with_suffix("").parts))
+        found = [(line.partition(":")[0].partition(".")[0], line) for line in undocumented_arguments(text, options)]
+        own = commands(text, options)
+        missing += [f"{module}: {line}" for name, line in found if (module, name) in names or name in own]
+    assert missing == []
+    assert len(names) > 500
 
 
 _DOCUMENTED = '''

@@ -58,6 +58,16 @@ def undocumented_arguments(source: str, options: Collection[str] = ()) -> list[s
     return found
 
 
+def commands(source: str, options: Collection[str]) -> set[str]:
+    """Return the functions of a module that are commands: some argument has the help of an option.
+
+    Args:
+        source: text of the module.
+        options: names of types of command-line options, see :func:`option_types`.
+    """
+    return {name for name, overloads, _ in public_functions(source) if any(_with_help(f, options) for f in overloads)}
+
+
 def _functions(body: list[ast.stmt], prefix: str, class_text: str) -> Iterator[tuple[str, list[Function], str]]:
     overloads: dict[str, list[Function]] = {}
     for node in body:

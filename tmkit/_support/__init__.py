@@ -3,8 +3,6 @@
 These modules do not depend on scenes or formats; all packages above use them.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 from typing import TYPE_CHECKING

@@ -26,9 +26,6 @@ def check_argument(
     """Raise an :class:`~tmkit.errors.ArgumentError` unless ``value`` is an instance of ``expected``.
 
     Args:
-        value: the argument as it was given.
-        expected: the type or types that are accepted.
-        name: the parameter.
         function: the function as users write it, e.g. ``tk.plan``.
         hint: what to do instead, added to the message.
         words: what is expected, in place of the names of the types.
@@ -64,7 +61,6 @@ def argument_error(function: Any, positional: Sequence[Any], keywords: Mapping[s
     Args:
         function: the bound function or method; its ``__nb_signature__`` lists the overloads.
         positional: the positional arguments; the first of a constructor is None.
-        keywords: the keyword arguments.
     """
     name = _public_name(function)
     failures = [_failure(signature, name, positional, keywords) for signature in _signatures(function)]
@@ -227,7 +223,8 @@ def _hint(value: Any, annotation: ast.expr | None, bound: Mapping[str, Any]) -> 
     if "_core.Pose" in text and not isinstance(value, str):
         shape = _shape_of(value)
         if shape == (3,):
-            return f"write tk.Pose({_numbers(value)})"
+            numbers = ", ".join(f"{number:g}" if isinstance(number, float) else str(number) for number in value)
+            return f"write tk.Pose([{numbers}])"
         if shape == (4, 4):
             return "write tk.Pose.from_matrix(...)"
         if shape == (7,):
@@ -242,10 +239,6 @@ def _shape_of(value: Any) -> tuple[int, ...]:
     if isinstance(value, Sequence) and not isinstance(value, str) and value:
         return (len(value), *_shape_of(value[0]))
     return ()
-
-
-def _numbers(value: Any) -> str:
-    return "[" + ", ".join(f"{number:g}" if isinstance(number, float) else str(number) for number in value) + "]"
 
 
 def _readable(name: str, signature: inspect.Signature) -> str:

@@ -1,13 +1,10 @@
 """Where the domains and scenes that travel with tmkit lie.
 
-The idea: one name, three kinds of installation. In a checkout (also an editable install) the folders ``domains/`` and
-``scenes/`` lie beside the package; in a wheel they lie inside it, under ``data_files/``. :func:`data_path` looks in the
-checkout first, where an edit of a scene takes effect at once, and then in every folder that Python searches for the
-modules of this package, which an editable install may make two.
-
-A user names a thing in one of two ways, and :func:`resolve_name` is the one place that tells them apart: a bare name
-(``"blocks"``) is a built-in one; anything with a separator or a suffix (``"./blocks"``, ``"blocks.robray"``), and any
-``pathlib.Path``, is a path of the user's own.
+In a checkout (also an editable install) the folders ``domains/`` and ``scenes/`` lie beside the package; in a wheel
+they lie inside it, under ``data_files/``. :func:`data_path` looks in the checkout first, and then in every folder that
+Python searches for the modules of this package, which an editable install may make two. :func:`resolve_name` is the one
+place that tells a bare name (``"blocks"``), which is a built-in one, from a path of the user's own: anything with a
+separator or a suffix, and any ``pathlib.Path``.
 
 Invariants: nothing here depends on the working directory except a user's own relative path; a returned path exists.
 """
@@ -41,13 +38,10 @@ def data_roots() -> tuple[Path, ...]:
 
 
 def data_path(name: str) -> Path:
-    """Return the path of a file or folder that travels with tmkit.
+    """Return the absolute path, which exists, of a file or folder that travels with tmkit.
 
     Args:
         name: the name with forward slashes, as ``"domains/blocks"`` or ``"scenes/panda_table.robray"``.
-
-    Returns:
-        The absolute path, which exists.
 
     Raises:
         MissingFileError: nothing of that name travels with tmkit; the message names the nearest that does.
@@ -64,16 +58,13 @@ def data_path(name: str) -> Path:
 
 
 def resolve_name(name: str | os.PathLike[str], kind_folder: str, *, suffixes: Sequence[str] = ()) -> Path:
-    """Return the path that a user's name of a domain, scene or robot stands for.
+    """Return the existing path that a user's name of a domain, scene or robot stands for; a path as it was given.
 
     Args:
         name: a bare name, which is a built-in one, or a path: anything with a separator or suffix, or a
             ``pathlib.Path``.
         kind_folder: the built-in folder that is searched for a bare name, as ``"scenes"``.
         suffixes: what to append to a bare name, the first that exists wins; empty means a folder of that very name.
-
-    Returns:
-        An existing path; a path of the user's own is returned as it was given.
 
     Raises:
         MissingFileError: there is no such file; the message gives the most similar name of a readable format.

@@ -1,10 +1,8 @@
 """Notes: what a reader mended or omitted, instead of refusing the file.
 
-Descriptions of robots in the wild are full of small slips that every tool forgives: a joint without limits, a sphere
-of radius 0, a material that is defined nowhere. Refusing them would not help, and repairing them silently would hide
-that the robot differs from its file. So every such slip becomes a :class:`ImportNote` with its place in the file. It is
-logged as a warning, and given to the program that asked for it (``load_scene(..., on_note=...)``), which may print,
-count or raise.
+Descriptions of robots in the wild are full of small slips that every tool forgives. Each becomes a :class:`ImportNote`
+with its place in the file, is logged as a warning, and given to the program that asked for it (``load_scene(...,
+on_note=...)``), which may print, count or raise.
 
 Invariant: one load says the same thing about the same line once, in the order in which the readers meet it.
 """

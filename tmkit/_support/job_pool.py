@@ -1,16 +1,12 @@
 """Jobs over several processes, of which the first good result *in order* counts.
 
-The idea: several ways to the same end are tried side by side, but which one is taken must not depend on which was
-quicker. So job *i* decides if and only if all jobs before it have ended without deciding: exactly what trying one after
-the other would give. Processes only bring it sooner: the jobs that follow are begun before it is known whether they are
-needed, and are ended as soon as a job before them decides.
+Job *i* decides if and only if all jobs before it have ended without deciding: exactly what trying one after the other
+would give; the jobs that follow are begun early, and ended as soon as a job before them decides. Each job has a process
+of its own, a new Python that is handed the pickled job: nothing is forked, and the caller's main module is not run
+again. What a job returns, tells meanwhile and logs comes back through a pipe.
 
-Each job has a process of its own, a new Python that is handed the pickled job. Nothing is forked, so threads of the
-caller do no harm; the caller's main module is not run again, so its scripts need no guard. What a job returns, what
-it tells meanwhile, and what it logs comes back through a pipe.
-
-How processes end: one that is not needed any more gets SIGTERM, again and again, and SIGKILL after some seconds. That
-happens on every way out of :func:`first_in_order`. Should this process be killed itself, Linux kills its workers
+A process that is not needed any more gets SIGTERM, again and again, and SIGKILL after some seconds, on every way out of
+:func:`first_in_order`. Should this process be killed itself, Linux kills its workers
 (:mod:`tmkit._support.subprocesses`). Temporary folders of workers are made inside one of this process, which goes with
 it, or, should it be killed, with the next run. Workers have a process group of their own: Ctrl-C reaches only the
 process that waits for them.
@@ -54,7 +50,7 @@ def first_in_order(
     work: Callable[[Job, Tell], Result], jobs: Sequence[Job], *, decides: Callable[[Result], bool], processes: int,
     on_message: Callable[[int, Any], None], name: Callable[[int], str],
 ) -> tuple[Result, ...]:  # fmt: skip
-    """Do jobs until one decides, several at a time.
+    """Do jobs until one decides, several at a time; return the results up to that one, in order, or all.
 
     Args:
         work: does a job; a function of a module, since it is found by its name in another process. What it passes to
@@ -64,9 +60,6 @@ def first_in_order(
         processes: how many jobs are done at a time; with 1, here and one after the other.
         on_message: told the number of a job and what it passed, in this thread.
         name: what to call a job in messages.
-
-    Returns:
-        The results of the first jobs, in order, up to the one that decides; all, when none does.
 
     Raises:
         ConfigurationError: ``processes`` is not positive, or something cannot be pickled.

@@ -32,13 +32,10 @@ class _LazyPackage(ModuleType):
 
 
 def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a package whose names are imported on first use.
+    """Return ``__getattr__`` and ``__dir__`` of the package ``__name__`` whose names are imported on first use.
 
     A public submodule is imported on first use too: ``tmkit.relations`` needs no import statement of its own. A name of
     the package goes before a submodule of that name.
-
-    Args:
-        package: the ``__name__`` of the package.
     """
     modules: dict[str, str] = {}
 

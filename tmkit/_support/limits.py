@@ -1,7 +1,6 @@
 """Reading a file that an untrusted source chose: only a regular file, and only so much of it.
 
-A name in a scene file may lead to a folder, a pipe without a writer, a device without an end, or a file larger than the
-memory. :func:`read_bytes` refuses all of these before the first byte is read, and names the limit.
+:func:`read_bytes` refuses folders, pipes, devices and files that are too large before the first byte is read.
 :class:`ReadingLimits` holds the limits of all readers; for a trusted file they may be raised.
 
 Invariant: no more than the limit (plus one byte) is ever read.
@@ -47,15 +46,7 @@ class ReadingLimits:
     frames: int = 100_000
 
     def refuse_frames(self, count: int, error: Callable[[str], FileFormatError]) -> None:
-        """Refuse a scene of too many frames.
-
-        Args:
-            count: how many it has, or has at least.
-            error: makes the error that says a reason.
-
-        Raises:
-            FileFormatError: there are more than :attr:`frames`.
-        """
+        """Refuse a scene of too many frames."""
         if count > self.frames:
             raise error(f"the scene has more than {self.frames} frames, which is the limit of a scene")
 
@@ -64,7 +55,6 @@ def read_bytes(path: Path, *, limit: int, error: Callable[[str], FileFormatError
     """Return what a file holds.
 
     Args:
-        path: the file.
         limit: bytes that it may have at most.
         error: makes the error that says a reason; without it, a :class:`FileFormatError` at the path.
 

@@ -56,10 +56,6 @@ class OptionKind:
     def checked(self, name: str, value: Any) -> Any:
         """Return a value as the option's type.
 
-        Args:
-            name: the option.
-            value: the value as it was given.
-
         Raises:
             ConfigurationError: another type, or outside the range; it has the attributes ``option`` and ``value``.
         """
@@ -92,9 +88,7 @@ def option(default: Any, help: str, *, type: OptionType = int, **range: Any) -> 
     None is valid where it is the default, or where ``unlimited`` is given.
 
     Args:
-        default: the default.
         help: one sentence for the command line.
-        type: ``int``, ``float``, ``bool`` or ``str``.
         range: the other attributes of :class:`OptionKind`.
     """
     return field(default=default, metadata={"kind": OptionKind(type, help, **range)})
@@ -106,12 +100,7 @@ def option_kinds(options: type) -> dict[str, OptionKind]:
 
 
 def unknown_option(name: str, known: Iterator[str] | Any) -> str:
-    """Return the reason that names an unknown option and the nearest valid name.
-
-    Args:
-        name: the name that was received.
-        known: the valid names.
-    """
+    """Return the reason that names an unknown option and the nearest valid name."""
     names = list(known)
     return f"unknown option '{name}'" + (did_you_mean(name, names) or f" (known: {', '.join(names)})")
 

@@ -1,15 +1,12 @@
 """Writing files: completely or not at all.
 
 A file is written beside its place under another name, synchronised with the disk, and then takes its place at once. An
-interrupted process removes what is half written. A process that is killed outright cannot; its file is removed by the
-next process that writes the same output. A half-written file is locked by the process that writes it, and the operating
-system releases the lock when the process ends, so files of running processes stay.
+interrupted process removes what is half written; that of a process that was killed is removed by the next one that
+writes the same output, which finds that no process locks it any more.
 
 Symbolic links are followed, and a file that is replaced hands its mode and, where the system permits that, its owner
-on. What is no regular file (a device, a pipe, ``/dev/stdout``) is never replaced: it is opened and written.
-
-Files that belong together are all written to temporary files before the first is renamed: a full disk leaves all the
-old ones.
+on. What is no regular file (a device, a pipe, ``/dev/stdout``) is opened and written. Files that belong together are
+all written to temporary files before the first is renamed: a full disk leaves all the old ones.
 
 Invariants: no reader ever sees half a regular file under its name; only files are removed that were written here.
 """
@@ -72,11 +69,7 @@ def write_files(files: Mapping[Path, str | bytes]) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse an output before the work is done, without touching it.
-
-    Raises:
-        OutputError: the file could not be written.
-    """
+    """Refuse an output, by an :class:`OutputError`, before the work is done, without touching it."""
     if (reason := _refusal(path)) is not None:
         raise OutputError(f"{path}: cannot be written: {reason}", path=str(path), reason=reason)
 
@@ -115,9 +108,6 @@ def _replaced(path: Path) -> Path | None:
     """Return the regular file, there already or not, that is replaced; None for what is written directly.
 
     Links are followed one by one, as the descriptors of a process are links that lead to no path.
-
-    Raises:
-        OSError: the links lead in a circle, or the file may not be written.
     """
     try:
         mode = os.stat(path).st_mode
@@ -237,11 +227,7 @@ def _remove_left_behind(path: Path) -> None:
 
 
 def _remove_unlocked(path: Path) -> None:
-    """Remove a file that no process has locked.
-
-    Raises:
-        OSError: it is no regular file, or the file system has no locks to test.
-    """
+    """Remove a file that no process has locked, or raise an OSError."""
     number = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         if stat.S_ISREG(os.fstat(number).st_mode):

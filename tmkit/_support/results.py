@@ -65,11 +65,7 @@ class Result(Displayed):
     __slots__ = ()
 
     def __bool__(self) -> bool:
-        """Refuse a truth value.
-
-        Raises:
-            TypeError: always; the message has what to write.
-        """
+        """Refuse a truth value by a TypeError that has what to write."""
         status: Any = type(self.status)  # type: ignore[attr-defined]  # each subclass has one
         flags = [f" or 'result.{name}'" for name in _SUCCESS if hasattr(self, name)]
         first = f"'result.status is {status.__name__}.{next(iter(status)).name}'"
@@ -158,12 +154,7 @@ def plain_values(value: Any) -> Any:
 
 
 def to_html(title: str, values: Mapping[str, Any]) -> str:
-    """Return a short table for notebooks; all texts are escaped and cut.
-
-    Args:
-        title: the caption.
-        values: plain values by name; tables within and what is empty are not shown.
-    """
+    """Return a short table for notebooks, without tables within and what is empty; all texts are escaped and cut."""
     from html import escape
 
     rows = [(name, shown) for name, value in values.items() if (shown := _shown(value))]

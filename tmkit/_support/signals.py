@@ -1,16 +1,13 @@
 """Signals that end a program, while a library runs that would swallow them, and folders that are gone afterwards.
 
-Some libraries catch everything where they try optional parts or several readers, Ctrl-C included: the interrupt is
-lost, and what was half done stays half done. :func:`interrupts_kept` keeps an interrupt until they are done, and
-delivers it then. The same holds for the other signals that a program may answer by an exception, as the ``tmkit``
-command does. A signal without a handler ends the process at once, as always.
+Some libraries catch everything where they try optional parts or several readers, Ctrl-C included.
+:func:`interrupts_kept` keeps an interrupt until they are done, and delivers it then; likewise the other signals that a
+program may answer by an exception, as the ``tmkit`` command does. A signal without a handler ends the process at once.
 
-:func:`temporary_folder` is made under that protection: at no moment does the folder exist without being registered for
-removal. A process that is killed outright removes nothing; then the next one does. Each folder has a file in it that
-its process holds locked; the operating system lets go of the lock when the process dies, however that happens. A folder
-of tmkit whose lock is free is abandoned. (Numbers of processes would not do: they are given again, and processes in
-containers share a folder for temporary files, but not their numbers.) A folder gets its name when it is locked already:
-no process takes a new one for an abandoned one.
+:func:`temporary_folder` is made under that protection. What a process that is killed outright leaves, the next one
+removes: each folder has a file in it that its process holds locked, and the operating system lets go of the lock when
+the process dies. (Numbers of processes would not do: they are given again, and processes in containers share a folder
+for temporary files, but not their numbers.) A folder gets its name when it is locked already.
 
 Invariants: outside the block everything is as before; in a thread other than the main one, which gets no signals, the
 block changes nothing; no folder is removed that a living process works in.
@@ -66,9 +63,6 @@ def temporary_folder(purpose: str) -> Iterator[Path]:
     """Make a folder that is removed, with all that is in it, when the block is left, however that happens.
 
     What dead processes have left of such folders is removed as well, once a process.
-
-    Args:
-        purpose: a word of its name, for human readers.
 
     Raises:
         OutputError: the folder cannot be made, or the system refuses what is done with files in it.
@@ -135,11 +129,7 @@ def _remove_left_behind(parent: Path) -> None:
 
 
 def _remove_if_left_behind(folder: Path) -> None:
-    """Remove a folder of this user whose lock is free.
-
-    Raises:
-        OSError: it is no folder of tmkit, or a process uses it.
-    """
+    """Remove a folder of this user whose lock is free, or raise an OSError."""
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK
     place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:

@@ -1,8 +1,6 @@
-"""Where in a file something was written.
+"""Where in a file something was written: every value read from a file keeps its :class:`SourceLocation`.
 
-The idea: every value read from a file keeps its source location; the parser, the evaluator and the core, when the scene
-is built, report it with a wrong value. A :class:`SourceLocation` is that: path, line, column and the line itself; its
-:meth:`SourceLocation.error` makes the error with a caret under the spot.
+Its :meth:`SourceLocation.error` makes the error with a caret under the spot.
 """
 
 from __future__ import annotations
@@ -56,11 +54,7 @@ class _Place(Protocol):
 
 @contextmanager
 def reported(place: _Place) -> Iterator[None]:
-    """Report whatever the core refuses at a place of a file.
-
-    Raises:
-        FileFormatError: the core's reason, with the place.
-    """
+    """Report whatever the core refuses at a place of a file, as a :class:`FileFormatError`."""
     try:
         yield
     except FileFormatError:

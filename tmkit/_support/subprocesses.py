@@ -1,8 +1,4 @@
-"""Running a program to its end, or ending it.
-
-The idea: a planner is a separate program that must never outlive the call that started it: not when the time is up,
-not when the user interrupts, not when an exception flies. So it is waited for in one place, and killed on every way
-out but the ordinary one.
+"""Running a program to its end, or ending it: it is killed on every way out of the call but the ordinary one.
 
 In case the calling process itself is killed, Linux is asked to kill the program too (its parent-death signal). That can
 only be asked from within the new process, and code of Python's between fork and exec is not safe where there are
@@ -59,9 +55,7 @@ class Finished:
     """How a program ended.
 
     Attributes:
-        command: the program and its arguments.
         code: its exit code; negative when a signal ended it; ``None`` when it was killed because the time was up.
-        output: what it wrote to standard output and standard error, in one.
         seconds: how long it ran by the wall clock.
     """
 
@@ -149,11 +143,7 @@ class Program:
         return self._running.poll() is not None
 
     def finished(self, *, seconds: float) -> Finished:
-        """Wait for it, kill it when the time is up, and tell how it ended.
-
-        Args:
-            seconds: how long to wait.
-        """
+        """Wait for it, kill it when the time is up, and tell how it ended."""
         wait_for_any([self], seconds=seconds)
         code = self._running.poll()
         self._kill()
@@ -165,12 +155,7 @@ class Program:
 
 
 def wait_for_any(programs: Sequence[Program], *, seconds: float) -> Program | None:
-    """Wait until one of some programs has ended; return the first that has, ``None`` when the time is up.
-
-    Args:
-        programs: the programs, at least one.
-        seconds: how long to wait at most.
-    """
+    """Wait until one of some programs has ended; return the first that has, ``None`` when the time is up."""
     deadline = time.monotonic() + seconds
     while True:
         for program in programs:

@@ -14,7 +14,6 @@ def printable(text: str, *, keep: str = "\n\t") -> str:
     These are control characters, marks of writing direction, separators other than the blank, and lone surrogates.
 
     Args:
-        text: any.
         keep: characters that stay as they are; none for a name, which is to stay on its line.
     """
     if text.isprintable():

@@ -40,11 +40,7 @@ def time_limit(seconds: float, *, clock: Callable[[], float] | None = None) -> I
 
 
 def check_time() -> None:
-    """Do nothing while there is time. Takes a tenth of a microsecond.
-
-    Raises:
-        TimeLimitError: the time of a block around the call is up.
-    """
+    """Raise a :class:`TimeLimitError` if the time of a block around the call is up. Takes a tenth of a microsecond."""
     limit = _limit.get()
     if limit is not None and limit[1]() > limit[0]:
         raise TimeLimitError("the time is up")

@@ -18,9 +18,7 @@ def read_toml(path: Path, kind: str, *, error: type[FileFormatError] = FileForma
     """Return the document of a TOML file and its text.
 
     Args:
-        path: the file.
         kind: what the file should be, for messages, as ``"a robot description"``.
-        error: class of the errors.
 
     Raises:
         FileFormatError: the file cannot be read, is too large, or is not TOML.
@@ -58,7 +56,6 @@ def line_of_key(text: str, keys: Sequence[str | int]) -> int | None:
     """Return the 1-based line of a TOML text on which a key, or the nearest key around it, is defined.
 
     Args:
-        text: a valid TOML document.
         keys: keys and indices that lead to the value, as ``["options", "seed"]``.
 
     A line that has the name defines the key if the text before it is TOML without the key. Of such lines, the last

@@ -39,13 +39,7 @@ _OPTENV = re.compile(r"\$\(\s*optenv\s+\w+\s*([^()]*)\)")
 
 @dataclass(frozen=True, slots=True)
 class XmlFile:
-    """What the elements of one file share.
-
-    Attributes:
-        path: the file.
-        lines: its lines, for messages.
-        note: takes the notes about it.
-    """
+    """What the elements of one file share."""
 
     path: Path
     lines: Sequence[str]

@@ -103,16 +103,7 @@ def load(
     scenes: list[str], *, allow: Sequence[Path] | None = None, packages: Sequence[str] | None = None,
     meshes: str = "load", on_note: Callable[[ImportNote], None] | None = None, complete: bool = True,
 ) -> SceneGraph:  # fmt: skip
-    """Load scene files, merged in order; see :func:`tmkit.formats.load_scene`.
-
-    Args:
-        scenes: files, or names of built-in scenes.
-        allow: folders that the files may reference, ``allow_folders``.
-        packages: entries ``NAME=DIR``.
-        meshes: ``load``, ``available`` or ``skip``.
-        on_note: called with each import note.
-        complete: raise an error if a parent is missing.
-    """
+    """Load scene files, merged in order; see :func:`tmkit.formats.load_scene`. Packages are ``NAME=DIR``."""
     from tmkit.formats import load_scene
 
     with progress("reading the scene"):
@@ -126,15 +117,7 @@ def load_goal(
     scene: SceneGraph, files: list[str], *, allow: Sequence[Path] | None = None, packages: Sequence[str] | None = None,
     meshes: str = "load",
 ) -> GoalScene:  # fmt: skip
-    """Load the scene files that describe the goal.
-
-    Args:
-        scene: the start scene.
-        files: scene files, or names of built-in scenes.
-        allow: folders that the files may reference.
-        packages: entries ``NAME=DIR``.
-        meshes: ``load``, ``available`` or ``skip``.
-    """
+    """Load the scene files that describe the goal, over the start scene; see :func:`load`."""
     from tmkit.formats import load_goal_scene
 
     with progress("reading the goal"):
@@ -177,11 +160,7 @@ def errors_about(path: object | None) -> Iterator[None]:
 
 
 def make_folder(folder: Path) -> Path:
-    """Make a folder for outputs, unless it is there, and prove that files can be written into it.
-
-    Raises:
-        OutputError: it cannot be made, or nothing can be written into it.
-    """
+    """Make a folder for outputs, unless it is there, and prove that files can be written into it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -192,23 +171,14 @@ def make_folder(folder: Path) -> Path:
 
 
 def require_writable(path: Path) -> None:
-    """Refuse an output before the work is done, not after.
-
-    Raises:
-        OutputError: the file could not be written.
-    """
+    """Refuse an output before the work is done, not after."""
     from tmkit._support.output import check_writable
 
     check_writable(path)
 
 
 def write_json(path: Path, document: Any) -> None:
-    """Write a JSON document completely or not at all.
-
-    Args:
-        path: the file.
-        document: JSON values, or their text.
-    """
+    """Write a JSON document, JSON values or their text, completely or not at all."""
     from tmkit._support.output import write_text
 
     text = document if isinstance(document, str) else json.dumps(document, indent=1, sort_keys=True)

@@ -51,12 +51,7 @@ def built_in_files(kind: Kind) -> dict[str, Path]:
 
 
 def word_argument(words: type[StrEnum], *, help: str) -> Any:
-    """Return an argument of a command that accepts a few words; any other is refused with the nearest.
-
-    Args:
-        words: the words.
-        help: the text for ``--help``.
-    """
+    """Return an argument of a command that accepts a few words; any other is refused with the nearest."""
 
     def parse(text: str) -> StrEnum:
         if text not in list(words):

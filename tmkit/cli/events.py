@@ -22,12 +22,7 @@ if TYPE_CHECKING:
 
 
 def write_event(event: str, /, **fields: object) -> None:
-    """Write one event to the standard error.
-
-    Args:
-        event: its name.
-        fields: its other fields.
-    """
+    """Write one event to the standard error."""
     line = json.dumps({"event": event, **_plain(fields)}, allow_nan=False)
     with suppress(OSError, ValueError, AttributeError):  # it is closed, or there is none
         sys.stderr.write(line + "\n")

@@ -1,15 +1,8 @@
 """Goals on the command line that PDDL cannot say: an object at a pose or in a region, an arm at a configuration.
 
-Short forms for what is asked most, and a file for all of it:
-
-* ``--goal-at cup@table=0.1,0.2,0.03``: the origin of ``cup`` at this point of ``table`` however it is turned; with
-  three angles more (roll, pitch, yaw), turned like that too;
-* ``--goal-in cup@tray``: ``cup`` at rest in the region ``tray``;
-* ``--goal-arm joint=value,...``: joints where they are to be in the end;
-* ``--goal-file FILE.json``: a list of goals as plan files hold them, in which tolerances may be said or omitted, and
-  of texts in PDDL.
-
-All of them are wanted together, and together with ``--goal``.
+``--goal-at cup@table=0.1,0.2,0.03`` (with three angles more: turned like that too), ``--goal-in cup@tray`` and
+``--goal-arm joint=value,...`` are short forms; ``--goal-file FILE.json`` is a list of goals as plan files hold them, in
+which tolerances may be said or omitted, and of texts in PDDL. All are wanted together, and together with ``--goal``.
 
 Invariants: an option says what :func:`tmkit.plan` would be given, and nothing that it could not.
 """
@@ -82,11 +75,6 @@ def wanted_goals(
 def check_goals(goals: str | list[str | ContinuousGoal] | None, scene: SceneGraph, *, file: Path | None) -> None:
     """Check that the goals of a file name frames and joints of the scene; those of options are checked by the planner.
 
-    Args:
-        goals: the result of :func:`wanted_goals`.
-        scene: the start scene.
-        file: ``--goal-file``; None for no check.
-
     Raises:
         UnknownNameError, ConfigurationError: the message says which goal of the file.
     """
@@ -103,12 +91,7 @@ def check_goals(goals: str | list[str | ContinuousGoal] | None, scene: SceneGrap
 
 @contextmanager
 def errors_about_goals(file: Path | None, *, other_goal: str | None) -> Iterator[None]:
-    """Name the goal file in errors about a PDDL goal, unless the goal is that of another option.
-
-    Args:
-        file: ``--goal-file``.
-        other_goal: ``--goal``.
-    """
+    """Name the goal file in errors about a PDDL goal, unless the goal is that of another option."""
     try:
         yield
     except FileFormatError as error:

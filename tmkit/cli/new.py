@@ -57,11 +57,7 @@ def scene(target: Annotated[Path, typer.Argument(metavar="NAME", help="The file 
 
 
 def _write(texts: dict[Path, str], *, folder: Path | None = None) -> None:
-    """Write new files, in a new folder if one is given.
-
-    Raises:
-        OutputError: one exists already, or cannot be written; what exists stays as it is.
-    """
+    """Write new files, in a new folder if one is given, or raise an OutputError; what exists stays as it is."""
     path = folder
     try:
         if folder is not None:

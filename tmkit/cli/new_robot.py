@@ -205,11 +205,7 @@ def _with_ready(found: InferredArm, text: str) -> Manipulator:
 
 
 def _require_new(path: Path) -> None:
-    """Refuse a file that exists, or that could not be written, before the work is done.
-
-    Raises:
-        OutputError: it is so.
-    """
+    """Refuse a file that exists, or that could not be written, before the work is done."""
     if path.exists():
         reason = "it exists; choose another name by --out, or remove it"
         raise OutputError(f"{path}: cannot be written: {reason}", path=str(path), reason=reason)

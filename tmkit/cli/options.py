@@ -49,11 +49,7 @@ def with_planning_flags(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def with_options(options: PlanningOptions, given: dict[str, Any]) -> PlanningOptions:
-    """Return options with the values that flags give.
-
-    Args:
-        options: the options without flags.
-        given: values by field.
+    """Return options with the values that flags give, by field.
 
     Raises:
         typer.BadParameter: a value outside its range; the message has the flag.

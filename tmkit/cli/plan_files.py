@@ -52,16 +52,8 @@ def load_plan_file(
     """Load a JSON or ``.tmp`` plan, by the suffix of its file.
 
     Args:
-        path: the plan.
-        scenes: scene files; required for ``.tmp``.
-        robot: names or files of arms.
-        domain: name or folder of the domain.
-        semantics: name, folder or file of the domain semantics.
-        goal: PDDL goal of a ``.tmp`` plan.
-        start: start configuration of a ``.tmp`` plan.
-        allow: folders that the scenes may reference.
+        scenes, goal, start: of a ``.tmp`` plan.
         packages: entries ``NAME=DIR``.
-        meshes: ``load``, ``available`` or ``skip``.
         compares: compare ``scenes`` and ``robot`` with those of a JSON plan, instead of refusing them.
 
     Raises:
@@ -97,25 +89,12 @@ def load_plan_file(
 
 
 def _refuse_beside_json(path: Path, option: str, value: object) -> None:
-    """Refuse an option that is given although the plan says itself what it would say.
-
-    Raises:
-        typer.BadParameter: it is given, and the plan is no ``.tmp`` file.
-    """
+    """Refuse an option that is given although the plan says itself what it would say."""
     if path.suffix != ".tmp" and value:
         raise typer.BadParameter(f"'{path}' contains this; only a .tmp plan needs it", param_hint=option)
 
 
 def refuse_beside_problem(path: Path, option: str, value: object) -> None:
-    """Refuse an option beside a problem file that states the same.
-
-    Args:
-        path: the problem file.
-        option: the option.
-        value: its value; None or empty if it is not given.
-
-    Raises:
-        typer.BadParameter: it is given.
-    """
+    """Refuse an option beside a problem file that states the same."""
     if value:
         raise typer.BadParameter(f"'{path}' states this itself", param_hint=option)

@@ -262,17 +262,10 @@ def simulate(
     grasp: Annotated[
         str, typer.Option(metavar="contact|constraint", help="Hold objects by friction, or by a constraint.")
     ] = "contact",
-    scenes: TmpScenes = None,
-    robot: TmpRobot = None,
-    domain: DomainOption = None,
-    semantics: SemanticsOption = None,
-    goal: TmpGoal = None,
-    start: TmpStart = None,
-    as_json: AsJson = False,
-    allow: AllowFolders = None,
-    package: Packages = None,
-    meshes: Meshes = "load",
-) -> None:
+    scenes: TmpScenes = None, robot: TmpRobot = None, domain: DomainOption = None, semantics: SemanticsOption = None,
+    goal: TmpGoal = None, start: TmpStart = None, as_json: AsJson = False, allow: AllowFolders = None,
+    package: Packages = None, meshes: Meshes = "load",
+) -> None:  # fmt: skip
     """Execute a plan in the physics simulator and report the final pose of every object.
 
     A JSON plan has all it needs; a .tmp plan, in the format of the original TMKit, needs --scene.

@@ -1,11 +1,8 @@
 """Progress and logs while a command runs: on a terminal for people, or as events for programs.
 
-The library tells its progress to callbacks and its doings to loggers; both are silent by themselves. A
-:class:`Reporter` stands at the other end of both for the time of one command: for people it shows a line that changes
-(only on a terminal) and log records as lines; for programs both are events (:mod:`~tmkit.cli.events`).
-
-Log records are shown from WARNING on, from INFO with ``-v``, and from DEBUG with ``-vv``. ``--log-file`` takes all,
-with times. ``--quiet`` shows no progress.
+For people a :class:`Reporter` shows a line that changes (only on a terminal) and log records as lines; for programs
+both are events (:mod:`~tmkit.cli.events`). Log records are shown from WARNING on, from INFO with ``-v``, and from DEBUG
+with ``-vv``. ``--log-file`` takes all, with times. ``--quiet`` shows no progress.
 
 Invariants: handlers are on the loggers ``tmkit`` and ``py.warnings`` only, and only inside :meth:`Reporter.open`;
 afterwards logging is as it was before.
@@ -39,12 +36,7 @@ _current: ContextVar[Reporter | None] = ContextVar("reporter", default=None)
 
 
 class Work:
-    """A piece of work that is shown while it is done; pass it as ``on_progress``.
-
-    Args:
-        show: called with the text of the progress line.
-        tell: called with each progress value.
-    """
+    """A piece of work that is shown while it is done; pass it as ``on_progress``."""
 
     def __init__(self, show: Callable[[str], None], tell: Callable[[Progress], None]) -> None:
         self._show, self._tell = show, tell
@@ -59,11 +51,7 @@ class Work:
 
 
 class Reporter:
-    """Shows progress and logs of one command.
-
-    Args:
-        as_events: for programs, instead of people.
-    """
+    """Shows progress and logs of one command, as events for programs or to people."""
 
     def __init__(self, *, as_events: bool) -> None:
         self.as_events = as_events
@@ -91,11 +79,7 @@ class Reporter:
         self._is_quiet = True
 
     def log_to(self, path: Path) -> None:
-        """Write all of the log to a file, which is begun anew.
-
-        Raises:
-            OutputError: it cannot be written.
-        """
+        """Write all of the log to a file, which is begun anew."""
         try:
             raw = DroppingFile(path, "w")
         except OSError as error:

@@ -118,16 +118,7 @@ def check(
 def inferred_arm(
     scene: SceneGraph, *, base: str | None, tip: str | None, tool: str | None = None, name: str, seed: int
 ) -> InferredArm:
-    """Infer the arm of a robot, also of one with flat meshes, on which a check reports.
-
-    Args:
-        scene: the robot.
-        base: the frame that the arm stands on, if it is given.
-        tip: the frame of its hand, if it is given.
-        tool: the grasp frame, if it is given.
-        name: of the description.
-        seed: of the random configurations.
-    """
+    """Infer the arm of a robot, also of one with flat meshes, on which a check reports."""
     from tmkit.robots import infer_arm
     from tmkit.robots.robot_check import without_flat_meshes
 

@@ -1,16 +1,13 @@
 """Signals that end a command: Ctrl-C, a polite kill, a terminal that is closed.
 
-All three become one exception, which passes every ``with`` and ``finally`` on the way out: temporary folders and files
-go, task planners end, nothing is half-written. :class:`Interrupted` derives from ``KeyboardInterrupt``, as that is what
-libraries let through.
-
-Some do not: what is raised in a destructor goes to ``sys.unraisablehook``, and what is raised while a compiled module
-is imported may come out as an ``ImportError``. So the hook raises again, and :attr:`EndingSignals.received` is what
-counts, not the exception that arrives. Some libraries even import others within ``except BaseException``, and go on; so
-nothing is raised in the midst of an import: a timer tries again, every few hundredths of a second, until it is done, or
-has taken so long that it is not one to wait for. Signals that follow within a second are dropped: whoever is asked
-twice to end (by the terminal and by the program that started it) shall still tidy up; whoever does not answer is asked
-anew.
+All three become one exception, which passes every ``with`` and ``finally`` on the way out. :class:`Interrupted` derives
+from ``KeyboardInterrupt``, as that is what libraries let through. Some do not: what is raised in a destructor goes to
+``sys.unraisablehook``, and what is raised while a compiled module is imported may come out as an ``ImportError``. So
+the hook raises again, and :attr:`EndingSignals.received` is what counts, not the exception that arrives. Some libraries
+even import others within ``except BaseException``, and go on; so nothing is raised in the midst of an import: a timer
+tries again, every few hundredths of a second, until it is done, or has taken so long that it is not one to wait for.
+Signals that follow within a second are dropped: whoever is asked twice to end shall still tidy up; whoever does not
+answer is asked anew.
 
 Invariants: a signal that was ignored when the program started (``nohup``) stays ignored; outside the block everything
 is as it was before. This module imports next to nothing, since it must be there before anything else is.

@@ -59,11 +59,7 @@ def _start_values(start: str) -> dict[str, float]:
 
 
 def joint_values(text: str, *, option: str) -> dict[str, float]:
-    """Parse ``joint=number,...``.
-
-    Args:
-        text: radians or metres by joint.
-        option: name of the option, for the error message.
+    """Parse ``joint=number,...``, radians or metres by joint.
 
     Raises:
         ConfigurationError: the text has another form, or names a joint twice; the message begins with the option.

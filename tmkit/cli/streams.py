@@ -1,11 +1,8 @@
 """Standard streams that fail without ending the command: a full disk, a closed pipe, a descriptor that is closed.
 
-A command has its own answer and its own output files, which must not depend on how its messages are read. So what
-cannot be printed is dropped, the command goes on, and :class:`StandardStreams` tells at the end what failed. A pipe
-whose reader has gone (``| head -1``) is no failure.
-
-A descriptor that is closed when the program starts is opened, or the first file that is opened would get its number and
-whatever libraries print would land in that file.
+What cannot be printed is dropped, the command goes on, and :class:`StandardStreams` tells at the end what failed. A
+pipe whose reader has gone (``| head -1``) is no failure. A descriptor that is closed when the program starts is opened,
+or the first file that is opened would get its number and whatever libraries print would land in that file.
 
 Invariant: outside the block ``sys.stdout`` and ``sys.stderr`` are what they were before.
 """
@@ -42,12 +39,7 @@ class DroppingFile(io.FileIO):
 
 
 def text_file(raw: DroppingFile, *, like: TextIO | None = None) -> TextIO:
-    """Return a text file on top of a binary one.
-
-    Args:
-        raw: the binary file.
-        like: a file whose encoding and buffering are used; UTF-8 by default.
-    """
+    """Return a text file on top of a binary one, with encoding and buffering of another; UTF-8 by default."""
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding=like.encoding if like is not None else "utf-8",

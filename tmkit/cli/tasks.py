@@ -71,11 +71,7 @@ def _planner(name: str) -> TaskPlanner[Any]:
 
 
 def _validated_text(problem: Problem, result: TaskPlanResult) -> str:
-    """Return a plan as the planning competitions write it.
-
-    Raises:
-        TaskPlannerError: it is not valid, which would be an error of a program.
-    """
+    """Return a plan as the planning competitions write it; one that is not valid would be an error of a program."""
     from tmkit.errors import TaskPlannerError
     from tmkit.pddl import Metric, validate_task_plan
 

@@ -118,12 +118,7 @@ def _read(
 
 
 def wait_for_browser(viewer: Viewer, *, opens: bool) -> None:
-    """Print the address of a viewer, open it, and wait for an interrupt.
-
-    Args:
-        viewer: the viewer.
-        opens: whether a browser is opened.
-    """
+    """Print the address of a viewer, open it if asked for, and wait for an interrupt."""
     import webbrowser
 
     say(f"Showing at {viewer.url} (Ctrl-C ends it)")

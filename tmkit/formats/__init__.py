@@ -6,8 +6,6 @@
 plan files of the original TMKit, line by line.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from tmkit._support.lazy_imports import lazy_names

@@ -1,8 +1,4 @@
-"""Scenes from one file format to another, with proof.
-
-No format but JSON says all that a scene is, and what exactly another leaves out depends on the scene. So nothing is
-decided by lists of what a format lacks: a scene is written into a folder of its own, read back, and compared with what
-it was. Only when both are the same it is put where it was wanted; else the first difference is told, frame by frame.
+"""Scenes from one file format to another, with proof: docs/reference/scenes.md, *Check and convert*.
 
 JSON and robray give the same bits. URDF writes turns as three angles, so there poses and inertias are compared up to
 rounding.
@@ -33,15 +29,12 @@ _ROUNDING = 1e-9  # metres, radians, and the share of an inertia
 
 
 def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """Write a scene as a file that reads back to the same scene, or refuse.
+    """Write a scene as a file that reads back to the same scene, or refuse; return the files, the scene first.
 
     Args:
         scene: the scene.
         path: the file; its suffix, ``.json``, ``.robray`` or ``.urdf``, says in which format. Meshes that the format
             cannot hold become OBJ files beside it.
-
-    Returns:
-        The files that were written, the scene first.
 
     Raises:
         SceneError: the format cannot say something of this scene; the message says what.

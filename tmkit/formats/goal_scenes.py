@@ -1,10 +1,9 @@
 """Goal scenes: scene files with the target poses of some objects.
 
-A goal file says less than a start file: it need not name the robot, nor the objects that may be anywhere. So it is read
-over the start scene. What it declares and the start has too is *stated*: it gets the parent and pose of the goal. What
-it declares anew is added. All else stays, except that an object which would be carried along by a stated one is taken
-off it first and is a child of the root: where it should be, the goal does not say. Pairs that the goal's files, SRDF
-among them, let touch may do so in the goal.
+A goal file is read over the start scene. What it declares and the start has too is *stated*: it gets the parent and
+pose of the goal. What it declares anew is added. All else stays, except that an object which would be carried along by
+a stated one is taken off it first and is a child of the root: where it should be, the goal does not say. Pairs that the
+goal's files, SRDF among them, let touch may do so in the goal.
 
 Invariants: only movable frames (class ``movable`` or ``moveable``) change their place; the start scene is untouched.
 """

@@ -58,7 +58,7 @@ def load_scene(
     on_note: Callable[[ImportNote], None] | None = None,
     complete: bool = True,
 ) -> SceneGraph:
-    """Load scene files and merge them, in order, into one scene.
+    """Load scene files and merge them, in order, into one scene with the root ``world``.
 
     Args:
         *files: each a bare name of a built-in scene (``"panda_table"``), or a path or ``package://`` URI of a
@@ -75,9 +75,6 @@ def load_scene(
             joint without limits; the same is logged as a warning. ``notes.append`` collects them in a list.
         complete: whether the files are to make a whole scene. When not, a parent that none of them declares becomes a
             root, with a note: for looking at a file by itself.
-
-    Returns:
-        The scene, with the root ``world``.
 
     Raises:
         MissingFileError: a file is not there; the message names the nearest that is.
@@ -148,8 +145,6 @@ class FileContents:
     Attributes:
         specifications: frames and allowed pairs of each file, in order; those of SRDF files are empty.
         semantics: what SRDF files say, included ones too.
-        loader: loads the meshes.
-        note: takes further notes about the files.
     """
 
     specifications: tuple[SceneSpecification, ...]
@@ -165,15 +160,6 @@ def read_specifications(
     on_note: Callable[[ImportNote], None] | None = None,
 ) -> FileContents:  # fmt: skip
     """Read scene files separately, without building a scene; for the arguments see :func:`load_scene`.
-
-    Args:
-        files: paths, ``package://`` URIs or names of built-in scenes.
-        package_path: folders that contain packages.
-        packages: folders of packages by name.
-        meshes: ``"load"``, ``"available"`` or ``"skip"``.
-        allow_folders: folders that the files may reference.
-        limits: maximal sizes of files and depth of includes.
-        on_note: called with each import note.
 
     Raises:
         SceneError: no file is given.

@@ -1,12 +1,8 @@
-"""Plausibility checks of a whole scene.
-
-What is impossible is refused when the scene is read. Much is possible and still a slip: things that overlap, a joint
-without limits, a frame that nothing says anything of. :func:`check_scene` looks for these.
+"""Plausibility checks of a whole scene: what is possible and still a slip.
 
 Overlaps of more than a millimetre are looked for at the configuration nearest to zero that the limits allow, among the
-pairs that a planner checks: furniture that is neither moved nor movable may overlap. An overlap of two frames between
-which no joint moves is there in every configuration: that is a *problem*, since no plan begins in a collision. All else
-is a note.
+pairs that a planner checks. An overlap of two frames between which no joint moves is there in every configuration: that
+is a *problem*, since no plan begins in a collision. All else is a note.
 """
 
 from __future__ import annotations
@@ -47,14 +43,7 @@ class SceneReport(Report):
 
 
 def check_scene(scene: SceneGraph) -> SceneReport:
-    """Look for what is possible and still odd in a scene.
-
-    Args:
-        scene: the scene.
-
-    Returns:
-        Problems and notes, each in frame order.
-    """
+    """Look for what is possible and still odd in a scene; return problems and notes, each in frame order."""
     limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
     q = np.clip(np.zeros(len(limits)), limits[:, 0], limits[:, 1])
     problems, sometimes = _overlaps(scene, q)

@@ -1,18 +1,7 @@
-"""Plan files of the original TMKit, ``.tmp``: what their lines say.
+"""Plan files of the original TMKit, ``.tmp``: what their lines say (docs/reference/plan_files.md).
 
-A line is one statement, and its first letter says which::
-
-    # a comment
-    a ACTION ARGUMENT ...           an action of the task plan
-    m JOINT JOINT ...               a motion of these joints begins; its waypoints follow
-    p VALUE VALUE ...               a waypoint: radians or metres, one value for each joint of the motion
-    r FRAME PARENT                  a frame changes its parent and stays where it is
-
-Blanks may stand around words, and a comment at the end of a line. Numbers are decimal, with an exponent after ``e``
-(``d`` is read as well). A file that holds one ``m`` and one ``p`` gives a configuration; see
-:func:`first_configuration`.
-
-This module reads the lines; :mod:`tmkit.tamp.validation.tmp_plan` interprets them in a scene.
+A file that holds one ``m`` and one ``p`` gives a configuration; see :func:`first_configuration`. This module reads the
+lines; :mod:`tmkit.tamp.validation.tmp_plan` interprets them in a scene.
 
 Invariants: whatever breaks the form is refused with file, line and column; what is written reads back to the same
 entries, numbers bit for bit, and in the original's own number format.

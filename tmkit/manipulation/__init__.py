@@ -9,8 +9,6 @@
 Samplers yield candidates lazily, the best first. Sampling uses scenes and hands only, never PDDL.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from tmkit._support.lazy_imports import lazy_names

@@ -21,27 +21,18 @@ _DEFAULT_LINK_MASS = 0.1  # kilograms of a moving link of which nothing is known
 
 
 def ball_inertia(mass: float, radius: float) -> Inertia:
-    """Return the inertia of a uniform sphere about its center.
-
-    Args:
-        mass: kg.
-        radius: metres.
-    """
+    """Return the inertia of a uniform sphere (kg, metres) about its center."""
     return Inertia(mass, matrix=0.4 * mass * radius * radius * np.eye(3))
 
 
 def lumped_inertia(scene: SceneGraph, frames: Sequence[str], *, density: float) -> Inertia:
-    """Return the inertia of rigidly joined frames as one body, in the axes of the first.
+    """Return mass, centre and moments about it of rigidly joined frames as one body, in the axes of ``frames[0]``.
 
     Masses of the scene count; only when there are none at all do the collision shapes count with ``density`` (kg/m^3).
 
     Args:
-        scene: the scene.
         frames: frames that no moving joint parts, the reference first.
         density: kg/m^3, for a body without masses.
-
-    Returns:
-        Mass, centre, and moments about the centre, in the axes of ``frames[0]``.
     """
     parts: list[tuple[float, NDArray[np.float64], NDArray[np.float64]]] = []
     bodies: set[str] = set()

@@ -1,15 +1,11 @@
 """Samplers: samplers of grasps and placements, and how to put one's own in their place.
 
-A *sampler* is anything that can be called with a request and gives values: a :class:`GraspSampler` gives grasps for a
-:class:`GraspRequest`, a :class:`PlacementSampler` placements for a :class:`PlacementRequest`, best first. A plain
-function will do. :class:`Samplers` says which one is asked for which object; it is immutable, starts with those of this
-package, and one's own are added for a class of frames or a kind of shape::
+A *sampler* is any callable: a :class:`GraspSampler` gives grasps for a :class:`GraspRequest`, a
+:class:`PlacementSampler` placements for a :class:`PlacementRequest`, best first. :class:`Samplers` says which one is
+asked for which object::
 
     samplers = tk.Samplers().with_grasps(by_the_handle, of_class="mug")
     result = tk.plan(scene, domain="blocks", goal="(on a b)", samplers=samplers)
-
-The planner holds a :class:`Sampling` for a planning run: the registry, the arm, the seed, and the grasps computed so
-far. A domain's semantics calls it through :class:`~tmkit.manipulation.ActionContext`.
 
 Invariants: what is asked last registered first, and only one is asked. What a sampler gives is checked; nonsense is a
 :class:`~tmkit.errors.SamplerError` that names the sampler. Grasps of one shape by one hand are computed once a run,

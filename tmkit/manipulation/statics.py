@@ -36,7 +36,6 @@ def gravity_torques(
     Args:
         scene: the scene, with what the hand holds below the arm's tip.
         path: (k, n_joints) configurations.
-        manipulator: the arm.
         is_loaded: whether objects in the hand count.
 
     Returns:
@@ -65,14 +64,7 @@ def gravity_torques(
 def effort_fault(
     scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipulator, *, share: float = 1.0
 ) -> str | None:
-    """Return why an arm cannot hold itself, and what its hand holds, on a path; None when it can.
-
-    Args:
-        scene: the scene, with what the hand holds below the arm's tip.
-        path: (k, n_joints) configurations, joined by straight lines in joint space.
-        manipulator: the arm.
-        share: share of its limits that the arm may use.
-    """
+    """Return why an arm cannot hold itself and its load on a path (k, n_joints) with a share of its limits, or None."""
     counts = np.maximum(1, np.ceil(np.max(np.abs(np.diff(path, axis=0)), axis=1, initial=0.0) / _STEP)).astype(np.intp)
     rows = np.repeat(np.arange(len(counts)), counts)
     parts = (np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[rows]
@@ -84,14 +76,7 @@ def effort_fault(
 def effort_faults(
     scene: SceneGraph, configurations: NDArray[np.float64], manipulator: Manipulator, *, share: float = 1.0
 ) -> list[str | None]:
-    """Return for each configuration why an arm cannot stand there; None where it can.
-
-    Args:
-        scene: the scene, with what the hand holds below the arm's tip.
-        configurations: (k, n_joints).
-        manipulator: the arm.
-        share: share of its limits that the arm may use.
-    """
+    """Return for each configuration (k, n_joints) why an arm cannot hold itself and its load there, or None."""
     limits = manipulator.effort_limits(scene)
     fine: list[str | None] = [None] * len(configurations)
     if not np.isfinite(limits).any():

@@ -1,14 +1,13 @@
 """The space that a plan sweeps: cubes of a grid through which the arms pass, and what they carry, push and pull.
 
-To enter a cell while a plan is executed, to place a camera there, or to test whether two plans conflict, one needs the
-space of a motion and not its path. It is found by sampling: along each segment at configurations so close that nothing
-moves by more than half a cell between two of them, and inside and on each collision shape that moves (its convex hull)
-at points so close that no cell inside a shape is missed. A cell is swept when a point was in it.
+It is sampled: along each segment at configurations so close that nothing moves by more than half a cell between two of
+them, and inside and on each collision shape that moves (its convex hull) at points so close that no cell inside a shape
+is missed. A cell is swept when a point was in it.
 
 Invariants: a function of the plan and the size of the cells alone. Whatever is swept is nearer to a point that was
 looked at than 0.7 of a cell's edge, so nothing is missed that is farther inside; a cell counts whole, so the volume is
-rather too large than too small, by about half a cell around everything. Finer cells come nearer. O(samples * points)
-time, in chunks; a Panda's plan of four actions takes a few seconds at the default size.
+rather too large than too small, by about half a cell around everything. O(samples * points) time, in chunks; a Panda's
+plan of four actions takes a few seconds at the default size.
 """
 
 from __future__ import annotations

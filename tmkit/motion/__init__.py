@@ -6,8 +6,6 @@ releases the interpreter. :class:`CollisionRules` defines which contacts are all
 described in :mod:`tmkit.robots`.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from tmkit._support.lazy_imports import lazy_names

@@ -1,22 +1,9 @@
-"""What may touch what while an arm picks and places.
+"""What may touch what while an arm picks and places: docs/concepts/planning_algorithm.md, *Contact and clearance*.
 
-A collision world checks every pair of frames that is not on one body, not rigidly joined and not allowed by the scene.
-Manipulation needs contact all the same: a block touches the table, the fingers touch the block. Each such contact is an
-:class:`Exemption`, stated for one phase of an action and listed in the plan:
-
-* an object and what it rests on may touch, and overlap by up to 1 mm (always);
-* the hand's contact links and the object held, or being grasped or released, may touch, and overlap by up to the hand's
-  own tolerance (2 mm by default);
-* the hand's contact links may touch each other, and overlap by as much (always): a closed hand is no collision;
-* of several arms one acts in each phase; the hands of the others may touch what they hold, by as much;
-* an object and the support that it is lifted from or lowered to may touch, and overlap by up to 1 mm;
-* what overlaps at the start and is moved by nothing in the plan may go on to do so: a second arm parked in a curtain.
-  It is said in a warning.
-
+Each contact that is allowed is an :class:`Exemption`, stated for one phase of an action and listed in the plan.
 Planning keeps a margin (1 mm) around all other pairs, but for those that are nearer when an action begins; checking a
-finished plan does without, at finer steps. So what the planner accepts has room to spare. Two things that stand exactly
-side by side touch, which is no collision: an overlap of less than 0.01 mm, the error of a few roundings, counts as
-touching.
+finished plan does without, at finer steps. An overlap of less than 0.01 mm, the error of a few roundings, counts as
+touching, which is no collision.
 
 Invariants: the rules are a function of the scene version, the arms and the phase alone, so a plan's checker derives
 them again and need not trust the plan.
@@ -141,15 +128,12 @@ class CollisionRules:
     def exemptions(
         self, scene: SceneGraph, *, touched: str | None = None, support: str | None = None
     ) -> tuple[Exemption, ...]:
-        """Return what may touch in one phase, in a fixed order.
+        """Return what may touch in one phase, sorted. O(objects + contact links squared).
 
         Args:
             scene: the version in which the phase happens.
             touched: the object held, or being grasped or released, or the handle, of the arm that acts.
             support: during lift and lowering, what ``touched`` is lifted from or lowered to.
-
-        Returns:
-            The exemptions, sorted. O(objects + contact links squared).
         """
         found: set[Exemption] = set(self.parked)
         hands = [(self.manipulator, touched), *((arm, held_by(scene, arm)) for arm in self.others)]

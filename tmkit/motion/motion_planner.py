@@ -1,13 +1,8 @@
 """Motion planners: their queries, their results, and the check of their paths.
 
-Picking and placing needs a search for paths between configurations, and any :class:`MotionPlanner` will do. It has one
-method, which takes a :class:`PathQuery` and returns a :class:`~tmkit.motion.PathResult`. The core's RRT-Connect
-(:class:`RrtConnect`) is the default.
-
-The paths of a user's planner are verified: :func:`search_verified` checks that its path leads from the start to one of
-the goals, that only the joints asked for move, that it keeps the path constraints, and that it passes the same fine
-check that the core's own paths have passed. Where it fails, the search is repeated at half the resolution, three times
-at most, as the core does.
+A :class:`MotionPlanner` has one method, which takes a :class:`PathQuery` and returns a
+:class:`~tmkit.motion.PathResult`. The core's RRT-Connect (:class:`RrtConnect`) is the default. The paths of a user's
+planner are verified by :func:`search_verified`.
 
 Invariants that a planner must keep, because plans are repeatable by them: the same query, seed included, gives the same
 path, whatever was searched before or runs beside; iterations decide and clocks only stop.
@@ -132,14 +127,7 @@ class MotionPlanner(Protocol):
     """Finds paths between configurations."""
 
     def search(self, query: PathQuery) -> PathResult:
-        """Search for a path.
-
-        Args:
-            query: what is wanted.
-
-        Returns:
-            The path, or that none was found within the iterations.
-        """
+        """Search for a path; the result may be that none was found within the iterations."""
         ...
 
 
@@ -159,21 +147,13 @@ class RrtConnect:
         """Search for a path; one that is found has passed the fine check."""
         check = query.check
         return search_path(
-            query.world,
-            query.joints,
-            start=query.start,
-            goals=query.goals,
-            seed=query.seed,
-            max_iterations=query.max_iterations,
-            step=self.step,
-            resolution=query.resolution,
-            shortcut_iterations=self.shortcut_iterations,
-            recheck_world=None if check is None else check.world,
+            query.world, query.joints, start=query.start, goals=query.goals, seed=query.seed,
+            max_iterations=query.max_iterations, step=self.step, resolution=query.resolution,
+            shortcut_iterations=self.shortcut_iterations, recheck_world=None if check is None else check.world,
             recheck_resolution=PathCheck.resolution if check is None else check.resolution,
             tool_frame=None if check is None else check.tool_frame,
-            tool_travel=PathCheck.tool_travel if check is None else check.tool_travel,
-            constraints=query.constraints,
-        )
+            tool_travel=PathCheck.tool_travel if check is None else check.tool_travel, constraints=query.constraints,
+        )  # fmt: skip
 
 
 def search_verified(planner: MotionPlanner, query: PathQuery) -> PathResult:

@@ -1,10 +1,9 @@
 """OMPL's sampling-based planners as motion planners; wants the extra ``ompl``.
 
-The planners are OMPL's, the collision checks are the core's: a motion validator and a state validity checker hand
-every question to the query's :class:`~tmkit.motion.CollisionWorld`. Each question passes through Python twice, so this
-costs several times what the core's own search does; it is for comparing planners, and for problems that want another.
+The collision checks are the core's: each question passes through Python twice, so this costs several times what the
+core's own search does.
 
-Random numbers: OMPL has one generator of seeds in a process, from which every sampler takes its seed when it is made.
+OMPL has one generator of seeds in a process, from which every sampler takes its seed when it is made.
 :meth:`OmplPlanner.search` sets it before it makes any: the same query gives the same path; but only while no other
 thread of the process uses OMPL, and whatever else in the process draws seeds from OMPL afterwards goes on from there.
 Planners of OMPL that run threads of their own are not offered, as their answers depend on the clock.
@@ -60,13 +59,7 @@ class OmplPlanner:
             raise ConfigurationError("step must be positive, and shortcut_steps not negative")
 
     def search(self, query: PathQuery) -> PathResult:
-        """Search for a path.
-
-        Args:
-            query: what is wanted.
-
-        Returns:
-            The path, or that none was found within the iterations.
+        """Search for a path; the result may be that none was found within the iterations.
 
         Raises:
             MissingExtraError: OMPL is not installed.

@@ -153,11 +153,7 @@ class PathConstraint:
 
 
 def constraint_of_node(node: JsonNode) -> PathConstraint:
-    """Return the constraint that a node of a JSON document describes.
-
-    Raises:
-        FileFormatError: a value that is missing or does not fit.
-    """
+    """Return the constraint that a node of a JSON document describes."""
     kind = node.get("kind").one_of(list(_KEYS))
     node.only("kind", "frame", "tolerance", *_KEYS[kind])
     vectors: dict[str, Any] = {key: node.get(key).numbers(3) for key in _KEYS[kind]}
@@ -212,12 +208,7 @@ def path_fault(
 
 
 def interpolated(path: NDArray[np.float64], step: float) -> NDArray[np.float64]:
-    """Return configurations (m, n_joints) along straight joint motions, no joint more than ``step`` from row to row.
-
-    Args:
-        path: (k, n_joints) configurations.
-        step: radians or metres.
-    """
+    """Return configurations (m, n_joints) along the straight motions of a path, no joint more than ``step`` apart."""
     counts = np.ceil(np.max(np.abs(np.diff(path, axis=0)), axis=1, initial=0.0) / step).astype(int)
     parts = [np.linspace(a, b, count + 1)[:-1] for (a, b), count in zip(pairwise(path), counts, strict=True)]
     return np.concatenate([*parts, path[-1:]])

@@ -1,9 +1,7 @@
 """The reachable region of an arm: where its tool comes, and from how many sides, found by random configurations.
 
 The joints of the arm are drawn at random within their limits while all others stay as they are when ready; what
-collides is dropped. Of the rest the position of the tool and its z axis are kept. In a cube of space the tool is useful
-when it comes there from several sides, so :meth:`ReachableRegion.directions_reached` counts the six directions of the
-axes, up and down among them, to which some z axis in the same cube is nearest.
+collides is dropped. Of the rest the position of the tool and its z axis are kept.
 
 Everything is a function of scene, arm and seed. O(samples * pairs).
 """
@@ -54,13 +52,10 @@ class ReachableRegion(Displayed):
         return f"ReachableRegion('{self.arm}', {len(self.positions)} of {self.samples} configurations free)"
 
     def distance(self, points: ArrayLike) -> NDArray[np.float64]:
-        """Return for each point (..., 3) the metres to the nearest position at which the tool was found.
+        """Return for each point (..., 3), in the axes of ``positions``, the metres to the nearest position of the tool.
 
         Random configurations are never everywhere, so a small distance means that the tool comes there, and one larger
         than the gaps between positions that it hardly does; infinite where no configuration was free.
-
-        Args:
-            points: (..., 3) metres, in the axes of ``positions``.
 
         Raises:
             ConfigurationError: points of another shape.

@@ -1,10 +1,9 @@
 """Timing: from a checked path to a trajectory that stays exactly on it.
 
-A path is a polyline of configurations whose every point has been checked for collisions; a trajectory that cuts a
-corner has not. So the arm moves along the polyline itself: a single parameter, the distance along it, is timed by
-ruckig (time-optimal under limits of speed, acceleration and jerk), and the joints follow. Where the polyline turns
-sharply the arm stops; the many small steps of a straight tool motion, which turn by a few degrees, are run through
-without a stop.
+A trajectory that cuts a corner of the path has not been checked for collisions. So the arm moves along the polyline
+itself: the distance along it is timed by ruckig (time-optimal under limits of speed, acceleration and jerk), and the
+joints follow. Where the polyline turns sharply the arm stops; the many small steps of a straight tool motion, which
+turn by a few degrees, are run through without a stop.
 
 Invariants: every position lies on the polyline; the first and last are its ends, at rest; no joint exceeds its speed
 limit, nor, along each straight piece, its acceleration limit.

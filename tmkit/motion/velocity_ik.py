@@ -45,11 +45,7 @@ class TwistJacobian:
     matrix: NDArray[np.float64]
 
     def twist(self, qd: ArrayLike) -> SemanticTwist:
-        """Return the twist that joint velocities give.
-
-        Args:
-            qd: (n,) velocities of ``joints``, rad/s or m/s.
-        """
+        """Return the twist that velocities (n,) of ``joints``, rad/s or m/s, give."""
         return SemanticTwist(self.coord, self.matrix @ np.asarray(qd, dtype=float))
 
 

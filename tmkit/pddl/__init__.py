@@ -6,8 +6,6 @@ A :class:`Domain` defines predicates and actions; a :class:`Problem` defines obj
 executes a task plan action by action. Planners are in :mod:`tmkit.task_planning`.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from tmkit._support.lazy_imports import lazy_names

@@ -1,21 +1,9 @@
-"""Domains written in Python instead of PDDL.
+"""Domains written in Python instead of PDDL: docs/howto/own_task_planner.md has an example.
 
-The idea: parameters and types are written as PDDL writes them, ``"?item - item ?tray - tray"``, because nothing is
-shorter; all the rest is Python. A predicate is called like a function to speak of something, and what an action needs,
-adds and deletes are lists. What comes out are the same values as from a file, checked in the same way::
-
-    inside = make_predicate("in", "?item - item ?tray - tray")
-    holding = make_predicate("holding", "?item - item")
-    take = make_action(
-        "take", "?item - item ?tray - tray",
-        needs=[inside("?item", "?tray")], adds=[holding("?item")], deletes=[inside("?item", "?tray")],
-    )
-
-Anything else that PDDL can say is said by the values of :mod:`tmkit.pddl.formulas`: ``needs`` takes any formulas, and
-``effects`` any effects.
-
-Names are kept as they are given. Those from files are lower case, so a domain that is to be written to one should have
-no others.
+Parameters and types are written as PDDL writes them, ``"?item - item ?tray - tray"``; a predicate is called like a
+function, and what an action needs, adds and deletes are lists. Anything else that PDDL can say is said by the values of
+:mod:`tmkit.pddl.formulas`: ``needs`` takes any formulas, and ``effects`` any effects. What comes out are the same
+values as from a file, checked in the same way. Names are kept as they are given; those from files are lower case.
 """
 
 from __future__ import annotations

@@ -264,7 +264,7 @@ class Interpretation:
         groups = independent_groups(remaining, wanted)
         if len(groups) == 1:
             yield from self._solve_connected([part for part, _ in remaining], wanted, bound)
-        elif all(self._is_solvable(parts, names, bound) for parts, names in groups):
+        elif all(any(True for _ in self._solve_connected(parts, names, bound)) for parts, names in groups):
             yield from self._solve_groups(groups, bound)
 
     def _open_choices(self, part: Or, wanted: Mapping[str, tuple[str, ...]], bound: Binding) -> Formula:
@@ -276,9 +276,6 @@ class Interpretation:
         if any(self.holds(choice, bound) for choice in decided):
             return And()
         return undecided[0] if len(undecided) == 1 else Or(tuple(undecided))
-
-    def _is_solvable(self, parts: list[Formula], wanted: dict[str, tuple[str, ...]], bound: dict[str, str]) -> bool:
-        return any(True for _ in self._solve_connected(parts, wanted, bound))
 
     def _solve_groups(
         self, groups: list[tuple[list[Formula], dict[str, tuple[str, ...]]]], bound: dict[str, str]

@@ -1,9 +1,7 @@
 """The words of PDDL: facts, formulas, expressions and effects, as trees of immutable values; actions and axioms.
 
-The idea: a PDDL condition or effect is kept as it was written, as a tree of small frozen dataclasses, and never
-flattened into sets of positive and negative atoms. So a negated goal stays negated, ``imply`` stays ``imply``, and
-what is written out again is what was read. This module only says what the trees are. What follows from their shape
-lives in :mod:`tmkit.pddl.substitution`, evaluation in :mod:`tmkit.pddl.evaluation`.
+A condition or effect is kept as it was written, never flattened into sets of positive and negative atoms: what is
+written out again is what was read.
 
 Invariants: every value is hashable, compares by content and survives pickling. A *term* is a string: a variable starts
 with ``?``, anything else is the name of an object. Names are kept as given (the parser makes them lower case). ``str``

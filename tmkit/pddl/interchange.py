@@ -27,12 +27,7 @@ _SELF = "?"  # stands for the object itself where its facts are compared with an
 def interchangeable_objects(
     problem: Problem, constraints: Collection[ForbiddenAction] = ()
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the groups of two and more interchangeable objects, each in the order of the problem.
-
-    Args:
-        problem: the task.
-        constraints: what is forbidden in it.
-    """
+    """Return the groups of two and more interchangeable objects, each in the order of the problem."""
     mentioned = set(re.findall(r"[^\s()]+", str(problem.goal)))
     about: dict[str, set[tuple[str, ...]]] = {name: set() for name in problem.objects if name not in mentioned}
     for fact in problem.init:

@@ -1,14 +1,9 @@
 """Domains and problems: what the actions of a task mean, and one task.
 
-The idea: a :class:`Domain` says which types, predicates and actions there are; a :class:`Problem` adds objects, the
-initial state and the goal. Both are values that are checked when they are made, and therefore consistent: every name is
-declared, every argument fits its type, derived predicates are neither stated nor changed, and no predicate is derived
-from its own negation.
-
-A problem can be read from a file (:mod:`tmkit.pddl.parsing.parser`) or built: ``Problem("p", domain, objects={"a":
+Both are values that are checked when they are made, and therefore consistent: every name is declared, every argument
+fits its type, derived predicates are neither stated nor changed, and no predicate is derived from its own negation. A
+problem can be read from a file (:mod:`tmkit.pddl.parsing.parser`) or built: ``Problem("p", domain, objects={"a":
 "block"}, init=State([Fact.of("clear", "a")]), goal=Atom("holding", ("a",)))``.
-
-Numbers: functions have fixed values (``values``); only ``total-cost`` grows, by the effect ``increase``.
 """
 
 from __future__ import annotations

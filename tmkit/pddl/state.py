@@ -1,13 +1,11 @@
-"""A task state: the set of ground facts that hold.
+"""A task state: the set of ground facts that hold; what is not in it does not (the closed world).
 
-The idea: a state is a value. It cannot be changed, it can be a dictionary key, and applying an action gives a new one.
-Facts that are not in it do not hold (the closed world). *Derived* facts are never stored: they follow from the stored
-ones by the axioms of the domain, so two states are equal exactly when their basic facts are.
+*Derived* facts are never stored: they follow from the stored ones by the axioms of the domain, so two states are equal
+exactly when their basic facts are.
 
 Invariants: iteration is sorted, hence the same in every process whatever its hash seed. A state has no domain; the
 queries that need one are a problem's (:meth:`~tmkit.pddl.Problem.holds`, :meth:`~tmkit.pddl.Problem.apply`).
-
-Complexity: membership O(1); a successor O(n) in the number of facts, of which a task has some hundreds.
+Membership is O(1); a successor O(n) in the number of facts, of which a task has some hundreds.
 """
 
 from __future__ import annotations
@@ -44,11 +42,7 @@ class StateDifference:
 
 
 class State:
-    """An immutable set of ground facts.
-
-    Args:
-        facts: the facts that hold; doubles are harmless.
-    """
+    """An immutable set of ground facts; doubles are harmless."""
 
     __slots__ = ("__dict__", "__weakref__", "_facts")
 

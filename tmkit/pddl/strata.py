@@ -60,11 +60,7 @@ def _dependencies(axioms: Iterable[Axiom]) -> _Dependencies:
 
 
 def components(below: Mapping[_Node, Iterable[_Node]]) -> Iterator[tuple[_Node, ...]]:
-    """Yield the strongly connected components of a graph, each after those that it depends on.
-
-    Args:
-        below: for each node those that it depends on, which are nodes too.
-    """
+    """Yield the strongly connected components of a graph, given by what nodes depend on, each after those it does."""
     if not below:
         return  # nearly every domain has no axioms, and importing scipy takes a while
     from scipy.sparse import coo_array

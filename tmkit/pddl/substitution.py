@@ -112,12 +112,7 @@ def _variables(expression: Expression) -> frozenset[str]:
 
 
 def atoms_of(formula: Formula, *, positive: bool = True) -> Iterator[tuple[Atom, bool]]:
-    """Yield the atoms of ``formula``, each with its polarity: whether making it true can only help the formula hold.
-
-    Args:
-        formula: the formula.
-        positive: the polarity of the formula itself.
-    """
+    """Yield the atoms of ``formula``, each with its polarity: whether making it true can only help the formula hold."""
     match formula:
         case Atom():
             yield formula, positive
@@ -189,10 +184,6 @@ def independent_groups(
 
     Variables of which nothing is said are a group each. What can be solved alone is not tried again for each solution
     of something else: so a quantifier over many variables costs what its largest group does.
-
-    Args:
-        parts: formulas, each with the wanted variables in it.
-        wanted: types of the variables by name.
     """
     groups: list[tuple[list[Formula], set[str]]] = []
     for part, names in parts:

@@ -101,14 +101,7 @@ Variables = Mapping[str, Types]
 
 
 class Vocabulary:
-    """The names that may be used, by kind.
-
-    Args:
-        types: the declared types, without ``object``.
-        predicates: the declared predicates.
-        functions: the declared functions.
-        objects: every object (constants too) with its types.
-    """
+    """The names that may be used, by kind: types without ``object``, objects with the constants."""
 
     def __init__(
         self, types: Iterable[Type], *, predicates: Iterable[Predicate], functions: Iterable[Function],
@@ -134,12 +127,7 @@ class Vocabulary:
         return self._above[name]
 
     def fits(self, given: Types, wanted: Types) -> bool:
-        """Return whether an object of some types is allowed where others are required.
-
-        Args:
-            given: types of the object.
-            wanted: required types, any of which suffices.
-        """
+        """Return whether an object of some types is allowed where any of others is required."""
         if given == wanted or "object" in wanted:
             return True
         if (given, wanted) not in self._fits:
@@ -180,26 +168,14 @@ class Vocabulary:
         return None
 
     def atom_fault(self, name: str, terms: tuple[str, ...], variables: Variables) -> Fault | None:
-        """Return the fault of the atom ``(name *terms)``, or None.
-
-        Args:
-            name: its predicate.
-            terms: its arguments.
-            variables: declared variables with their types.
-        """
+        """Return the fault of the atom ``(name *terms)``, or None."""
         predicate = self.predicates.get(name)
         if predicate is None:
             return Fault(_unknown("predicate", name, self.predicates))
         return self.call_fault("predicate", predicate, terms, variables)
 
     def function_fault(self, name: str, terms: tuple[str, ...], variables: Variables) -> Fault | None:
-        """Return the fault of the function term ``(name *terms)``, or None.
-
-        Args:
-            name: its function.
-            terms: its arguments.
-            variables: declared variables with their types.
-        """
+        """Return the fault of the function term ``(name *terms)``, or None."""
         function = self.functions.get(name)
         if function is None and name == TOTAL_COST:
             function = Function(TOTAL_COST)  # many published domains use it without declaring it
@@ -208,25 +184,13 @@ class Vocabulary:
         return self.call_fault("function", function, terms, variables)
 
     def term_fault(self, term: str, variables: Variables) -> Fault | None:
-        """Return the fault of a term, or None.
-
-        Args:
-            term: object or variable.
-            variables: declared variables with their types.
-        """
+        """Return the fault of a term, or None."""
         if is_variable(term):
             return None if term in variables else Fault(_unknown("variable", term, variables))
         return None if term in self.objects else Fault(_unknown("object", term, self.objects))
 
     def call_fault(self, kind: str, declared: Signature, terms: tuple[str, ...], variables: Variables) -> Fault | None:
-        """Return the fault of the arguments of a predicate, function or action, or None.
-
-        Args:
-            kind: what it is, for the message.
-            declared: its declaration.
-            terms: its arguments.
-            variables: declared variables with their types.
-        """
+        """Return the fault of the arguments of a predicate, function or action, or None."""
         expected = len(declared.parameters)
         if len(terms) != expected:
             plural = "" if expected == 1 else "s"
@@ -247,12 +211,7 @@ class Vocabulary:
     # ------------------------------------------------------------------------------------------------ whole trees
 
     def formula_fault(self, formula: Formula, variables: Variables) -> Fault | None:
-        """Return the first fault of a formula, or None.
-
-        Args:
-            formula: the formula.
-            variables: declared variables with their types.
-        """
+        """Return the first fault of a formula, or None."""
         match formula:
             case Atom(predicate, terms):
                 return self.atom_fault(predicate, terms, variables)
@@ -271,13 +230,7 @@ class Vocabulary:
                 return self.parameters_fault(parameters) or self.formula_fault(body, inner)
 
     def effect_fault(self, effect: Effect, variables: Variables, derived: frozenset[str]) -> Fault | None:
-        """Return the first fault of an effect, or None.
-
-        Args:
-            effect: the effect.
-            variables: declared variables with their types.
-            derived: names of derived predicates, which must not be added or deleted.
-        """
+        """Return the first fault of an effect, or None; derived predicates must not be added or deleted."""
         match effect:
             case Add(atom) | Delete(atom):
                 return derived_fault(atom.predicate, derived) or self.formula_fault(atom, variables)
@@ -304,10 +257,6 @@ class Vocabulary:
         """Return the first fault of a parameter list, or None: not a variable, an unknown type, a repeated name.
 
         The parameters of declarations need not be distinct, since nothing refers to them: ``(in ?obj ?obj)``.
-
-        Args:
-            parameters: the parameters.
-            distinct: whether names must be unique.
         """
         seen: set[str] = set()
         for parameter in parameters:
@@ -322,12 +271,7 @@ class Vocabulary:
 
 
 def derived_fault(predicate: str, derived: frozenset[str]) -> Fault | None:
-    """Return the fault of stating or changing a predicate directly, or None.
-
-    Args:
-        predicate: its name.
-        derived: names of derived predicates.
-    """
+    """Return the fault of stating or changing a predicate directly, or None."""
     if predicate not in derived:
         return None
     return Fault(f"predicate '{predicate}' is derived; it follows from axioms and cannot be stated or changed")

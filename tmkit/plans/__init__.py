@@ -8,8 +8,6 @@ the format of the original TMKit, ``execution`` executes a plan on a robot or si
 :func:`tmkit.tamp.validate_plan` validates a plan.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from tmkit._support.lazy_imports import lazy_names

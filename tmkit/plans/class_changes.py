@@ -1,9 +1,7 @@
 """What an action changes in a scene besides poses: the classes of its frames.
 
-The state is derived from the scene, so what an action brings about must be there to see. Some actions move nothing:
-a block that was washed is where it was. Such an action gives classes to frames, or takes them away: ``clean`` on the
-frame of the block. A :class:`ClassChange` says which; a plan's step carries them, and a consumer of the plan applies
-them after the step's motion.
+The state is derived from the scene, so an action that moves nothing, as washing a block, gives classes to frames, or
+takes them away: ``clean``. A plan's step carries the changes, and a consumer applies them after the step's motion.
 
 Invariants: a change never speaks of the classes by which the rules of contact know what may be carried
 (:data:`tmkit.robots.mechanisms.MOVABLE_CLASSES`), so it changes no collision, and it changes something: what is

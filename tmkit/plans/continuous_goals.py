@@ -1,10 +1,7 @@
 """Goals that facts cannot say: an object at a pose, an object in a region, the arm at a configuration.
 
-Facts are coarse: a location of the blocks domain is a cell of ten centimetres. A :class:`ContinuousGoal` says a place
-exactly, with a tolerance; :func:`tmkit.plan` takes them beside facts, in a list. A goal is a value that tells of any
-scene at any configuration whether it holds there (:meth:`ObjectAt.fault`), so the checker needs nothing else.
-
-How they are planned for, :mod:`tmkit.tamp.goals.compilation` tells.
+A goal tells of any scene at any configuration whether it holds there (:meth:`ObjectAt.fault`), so the checker needs
+nothing else. How goals are planned for, :mod:`tmkit.tamp.goals.compilation` tells.
 
 Invariants: a goal speaks of frames and joints by name, and of nothing in the planner.
 """
@@ -219,14 +216,7 @@ def goal_from_dict(values: Mapping[str, Any], *, source: str = "goal") -> Contin
 
 
 def goal_of_node(node: JsonNode) -> ContinuousGoal:
-    """Return the goal that a node of a document contains.
-
-    Args:
-        node: the node.
-
-    Raises:
-        FileFormatError: a value that is missing or does not fit.
-    """
+    """Return the goal that a node of a document contains."""
     keys = node.table()
     try:
         if "joints" in keys:

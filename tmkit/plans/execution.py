@@ -1,12 +1,8 @@
 """Executors: what a plan is executed on, and how to put one's own in the place of the simulator.
 
-An *executor* is anything with the methods of :class:`Executor`: a robot, a simulator, a file. :func:`execute` walks
-through a plan, times each motion within the limits of its arm, and calls the executor, one step after the other. What
-is told is complete: an executor needs to know neither about scenes nor about paths. The physics of
-:func:`tmkit.simulate` are one; see :mod:`tmkit.simulation.execution`.
-
-Motions are timed from rest to rest, with every sample on the checked path (:mod:`tmkit.motion.timing`). A drawer or a
-door that a hand moves limits the speed, too.
+:func:`execute` walks through a plan, times each motion from rest to rest within the limits of its arm
+(:mod:`tmkit.motion.timing`), and calls the :class:`Executor`, which needs to know neither about scenes nor about paths.
+A drawer or a door that a hand moves limits the speed, too.
 
 Invariants: an executor is told the same for the same plan and rate; ``begin`` comes first and ``finish`` last, once
 each, unless the executor raises; what it raises is let through.

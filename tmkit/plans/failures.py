@@ -1,9 +1,5 @@
 """Why a motion was not found: failures as values.
 
-One attempt at an action either gives a motion or a :class:`MotionFailure`: what was being tried, of which kind the
-failure is, which frames were in the way, and whether it is *final*. Everything that the planner learns, and everything
-that it explains, is made of these.
-
 A failure is **soft** unless it is final: nothing was found within a budget, which proves nothing. A final failure rests
 on an argument that holds for every configuration and for any search time; its ``cause`` states the argument.
 
@@ -78,10 +74,7 @@ class PieceFailedError(Exception):
     """A piece of motion was not found: how a failure travels up within the planner, and no further.
 
     Args:
-        phase: name of the motion that failed.
-        cause: why it failed.
         pairs: colliding frames.
-        kind: kind of the failure.
         q: (n_joints,) configuration of the failure; None if unknown.
         is_of_way: whether an obstacle on the way caused it.
     """

@@ -187,11 +187,6 @@ def with_observations(
 ) -> SceneGraph:
     """Return the scene after observations, in order, if the expected poses are measured.
 
-    Args:
-        scene: the scene before them.
-        observations: the observations.
-        q: (n_joints,) configuration.
-
     Raises:
         SceneError: no such camera, or none that says how well it sees.
         UnknownNameError: no such frame.

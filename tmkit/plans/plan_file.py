@@ -1,19 +1,8 @@
-"""Plan files: a plan as JSON that stands alone, or in the format of the original TMKit.
+"""Plan files: a plan as JSON that stands alone, or in the format of the original TMKit (docs/reference/plan_files.md).
 
-A JSON file holds the scene (meshes by their portable name and content digest, or embedded), the arms' descriptions, the
-domain's text and digest, the goal, the seed and every step with its segments. Later scene versions are not stored: they
-follow from the first one by the reparentings of the segments and the changes of classes after them, and loading applies
-them again.
-
-Reading proves the form, not the truth: every value is there, of its kind, finite, and speaks of frames and joints of
-the scene. Whether the motions hold is for the checker.
-
-Files of version 2, from the time of one arm a plan, are read as well.
-
-The original's files, ``.tmp``, have actions, motions and changes of parent, and nothing else. There is one motion for
-each segment, of the joints of arm and hand, and a change of parent after each grasp or release. The first motion is the
-start: a single waypoint of all joints. Comments name scene, arm and domain, for people. How such files are read,
-:mod:`tmkit.tamp.validation.tmp_plan` tells.
+Later scene versions are not stored: they follow from the first one by the reparentings of the segments and the changes
+of classes after them, and loading applies them again. Reading proves the form, not the truth; whether the motions hold
+is for the checker. How ``.tmp`` files are read, :mod:`tmkit.tamp.validation.tmp_plan` tells.
 
 Invariants: the same plan has the same bytes, since keys are sorted, numbers read back to the same bits, and there are
 no times and no absolute paths. A file is written whole or not at all.
@@ -263,20 +252,12 @@ def _read_plan(top: JsonNode) -> Plan:
     if not isinstance(seed.value, int) or isinstance(seed.value, bool) or seed.value < 0:
         raise seed.error(f"expected an integer of at least 0, received {seed.value!r}")
     return Plan(
-        scene,
-        q,
-        robots,
-        domain.get("name").name(),
-        domain.get("pddl").text(),
-        domain.get("digest").text(),
-        domain.get("semantics").text(),
-        top.get("goal").text(),
-        seed.value,
-        tuple(steps),
+        scene, q, robots, domain.get("name").name(), domain.get("pddl").text(), domain.get("digest").text(),
+        domain.get("semantics").text(), top.get("goal").text(), seed.value, tuple(steps),
         tuple(map(goal_of_node, top.get("goals").items())) if "goals" in top.table() else (),
         Metric(top.get("metric").one_of([metric.value for metric in Metric])) if "metric" in top.table() else None,
         dict(map(_read_value, top.get("values").items())) if "values" in top.table() else {},
-    )
+    )  # fmt: skip
 
 
 def _read_value(node: JsonNode) -> tuple[Fact, float]:

@@ -1,14 +1,9 @@
 """What a plan is: segments of motion, steps and the worlds that they lead to.
 
-Holding a :class:`Plan` means that every step has a motion and the scene version it leads to. A plan is self-contained:
-it has its first scene, the arm's description and the domain's text, and can be checked, executed and stored anywhere.
-All values are immutable.
-
-A step's motion is a sequence of :class:`Segment`: the arm moves along a polyline of configurations while the hand stays
-as it is, or the arm stays while the hand closes or opens. The scene changes only between segments, by one
-:class:`Reparenting` at the end of a grasp, release or push, and after the last segment of a step, by the classes that
-the action gives to frames or takes from them (:class:`tmkit.plans.ClassChange`), and by what it looks at
-(:class:`tmkit.plans.PlannedObservation`). A step may have no segments at all.
+A :class:`Plan` has its first scene, the arms' descriptions and the domain's text, and can be checked, executed and
+stored anywhere. All values are immutable. The scene changes only between segments, by one :class:`Reparenting` at the
+end of a grasp, release or push, and after the last segment of a step, by the classes that the action gives to frames or
+takes from them (:class:`tmkit.plans.ClassChange`), and by what it looks at (:class:`tmkit.plans.PlannedObservation`).
 """
 
 from __future__ import annotations

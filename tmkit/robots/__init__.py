@@ -5,8 +5,6 @@
 infers one from a URDF, :func:`check_robot` checks it.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from tmkit._support.lazy_imports import lazy_names

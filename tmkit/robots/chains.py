@@ -41,7 +41,6 @@ def chain_between(scene: SceneGraph, base: str | None, tip: str) -> JointChain:
     """Return the joints that move between two frames.
 
     Args:
-        scene: the robot.
         base: the frame that the arm stands on; None for the one that carries the first joint.
         tip: the frame of its hand.
 
@@ -59,12 +58,7 @@ def chain_between(scene: SceneGraph, base: str | None, tip: str) -> JointChain:
 
 
 def rigid_frames(scene: SceneGraph, frame: str) -> tuple[str, ...]:
-    """Return a frame and those below it that are connected to it by fixed joints, parents first.
-
-    Args:
-        scene: the scene.
-        frame: the frame.
-    """
+    """Return a frame and those below it that are connected to it by fixed joints, parents first."""
     found = [frame]
     for current in found:
         found += [child for child in scene.children(current) if scene.joint(child).type == "fixed"]

@@ -1,8 +1,7 @@
 """What of a hand touches what it holds: fingers that close from two sides, or a suction cup.
 
-Descriptions of robots rarely say which frames the fingers are. They are found where the joints of the hand end: of all
-frames that these joints move, and those that mimic them, the last ones that have collision shapes. A cup has no joints;
-it is what is rigidly joined between tip and tool.
+Fingers are where the joints of the hand end: of all frames that these joints move, and those that mimic them, the last
+ones that have collision shapes. A cup has no joints; it is what is rigidly joined between tip and tool.
 
 Invariants: frames come in the order of the scene; a distance does not depend on which finger is named first.
 """
@@ -52,12 +51,7 @@ class Hand:
 
 
 def finger_frames(scene: SceneGraph, joints: Sequence[str]) -> tuple[str, ...]:
-    """Return the frames with collision shapes below the last joints of a hand.
-
-    Args:
-        scene: the scene.
-        joints: the hand's joints; joints that mimic them count as well.
-    """
+    """Return the frames with collision shapes below the last joints of a hand, and joints that mimic them."""
     moved = frames_on_joints(scene, joints)
     last = [frame for frame in moved if not any(other in scene.subtree(frame) for other in moved if other != frame)]
     found = {below for frame in last for below in scene.subtree(frame) if any(s.collision for s in scene.shapes(below))}
@@ -86,9 +80,7 @@ def finger_distance(scene: SceneGraph, values: dict[str, float], fingers: Sequen
     """Return the distance in metres between the fingers, rounded to 0.1 mm; ``inf`` if there are fewer than two.
 
     Args:
-        scene: the scene.
         values: radians or metres by joint; other joints at 0.
-        fingers: frames of the fingers.
     """
     q = scene.configuration(values)
     nearest = min(
@@ -101,8 +93,6 @@ def cup_frames(scene: SceneGraph, tip: str, tool: str | None) -> tuple[str, ...]
     """Return the frames with collision shapes between a tip and a tool, which touch what a suction cup holds.
 
     Args:
-        scene: the scene.
-        tip: frame at the end of the arm.
         tool: frame of the tool; the tip by default.
     """
     frames = (tip,) if tool is None or tool not in scene else (tool, *scene.ancestors(tool))

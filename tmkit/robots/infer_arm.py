@@ -4,15 +4,13 @@ The end of each chain of joints is searched for a hand, for a suction cup by the
 several arms the best is taken: one with a hand, then the longest. Where no frame of the robot has the pose of the tool,
 one is added to the scene.
 
-No file says which joints of a robot are its fingers. Joints below the end of an arm are swept together between their
-limits, each either way; of all pairs of shapes on different branches, which move against each other, the pair that
-opens widest, by a centimetre at least, and closes is the two fingers. Joints that mimic follow, so linkages are closed
-as they close. The tool is then between the fingertips: y along the way that a fingertip moves when it closes, z from
+Joints below the end of an arm are swept together between their limits, each either way; of all pairs of shapes on
+different branches, which move against each other, the pair that opens widest, by a centimetre at least, and closes is
+the two fingers. The tool is then between the fingertips: y along the way that a fingertip moves when it closes, z from
 the finger's joints towards its tip.
 
 The result is for people to confirm: every line names its evidence and a confidence, high, medium or low. A jaw against
-a fixed finger is recognised but not supported, since objects are centred between two fingers that move; so is a hand of
-many joints.
+a fixed finger is recognised but not supported, and so is a hand of many joints.
 """
 
 from __future__ import annotations
@@ -319,12 +317,7 @@ class _InferredHand(Hand):
 
 
 def named_like(name: str, words: Sequence[str]) -> bool:
-    """Return whether a name contains one of some words.
-
-    Args:
-        name: the name, in any case.
-        words: in lower case.
-    """
+    """Return whether a name, in any case, contains one of some words in lower case."""
     return any(word in name.lower() for word in words)
 
 
@@ -419,14 +412,7 @@ def _distances(scene: SceneGraph, pair: Pair, sweep: Sequence[Mapping[str, float
 
 
 def shape_points(scene: SceneGraph, frames: Sequence[str], tip: str, q: Array) -> Array:
-    """Return corners (n, 3) of the collision shapes of some frames, in the axes of the tip.
-
-    Args:
-        scene: the scene.
-        frames: at least one, each with a collision shape.
-        tip: the frame of expression.
-        q: (n_joints,) configuration.
-    """
+    """Return corners (n, 3) of the collision shapes, at least one, of some frames, in the axes of the tip."""
     found = []
     for frame in frames:
         pose = scene.pose(frame, relative_to=tip, q=q)
@@ -501,11 +487,7 @@ def _unit(vector: Array) -> Array:
 
 
 def snapped(vector: Array) -> Array:
-    """Return a unit direction (3,), along an axis where it is within 15 degrees of one.
-
-    Args:
-        vector: (3,), not zero.
-    """
+    """Return a unit direction (3,) of a vector that is not zero, along an axis where it is within 15 degrees of one."""
     unit = _unit(vector)
     axis = int(np.argmax(np.abs(unit)))
     if abs(unit[axis]) < cos(math.radians(15.0)):

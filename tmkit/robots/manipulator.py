@@ -1,9 +1,7 @@
 """Manipulators: what makes a chain of a scene an arm with a hand.
 
-A scene has frames and joints, but does not state which chain is the arm, which frame the tool, or what "open" means. A
-:class:`Manipulator` says so. It names frames and joints of a scene and holds no geometry, so the same description
-serves every scene that contains the robot. Descriptions are small TOML files, which :mod:`tmkit.robots.robot_files`
-reads; ours lie in ``scenes/robots/``.
+A :class:`Manipulator` names frames and joints of a scene and holds no geometry, so the same description serves every
+scene that contains the robot. Descriptions are small TOML files (:mod:`tmkit.robots.robot_files`).
 
 Conventions of the tool frame: its origin is the point between the fingertips (or the centre of the suction cup), z
 points away from the hand towards what is grasped, and a parallel hand closes along y.
@@ -267,10 +265,7 @@ class Manipulator:
         }
 
     def finger_lever(self, joint: str) -> float:
-        """Return how far one finger moves for a unit of a gripper joint, on average over the hand's opening.
-
-        Args:
-            joint: one of ``gripper_joints``.
+        """Return how far one finger moves for a unit of one of ``gripper_joints``, on average over the hand's opening.
 
         Returns:
             Metres a radian, or metres a metre; so the joint presses with a force of its torque divided by this.

@@ -47,12 +47,7 @@ def is_movable(scene: SceneGraph, frame: str) -> bool:
 
 
 def mechanism_joint(scene: SceneGraph, handle: str, *, arms: Sequence[Manipulator]) -> str | None:
-    """Return the joint that a handle moves.
-
-    Args:
-        scene: the scene.
-        handle: a frame.
-        arms: the arms of the plan, whose own joints move by themselves.
+    """Return the joint that a handle moves, of those that are not the arms' own.
 
     Returns:
         The name of the joint, an entry of the configuration; None when the frame is, or is a child of, an object that
@@ -74,10 +69,7 @@ def closure_error(
     """Return how far the tool strays from its pose at the handle along a path, in metres and radians.
 
     Args:
-        scene: the scene.
         path: (k, n_joints) configurations, straight in joint space between rows.
-        tool: frame of the tool.
-        handle: frame of the handle.
         steps: into how many parts each piece of the path is cut, at least 1.
     """
     handle_from_tool: Pose = scene.pose(tool, relative_to=handle, q=path[0])
@@ -91,23 +83,13 @@ def closure_error(
 
 
 def moved_frames(scene: SceneGraph, *manipulators: Manipulator) -> frozenset[str]:
-    """Return the frames that the joints of arms and their grippers move.
-
-    Args:
-        scene: the scene.
-        manipulators: the arms.
-    """
+    """Return the frames that the joints of arms and their grippers move."""
     own = {joint for arm in manipulators for joint in (*arm.joints, *arm.gripper_joints)}
     return frozenset(below for mover in frames_on_joints(scene, own) for below in scene.subtree(mover))
 
 
 def frames_on_joints(scene: SceneGraph, joints: Collection[str]) -> list[str]:
-    """Return the frames whose edges are some joints, or joints that mimic them, in the scene's order.
-
-    Args:
-        scene: the scene.
-        joints: names of joints.
-    """
+    """Return the frames whose edges are some joints, or joints that mimic them, in the scene's order."""
     found = []
     for frame in scene.frame_names:
         joint = scene.joint(frame)
@@ -117,10 +99,5 @@ def frames_on_joints(scene: SceneGraph, joints: Collection[str]) -> list[str]:
 
 
 def held_by(scene: SceneGraph, manipulator: Manipulator) -> str | None:
-    """Return the object that is a child of an arm's tip, or None.
-
-    Args:
-        scene: the scene.
-        manipulator: the arm.
-    """
+    """Return the object that is a child of an arm's tip, or None."""
     return next((object for object in movable_frames(scene) if scene.parent(object) == manipulator.tip), None)

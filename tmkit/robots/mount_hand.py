@@ -25,7 +25,6 @@ def mount_hand(scene: SceneGraph, hand: SceneGraph, *, tip: str, joints: Sequenc
     """Return the robot with a hand at the end of an arm; its names begin with ``hand_`` if they are taken otherwise.
 
     Args:
-        scene: the robot.
         hand: the hand: one frame below its root, which carries all others.
         tip: the frame at the end of the arm.
         joints: joints of the arm, from base to tip.

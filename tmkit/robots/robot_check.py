@@ -1,15 +1,12 @@
 """Whether a robot is fit for planning: its joints, its meshes, its collisions with itself, and what its arm reaches.
 
-Descriptions of robots are written for pictures and simulators; planning shows their errors only when it fails.
-:func:`check_robot` looks first: at what is written (limits, meshes), and at what random configurations show. Pairs of
-links that collide in all of them make every plan impossible; pairs that never do cost time; and an arm that does not
-get back to a pose which it certainly reaches, because it was there, has a tool or joints that are wrong.
+:func:`check_robot` looks at what is written (limits, meshes), and at what random configurations show. Pairs of links
+that collide in all of them make every plan impossible; pairs that never do cost time; an arm that does not get back to
+a pose where it was has a tool or joints that are wrong. Meshes that collide may have a hull without a volume, far more
+triangles than a collision needs, another unit, or holes (a note only, since the convex hull counts).
 
-Meshes that collide are looked at for what their authors could not see in a picture: a hull without a volume, far more
-triangles than a collision needs, another unit, and holes. Holes are worth a note only, since collisions are checked
-with the convex hull. O(triangles * log triangles).
-
-Everything but the time of inverse kinematics is a function of scene, arm and seed. O(samples * pairs).
+Everything but the time of inverse kinematics is a function of scene, arm and seed. O(samples * pairs), and for meshes
+O(triangles * log triangles).
 """
 
 from __future__ import annotations
@@ -202,7 +199,6 @@ def overlapping_pairs(scene: SceneGraph, *, samples: int = 500, seed: int = 0) -
     Args:
         scene: the robot, best alone.
         samples: random configurations, uniform within the limits.
-        seed: makes the answer repeatable.
     """
     world = CollisionWorld(without_flat_meshes(scene))
     counts, _ = _collisions(world, random_configurations(scene, samples, seed=seed))

@@ -1,18 +1,13 @@
 """Robot descriptions out of files, and whatever else names an arm.
 
-Where an API takes a robot, it takes a :class:`~tmkit.robots.Manipulator`, the name of a built-in one, a TOML file, or
-an SRDF file with the group that is the arm: ``FILE.srdf:ARM`` or ``FILE.srdf:ARM:HAND``. :func:`find_manipulator` reads
-them all, and proves that what it found fits the scene.
-
-A TOML file has the keys of :class:`~tmkit.robots.Manipulator`; what concerns the hand stands in a table ``[gripper]``
-under shorter names. An SRDF file says nothing without a scene, so it is not for :func:`load_manipulator`; how it is
-understood, :mod:`tmkit.robots.srdf_arms` tells.
-
-Where one arm can be given, a sequence of arms can be too, of which the first acts by default. They have different names
-and no joint in common, so a segment's arm and a joint's mover are unambiguous.
+Where an API takes a robot, it takes a :class:`~tmkit.robots.Manipulator`, the name of a built-in one, a TOML file, an
+SRDF file with the group that is the arm, ``FILE.srdf:ARM`` or ``FILE.srdf:ARM:HAND`` (:mod:`tmkit.robots.srdf_arms`),
+or a sequence of arms, of which the first acts by default. :func:`find_manipulator` reads them all, and proves that what
+it found fits the scene. A TOML file has the keys of :class:`~tmkit.robots.Manipulator`; what concerns the hand stands
+in a table ``[gripper]`` under shorter names.
 
 Invariants: what is wrong with a file is said with the file, and the line where there is one; nothing in a file is
-passed over.
+passed over. Arms have different names and no joint in common, so a segment's arm and a joint's mover are unambiguous.
 """
 
 from __future__ import annotations
@@ -228,12 +223,7 @@ def check_different(manipulators: Sequence[Manipulator]) -> None:
 
 
 def carrying_joints(scene: SceneGraph, manipulators: Sequence[Manipulator]) -> frozenset[str]:
-    """Return the frames on joints of one robot that carry another: those of a mobile base under an arm.
-
-    Args:
-        scene: the scene.
-        manipulators: the robots.
-    """
+    """Return the frames on joints of one robot that carry another: those of a mobile base under an arm."""
     bases = {arm.name: (arm.base, *scene.ancestors(arm.base)) for arm in manipulators}
     frames = ((arm.name, scene.joint_frame(joint)) for arm in manipulators for joint in arm.joints)
     return frozenset(

@@ -1,25 +1,19 @@
-"""Arms out of SRDF files.
-
-An SRDF is written for MoveIt; it has nearly all that a :class:`~tmkit.robots.Manipulator` needs, in other words. This
-module translates:
+"""Arms out of SRDF files: docs/reference/robots.md, *Arms from SRDF*.
 
 * **joints**: the joints of a group that move, from base to tip; they must lie on one path.
 * **base**: where the group's chain begins, else the frame that carries the first joint.
 * **tip**: the link that carries the end effector, else where the chain ends, else the frame that the last joint moves.
-* **hand**: the joints of the end effector's group; its states whose names have ``open`` and ``close`` in them say what
-  these joints are then, or, if that is asked for, the joints' limits: the ends at which the fingers are farther apart
-  are the open ones. How far apart they are is measured between their collision shapes, since SRDF has no word for it.
-  Some files name the arm itself as the end effector's group: then there is no hand, unless one is given, and the parent
-  link is the tool.
-* **tool**: SRDF has no word for the point between the fingertips. It is given, or it is the one frame that is rigidly
-  joined to the tip and has ``tcp``, ``grasp`` or ``tool`` in its name; a suction cup may also be the tip itself.
+* **hand**: the joints of the end effector's group, open and closed in the states with these words in their names, or at
+  the joints' limits if that is asked for: the ends at which the fingers are farther apart are the open ones. Some files
+  name the arm itself as the end effector's group: then there is no hand, unless one is given.
+* **tool**: given, or the one frame that is rigidly joined to the tip and has ``tcp``, ``grasp`` or ``tool`` in its
+  name; a suction cup may also be the tip itself.
 * **ready**: the state that is named, else the first called ``ready``, ``home``, ``default``, ... that gives all joints
   values within their limits, else the middle of the limits.
 
 A state counts if it gives a value to every joint concerned, and none beyond its limits, but for the last of the few
-digits that states are written with; such a value is taken as the limit.
-
-What is chosen without being asked for is logged. What does not fit is refused in the line of the file that says it.
+digits that states are written with; such a value is taken as the limit. What is chosen without being asked for is
+logged. What does not fit is refused in the line of the file that says it.
 """
 
 from __future__ import annotations
@@ -104,14 +98,10 @@ def manipulator_from_srdf(
         )
         own = fingers.attributes()
     arm = Manipulator(
-        name=name or f"{semantics.name or 'robot'}:{group}",
-        base=_base(semantics, scene, group, joints),
-        tip=tip,
-        tool=tool if tool is not None else _tool(semantics, scene, group, tip, fingers),
-        joints=joints,
-        ready=_ready(semantics, scene, group, joints, ready),
-        **own,
-    )
+        name=name or f"{semantics.name or 'robot'}:{group}", base=_base(semantics, scene, group, joints), tip=tip,
+        tool=tool if tool is not None else _tool(semantics, scene, group, tip, fingers), joints=joints,
+        ready=_ready(semantics, scene, group, joints, ready), **own,
+    )  # fmt: skip
     arm.check(scene, source=semantics.source)
     return arm
 
@@ -120,12 +110,7 @@ def manipulator_from_srdf(
 
 
 def arm_groups(semantics: RobotSemantics, scene: SceneGraph) -> tuple[str, ...]:
-    """Return the groups that can be arms: at least two actuated joints, all on one chain. O(groups * frames).
-
-    Args:
-        semantics: the SRDF.
-        scene: the scene.
-    """
+    """Return the groups that can be arms: at least two actuated joints, all on one chain. O(groups * frames)."""
     found = []
     for name in semantics.group_names:
         try:

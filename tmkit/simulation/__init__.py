@@ -5,8 +5,6 @@ plan puts it. :class:`Simulation` is the world that this happens in, for experim
 physics; it is imported when the first simulation is made.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from tmkit._support.lazy_imports import lazy_names

@@ -29,9 +29,7 @@ class ArmPlayer:
     """One arm in a simulation.
 
     Args:
-        simulation: where it moves.
         scene: the plan's first scene.
-        manipulator: the arm.
         q: (n_joints,) the commanded configuration, which all arms share.
         by_constraint: whether objects are fixed to the hand instead of being held.
     """
@@ -111,11 +109,7 @@ class ArmPlayer:
             self._q[entry] = value  # they were told to close all the way: from there they would open too late
 
     def observe(self, joints: NDArray[np.float64]) -> tuple[str, float]:
-        """Return the joint that is furthest behind what it is told, and how far.
-
-        Args:
-            joints: (n_joints,) where all joints are.
-        """
+        """Return the joint that is furthest behind what it is told, when joints are at (n_joints,), and how far."""
         behind = np.abs(joints[self.entries] - self._q[self.entries])
         self.tracking = np.maximum(self.tracking, behind)
         worst = int(np.argmax(behind))

@@ -56,16 +56,11 @@ class Body:
 
 
 def build_bodies(engine: Engine, at: Kinematics, *, settings: PhysicsSettings, folder: Path) -> list[Body]:
-    """Make all bodies of a scene.
+    """Make all bodies of a scene: fixed ones, then mechanisms, then objects, each in the order of the scene.
 
     Args:
-        engine: the connection.
         at: the scene at the configuration in which the bodies are to stand.
-        settings: densities and friction.
         folder: a private folder for files that pybullet reads; it may be removed afterwards.
-
-    Returns:
-        Fixed bodies, then mechanisms, then objects, each in the order of the scene.
 
     Raises:
         SimulationError: an object without a shape that collides, or a shape or mechanism that the engine refuses.
@@ -181,7 +176,7 @@ def _with_masses(scene: SceneGraph, piece: Piece, density: float) -> SceneGraph:
             if scene.joint(frame).type == "free":
                 edit.set_joint(frame, Fixed())
         for group in _rigid_groups(scene, piece):
-            heavy = {scene.body(frame) for frame in group if _mass(scene, frame) > 0.0}
+            heavy = {scene.body(name) for name in group if (own := scene.inertia(name)) is not None and own.mass > 0.0}
             done = set(heavy)
             for frame in group:
                 if scene.body(frame) in done:
@@ -202,8 +197,3 @@ def _rigid_groups(scene: SceneGraph, piece: Piece) -> list[list[str]]:
         head[frame] = frame if frame == piece.base or frame in piece.moving else head[str(parent)]
         groups.setdefault(head[frame], []).append(frame)
     return list(groups.values())
-
-
-def _mass(scene: SceneGraph, frame: str) -> float:
-    inertia = scene.inertia(frame)
-    return 0.0 if inertia is None else inertia.mass

@@ -1,14 +1,13 @@
 """The bodies of a simulation by frames: where they are, what touches, and what is fixed to what.
 
-The engine finds contacts between links of bodies; here they are told by frames, and sorted, so they do not depend on
-the order in which the engine met the pairs. It keeps points of contact for as long as two shapes stay where they are
-relative to each other, so what is turned while it is held needs its contacts found anew: setting the filter of a pair,
-even to what it was, forgets them.
+Contacts are told by frames, and sorted. The engine keeps points of contact for as long as two shapes stay where they
+are relative to each other, so what is turned while it is held needs its contacts found anew: setting the filter of a
+pair, even to what it was, forgets them.
 
-pybullet ties a link and an object by a constraint. Two things have to be known of it. A constraint on a link that
-weighs next to nothing drifts away, and a cup or a hand often is such a link; so the object is tied to the heaviest of
-the links that are rigidly joined to the wanted one, which comes to the same. And what it says of its load is in two
-systems at once: the force along the axes of the root, the moment about the object's origin and along its axes.
+A constraint on a link that weighs next to nothing drifts away, and a cup or a hand often is such a link; an object is
+tied to the heaviest of the links that are rigidly joined to the wanted one. What the engine says of a constraint's load
+is in two systems at once: the force along the axes of the root, the moment about the object's origin and along its
+axes.
 
 Invariants: an object is attached to a frame once at most, and to two frames only while it goes from hand to hand; where
 it is attached it stays as it was at that moment.
@@ -80,14 +79,11 @@ class BodyWorld:
         return tuple(body.base for body in self._bodies if body.kind == "object")
 
     def pose(self, frame: str, *, relative_to: str | None = None) -> Pose:
-        """Return where a frame is now.
+        """Return relative_to_from_frame, where a frame is now.
 
         Args:
             frame: any frame of the scene.
             relative_to: the frame that the pose is relative to; the root of its tree if omitted.
-
-        Returns:
-            relative_to_from_frame.
 
         Raises:
             UnknownNameError: no such frame.

@@ -1,11 +1,7 @@
 """A private connection to the physics engine, and the settings that make it repeatable.
 
-pybullet can hold many worlds at once, told apart by the number of a connection. A simulation opens one of its own and
-never uses the default one, so nothing is shared.
-
-The engine is set up such that equal calls give equal numbers: pairs that overlap are worked through in a fixed order,
-no file is remembered from an earlier world, and the solver stops at a residual so small that what stands stays: with
-the engine's own, resting objects creep and turn.
+Pairs that overlap are worked through in a fixed order, no file is remembered from an earlier world, and the solver
+stops at a residual so small that what stands stays: with the engine's own, resting objects creep and turn.
 """
 
 from __future__ import annotations
@@ -23,10 +19,6 @@ _RESIDUAL = 1e-12  # of the solver, below which it stops; the engine's own is 1e
 
 class Engine:
     """A connection of its own to pybullet: its constants, and its functions with the connection as their argument.
-
-    Args:
-        settings: gravity, time step and solver.
-        gui: open its window.
 
     Raises:
         SimulationError: a window is wanted where there is no screen, or there are too many connections.

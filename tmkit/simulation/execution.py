@@ -1,23 +1,12 @@
-"""Executing a plan under physics.
+"""Executing a plan under physics: docs/concepts/simulation.md.
 
-The arm follows the timed trajectory of each segment; the hand closes real fingers on real contacts and what it holds,
-it holds by friction. In front of each grasp and release the arm stands still until the fingers do. After the last step
-everything is left to settle, and then each object is compared with where the plan's final scene puts it.
+In front of each grasp and release the arm stands still until the fingers do. A finger that holds something is told to
+close all the way, with the robot's grip force: the plan's finger values while holding say where the fingers meet the
+object, and so would press on it with no force at all. Of several arms one moves at a time, and the others hold what
+they hold.
 
-A finger that holds something is told to close all the way, with the robot's grip force: the plan's finger values while
-holding say where the fingers meet the object, and so would press on it with no force at all.
-
-Of several arms one moves at a time, and the others hold what they hold. A drawer or door that the plan moves has no
-motor: it is moved by the hand on its handle, against friction.
-
-A suction cup holds what its rim seals on, and loses what is too much for the vacuum (:mod:`tmkit.simulation.suction`).
-
-``grasp="constraint"`` fixes the object to the hand at the end of the grasp instead: an explicit choice, for hands whose
-fingers the scene describes too coarsely to hold anything.
-
-What is watched along the way, sixty times a simulated second: how far a carried object is from where the plan has it in
-the hand, and what the arm touches besides. Both become notes: a report states why something went wrong and not only
-that it did. Everything depends on simulated time alone, never on a clock.
+Sixty times a simulated second, how far a carried object is from where the plan has it in the hand, and what the arm
+touches besides, become notes. Everything depends on simulated time alone, never on a clock.
 """
 
 from __future__ import annotations

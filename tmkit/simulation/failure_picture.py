@@ -1,10 +1,8 @@
 """A picture of what was in the way: the scene at the moment of a failure, with the culprits in red.
 
-When there is no plan, the diagnosis has for each cause an example: where everything stood, and the configuration in
-which the arm collides, or comes nearest to a pose out of reach. :func:`draw_failure` draws one of them. The bodies in
-the way are red, the object that was to be handled is blue, everything else that is not the arm is pale; the object's
-outline is drawn through whatever hides it. A pose out of reach has a line from the tool to the object, with the metres
-that are missing. Of the pair that met first the arm's side is orange. The caption says what failed, and how often.
+:func:`draw_failure` draws an example of the diagnosis. The bodies in the way are red, the object that was to be handled
+is blue, everything else that is not the arm is pale; of the pair that met first the arm's side is orange. A pose out of
+reach has a line from the tool to the object, with the metres that are missing. The caption says what failed, how often.
 
 Which example is drawn: of the action that failed most, a cause whose first pair has a body of a suggestion,
 else one whose first pair has any body that is not only a support, else the most frequent one.
@@ -48,7 +46,7 @@ def draw_failure(
     result: PlanResult, path: str | Path, *, action: str | None = None, width: int = 960, height: int = 640,
     renderer: Renderer = "auto",
 ) -> Path:  # fmt: skip
-    """Draw the configuration that was blocked, when there is no plan.
+    """Draw the configuration that was blocked, when there is no plan; return the path of the file.
 
     Args:
         result: the answer of the planner.
@@ -57,9 +55,6 @@ def draw_failure(
         width: pixels.
         height: pixels of the picture above its caption.
         renderer: what draws: ``filament``, ``tiny``, or the better that is there.
-
-    Returns:
-        The path of the file.
 
     Raises:
         SimulationError: nothing failed without a motion, so there is nothing to draw.
@@ -74,7 +69,8 @@ def draw_failure(
     red = tuple(_obstacles(example)) or example.in_the_way  # not what is only a support, unless there is nothing else
     scene = _coloured(example, red)
     still = StillScene(scene, example.q)
-    camera = fit_camera(still, include=_points_of(example), focus=_focus(example, red), width=width, height=height)
+    focus = [*red, *(example.pairs[0] if example.pairs else ()), *([example.object] if example.object else ())]
+    camera = fit_camera(still, include=_points_of(example), focus=focus, width=width, height=height)
     pixels = render(still, camera, renderer=renderer)
     outline = _outline(example, camera) if example.object is not None else np.zeros((height, width), dtype=bool)
     return write_picture(target, _composed(pixels, outline, camera, example, cause, _caption(chosen, cause, red)))
@@ -156,11 +152,6 @@ def _points_of(example: FailureExample) -> NDArray[np.float64]:
     at, root = example.scene.at(example.q), example.scene.root(example.manipulator.tool)
     names = [example.manipulator.tool, *([example.object] if example.object is not None else []), *_obstacles(example)]
     return np.array([at.pose(name, relative_to=root).translation for name in names if example.scene.root(name) == root])
-
-
-def _focus(example: FailureExample, red: Iterable[str]) -> list[str]:
-    """Return the frames that the picture is about."""
-    return [*red, *(example.pairs[0] if example.pairs else ()), *([example.object] if example.object else ())]
 
 
 def _outline(example: FailureExample, camera: Camera) -> NDArray[np.bool_]:

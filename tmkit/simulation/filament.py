@@ -1,9 +1,8 @@
 """Pictures by MuJoCo's Filament renderer, without a screen: soft shadows, ambient occlusion, smooth edges.
 
-The extra ``render`` installs MuJoCo; Filament draws through Vulkan, on a processor by Mesa's lavapipe (the package
-``mesa-vulkan-drivers`` of Debian and Ubuntu). Shapes are given to the renderer as triangles with a pose, so nothing of
-MuJoCo's physics is used. A scene lies in a studio: a pale floor below it, a soft light over the left shoulder of the
-camera (several small ones, each with its own shadow), and even light from everywhere.
+Filament draws through Vulkan, on a processor by Mesa's lavapipe. Shapes are given to it as triangles with a pose, so
+nothing of MuJoCo's physics is used. A scene lies in a studio: a pale floor below it, a soft light over the left
+shoulder of the camera (several small ones, each with its own shadow), and even light from everywhere.
 
 Invariants: the same calls give the same pixels on the same machine. Each studio has an engine of its own, which is
 gone with it; what the engine prints goes to the log.
@@ -65,7 +64,6 @@ class FilamentStudio:
 
     Args:
         world: the scene and its poses; its shapes are those of now, its poses those of each picture.
-        camera: the camera.
         supersampling: how many times larger pictures are drawn before they are reduced.
     """
 
@@ -105,11 +103,7 @@ class FilamentStudio:
         )
 
     def picture(self) -> NDArray[np.uint8]:
-        """Draw the scene as it is now.
-
-        Returns:
-            (height, width, 3) red, green, blue.
-        """
+        """Return the scene as it is now as (height, width, 3) red, green, blue."""
         from PIL import Image
 
         poses: dict[str, Pose] = {}
@@ -200,12 +194,7 @@ class FilamentStudio:
 
 
 def smooth_normals(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the normals (3 m, 3) of the corners of faces (m, 3): of a corner's own face, and those it bends into.
-
-    Args:
-        vertices: (n, 3).
-        faces: (m, 3) indices of vertices.
-    """
+    """Return the normals (3 m, 3) of the corners of faces (m, 3): of a corner's own face and those it bends into."""
     from scipy.sparse import csr_matrix
 
     corners = vertices[faces]

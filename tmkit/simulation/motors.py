@@ -86,8 +86,6 @@ class Motors:
     """The motors of one connection.
 
     Args:
-        engine: the connection.
-        scene: the scene that the bodies were made from.
         bodies: the bodies; those with joints get motors.
         robots: the arms whose hands are to be driven by force.
         gain: part of a position error that is removed in a step.

@@ -1,10 +1,9 @@
 """Which frames of a scene move together in a simulation.
 
-A physics engine has rigid bodies and mechanisms, a scene graph has frames. The translation is a walk down the tree. A
-frame of the class ``movable`` starts an *object*; a frame on a moving joint makes its parent the base of a *mechanism*,
-to which everything below belongs; what is left never moves and is *fixed*. An object below a mechanism (a block in the
-hand) is a piece of its own all the same, because it can be let go; an object with joints of its own (a box with a lid)
-is a mechanism with a free base.
+A frame of the class ``movable`` starts an *object*; a frame on a moving joint makes its parent the base of a
+*mechanism*, to which everything below belongs; what is left never moves and is *fixed*. An object below a mechanism (a
+block in the hand) is a piece of its own all the same, because it can be let go; an object with joints of its own (a box
+with a lid) is a mechanism with a free base.
 
 Invariants: each frame of the scene is in exactly one piece, except that the fixed base of a mechanism appears as its
 base. This module does not depend on pybullet.

@@ -30,7 +30,7 @@ def record_plan(
     plan: Plan, path: str | Path, *, camera: Camera | None = None, captions: bool = True, speed: float = SPEED,
     supersampling: float = 1.0, renderer: Renderer = "auto",
 ) -> Path:  # fmt: skip
-    """Write a film of a plan as it is planned.
+    """Write a film of a plan as it is planned; return its path.
 
     Args:
         plan: the plan.
@@ -40,9 +40,6 @@ def record_plan(
         speed: planned seconds that the film shows in one second.
         supersampling: how many times larger frames are drawn before they are reduced.
         renderer: ``filament``, ``tiny``, or the better that is there.
-
-    Returns:
-        The path of the film.
 
     Raises:
         SimulationError: a speed that is not positive, or an argument of the renderer.

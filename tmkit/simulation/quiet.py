@@ -1,9 +1,7 @@
 """Loading pybullet, and keeping what its C code prints away from the user's terminal.
 
-pybullet announces its build time when it is imported and warns while it loads models, all with ``printf``, partly on
-standard output. A library must not print, and a program whose standard output is read by another program cannot bear
-it. So whatever talks to pybullet while it may print does so inside :func:`quiet_output`: the file descriptors 1 and 2
-point to a temporary file meanwhile, and what was written there goes to this module's logger at the level DEBUG.
+Inside :func:`quiet_output` the file descriptors 1 and 2 point to a temporary file, and what was written there goes to
+this module's logger at the level DEBUG.
 
 Limits: a file descriptor belongs to the whole process, so what *other* threads print during these moments (importing,
 building and closing a simulation, never stepping it) lands in the log as well. One lock, the only state here, keeps two

@@ -1,12 +1,8 @@
 """Writing pictures and films of a simulation: whole or not at all.
 
-A film is a GIF, which plays everywhere, a WebP, which is smaller and has all colours (both need nothing but Pillow), or
-an MP4 with the extra ``video``.
-Films run at twice the speed of the simulated world, with eight frames for each simulated second. All frames of a GIF
-share one palette and are not dithered: static parts cost next to nothing.
-
-The output is checked before the simulation starts (:func:`check_output`): a missing folder is reported at once, not
-after a minute. Files are written as all outputs are (:mod:`tmkit._support.output`).
+A film is a GIF, a WebP (both need nothing but Pillow), or an MP4 with the extra ``video``, at twice the speed of the
+simulated world, with eight frames for each simulated second. All frames of a GIF share one palette and are not
+dithered: static parts cost next to nothing. The output is checked before the simulation starts (:func:`check_output`).
 """
 
 from __future__ import annotations
@@ -37,10 +33,6 @@ _WEBP_QUALITY = 60
 def check_output(path: str | Path, *, film: bool) -> Path:
     """Check that a picture or film can be written, without writing it.
 
-    Args:
-        path: the file.
-        film: whether it is a film.
-
     Raises:
         OutputError: a suffix of no kind we write, a folder that is not there, or no right to write.
         MissingExtraError: an MP4 is wanted and the extra ``video`` is not installed.
@@ -65,14 +57,11 @@ def _failure(target: Path, reason: str) -> OutputError:
 
 
 def write_picture(path: str | Path, pixels: NDArray[np.uint8]) -> Path:
-    """Write a picture.
+    """Write a picture; return the path.
 
     Args:
         path: the file.
         pixels: (height, width, 3).
-
-    Returns:
-        The path.
 
     Raises:
         OutputError: as :func:`check_output`.
@@ -87,12 +76,7 @@ def write_picture(path: str | Path, pixels: NDArray[np.uint8]) -> Path:
 
 
 def captioned(pixels: NDArray[np.uint8], text: str) -> NDArray[np.uint8]:
-    """Return a picture with a line of text at its lower edge.
-
-    Args:
-        pixels: (height, width, 3).
-        text: the line; nothing is written if it is empty.
-    """
+    """Return a picture (height, width, 3) with a line of text, if there is any, at its lower edge."""
     from PIL import Image, ImageDraw, ImageFont
 
     if not text:
@@ -110,11 +94,7 @@ def captioned(pixels: NDArray[np.uint8], text: str) -> NDArray[np.uint8]:
 
 
 class Film:
-    """Frames that become a file when they are all there.
-
-    Args:
-        path: a ``.gif``, ``.webp`` or ``.mp4`` that can be written.
-    """
+    """Frames that become a ``.gif``, ``.webp`` or ``.mp4`` file when they are all there."""
 
     def __init__(self, path: str | Path) -> None:
         self._target = check_output(path, film=True)

@@ -1,10 +1,6 @@
-"""The numbers of the physics, and why they are what they are.
+"""The numbers of the physics, and why they are what they are: docs/concepts/simulation.md, *Settings*.
 
-Rigid contacts and small steps do it. At 960 steps a second and 150 solver iterations, with a motor on each joint that
-is told position *and* velocity, an arm follows its path to a few micrometres, and a 5 cm block held between two fingers
-by friction alone stays within a fraction of a millimetre. Soft contacts, coarser steps (240 a second) or fewer
-iterations (50) let blocks creep or turn in the hand. pybullet multiplies the friction coefficients of two touching
-bodies. Those of fingers and objects are the planner's (:mod:`tmkit.manipulation.grasps.holding`).
+Those of fingers and objects are the planner's (:mod:`tmkit.manipulation.grasps.holding`).
 """
 
 from __future__ import annotations

@@ -1,14 +1,10 @@
-"""Scene shapes as pybullet shapes.
+"""Scene shapes as pybullet shapes: docs/concepts/shapes.md, *Shapes in simulation*.
 
-Boxes, spheres, cylinders, capsules and planes are what they are; cones and meshes become convex hulls, as they are for
-the motion planner. The margin of a millimetre by which pybullet surrounds a hull is taken away: a block with a mesh
-lies as deep as one that is a box.
-
-Height fields that stand still are the triangles of their skin: pybullet's own height fields cannot stand beside other
+The margin of a millimetre by which pybullet surrounds a hull is taken away: a block with a mesh lies as deep as one
+that is a box. Height fields that stand still are the triangles of their skin: pybullet's own cannot stand beside other
 shapes on one body, and cut their cells along another diagonal. Point clouds that stand still are a cube around each
-ball, as triangles too, since pybullet takes no more than 16 shapes a body. Meshes whose own level is ``exact`` are
-their triangles where they stand still, and those whose level is ``box`` are boxes. pybullet has no triangles that move,
-so on what moves all these become hulls, and a plane is refused.
+ball, as triangles, since pybullet takes no more than 16 shapes a body. pybullet has no triangles that move, so on what
+moves these and meshes of level ``exact`` become hulls, and a plane is refused.
 
 pybullet reads meshes from files only, so they are written into the simulation's private folder, one file a shape
 however often it occurs. What is drawn keeps all its faces; what collides is the hull.
@@ -52,24 +48,14 @@ class PlacedShape:
 
 
 class ShapeBuilder:
-    """Makes collision and visual shapes for one pybullet connection.
-
-    Args:
-        engine: the connection.
-        folder: where mesh files may be written.
-    """
+    """Makes collision and visual shapes for one pybullet connection, with mesh files in a folder."""
 
     def __init__(self, engine: Engine, folder: Path) -> None:
         self._engine, self._folder = engine, folder
         self._written: dict[str, str] = {}
 
     def collision(self, shapes: Sequence[PlacedShape], *, still: bool) -> int:
-        """Return a collision shape that joins ``shapes``, or -1 when none of them collides.
-
-        Args:
-            shapes: the shapes of one body.
-            still: whether the body never moves.
-        """
+        """Return a collision shape that joins ``shapes``, or -1 when none of them collides."""
         chosen = [placed for placed in shapes if placed.attached.collision]
         if not chosen:
             return -1
@@ -208,7 +194,6 @@ def drawn_triangles(shape: Shape, *, fineness: int = 4) -> tuple[NDArray[np.floa
     """Return vertices (n, 3) and faces (m, 3) of a shape as it is drawn, round where it is round.
 
     Args:
-        shape: any shape.
         fineness: how often the sides of balls are divided; others that are round are as fine.
     """
     if shape.kind in ("box", "sphere", "cylinder", "capsule"):

@@ -1,13 +1,10 @@
 """A suction cup under physics: it holds what its rim seals on, as long as the vacuum is strong enough.
 
 A cup is soft and a simulated one is hard: a tenth of a millimetre would make it press with hundreds of newtons. Hence
-the cup does not collide with the object that it handles; everything else of the hand does. When the vacuum is switched
-on, the rim is probed: the object is held only when every point of the rim is at its surface, within the hand's
-``contact_tolerance``. Then a rigid constraint joins the two, and its load is watched at every step.
-
-What a vacuum can bear is the planner's model (:mod:`tmkit.manipulation.grasps.holding`). The load is smoothed over a
-hundredth of a second, since a solver's spikes are no forces. A soft cup that is pushed gives way: an object that is set
-down a tenth of a millimetre too deep is held from then on as it is, and not torn off by the moment of the push.
+the cup does not collide with the object that it handles. The object is held when every point of the rim is at its
+surface, within the hand's ``contact_tolerance``: a rigid constraint joins the two, whose load, smoothed over a
+hundredth of a second, is compared with what a vacuum bears (:mod:`tmkit.manipulation.grasps.holding`). A cup that is
+pushed gives way: an object that is set down a little too deep is held as it is then.
 
 Invariants: nothing is held that is not sealed; what is let go is not taken again before the next grasp.
 """
@@ -29,12 +26,7 @@ _SMOOTHING = 0.01  # seconds
 
 
 class SuctionCup:
-    """The cup of a robot in a simulation.
-
-    Args:
-        simulation: where it works.
-        robot: its description, of the kind ``suction``.
-    """
+    """The cup of a robot with a suction gripper in a simulation."""
 
     def __init__(self, simulation: Simulation, robot: Manipulator) -> None:
         self._simulation = simulation
@@ -88,8 +80,10 @@ class SuctionCup:
         self._load += self._share * (
             self._simulation.load(self._held, on=self._robot.tip, at=self._robot.tool) - self._load
         )
-        if self._is_pushed():
-            self._give_way(self._held)
+        if self._is_pushed():  # the object is held as it is now, and so without load
+            self._simulation.detach(self._held, self._robot.tip)
+            self._simulation.attach(self._held, self._robot.tip)
+            self._load = np.zeros(6)
             return None
         share, what = self._overload(self._load[3:])
         if share <= 1.0:
@@ -111,12 +105,6 @@ class SuctionCup:
         if push <= 0.0 or self._overload(np.zeros(3))[0] > 1.0:
             return False
         return push > self._robot.grip_force or self._overload(self._load[3:])[0] > 1.0
-
-    def _give_way(self, name: str) -> None:
-        """Hold the object as it is now, and so without load."""
-        self._simulation.detach(name, self._robot.tip)
-        self._simulation.attach(name, self._robot.tip)
-        self._load = np.zeros(6)
 
     def _axis(self) -> NDArray[np.float64]:
         return np.asarray(self._simulation.pose(self._robot.tool).rotate([0.0, 0.0, 1.0]))

@@ -30,7 +30,7 @@ def draw_swept_volume(
     plan: Plan, volume: SweptVolume, path: str | Path, *, width: int = 960, height: int = 640,
     renderer: Renderer = "auto",
 ) -> Path:  # fmt: skip
-    """Draw the space that a plan sweeps, half transparent over the scene at the start.
+    """Draw the space that a plan sweeps, half transparent over the scene at the start; return the path of the file.
 
     Args:
         plan: the plan.
@@ -39,9 +39,6 @@ def draw_swept_volume(
         width: pixels.
         height: pixels.
         renderer: what draws: ``filament``, ``tiny``, or the better that is there.
-
-    Returns:
-        The path of the file.
 
     Raises:
         OutputError: the file cannot be written.

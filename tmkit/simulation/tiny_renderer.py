@@ -33,8 +33,6 @@ class TinyStudio:
     frames are cheap and do not flicker.
 
     Args:
-        simulation: the simulation.
-        camera: where from.
         supersampling: how many times larger pictures are drawn before they are reduced; 1 has hard edges.
     """
 
@@ -50,11 +48,7 @@ class TinyStudio:
         self._backdrop, self._floor_light = self._plain_backdrop()
 
     def picture(self) -> NDArray[np.uint8]:
-        """Draw the simulation as it is now.
-
-        Returns:
-            (height, width, 3) red, green, blue.
-        """
+        """Return the simulation as it is now as (height, width, 3) red, green, blue."""
         from PIL import Image
 
         floor = self._add_floor()

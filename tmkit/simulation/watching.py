@@ -45,8 +45,6 @@ class Watch:
     """What is noticed while a plan is executed.
 
     Args:
-        simulation: where it is executed.
-        plan: the plan.
         position_tolerance: metres an object may be from its planned place without a note.
         rotation_tolerance: radians an object may be turned from its planned place without a note.
         world: scene to compare with at the start; that of the plan by default.
@@ -98,12 +96,7 @@ class Watch:
                     self._astray.add(name)
 
     def enter_step(self, number: int, step: PlanStep) -> None:
-        """Record that a step begins.
-
-        Args:
-            number: index of the step, from 1.
-            step: the step.
-        """
+        """Record that a step begins; numbers are from 1."""
         self._touched.clear()
         self._held_back = False
         self._step = number
@@ -118,13 +111,7 @@ class Watch:
         self._concerned = self._handled if self._phase not in ("transit", "transfer") else frozenset()
 
     def grasped(self, name: str, segment: Segment, *, by_constraint: bool) -> None:
-        """Record that the gripper has closed on an object.
-
-        Args:
-            name: the object.
-            segment: the grasp.
-            by_constraint: whether the object is held by a constraint.
-        """
+        """Record that the gripper has closed on an object."""
         robot, simulation = self._robot, self._simulation
         parent, pose = robot.tip, simulation.pose(name, relative_to=robot.tip)
         if segment.reparenting is not None:
@@ -135,12 +122,7 @@ class Watch:
             self.note(f"the hand closed on nothing: '{name}' is {1000.0 * metres:.1f} mm from its place in the hand")
 
     def released(self, name: str, robot: Manipulator) -> None:
-        """Record that the gripper of an arm is about to open.
-
-        Args:
-            name: the object.
-            robot: the arm.
-        """
+        """Record that the gripper of an arm is about to open."""
         self._measure_carried()
         carried = self._carried.pop(robot.name, None)
         if carried is not None and carried.name == name:
@@ -167,12 +149,7 @@ class Watch:
         self._step, self._phase, self._concerned = None, "settling", frozenset(self._simulation.objects)
 
     def look(self, joint: str, behind: float) -> None:
-        """Look at the world as it is now.
-
-        Args:
-            joint: the joint of the arm that is furthest from where it is told to be.
-            behind: how far, radians or metres.
-        """
+        """Look at the world as it is; a joint is the furthest ``behind`` (radians or metres) what it is told."""
         self._measure_carried()
         self._look_for_contacts()
         if behind > _HELD_BACK and not self._held_back:

@@ -9,8 +9,6 @@ A domain is a folder with ``domain.pddl`` and ``semantics.py``; see :class:`Doma
 that shows the goal; see :func:`goal_of_scene`.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from tmkit._support.lazy_imports import lazy_names

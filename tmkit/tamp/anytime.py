@@ -1,19 +1,9 @@
 """Improving a plan that was found: the same goal with cheaper actions and shorter paths, as long as one likes.
 
-The first plan is the first that can be carried out, not a good one: its grasps were the first that worked, its paths
-come from random trees. So the run may go on. Three kinds of iterations take turns:
-
-* *paths*: every searched path of the plan is searched again with another seed, between the same ends, and replaced
-  where the new one is better. Nothing else depends on it, so each path improves by itself.
-* *choices*: the actions are refined anew with other random numbers, that is with other grasps, placements and
-  configurations; branches are cut off as soon as they cost as much as the best plan.
-* *skeletons*: the task planner is asked for other actions, by forbidding one of those that were tried last in the state
-  in which it occurs, the dearest and last first. What it finds is refined, and cut off likewise; where the cost is that
-  of the actions alone, only if they cost no more than the best plan. When none are left, it begins anew with those of
-  the best plan.
-
-A plan is better if it costs less (:mod:`tmkit.tamp.costs`) or, at equal cost, if its paths are shorter; branch and
-bound with the best plan as the bound.
+Three kinds of iterations take turns (end of docs/concepts/planning_algorithm.md): searched *paths* are searched
+again; *choices* of grasps, placements and configurations are drawn anew; other *skeletons* are found by forbidding one
+action at a time, the dearest and last first. A plan is better if it costs less (:mod:`tmkit.tamp.costs`) or, at equal
+cost, if its paths are shorter; branch and bound with the best plan as the bound.
 
 Invariants: what is kept is never worse than what was there before; for a fixed number of iterations the result depends
 on the arguments of the run alone; a time limit only stops.
@@ -53,12 +43,7 @@ _WIDTH = 3  # motions of an action of which the cheapest is tried first
 
 
 def with_costs(problem: Problem, steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
-    """Return the steps with the costs of their actions in the problem's metric.
-
-    Args:
-        problem: the problem.
-        steps: steps of a plan.
-    """
+    """Return the steps with the costs of their actions in the problem's metric."""
     costs = _action_costs(problem, [step.action for step in steps])
     return tuple(replace(step, cost=cost) for step, cost in zip(steps, costs, strict=True))
 
@@ -76,16 +61,7 @@ def _is_better(worth: Worth, other: Worth) -> bool:
 
 
 class Improvement:
-    """The iterations after the first plan of a run.
-
-    Args:
-        context: what the run was given.
-        log: what it has found.
-        problem: the task that it solved.
-        domain: its domain.
-        task: the same, prepared, without what was learned.
-        steps: the plan.
-    """
+    """The iterations after the first plan of a run; ``task`` is prepared, without what was learned."""
 
     def __init__(
         self, context: PlanningContext, log: SearchLog, problem: Problem, domain: PlanningDomain, task: PreparedTask,
@@ -222,11 +198,8 @@ class Improvement:
             return cost, length
 
         outcome = refine_skeleton(
-            skeleton,
-            context.tree(replace(log, trees=[]), self.problem, self.domain, seed=self._seed("tree")),
-            budget=RefinementBudget(attempts=_ATTEMPTS_PER_ACTION * len(skeleton), width=_WIDTH),
-            is_over=log.is_over,
-            bound=CostBound(worth, self.costs.total(self.best)),
-            finish=context.finish(log.clock),
-        )
+            skeleton, context.tree(replace(log, trees=[]), self.problem, self.domain, seed=self._seed("tree")),
+            budget=RefinementBudget(attempts=_ATTEMPTS_PER_ACTION * len(skeleton), width=_WIDTH), is_over=log.is_over,
+            bound=CostBound(worth, self.costs.total(self.best)), finish=context.finish(log.clock),
+        )  # fmt: skip
         return None if outcome.steps is None else with_costs(self.problem, outcome.steps)

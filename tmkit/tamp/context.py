@@ -43,19 +43,8 @@ class PlanningContext:
     """What a run was given.
 
     Attributes:
-        scene: the scene at the start.
-        q: (n_joints,) configuration at the start.
-        manipulators: the arms.
-        domain: the domain.
-        problem: the task.
-        options: seed, limits and budgets, planners and samplers.
         goal: the goal in PDDL as it was stated.
-        continuous_goals: goals that PDDL cannot express.
-        on_progress: called with the progress of the run.
         finds_causes: whether a run without a plan looks for geometric causes.
-        rules: which collisions count.
-        sampling: the samplers with the seed.
-        task_planner: finds sequences of actions.
     """
 
     scene: SceneGraph
@@ -85,13 +74,7 @@ class PlanningContext:
         return Sampling(self.options.samplers or Samplers(), self.manipulators[0], seed)
 
     def with_problem(self, scene: SceneGraph, problem: Problem, *, options: PlanningOptions) -> PlanningContext:
-        """Return the context of another scene, goal and options, for a run that reports no progress.
-
-        Args:
-            scene: the start scene.
-            problem: the PDDL problem.
-            options: the options.
-        """
+        """Return the context of another scene, goal and options, for a run that reports no progress."""
         options = replace(options, improve=0, suggest=False, record_tree=False, explanation_share=0.0)
         return replace(self, scene=scene, problem=problem, options=options, on_progress=None, finds_causes=False)
 
@@ -112,26 +95,14 @@ class PlanningContext:
         return log.is_over() or (limit is not None and log.iterations >= limit)
 
     def report(self, log: SearchLog, phase: str, step: int, steps: int) -> None:
-        """Report progress, if requested.
-
-        Args:
-            log: log of the run.
-            phase: current phase.
-            step: index of the current step.
-            steps: number of steps; 0 if unknown.
-        """
+        """Report progress, if requested; ``steps`` is 0 if unknown."""
         if self.on_progress is not None:
             skeleton = log.skeletons + (phase == "task")
             attempts = log.failures.attempts
             self.on_progress(PlanningProgress(phase, step, steps, log.seconds, skeleton, attempts, log.best))
 
     def search(self, log: SearchLog, task: PreparedTask) -> TaskPlanResult:
-        """Compute a skeleton with the task planner.
-
-        Args:
-            log: log of the run.
-            task: the prepared task.
-        """
+        """Compute a skeleton with the task planner."""
         self.report(log, "task", 0, 0)
         with log.clock.phase(PlanningPhase.TASK):
             return self.task_planner.search(task, time_limit=log.seconds_left())
@@ -143,8 +114,6 @@ class PlanningContext:
         """Return the motion generators of the arms, with the budget of an iteration.
 
         Args:
-            clock: times of phases.
-            number: index of the iteration.
             path_iterations: iterations of one path search to any configuration at a contact; by default one is searched
                 to each, with those of the options, doubled with each iteration.
             corridors: paths that led into narrow places; see :class:`MotionBudget`.
@@ -163,14 +132,7 @@ class PlanningContext:
         return (lambda node: move_on(node, goals, self.arms(clock, 0), self.domain)) if goals else None
 
     def tree(self, log: SearchLog, problem: Problem, domain: PlanningDomain, *, seed: int) -> RefinementTree:
-        """Return an empty refinement tree.
-
-        Args:
-            log: log of the run.
-            problem: the PDDL problem.
-            domain: the domain.
-            seed: seed of samplers and motion planner.
-        """
+        """Return an empty refinement tree."""
         sampling = self.sampling if seed == self.options.seed else self._sampling(seed)
         tree = RefinementTree(
             self.scene, self.q, problem=problem, domain=domain, arms=self.arms(log.clock, 0), seed=seed,
@@ -180,27 +142,14 @@ class PlanningContext:
         return tree
 
     def plan_of(self, steps: tuple[PlanStep, ...], searched: PlanningDomain | None = None) -> Plan:
-        """Return the plan of some steps.
-
-        Args:
-            steps: the steps.
-            searched: domain of the steps' actions, if it is not that of the plan.
-        """
+        """Return the plan of some steps; ``searched`` is the domain of their actions, if it is not that of the plan."""
         domain = self.domain
         if searched is not None:
             steps = tuple(replace(step, action=searched.stated(step.action)) for step in steps)
         return Plan(
-            scene=self.scene,
-            q=self.q,
-            robots=self.manipulators,
-            domain=domain.name,
-            domain_pddl=domain.pddl,
-            domain_digest=domain.digest,
-            semantics=domain.semantics_name,
-            goal=self.goal,
-            seed=self.options.seed,
-            steps=steps,
-            continuous_goals=self.continuous_goals,
+            scene=self.scene, q=self.q, robots=self.manipulators, domain=domain.name, domain_pddl=domain.pddl,
+            domain_digest=domain.digest, semantics=domain.semantics_name, goal=self.goal, seed=self.options.seed,
+            steps=steps, continuous_goals=self.continuous_goals,
             metric=None if self.problem.metric is metric_of(domain.domain) else self.problem.metric,
             values=dict(self.problem.values),
-        )
+        )  # fmt: skip

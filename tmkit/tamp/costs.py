@@ -32,9 +32,6 @@ class StepCosts:
     """The costs of steps, each computed once.
 
     Attributes:
-        cost: what counts.
-        scene: a scene with the joints of all arms.
-        robots: the arms.
         stated: returns an action as the domain states it, which functions of the user receive.
     """
 

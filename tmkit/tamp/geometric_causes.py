@@ -1,19 +1,12 @@
-"""Geometric causes of many failures at once.
+"""Geometric causes of many failures at once, where a list of what failed how often would leave the user to guess.
 
-A list of what failed how often leaves the user to guess. Three things that explain whole lists can be asked of
-geometry, each by a question that leaves the rest of the problem out:
-
-* *No room for the hand*: is there any grasp of an object at which the open hand alone, there or on its straight way
-  there, is clear of what never moves? If not, no configuration of the arm takes the object with these grasps where it
-  stands: that is proved, since the arm only adds obstacles. Where it holds of the convex hulls of meshes alone, and not
-  of the meshes themselves, it explains why the search found nothing and is no proof; the sentence says so.
-* *No way from the start*: does the arm get from where it starts to configurations drawn from all that it can do? If it
-  reaches few of them, it is enclosed, and what encloses it is what stands on the straight ways there. This is no proof:
-  it rests on searches with a budget.
-* *Narrow gaps*: are the gaps beside an object narrower than the fingers that would hold it? At each grasp a finger
-  meets a neighbour that is nearer to the object than the finger is thick there, and none of these neighbours has a free
-  grasp before another of them is moved. Both are measured of the hand alone, without an arm
-  (:mod:`tmkit.tamp.transfers.masks`), at the grasps of the sampler, whole or by the fingertips: no proof.
+* *No room for the hand*: no configuration of the arm takes an object where it stands, since the open hand collides at
+  every grasp. It is proved, since the arm only adds obstacles, unless it holds of the convex hulls of meshes alone.
+* *No way from the start*: the arm reaches few of the configurations drawn from all that it can do, so it is enclosed by
+  what stands on the straight ways there. It rests on searches with a budget: no proof.
+* *Narrow gaps*: at each grasp a finger meets a neighbour that is nearer to the object than the finger is thick there,
+  and none of these has a free grasp before another is moved. Measured of the hand alone
+  (:mod:`tmkit.tamp.transfers.masks`), at the grasps of the sampler: no proof.
 
 Invariants: causes are sentences without a full stop; they depend on the scene, the seed and the log, and on no clock.
 """
@@ -68,13 +61,6 @@ def find_causes(
     """Return what explains many failures of a run at once.
 
     Args:
-        scene: the scene at the start.
-        q: (n_joints,) configuration at the start.
-        log: what failed.
-        roots: the roots of the refinement trees.
-        arms: the arms by name, the first first.
-        sampling: the grasp sampler.
-        seed: makes it repeatable.
         is_over: tells whether the time is up; then no paths are searched, and no gaps are measured.
         wanted: objects that the goal names, of which causes are found first.
     """
@@ -128,11 +114,6 @@ def no_room_for_hand(
     It says "whatever the arm does" only where that holds of the meshes themselves, not of their convex hulls alone.
 
     Args:
-        scene: the scene.
-        q: (n_joints,) configuration.
-        object: frame of the object.
-        grasps: its grasps.
-        manipulator: the arm.
         approach: metres of the straight way to a grasp.
     """
     hand, still = hand_alone(scene, manipulator), bodies_at_rest(scene, manipulator)
@@ -187,16 +168,7 @@ def enclosed_arm(
     scene: SceneGraph, q: Configuration, *, rules: CollisionRules, motion_planner: MotionPlanner, max_iterations: int,
     seed: int,
 ) -> str | None:  # fmt: skip
-    """Return that the start configuration of an arm is enclosed; None if it is not.
-
-    Args:
-        scene: the scene.
-        q: (n_joints,) configuration at the start.
-        rules: the rules of contact, of the arm that is asked about.
-        motion_planner: finds paths.
-        max_iterations: of one search.
-        seed: makes it repeatable.
-    """
+    """Return that the start configuration of an arm, whose rules are given, is enclosed; None if it is not."""
     arm = rules.manipulator
     world = rules.check_world(scene, rules.exemptions(scene, touched=rules.held(scene)))
     rng, entries = np.random.default_rng(seed), arm.joint_indices(scene)
@@ -229,13 +201,6 @@ def narrow_gap(
     """Return that a finger is thicker than the gaps beside an object; None where that does not block all grasps.
 
     The neighbours count as in the way for good when none of them has a free grasp before another is moved.
-
-    Args:
-        scene: the scene.
-        q: (n_joints,) configuration.
-        object: frame of the object.
-        manipulator: the arm.
-        sampling: the grasp sampler.
     """
     tables = HandTables(scene, q, manipulator=manipulator, sampling=sampling)
     if not tables.is_usable or manipulator.gripper_kind == "suction":

@@ -1,20 +1,12 @@
 """One iteration of a planning run: task plans tried one after the other, and what is learned from those that fail.
 
-The task planner gives a skeleton, refinement tries to make it motion. Where that fails, its cause becomes a constraint
-on the translated task: the next skeleton is another. There are two kinds:
+Where refinement fails, its cause becomes a constraint on the translated task: what its domain proves to be impossible
+is forbidden for good, all else in this iteration only (docs/concepts/planning_algorithm.md, *Shared refinement*). An
+iteration ends with a plan, with its number of skeletons, or without a further skeleton. When all that it learned is
+proved, the next one would learn the same, and that ends the run.
 
-* an action that its domain proves to be impossible is forbidden for good, and the next iteration begins with it;
-* all else is forbidden in this iteration only: the next one has larger budgets, and may find the motion.
-
-An iteration ends with a plan, with its number of skeletons, or without a further skeleton. When all that it learned
-is proved, the next iteration would learn the same, and that ends the run.
-
-A motion that was not found is a statement about bodies: this action failed while those frames stood where they stood.
-The task planner has no frames, only facts. :func:`context_of` says in facts where the frames stand, so that the
-constraint speaks of them alone: "not ``(pick b)`` while ``(ontable c l3)``" holds in many more states than the one in
-which ``b`` was found to be blocked by ``c``. Which facts describe where an object is, the domain's semantics determines
-(:meth:`~tmkit.tamp.DomainSemantics.placement_facts`). Without knowledge of the frames it is the whole state, which is
-always right and seldom useful again.
+A failure speaks of frames, the task planner of facts: :func:`context_of` says in facts where the frames stand. Without
+knowledge of the frames it is the whole state, which is always right and seldom useful again.
 
 Invariants: an iteration changes the log alone, by what it counts and learns; the task that it was given stays as it is.
 """
@@ -52,9 +44,6 @@ class IterationResult:
     """How an iteration ended: with a plan, with a status, or with the task for the next iteration.
 
     Attributes:
-        kept: the task for the next iteration.
-        steps: the plan, if there is one.
-        status: the final status, if there is one.
         is_blocked: whether a movable object was in the way of an action that does not name it.
         is_beside: whether the plan is that of the search beside.
     """
@@ -70,8 +59,6 @@ class PlanningIteration:
     """One iteration of a run: its constraints, and which of what it learned is proved.
 
     Args:
-        context: what the run was given.
-        log: what it has found.
         tree: the tree that all its iterations refine over.
         task: the translated task, with what earlier iterations forbade for good.
         number: of the iteration, from 0; budgets double with it.
@@ -137,13 +124,10 @@ class PlanningIteration:
             is_chronological=self.number >= 2,
         )
         return refine_skeleton(
-            skeleton,
-            self.tree,
-            budget=budget,
-            is_over=self.log.is_over,
+            skeleton, self.tree, budget=budget, is_over=self.log.is_over,
             on_step=lambda step: self.context.report(self.log, "motion", step, len(skeleton)),
             finish=self.context.finish(self.log.clock),
-        )
+        )  # fmt: skip
 
     def _learn(self, outcome: RefinementOutcome) -> None:
         """Turn why a skeleton failed into a constraint that excludes it."""
@@ -190,10 +174,6 @@ def _is_blocked(cause: Cause) -> bool:
 def context_of(cause: Cause, domain: PlanningDomain) -> tuple[Fact, ...]:
     """Return the facts on which a cause depends, sorted.
 
-    Args:
-        cause: the cause of a failure.
-        domain: the domain.
-
     Raises:
         SceneError: the domain's own method refuses the scene.
     """
@@ -212,12 +192,6 @@ def with_equivalent(
     """Return the constraints that follow by exchanging symmetric objects, without the given one, in fixed order.
 
     None follow when no object of the constraint has an equivalent, or when there would be too many.
-
-    Args:
-        action: the action that is excluded.
-        context: facts under which it is excluded.
-        cause: cause of its failure.
-        domain: the domain.
     """
     named = {*action.arguments, *(name for fact in context for name in fact.arguments)}
     if domain.places(named, cause.node.state):

@@ -57,7 +57,7 @@ def plan(
     on_progress: Callable[[PlanningProgress], None] | None = None,
     **keywords: Any,
 ) -> PlanResult:
-    """Find actions and motions that reach a goal.
+    """Find actions and motions that reach a goal; return the plan, or why there is none.
 
     ``plan(problem, options)`` plans a :class:`~tmkit.tamp.PlanningProblem` with
     :class:`~tmkit.tamp.PlanningOptions`. ``plan(scene, q, goal=..., domain=..., robot=..., ...)`` is the short form: it
@@ -77,9 +77,6 @@ def plan(
         robot: short form: an arm or several, ``"panda"`` by default.
         semantics: short form: the domain semantics, if not beside the PDDL.
         keywords: short form: any field of the options, as ``seed=0``, ``time_limit=60.0``, ``improve=10``.
-
-    Returns:
-        The plan, or why there is none.
 
     Raises:
         ArgumentError: an unknown keyword, or an argument of another type; the message has the nearest valid name.

@@ -1,10 +1,7 @@
 """Portfolios: several seeds and settings for one problem, over several processes.
 
-Planning times vary: one seed finds a plan at once where another searches for a minute. A portfolio is a list of
-settings in order of preference. They are tried side by side, and the answer is that of the first *in order* that has
-one, be it a plan or a proof that there is none: what trying one after the other would give, byte for byte, however
-many processes there are and whatever runs beside (:mod:`tmkit._support.job_pool`).
-
+The settings are in order of preference, and the answer is that of the first *in order* that has one, be it a plan or a
+proof that there is none: what trying one after the other would give, byte for byte (:mod:`tmkit._support.job_pool`).
 Scenes travel to the workers as pickles. Back come only actions and segments, from which the scene versions follow as
 they do when a plan file is read; so a plan shares its scenes with the one that the caller holds.
 

@@ -39,7 +39,7 @@ def load_planning_problem(
     path: str | Path, *, domain: str | Path | None = None, semantics: str | Path | None = None,
     allow_folders: Sequence[str | Path] = (), packages: Mapping[str, str | Path] | None = None, meshes: str = "load",
 ) -> tuple[PlanningProblem, PlanningOptions]:  # fmt: skip
-    """Load a problem file.
+    """Load a problem file and its options, as for ``tk.plan(*tk.load_planning_problem("problem.toml"))``.
 
     Args:
         path: the TOML file; see docs/howto/problem_files.md for its keys.
@@ -50,9 +50,6 @@ def load_planning_problem(
             :func:`tmkit.formats.load_scene`.
         packages: as for :func:`tmkit.formats.load_scene`.
         meshes: as for :func:`tmkit.formats.load_scene`.
-
-    Returns:
-        The problem and the options: ``tk.plan(*tk.load_planning_problem("problem.toml"))``.
 
     Raises:
         MissingFileError: no such file.
@@ -168,11 +165,7 @@ class _Reader:
 
 
 def goal_of_table(node: JsonNode) -> ContinuousGoal:
-    """Return the goal that a table states; tolerances may be omitted, and a pose may be a point alone.
-
-    Raises:
-        FileFormatError: a value that is missing or does not fit.
-    """
+    """Return the goal that a table states; tolerances may be omitted, and a pose may be a point alone."""
     table = dict(node.table())
     if "pose" in table:
         is_point = isinstance(table["pose"], list) and len(table["pose"]) == 3

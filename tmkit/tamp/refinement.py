@@ -1,17 +1,9 @@
 """Refinement: from a task skeleton to motions, over the tree of scene versions.
 
-A skeleton is a sequence of actions. Each action is refined in the scene version that the previous one left; each has
-candidates (grasps, placements), each candidate several motions (inverse kinematics solutions). When an action cannot be
-refined, the search goes back to an earlier one and takes its next motion. Going back costs nothing, since every scene
-version still exists.
-
-Where it goes back to is told by the *conflict*: the steps that put the frames where they are that the failures speak of
-(conflict-directed backjumping; Prosser, "Hybrid algorithms for the constraint satisfaction problem", 1993). When the
-third block finds no place because of the first, other grasps of the second are not tried. Since a failure within bounds
-proves nothing, later iterations go back step by step.
-
-The numbers of attempts are bounded, per node and action and for the skeleton as a whole; the bounds grow from iteration
-to iteration: a later one may find what an earlier one misses. A failure within bounds is *soft*: it proves nothing.
+Each action is refined in the scene version that the previous one left. When it cannot be, the search goes back to an
+earlier one and takes its next motion, as told by the *conflict*: the steps that put the frames where they are that the
+failures speak of (conflict-directed backjumping; Prosser, "Hybrid algorithms for the constraint satisfaction problem",
+1993). Since a failure within bounds proves nothing, later iterations go back step by step.
 
 Invariants: iterations decide, clocks only stop; equal arguments give equal results. What failed is said as a
 :class:`Cause`: an action and the frames on which its failure depends.
@@ -58,8 +50,6 @@ class Cause:
     """An action that could not be refined, and what that depends on.
 
     Attributes:
-        action: the action.
-        node: where it failed.
         frames: the frames whose places the failures depend on; None when that is not known.
         is_proved: whether every failure is proved for these poses: more attempts change nothing.
     """
@@ -114,9 +104,7 @@ def refine_skeleton(
     """Find motions for all actions of a skeleton.
 
     Args:
-        skeleton: the actions.
         tree: what was refined so far; it grows.
-        budget: bounds on attempts.
         is_over: tells whether the time is up; asked before each attempt.
         on_step: told the number of steps refined so far, for progress.
         bound: what the steps together must cost less than; by default anything will do.

@@ -1,12 +1,8 @@
 """The refinement tree: every scene version that planning has reached, and how it was reached.
 
-A :class:`RefinementNode` is a scene at a configuration, with the task state that PDDL predicts there. Its
-:class:`Expansion` for an action holds the motions that were found for that action there, each leading to a child node,
-and the failures. Expansions are lazy: each call continues the last one.
-
-So what was refined once is never refined again. Skeletons that begin with the same actions share the nodes of that
-beginning, with all grasps, placements, configurations and paths sampled there; and a later iteration, with larger
-budgets, continues the samplers of an earlier one instead of repeating them.
+The :class:`Expansion` of a :class:`RefinementNode` for an action holds the motions that were found for it there, each
+leading to a child node, and the failures. Expansions are lazy: each call continues the last one. Skeletons that begin
+with the same actions share the nodes of that beginning, and a later iteration continues the samplers of an earlier one.
 
 Invariants: what an expansion finds depends on its node, its action and the seed of the tree alone, not on what else was
 asked of the tree, nor when: each has random numbers of its own, seeded by the way from the root. After each action the
@@ -50,14 +46,8 @@ class FailureRecord:
     """One failure, where it happened.
 
     Attributes:
-        action: the action that failed.
-        failure: why.
         frames: frames that the failure speaks of: those that the action handles and those that were in the way; None
             when it is not known on what it depends.
-        scene: the version in which it happened.
-        q: (n_joints,) configuration there.
-        object: frame of the object that was being handled; None when none was.
-        arm: name of the arm; None for the first.
     """
 
     action: GroundAction
@@ -106,16 +96,12 @@ class RefinementNode:
     """A scene at a configuration, reached by refined actions.
 
     Attributes:
-        scene: the scene version.
-        q: (n_joints,) configuration.
-        state: the facts that hold there by the domain.
         step: the action that led here with its motion; None at the root.
         changed: frames whose edge this step changed, or that are children of a joint which it moved.
         key: 16 bytes that say how it was reached.
         scene_key: 16 bytes that are the same where the same actions with the same grasps and places led here: such
             nodes have one scene, but for rounding, and differ in where the arm is.
         derived: the state as it was derived, from which those of the next nodes are; None at the root.
-        expansions: what was tried here, by action.
         number: how many nodes the tree had before.
     """
 
@@ -134,17 +120,9 @@ class RefinementNode:
 class Expansion:
     """The motions of one action in one node: those found so far, and more when asked.
 
-    Args:
-        tree: the tree.
-        node: node before the action.
-        action: the ground action.
-
     Attributes:
-        children: nodes that the motions found so far lead to.
-        failures: what failed.
         attempts: motions and failures together.
         depends_on_way: whether a failure depends on where the arm was before, or may do so.
-        predicted: the state that PDDL predicts after the action.
         is_exhausted: whether the candidates have come to an end.
         restarts: how often they have begun anew.
     """
@@ -226,15 +204,9 @@ class RefinementTree:
     """All that was refined of one task.
 
     Args:
-        scene: the scene at the start.
-        q: (n_joints,) configuration at the start.
         problem: the task, with the state derived from ``scene``.
-        domain: the domain.
         arms: compute single actions, the first unless a candidate names another; may be replaced by others with larger
             budgets.
-        seed: seed of everything sampled.
-        log: where failures are counted.
-        clock: where time is counted.
         sampling: samplers of grasps and placements; those of this package by default.
 
     Attributes:
@@ -256,12 +228,7 @@ class RefinementTree:
         self._deriver = StateDeriver(domain, {name: types[0] for name, types in problem.objects.items()})
 
     def expansion(self, node: RefinementNode, action: GroundAction) -> Expansion:
-        """Return the expansion of a node by an action; it is created at the first call.
-
-        Args:
-            node: node before the action.
-            action: the ground action.
-        """
+        """Return the expansion of a node by an action; it is created at the first call."""
         found = node.expansions.get(action)
         if found is None:
             found = node.expansions[action] = Expansion(self, node, action)
@@ -276,12 +243,7 @@ class RefinementTree:
                 self._dead_ends[key] = expansion
 
     def dead_end(self, expansion: Expansion, *, attempts: int) -> Expansion | None:
-        """Return a failed expansion of the same action in the same scene, or None.
-
-        Args:
-            expansion: the expansion, not yet attempted.
-            attempts: minimal number of attempts of the failed one.
-        """
+        """Return a failed expansion, of so many attempts at least, of the same action in the same scene, or None."""
         known = self._dead_ends.get((expansion.node.scene_key, expansion.action))
         if known is None or known is expansion or expansion.attempts:
             return None
@@ -290,19 +252,9 @@ class RefinementTree:
     def follow(
         self, node: RefinementNode, action: GroundAction, candidate: Candidate, *, seed: int, attempts: int
     ) -> RefinementNode | MotionFailure | None:
-        """Return the node that one candidate of an action leads to, chosen by the caller, or its last failure.
+        """Return the node that one candidate of an action leads to, or its last failure; None for no motion.
 
         Nothing is kept of it but what the log counts.
-
-        Args:
-            node: node before the action.
-            action: the ground action.
-            candidate: how to carry it out.
-            seed: seed of all searches.
-            attempts: motions that are tried at most.
-
-        Returns:
-            The node or the failure; None for a candidate that yields nothing.
         """
         context, expansion, last = self.context(node, seed=seed), self.expansion(node, action), None
         for attempt in itertools.islice(candidate.refine(next(iter(self.arms.values())), context, seed=seed), attempts):
@@ -315,14 +267,7 @@ class RefinementTree:
     def context(
         self, node: RefinementNode, *, scene: SceneGraph | None = None, seed: int, is_scattered: bool = False
     ) -> ActionContext:
-        """Return the context in which a domain is to propose candidates in a node.
-
-        Args:
-            node: the node.
-            scene: a version to be used in the place of the node's.
-            seed: seed of what is sampled.
-            is_scattered: whether places are to be scattered; see :class:`tmkit.manipulation.PlacementRequest`.
-        """
+        """Return the context in which a domain proposes candidates in a node, or in a version in its place."""
         rng, sampling = np.random.default_rng(seed), replace(self._sampling, is_scattered=is_scattered)
         return ActionContext(scene or node.scene, node.q, rng, sampling, self.arms)
 
@@ -332,7 +277,6 @@ class RefinementTree:
         """Yield the result of each candidate of an action in a node, with random numbers of this restart.
 
         Args:
-            expansion: the expansion of the node by the action.
             asked: list to which the requested placements, (object, support), are added.
         """
         node, action = expansion.node, expansion.action
@@ -363,11 +307,6 @@ class RefinementTree:
         """Return the node after a motion, after checking its derived state against the predicted one.
 
         Where that is a matter of probability and not probable enough, the motion has failed.
-
-        Args:
-            expansion: the expansion.
-            candidate: the candidate.
-            refinement: the motion.
         """
         parent, predicted = expansion.node, expansion.predicted
         derived = self._compare(expansion, refinement)

@@ -1,12 +1,8 @@
 """One planning run: skeletons from the task planner, refined into motion, and what is learned in between.
 
-A run goes in iterations (:mod:`tmkit.tamp.iteration`). In each the task planner gives skeletons; each is refined over
-a refinement tree. When an iteration finds no further skeleton, its constraints are lifted, since a motion that was not
-found is no proof that there is none; the budgets double, and the next iteration continues where the tree stands. Which
-task the next iteration searches, :mod:`tmkit.tamp.tracks` decides. The run ends when all that an iteration learned is
-proved, or by a limit on time or iterations.
-
-Part of the time is kept for the explanation: causes, and what would help.
+When an iteration (:mod:`tmkit.tamp.iteration`) finds no further skeleton, its constraints are lifted, the budgets
+double, and the next continues where the tree stands; which task that is, :mod:`tmkit.tamp.tracks` decides. Part of the
+time is kept for the explanation: causes, and what would help.
 
 Invariants: equal arguments give equal results, unless the time limit ends the search; it only stops.
 """

@@ -21,12 +21,7 @@ class SearchLog:
     Attributes:
         seconds_to_search: seconds from the beginning after which the search ends.
         began: when that was, by the monotonic clock.
-        clock: the time of each phase.
-        failures: what failed, how often.
         trees: all refinement trees of the search, in the order in which they were begun.
-        skeletons: task plans that were tried.
-        iterations: iterations that were carried out.
-        constraints: what was learned from failed skeletons.
         infeasibilities: why the goal is impossible, where the domain proved it.
         transfers: the tree of the search over transfers; None before it begins.
         versions: its nodes, if the search tree is recorded.

@@ -222,16 +222,11 @@ def _node(
     ordered = sorted(failed.items(), key=lambda item: (-item[1], item[0]))
     steps = [passed.step for passed in way if passed.step is not None]
     return SearchTreeNode(
-        None if parent is None else numbers[parent],
-        tuple(str(tree.domain.stated(step.action)) for step in steps),
-        tuple(step.choice for step in steps),
-        tuple(node.q.tolist()),
-        () if parent is None else tuple(_changes(parent.scene, node.scene)),
-        tries,
-        tuple(BranchFailure(action, cause, count) for (action, cause), count in ordered),
-        estimate,
-        is_in_plan,
-    )
+        None if parent is None else numbers[parent], tuple(str(tree.domain.stated(step.action)) for step in steps),
+        tuple(step.choice for step in steps), tuple(node.q.tolist()),
+        () if parent is None else tuple(_changes(parent.scene, node.scene)), tries,
+        tuple(BranchFailure(action, cause, count) for (action, cause), count in ordered), estimate, is_in_plan,
+    )  # fmt: skip
 
 
 def _changes(before: SceneGraph, after: SceneGraph) -> Iterator[FrameChange]:

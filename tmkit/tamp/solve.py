@@ -47,13 +47,7 @@ _BISECTIONS = 20  # halve the opening until the fingers are placed to less than 
 def solve(
     problem: PlanningProblem, options: PlanningOptions, *, on_progress: Callable[[PlanningProgress], None] | None = None
 ) -> PlanResult:
-    """Plan with the seed of the options; the result and the errors are those of :func:`tmkit.plan`.
-
-    Args:
-        problem: the problem.
-        options: the options, of one seed.
-        on_progress: as for :func:`tmkit.plan`.
-    """
+    """Plan with the one seed of the options; the result and the errors are those of :func:`tmkit.plan`."""
     manipulators = find_manipulators(problem.robots, problem.scene)
     domain = load_planning_domain(problem.domain, manipulator=manipulators, semantics=problem.semantics)
     with domain.blamed("planning", if_traced=True):

@@ -1,13 +1,9 @@
 """Suggestions: relaxations of a problem without a plan for which there is one, found by replanning.
 
-Two sorts of changes are tried. *Bodies out of the way*: the problem without a body that was often in the way, or that
-an action failed to move; a movable one is taken out of the scene, of a fixed one only the shapes are; joints and frames
-stay. *Goals given up*: the problem without parts of its goal. One change at a time first, and only when none helps two
-at once, so what is found is a smallest set. The diagnosis guides: the bodies most often in the way come first, and the
-parts of the goal that speak of what failed, or that exclude each other.
-
-Each relaxed problem is planned with a small budget, one iteration and few task plans; without suggestions, nothing is
-proved.
+*Bodies out of the way*: a body that was often in the way, or that an action failed to move, is taken out of the scene
+(of a fixed one only the shapes). *Goals given up*: parts of the goal are left out. One change at a time first, and only
+when none helps two at once; the bodies most often in the way come first, and the parts of the goal that speak of what
+failed or exclude each other. Each relaxed problem gets one iteration and few task plans; nothing is proved.
 
 Invariants: the order of relaxed problems is a function of the diagnosis and the scene, and each result one of its
 problem: the suggestions are the same for equal runs unless the time cuts them short. A body is never removed that
@@ -47,9 +43,7 @@ class RelaxedProblem:
     """A problem without some bodies or parts of its goal.
 
     Attributes:
-        kind: what sort of change.
         names: what is given up or taken away: parts of the goal in PDDL, or frames.
-        scene: the scene.
         parts: what the goal joins by "and".
     """
 
@@ -68,15 +62,7 @@ def find_suggestions(
     context: PlanningContext, log: SearchLog, diagnosis: Diagnosis, *,
     replan: Callable[[PlanningContext], PlanResult], seconds: float,
 ) -> tuple[tuple[Suggestion, ...], int]:  # fmt: skip
-    """Return the relaxations of a run's problem with which a plan was found, and the number of replans.
-
-    Args:
-        context: what the run was given that has ended without a plan.
-        log: what it found.
-        diagnosis: what it learned.
-        replan: plans for another problem.
-        seconds: time after which to stop.
-    """
+    """Return relaxations of the problem of a run without a plan that have one, and the number of replans."""
     search = _Search(context, log, replan, time.monotonic() + seconds)
     with suppress(TimeLimitError), time_limit(seconds):
         search.run(diagnosis)
@@ -184,14 +170,7 @@ class _Search:
 def removable_bodies(
     scene: SceneGraph, manipulators: Sequence[Manipulator], goal: Formula, diagnosis: Diagnosis
 ) -> tuple[str, ...]:
-    """Return the bodies whose removal is tried: obstacles first, then objects that actions failed to move.
-
-    Args:
-        scene: the start scene.
-        manipulators: the arms.
-        goal: the goal, whose objects are kept.
-        diagnosis: causes of failures.
-    """
+    """Return the bodies whose removal is tried: obstacles first, then objects, not of the goal, that failed to move."""
     kept = {*moved_frames(scene, *manipulators), *(arm.base for arm in manipulators)}
     movable = set(movable_frames(scene))
     words = _words(str(goal))
@@ -209,12 +188,7 @@ def removable_bodies(
 
 
 def without_bodies(scene: SceneGraph, names: Sequence[str]) -> SceneGraph:
-    """Return the scene without bodies: movable ones are removed, others lose their shapes.
-
-    Args:
-        scene: the scene.
-        names: frames of the bodies.
-    """
+    """Return the scene without bodies: movable ones are removed, others lose their shapes."""
     movable = set(movable_frames(scene))
     for name in names:
         has_joints = any(scene.joint(frame).is_actuated for frame in scene.subtree(name))

@@ -1,18 +1,13 @@
 """What a run searches: tracks, each one task over one refinement tree, advanced an iteration at a time.
 
-A run has up to four tracks, and always advances the one whose turn is least:
+The track whose turn is least advances:
 
 * the task of the useful objects, from turn 0;
 * the task of all objects, from turn 4: it is larger, and seldom needed;
 * for either, once a movable object was in the way of an action, the same task with relocations
   (:mod:`tmkit.tamp.goals.relocations`), half a turn later.
 
-Beside them goes a search over transfers (:mod:`tmkit.tamp.transfers.search`), which chooses grasps and places together.
-It begins when task plans fail, and makes attempts in proportion to theirs; which of the two finds a plan first by these
-counts, gives it.
-
-Budgets double from iteration to iteration of a track, and every track that has not ended gets its turn again, so the
-whole is probabilistically complete.
+Beside them goes a search over transfers (:mod:`tmkit.tamp.transfers.search`), with attempts in proportion to theirs.
 
 Invariants: the order of iterations follows from their results alone; the time limit only stops.
 """
@@ -52,15 +47,10 @@ _LAST_MOVES = 96  # attempts of that search when the task plans have come to an 
 def search_tracks(
     context: PlanningContext, log: SearchLog, useful: Problem | None
 ) -> tuple[PlanStatus, SearchTrack | None, tuple[PlanStep, ...]]:
-    """Advance the tracks of a run until one has a plan, nothing is left to try or a limit is reached.
+    """Advance tracks until one has a plan, nothing is left or at a limit; return status, track and steps of the plan.
 
     Args:
-        context: what the run was given.
-        log: what it has found.
         useful: its task without objects of no use; None where all are.
-
-    Returns:
-        The status, and with a plan the track and the steps.
     """
     tracks = [] if useful is None else [SearchTrack(context, log, useful, context.domain)]
     tracks.append(
@@ -183,10 +173,6 @@ class SearchTrack:
     """One task that a run searches.
 
     Args:
-        context: what the run was given.
-        log: what it has found.
-        problem: the task.
-        domain: its domain.
         turn: when its first iteration is due.
         is_whole: whether it is the whole task, with all objects and nothing added: then proofs count.
 
@@ -207,11 +193,7 @@ class SearchTrack:
         self._has_relocations = isinstance(domain, RelocationDomain)
 
     def advance(self, beside: Callable[[int], tuple[PlanStep, ...] | None]) -> IterationResult:
-        """Carry out the next iteration.
-
-        Args:
-            beside: another search, told the attempts of each task plan that fails; it returns a plan or None.
-        """
+        """Carry out the next iteration."""
         context, log, number = self.context, self.log, self.number
         task = self.prepared()
         if isinstance(task, ProvingTask) and number == 0 and task.is_goal_impossible():

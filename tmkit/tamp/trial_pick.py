@@ -1,8 +1,6 @@
-"""A trial pick: whether an arm can take a cube of 4 cm off a small support, looking down.
+"""A trial pick: whether an arm can take a cube of 4 cm off a small support, looking down, where its tool comes.
 
-Descriptions may be consistent and still useless: a tool that points sideways, a hand that opens too little, limits that
-keep it from looking down. So a cube is put where the tool comes in a random configuration, and the planner is asked to
-hold it. What fails is said in one sentence.
+It shows what makes a consistent description useless: a tool that points sideways, a hand that opens too little, ...
 
 Invariants: a function of scene, arm and seed; no clock decides.
 """
@@ -56,7 +54,6 @@ class TrialPick(Result):
     """What came of a trial pick.
 
     Attributes:
-        status: how it went.
         reason: why the cube cannot be picked, in one sentence; empty when it can.
         scene: the scene with support and cube, where a place was found.
         result: the planner's answer, where a place was found.
@@ -76,14 +73,7 @@ def trial_pick(
     scene: SceneGraph, manipulator: Manipulator, *, seed: int = 0,
     on_progress: Callable[[PlanningProgress], None] | None = None,
 ) -> TrialPick:  # fmt: skip
-    """Plan to pick a cube of 4 cm from where the tool comes.
-
-    Args:
-        scene: the robot, best alone.
-        manipulator: its arm.
-        seed: of the random configurations and the planner.
-        on_progress: called while it is planned.
-    """
+    """Plan to pick a cube of 4 cm from where the tool comes, in a scene that best has the robot alone."""
     arm = manipulator
     if arm.gripper_kind == "parallel" and arm.width_open < CUBE + 0.008:
         reason = f"the hand opens to {1000 * arm.width_open:.0f} mm, too little for a cube of 40 mm"
@@ -93,15 +83,9 @@ def trial_pick(
         tried = _with_cube(scene, place)
         goal = f"(holding {OBJECT})"
         result = plan(
-            tried,
-            goal=goal,
-            robot=arm,
-            seed=seed,
-            time_limit=60.0,
-            max_iterations=_ITERATIONS,
-            suggest=False,
+            tried, goal=goal, robot=arm, seed=seed, time_limit=60.0, max_iterations=_ITERATIONS, suggest=False,
             on_progress=on_progress,
-        )
+        )  # fmt: skip
         if result.is_solved:
             return TrialPick(TrialPickStatus.PICKED, "", tried, result)
         found = result.diagnosis

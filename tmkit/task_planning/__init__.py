@@ -5,8 +5,6 @@ A :class:`TranslatedTask` is grounded once, then extended with :meth:`Translated
 out to be impossible in the presence of certain facts.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from tmkit._support.lazy_imports import lazy_names

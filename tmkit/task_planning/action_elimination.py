@@ -1,9 +1,8 @@
 """Plans without actions that serve nothing.
 
-Greedy searches return plans with steps that could be omitted: a way home in the middle, something put down and taken
-up again. Each step costs a motion, so they are worth removing. Step by step from the front, an action is omitted with
-all that can no longer be done without it; where the goal is still reached, they stay out (*action elimination*: Nakhost
-and Müller, "Action elimination and plan neighborhood graph search", ICAPS 2010).
+Each step costs a motion. Step by step from the front, an action is omitted with all that can no longer be done without
+it; where the goal is still reached, they stay out (*action elimination*: Nakhost and Müller, "Action elimination and
+plan neighborhood graph search", ICAPS 2010).
 
 Invariants: what is returned is a subsequence of the plan, executable and reaching the goal; it is the plan itself when
 nothing can be omitted. No action of it can be omitted with all that can no longer be done without it. O(n^2)
@@ -25,8 +24,6 @@ def without_redundant_steps(
     """Return a plan without the actions that its goal does not need.
 
     Args:
-        problem: the task.
-        steps: a plan for it.
         is_allowed: tells whether an action may be done in a state, for constraints that the problem does not have; all
             may by default.
     """

@@ -1,8 +1,7 @@
 """Looking at the states of a translated task one after another, nearest first.
 
-The idea: some answers need no cleverness where there are few states. When all states that can be reached have been
-looked at and the goal holds in none, there is no plan; when all up to some distance have, no plan is that short. An
-:class:`Exploration` continues where it stopped: it can do a little work now and then beside a search.
+When all states that can be reached have been looked at and the goal holds in none, there is no plan; when all up to
+some distance have, no plan is that short. An :class:`Exploration` continues where it stopped.
 
 Invariants: states come in an order that depends on the task alone. Axioms are evaluated by layers, each until nothing
 changes, a variable that no axiom sets having its initial value. O(states * applicable operators).
@@ -20,10 +19,7 @@ SasState = tuple[int, ...]
 
 
 class Exploration:
-    """A breadth-first look at the reachable states, in portions.
-
-    Args:
-        task: the translated task, patched or not.
+    """A breadth-first look at the reachable states of a translated task, patched or not, in portions.
 
     Attributes:
         depth: no state of the goal is nearer to the initial state than this many steps.

@@ -29,12 +29,7 @@ class CheckedTask:
     forbidden: tuple[tuple[GroundAction, frozenset[Fact]], ...] = ()
 
     def forbid(self, action: GroundAction, context: Iterable[Fact]) -> CheckedTask:
-        """Return the task in which an action is not done while facts hold.
-
-        Args:
-            action: the ground action.
-            context: basic facts.
-        """
+        """Return the task in which an action is not done while basic facts hold."""
         facts = frozenset(context)
         task = self.planner.called("forbid", lambda: self.task.forbid(action, sorted(facts)))
         return replace(self, task=task, forbidden=(*self.forbidden, (action, facts)))
@@ -116,9 +111,5 @@ class CheckedTaskPlanner(TaskPlanner[CheckedTask]):
             raise self.error(f"fails in '{method}': {type(error).__name__}: {error}") from error
 
     def error(self, what: str) -> TaskPlannerError:
-        """Return an error that names the planner.
-
-        Args:
-            what: what is wrong with it.
-        """
+        """Return an error that names the planner."""
         return TaskPlannerError(f"task planner '{callable_name(self.planner)}' {what}", command=(), output="")

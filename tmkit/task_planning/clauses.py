@@ -81,12 +81,7 @@ class StepClauses:
         return f"p cnf {(steps + 1) * self._width} {count}\n" + " ".join(map(str, whole.tolist())) + "\n"
 
     def chosen(self, true: Iterable[int], *, steps: int) -> tuple[int, ...]:
-        """Return the index of the operator of each step.
-
-        Args:
-            true: the numbers of the variables that are true in an assignment.
-            steps: the number of steps that the clauses were made for.
-        """
+        """Return the index of the operator of each of some steps, by the variables that are true in an assignment."""
         position = {number: index for index, number in enumerate(self._operators)}
         happens: dict[int, int] = {}
         for variable in true:

@@ -57,8 +57,6 @@ class Encoding:
     """A problem in the form that Fast Downward reads.
 
     Attributes:
-        domain_text: the domain as PDDL.
-        problem_text: the problem as PDDL.
         names: for each object that had to be renamed, the name it had; by its new name.
     """
 

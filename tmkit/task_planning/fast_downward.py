@@ -1,29 +1,10 @@
-"""Fast Downward as a task planner.
+"""Fast Downward as a task planner: docs/reference/tasks.md describes and measures its searches.
 
-The idea: Fast Downward is two programs. The *translator* turns PDDL into a task of finite-domain variables; the
-*search* finds a plan for that. Both are run as programs of their own, in a private folder that is gone afterwards,
-and neither is ever imported; they are found through the import system without importing anything. Between the two
-stands a value, the :class:`~tmkit.task_planning.TranslatedTask`: a task is translated once, then patched with learned
-constraints and searched again.
-
-The search: each step of a plan costs a motion, so plans must be short. A weighted A* search by landmarks finds the
-shortest plan of most tasks, or nearly, in milliseconds: 40 steps for towers of 25 blocks, 121 for cooking 20 things.
-Of some, such as towers to be taken apart in a crowd, it finds none soon. So its plan counts if it took little work, and
-another search begins beside it when it is not done at once.
-
-Greedy searches end soon where their heuristic is right, and wander where it is not; one that counts the steps made so
-far is led back. Which is quicker differs a hundredfold from task to task, in both directions. So the other search is
-both at once: it takes the next state in turns from queues ordered by the FF heuristic, by landmarks, and by steps made
-plus FF, each beside one of the states that promise most (*preferred operators*). The queues share what was seen, so
-nothing is expanded twice and turns are counted, not timed. Its plans can still be too long, so a weighted A* search
-with the FF heuristic follows, a short one, in the same process, and the better plan counts. (On 82 tasks of the classic
-problems and random blocks worlds with up to 10 blocks and 49 places, searched by both: against greedy search alone,
-with two searches to follow, plans became 17 % shorter in 0.6 of the time.)
-
-When the first search is slow, a blind search beside it tries to prove that there is no plan.
-
-Starting the translator takes longer than translating a small task, so the last few translations are remembered: the
-same problem need not be translated for every seed.
+The *translator* turns PDDL into a :class:`~tmkit.task_planning.TranslatedTask`, which is translated once, then patched
+with learned constraints and *searched* again. Both are programs of their own in a private folder that is gone
+afterwards, found through the import system without importing anything. Starting the translator takes longer than
+translating a small task, so the last few translations are remembered: the same problem need not be translated for every
+seed.
 
 Determinism: the same task gives the same plan. The translator's hash seed is fixed. The search by landmarks and
 follow-up searches count only if they took few enough expansions (``landmark_work``, ``improvement_work``), numbers
@@ -172,14 +153,11 @@ class FastDownward(TaskPlanner[TranslatedTask]):
     # ---------------------------------------------------------------------------------------------------- searching
 
     def search(self, task: TranslatedTask, *, time_limit: float = 60.0) -> TaskPlanResult:
-        """Search for a plan of a translated task, which may have been patched.
+        """Search for a plan of a translated task, which may have been patched, or that there is none, within the time.
 
         Args:
             task: the task, from :meth:`translate`.
             time_limit: seconds after which to give up.
-
-        Returns:
-            The plan, that there is none, or that none was found within the time.
 
         Raises:
             TaskPlannerError: the search could not be run or broke, or its plan does not reach the goal.

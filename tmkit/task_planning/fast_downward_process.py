@@ -1,10 +1,9 @@
 """Running Fast Downward's search: several searches in one process, and what came of each.
 
-The idea: a small task is searched in less than a millisecond, but starting the program takes ten. So searches that
-follow one another are given to one process (by the program's ``iterated``), and what each has found and how much it
-did is read from what the process has written. Each begins when the one before has found a plan, and writes its plan if
-it is cheaper than all before; a search that finds nothing ends the chain. None is told to find a cheaper plan only:
-where there is none, that would be a long search.
+A small task is searched in less than a millisecond, but starting the program takes ten. So searches that follow one
+another are given to one process (by the program's ``iterated``). Each begins when the one before has found a plan, and
+writes its plan if it is cheaper than all before; a search that finds nothing ends the chain. None is told to find a
+cheaper plan only: where there is none, that would be a long search.
 
 Invariants: nothing is imported of Fast Downward, which is found through the import system; a process lives no longer
 than the block that it was started in; every plan has been executed by our own semantics before anybody gets it.
@@ -57,8 +56,6 @@ class Outcome:
     """What came of a chain of searches.
 
     Attributes:
-        task: what was searched.
-        finished: how the process ended.
         phases: what each search did, as far as they came.
     """
 
@@ -101,12 +98,7 @@ class Outcome:
         return TaskPlanResult(TaskPlanStatus.LIMIT, message="no plan was found within the time and memory given")
 
     def results(self, work: float, *, skipped: int = 0) -> Iterator[TaskPlanResult]:
-        """Yield the plans of those searches that expanded few states.
-
-        Args:
-            work: how many they may have expanded, times the number of operators.
-            skipped: how many of the first searches do not count.
-        """
+        """Yield the plans of searches, but the first few, that expanded at most ``work`` states times operators."""
         for phase in self.phases[skipped:]:
             if phase.plan is not None and phase.expanded * len(self.task.operators) <= work:
                 yield self._solved(phase.plan)
@@ -120,13 +112,7 @@ class Outcome:
 
 
 class RunningSearch:
-    """A chain of searches that runs.
-
-    Args:
-        searches: command lines of the searches.
-        program: the executable.
-        folder: working directory.
-    """
+    """A chain of searches, each a command line, that runs."""
 
     def __init__(self, searches: Searches, program: Program, folder: Path) -> None:
         self._searches, self._program, self._folder = searches, program, folder
@@ -141,11 +127,7 @@ class RunningSearch:
         return wait_for_any(programs, seconds=self._searches.seconds_left) is other._program
 
     def outcome(self) -> Outcome:
-        """Wait until it ends or the deadline is there, and tell what came of it.
-
-        Raises:
-            TaskPlannerError: the program broke.
-        """
+        """Wait until it ends or the deadline is there, and tell what came of it."""
         finished = self._program.finished(seconds=self._searches.seconds_left)
         if finished.code not in _SOLVED_CODES | _UNSOLVABLE_CODES | LIMIT_CODES:
             raise finished.error(f"Fast Downward's search ended with exit code {finished.code}")
@@ -177,13 +159,7 @@ class RunningSearch:
 
 
 class Searches:
-    """Searches of one task until one deadline.
-
-    Args:
-        task: the task.
-        folder: an empty folder, for the task and the plans.
-        deadline: when to give up, by the monotonic clock.
-    """
+    """Searches of one task, in an empty folder, until one deadline of the monotonic clock."""
 
     def __init__(self, task: TranslatedTask, folder: Path, deadline: float) -> None:
         self.task, self.deadline = task, deadline
@@ -198,25 +174,13 @@ class Searches:
         return max(0.0, self.deadline - time.monotonic())
 
     def run(self, chain: Sequence[str]) -> Outcome:
-        """Run a chain of searches until it ends or the deadline is there.
-
-        Raises:
-            TaskPlannerError: the program could not be run or broke.
-        """
+        """Run a chain of searches until it ends or the deadline is there."""
         with self.started(chain) as running:
             return running.outcome()
 
     @contextmanager
     def started(self, chain: Sequence[str], *, memory_limit: int | None = None) -> Iterator[RunningSearch]:
-        """Start a chain of searches, which is stopped when the block is left.
-
-        Args:
-            chain: the searches.
-            memory_limit: bytes that it may have.
-
-        Raises:
-            TaskPlannerError: the program could not be run.
-        """
+        """Start a chain of searches, of so many bytes at most, which is stopped when the block is left."""
         self._count += 1
         folder = self._folder / str(self._count)
         folder.mkdir()

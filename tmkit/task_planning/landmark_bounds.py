@@ -1,14 +1,10 @@
 """How many actions a plan needs at least, without a search.
 
-The idea: a *disjunctive landmark* is a set of actions of which every plan has one. Landmarks that share no action add
-up. They are found in the relaxed task, in which actions delete nothing: the fact that is hardest to get (by the
-heuristic h^max) justifies the actions that need it, and a cut through these justifications between the initial state
-and the goal is a landmark. Its actions are made cheaper by the cheapest of them, and another cut is sought until the
-goal is free. This is the heuristic LM-cut, at the initial state [Helmert and Domshlak, Landmarks, Critical Paths and
-Abstractions: What's the Difference Anyway?, ICAPS 2009].
-
-One thing that deletions do is kept. A fact that holds at first and is wanted in the end has to be brought about again,
-when all actions of some landmark delete it: a hand that comes home, after it went to pick something.
+It is the heuristic LM-cut, at the initial state [Helmert and Domshlak, Landmarks, Critical Paths and Abstractions:
+What's the Difference Anyway?, ICAPS 2009]. Landmarks (sets of actions of which every plan has one) that share no action
+add up. They are cuts in the relaxed task, in which actions delete nothing. One thing that deletions do is kept: a fact
+that holds at first and is wanted in the end has to be brought about again, when all actions of some landmark delete it,
+as of a hand that comes home.
 
 Invariants: the bound is never too high. Derived variables are taken to have any value and conditional effects to happen
 always, which makes a task easier, never harder. Ties are broken by the order of facts and operators: the bound depends
@@ -25,11 +21,7 @@ from tmkit.task_planning.sas import Pair, SasOperator, SasTask
 
 
 def least_steps(task: SasTask) -> int | None:
-    """Return a number of actions that every plan has at least, ``None`` when it is proved that there is no plan.
-
-    Args:
-        task: the translated task, patched or not.
-    """
+    """Return a number of actions that every plan has at least, ``None`` when it is proved that there is no plan."""
     return _Relaxed(task).bound([1] * len(task.operators))
 
 

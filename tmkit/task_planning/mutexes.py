@@ -1,18 +1,11 @@
 """Proving that a goal contradicts itself, without a search.
 
-The idea: two facts that can never hold together are found by looking at pairs of facts instead of states. Beginning
-with the pairs of the initial state, an action is taken as possible when all pairs of its preconditions are; it makes
-the pairs among its effects possible, and each effect together with every fact that was possible beside its
-preconditions and that it does not touch. What is not possible when nothing new comes up never is. This is the test that
-the heuristic h2 would fail at the initial state [Haslum and Geffner, Admissible Heuristics for Optimal Planning, AIPS
-2000].
-
-Every state that can be reached has only possible pairs, but not the other way round, so the answer "impossible" is a
-proof and the other answer is none. A search finds the same only after looking at every state, of which there are too
-many as soon as a few blocks stand on a hundred places.
-
-All actions are tried at once, round after round. A row of the table, "what is possible beside this fact", is a string
-of bits: an iteration is a few operations on arrays.
+Two facts that can never hold together are found by looking at pairs of facts instead of states. Beginning with the
+pairs of the initial state, an action is taken as possible when all pairs of its preconditions are; it makes the pairs
+among its effects possible, and each effect together with every fact that was possible beside its preconditions and that
+it does not touch. What is not possible when nothing new comes up never is: a proof; the other answer is none. This is
+the test that the heuristic h2 would fail at the initial state [Haslum and Geffner, Admissible Heuristics for Optimal
+Planning, AIPS 2000]. All actions are tried at once; a row of the table, "what is possible beside this fact", is bits.
 
 Invariants: derived variables are taken to have any value, which makes more possible, never less. O(rounds * (operators
 + facts) * facts) time over 64, O(facts squared + operators * facts) space.
@@ -45,11 +38,7 @@ class _Rule:
 
 
 def is_goal_impossible(task: SasTask) -> bool:
-    """Return whether some two of the goal's facts can be proved never to hold together; False proves nothing.
-
-    Args:
-        task: the translated task, patched or not.
-    """
+    """Return whether some two of the goal's facts can be proved never to hold together; False proves nothing."""
     facts = _Facts(task)
     goal = facts.numbers(task.goal)
     if not goal:
@@ -179,11 +168,7 @@ class _Rules:
         self._fact, self._begin = np.unique(np.array([fact for fact, _ in pairs], dtype=np.intp), return_index=True)
 
     def applied(self, possible: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return the pairs that are possible after every rule whose needs are has been applied once.
-
-        Args:
-            possible: (count, count) whether two facts may hold together.
-        """
+        """Return the pairs (count, count) that are possible after every rule whose needs are has been applied once."""
         if not len(self._adder):
             return possible
         rows = _packed(possible)

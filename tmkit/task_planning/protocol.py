@@ -1,11 +1,8 @@
 """What a task planner is asked and what it answers.
 
-The idea: the search for motions needs *some* task planner and does not care which. It *prepares* a problem once, then
-goes round and round: *search* for a plan, learn that one of its steps has no motion, *forbid* that step, search again.
-:class:`TaskPlanner` and :class:`PreparedTask` are these three words and all that it uses. What a prepared task is, is
-the planner's own business: a translation, a set of clauses, a Python list.
-
-That there is no plan, or that none was found within the limits, is an answer; only a planner that breaks is an error.
+It *prepares* a problem once; then the search for motions has it *search* for a plan, learns that a step has no motion,
+*forbids* that step, and searches again. What a prepared task is, is the planner's own business. That there is no plan,
+or that none was found within the limits, is an answer; only a planner that breaks is an error.
 
 Invariants that a planner must keep, because plans are repeatable by them: a prepared task is a value, so forbidding
 leaves the old one as it was; the same prepared task gives the same plan, whatever was searched before or runs beside;
@@ -131,14 +128,11 @@ class TaskPlanner(Protocol[Prepared]):
         ...
 
     def search(self, task: Prepared, *, time_limit: float = ...) -> TaskPlanResult:
-        """Search for a plan.
+        """Search for a plan, or that there is none, within the limits.
 
         Args:
             task: what :meth:`prepare` gave, or :meth:`PreparedTask.forbid` made of it.
             time_limit: seconds after which to give up.
-
-        Returns:
-            The plan, that there is none, or that none was found within the limits.
 
         Raises:
             TaskPlannerError: the planner could not be run, or broke.
@@ -146,14 +140,11 @@ class TaskPlanner(Protocol[Prepared]):
         ...
 
     def solve(self, problem: Problem, *, time_limit: float = 60.0) -> TaskPlanResult:
-        """Prepare a problem and search for a plan.
+        """Prepare a problem and search for a plan, or that there is none, within the limits.
 
         Args:
             problem: the task.
             time_limit: seconds for both together.
-
-        Returns:
-            The plan, that there is none, or that none was found within the limits.
 
         Raises:
             TaskPlannerError: the planner could not be run, or broke, or the problem is beyond it.

@@ -179,9 +179,6 @@ class SasTask:
             text: the output file.
             problem: the problem that was translated.
             names: for each object renamed in translation, its real name.
-
-        Raises:
-            TaskPlannerError: the text is not in the format, version 3.
         """
         try:
             return cls(problem, names=FrozenMapping(names or {}), **_Reader(text).sections())

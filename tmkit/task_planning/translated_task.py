@@ -1,18 +1,12 @@
 """The translated task: what Fast Downward searches, and how it is told never to do a thing again.
 
-The idea: translating PDDL costs more than searching, and what the motion planner learns ("this placement cannot be
-reached while that block stands there") is about ground actions and facts. So the task is translated once
-(:mod:`tmkit.task_planning.sas`), and each learned constraint patches the result.
-
-:meth:`TranslatedTask.forbid` says that an action must not be done while certain facts hold. It adds one two-valued
-derived variable per context, with one axiom ``context -> blocked``, and the precondition *not blocked* to the
-action's operators. No operator is split and nothing else changes, so many learned constraints stay cheap; but the
-search must be one that takes axioms. For those that do not, such as optimal search with landmarks, a task may have its
-operators taken apart instead: "not while c1, c2 and c3 hold" is the same as "while c1 does not hold, or c1 holds but c2
-does not, or c1 and c2 hold but c3 does not". These cases exclude each other, and in each of them the conditions are
-values of variables again. So the operator is replaced by copies, one for each case and each other value that the
-variable may have: all the values of the context's variables in the worst case. What the operator needs anyway saves
-most of them: a value that excludes one of its conditions makes no copy.
+The task is translated once (:mod:`tmkit.task_planning.sas`), and each learned constraint patches the result.
+:meth:`TranslatedTask.forbid` adds one two-valued derived variable per context, with one axiom ``context -> blocked``,
+and the precondition *not blocked* to the action's operators; the search must be one that takes axioms. For those that
+do not, such as optimal search with landmarks, a task may have its operators taken apart instead: "not while c1, c2 and
+c3 hold" is the same as "while c1 does not hold, or c1 holds but c2 does not, or c1 and c2 hold but c3 does not". These
+cases exclude each other, so the operator is replaced by copies, one for each case and each other value that the
+variable may have. What the operator needs anyway saves most: a value that excludes one of its conditions makes no copy.
 """
 
 from __future__ import annotations

@@ -1,20 +1,15 @@
 """Task planning with the solver Z3: shortest plans.
 
-The idea: "there is a plan of h steps" is a formula (:mod:`tmkit.task_planning.clauses`), and a solver says whether it
-can be satisfied. The horizon h grows until it can. It begins where no shorter plan can be, by a bound that needs no
-search (:mod:`tmkit.task_planning.landmark_bounds`); what was proved about short horizons is remembered along with the
-task, and stays true when more is forbidden. A learned constraint is a clause at every step, so it holds whatever the
-horizon.
+"There is a plan of h steps" is a formula (:mod:`tmkit.task_planning.clauses`). The horizon h grows until it can be
+satisfied, from a bound that needs no search (:mod:`tmkit.task_planning.landmark_bounds`); what was proved about short
+horizons stays true when more is forbidden. A learned constraint is a clause at every step.
 
-No horizon proves that there is *no* plan. That is said only when the goal is beyond reach even in a relaxed task, when
-two of its facts can never meet, or when all reachable states have been looked at, some of which is done after each
-horizon (:mod:`tmkit.task_planning.breadth_first`).
+That there is *no* plan is said only when the goal is beyond reach even in a relaxed task, when two of its facts can
+never meet, or when all reachable states have been looked at, some of which is done after each horizon
+(:mod:`tmkit.task_planning.breadth_first`).
 
-When to use it: where every superfluous action is dear and there are a dozen steps or so. Greedy search of Fast Downward
-goes far beyond, with longer plans.
-
-Determinism: each horizon is solved on its own, by a solver independent of the others, with fixed seeds, and given up
-after an amount of work, not of time. So the plan depends on the task alone. A time limit only stops.
+Determinism: each horizon is solved by a solver of its own, with fixed seeds, and given up after an amount of work, not
+of time. So the plan depends on the task alone. A time limit only stops.
 """
 
 from __future__ import annotations
@@ -126,14 +121,11 @@ class Z3Planner(TaskPlanner[SmtTask]):
         return SmtTask(FastDownward().translate(problem, time_limit=time_limit))
 
     def search(self, task: SmtTask, *, time_limit: float = 60.0) -> TaskPlanResult:
-        """Search for a shortest plan.
+        """Search for a shortest plan, or that there is none, within the limits.
 
         Args:
             task: the task, from :meth:`prepare`, with learned constraints or without.
             time_limit: seconds after which to give up.
-
-        Returns:
-            A plan of as few steps as possible, that there is none, or that none was found within the limits.
 
         Raises:
             MissingExtraError: Z3 is not installed.

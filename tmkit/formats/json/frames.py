@@ -1,9 +1,5 @@
 """One frame of a scene as JSON, and back: its joint, its mass, the shapes on it, how it moves.
 
-Numbers read back to the same bits; unlimited limits are null. A shape is named by its content digest, and stands
-elsewhere in the document, once (:mod:`tmkit.formats.json.shapes`). What few frames have (attributes, twists, stamps,
-errors) is said only where there is something to say.
-
 A pose is seven numbers, x y z and the quaternion's x y z w. Stamped poses are listed by ascending stamp, with the
 bounds of their history; a window without end is null. A document lists its noise sources once, under ``noise_sources``,
 each with its dimension and label; a frame whose pose is not exact has ``noise``: the covariance, and for each source
@@ -52,12 +48,7 @@ Json = dict[str, Any]
 
 
 def frame_to_dict(frame: FrameSpecification, sources: SourceList) -> Json:
-    """Return a frame as a JSON object.
-
-    Args:
-        frame: the frame.
-        sources: list of noise sources, to which those of the frame are added.
-    """
+    """Return a frame as a JSON object; its noise sources are added to the list."""
     document: Json = {}
     if attributes := frame.attributes:
         from pyrsistent import thaw  # few scenes have attributes
@@ -80,27 +71,15 @@ def frame_to_dict(frame: FrameSpecification, sources: SourceList) -> Json:
 
 
 def frame_from_dict(node: JsonNode, shapes: Mapping[str, Shape], sources: list[NoiseSource]) -> FrameSpecification:
-    """Return the frame of a JSON object.
-
-    Args:
-        node: the object.
-        shapes: the document's shapes by digest.
-        sources: the document's noise sources, in order.
-
-    Raises:
-        FileFormatError: something is missing, unknown, or refused by the core; said at its value.
-    """
+    """Return the frame of a JSON object."""
     known = ("attributes", "body", "classes", "inertia", "joint", "name", "noise", "parent", "pose", "shapes", "stamps")
     node.only(*known, "twist")
     parent = node.get("parent")
     moves = "twist" in node.table()
     is_uncertain = moves and "noise" in node.get("twist").table()
     return FrameSpecification(
-        node.get("name").name(),
-        None if parent.value is None else parent.name(),
-        pose=_pose_from_dict(node.get("pose")),
-        joint=_joint_from_dict(node.get("joint")),
-        body=node.get("body").name(),
+        node.get("name").name(), None if parent.value is None else parent.name(),
+        pose=_pose_from_dict(node.get("pose")), joint=_joint_from_dict(node.get("joint")), body=node.get("body").name(),
         classes=[item.text() for item in node.get("classes").items()],
         shapes=[_attached_from_dict(item, shapes) for item in node.get("shapes").items()],
         inertia=_inertia_from_dict(node.get("inertia")),
@@ -109,7 +88,7 @@ def frame_from_dict(node: JsonNode, shapes: Mapping[str, Shape], sources: list[N
         twist_noise=_noise_from_dict(node.get("twist").get("noise"), sources) if is_uncertain else None,
         stamps=_stamps_from_dict(node.get("stamps")) if "stamps" in node.table() else None,
         noise=_noise_from_dict(node.get("noise"), sources) if "noise" in node.table() else None,
-    )
+    )  # fmt: skip
 
 
 def _twist_from_dict(node: JsonNode) -> tuple[str, Sequence[float]]:
@@ -254,11 +233,7 @@ class SourceList:
 
 
 def sources_from_dict(node: JsonNode) -> list[NoiseSource]:
-    """Return the noise sources that a document lists.
-
-    Raises:
-        FileFormatError: something else stands there.
-    """
+    """Return the noise sources that a document lists."""
     sources = []
     for item in node.items():
         item.only("dimension", "label")

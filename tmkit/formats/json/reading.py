@@ -124,12 +124,7 @@ class JsonNode:
 
 
 def with_line(error: FileFormatError, text: str) -> FileFormatError:
-    """Return an error about a value in a text with the line and column of the value, if it has none and they are found.
-
-    Args:
-        error: what :meth:`JsonNode.error` made.
-        text: the whole document.
-    """
+    """Return an error of a :class:`JsonNode` with line and column of the value, if it has none and they are found."""
     way = error.data.get("way")
     at = _position(text, way) if way and error.data.get("line") is None else None
     if at is None:

@@ -2,9 +2,6 @@
 
 ``scene_from_dict(scene_to_dict(scene)) == scene``: numbers read back to the same bits, frames are in insertion order,
 and unlimited limits are null. Keys are sorted: the same scene has the same bytes.
-
-Frames are written one by one (:mod:`tmkit.formats.json.frames`). Shapes are listed once each under their content
-digest; :mod:`tmkit.formats.json.shapes` says how. :func:`scene_dump` leaves out masses, colours and mesh data.
 """
 
 from __future__ import annotations
@@ -171,11 +168,7 @@ def read_json_scene(path: Path, *, loader: MeshLoader | None = None) -> SceneGra
     """Read a JSON scene file.
 
     Args:
-        path: the file.
         loader: loader of meshes; one with default settings if omitted.
-
-    Raises:
-        FileFormatError: the file cannot be read, is not JSON, or is not a scene.
     """
     loader = loader if loader is not None else MeshLoader()
     data = read_bytes(path, limit=loader.packages.limits.json_bytes)

@@ -42,12 +42,7 @@ Array = npt.NDArray[np.float64]
 
 
 def shape_to_dict(shape: Shape, loader: MeshLoader) -> Json:
-    """Return a shape as a JSON object; arrays are inline.
-
-    Args:
-        shape: the shape.
-        loader: finds portable names of mesh files.
-    """
+    """Return a shape as a JSON object; arrays are inline."""
     if shape.kind == "mesh":
         return _mesh_to_dict(shape, loader)
     if shape.kind == "plane":
@@ -63,14 +58,7 @@ def shape_to_dict(shape: Shape, loader: MeshLoader) -> Json:
 
 
 def arrays_as_files(shapes: dict[str, Json]) -> dict[str, bytes]:
-    """Replace the arrays of clouds and fields by files, in place.
-
-    Args:
-        shapes: shapes as JSON, by digest.
-
-    Returns:
-        The files, by their names.
-    """
+    """Replace the arrays of clouds and fields in shapes as JSON, by digest, in place; return the files by name."""
     files = {}
     for digest, shape in shapes.items():
         what = {"point_cloud": "points", "height_field": "heights"}.get(shape["kind"])
@@ -87,13 +75,7 @@ def shape_from_dict(digest: str, shapes: JsonNode, loader: MeshLoader, *, folder
     """Return a shape.
 
     Args:
-        digest: its key in ``shapes``.
-        shapes: all shapes of the document.
-        loader: loads meshes, and says how large files may be.
         folder: where files are looked for, or ``None`` when there are none.
-
-    Raises:
-        FileFormatError: the shape is wrong, or not what its digest says.
     """
     node = shapes.get(digest)
     kind = node.get("kind").one_of(_KINDS)

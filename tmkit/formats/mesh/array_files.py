@@ -33,7 +33,6 @@ def read_points(path: Path, *, limits: ReadingLimits | None = None) -> Array:
 
     Args:
         path: a ``.npy``, ``.ply`` or ``.xyz`` file.
-        limits: how large it may be, and of how many points.
 
     Raises:
         FileFormatError: it cannot be read, or holds anything but finite points; the message names the line where the
@@ -53,7 +52,6 @@ def read_heights(path: Path, *, span: tuple[float, float] | None, limits: Readin
     Args:
         path: a ``.npy`` or ``.png`` file.
         span: the heights of black and of white in a picture; ``None`` for numbers, which are metres.
-        limits: how large it may be, and of how many heights.
 
     Raises:
         FileFormatError: it cannot be read, holds anything but a grid of finite heights, or has a span without need.

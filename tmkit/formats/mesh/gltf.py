@@ -43,8 +43,6 @@ def read_gltf(path: Path, data: bytes, limits: ReadingLimits) -> list[Part]:
 
     Args:
         path: the file, for messages and for buffers beside it.
-        data: its bytes.
-        limits: how large buffers and meshes may be.
 
     Raises:
         MeshError: the file is broken, too large, compressed, or names a buffer outside its folder.

@@ -22,11 +22,7 @@ Matrix = npt.NDArray[np.float64]
 
 
 def solid_inertia(shape: Shape, mass: float) -> tuple[Matrix, Matrix]:
-    """Return the mass properties of a uniform solid.
-
-    Args:
-        shape: the solid.
-        mass: kilograms.
+    """Return the mass properties of a uniform solid of a mass in kilograms.
 
     Returns:
         The centre of mass (3,) and the inertia about it (3, 3), both in the shape's axes.
@@ -87,13 +83,7 @@ def _mesh(shape: Shape, mass: float) -> tuple[Matrix, Matrix]:
 
 
 def united_inertia(parts: Sequence[tuple[Shape, Pose, float]]) -> Inertia:
-    """Return the inertia of several uniform solids as one.
-
-    Args:
-        parts: each solid with its pose frame_from_shape and its mass.
-
-    Returns:
-        The inertia in the axes of the frame.
+    """Return the inertia, in the frame, of uniform solids as one; parts have poses frame_from_shape and masses.
 
     Raises:
         ShapeError: a mesh that encloses no volume, or sizes and masses beyond what numbers hold.

@@ -26,12 +26,7 @@ Colors = npt.NDArray[np.uint32]  # of faces
 
 
 def packed(color: Sequence[Any], *, linear: bool = False) -> int:
-    """Return a colour as a number, ``OPEN`` when it is none.
-
-    Args:
-        color: red, green, blue and, if known, alpha, from 0 to 1.
-        linear: whether they are amounts of light, as in glTF; what is returned is always sRGB.
-    """
+    """Return a colour (0 to 1, sRGB or, if ``linear``, amounts of light) as an sRGB number, ``OPEN`` for none."""
     try:
         values = [float(value) for value in (*color, 1.0)[:4]]
     except (TypeError, ValueError):
@@ -64,10 +59,6 @@ class MtlFile:
     """The materials of an OBJ file, as a resolver of trimesh that gives it no other file.
 
     trimesh notes the names of materials only where it is given materials; these it gets, without textures.
-
-    Args:
-        obj: the OBJ file.
-        limits: how large the file of materials may be.
     """
 
     def __init__(self, obj: Path, limits: ReadingLimits) -> None:
@@ -95,11 +86,7 @@ class MtlFile:
 
 
 def keep_plain_effects(root: Any) -> None:
-    """Remove everything but plain diffuse colours from the materials of a COLLADA document, in place.
-
-    Args:
-        root: the root element, as of lxml.
-    """
+    """Remove all but plain diffuse colours from the materials of a COLLADA document (its root), in place."""
     plain = set()
     for effect in root.iter("{*}effect"):
         diffuse = next((color.text or "" for color in effect.iterfind(".//{*}diffuse/{*}color")), "")

@@ -98,10 +98,6 @@ class MeshLoader:
     def load(self, mesh: MeshSpec, *, place: SourceLocation | None = None) -> Shape:
         """Return the mesh as a shape, the same object for the same file and scale.
 
-        Args:
-            mesh: the file and the scale.
-            place: where the mesh is asked for, for messages.
-
         Raises:
             MeshError: the file is missing, unreadable, empty or holds numbers that are not finite.
         """
@@ -145,10 +141,6 @@ class MeshLoader:
 def read_mesh(path: Path, *, limits: ReadingLimits | None = None) -> MeshArrays:
     """Read a mesh file as one mesh.
 
-    Args:
-        path: the file.
-        limits: how large it may be, and of how many triangles.
-
     Raises:
         MeshError: the file is missing, unreadable, too large, empty, or holds numbers that are not finite or corners
             that name no vertex.
@@ -187,12 +179,7 @@ def _read(path: Path, limits: ReadingLimits) -> MeshArrays:
 
 
 def scaled(arrays: MeshArrays, scale: Triple) -> MeshArrays:
-    """Return a scaled mesh; the faces of a mirrored mesh are reversed, to point outwards.
-
-    Args:
-        arrays: the mesh.
-        scale: factors along x, y, z.
-    """
+    """Return a mesh scaled along x, y, z; the faces of a mirrored mesh are reversed, to point outwards."""
     faces = arrays.faces
     if np.prod(np.sign(scale)) < 0.0:
         faces = np.ascontiguousarray(faces[:, ::-1])
@@ -208,12 +195,7 @@ def _source_of(mesh: MeshSpec, *, packages: PackageResolver) -> str:
 
 
 def mesh_of_source(source: str, packages: PackageResolver) -> MeshSpec | None:
-    """Return the mesh that a shape's source names, ``None`` when it leads nowhere here.
-
-    Args:
-        source: the source.
-        packages: where ``package://`` URIs lead.
-    """
+    """Return the mesh that a shape's source names, ``None`` when it leads nowhere here."""
     uri, _, part = source.partition("#part=")
     uri, _, scale = uri.partition("#scale=")
     path = packages.find(uri)

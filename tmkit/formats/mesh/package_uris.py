@@ -1,21 +1,10 @@
-"""Where ``package://`` URIs lead, and back.
+"""Where ``package://`` URIs lead, and back: docs/reference/scenes.md has the order in which places are searched.
 
-Robot descriptions name their meshes as ``package://NAME/rest``, and every installation has its own idea of where NAME
-lies. A :class:`PackageResolver` looks, in this order, in
-
-1. the folder that the user gave for NAME, and the folders to search (a folder that holds NAME, or is NAME itself),
-2. the folders of ``ROS_PACKAGE_PATH``, in the same way,
-3. what is installed in Python: tmkit's own data (``package://tmkit/scenes/...``), a package called NAME (found without
-   importing it), a distribution called NAME that installs a ``share/NAME`` folder under its prefix, or a copy of its
-   files in tmkit (``scenes/packages/NAME``),
-4. the folders upwards of the file that names the URI, since descriptions are moved about with their meshes and some say
-   ``package://meshes/...`` for the folder beside them,
-5. for a reader that makes notes, the same folders without NAME: descriptions are copied out of their packages.
-
-The first place where the file exists wins. A URI that climbs out of its package by ``..`` is refused, and so is
-whatever lies outside the folders that a scene may read (:mod:`tmkit.formats.mesh.sandbox`): a path, or a folder found
-by looking upwards, is not trusted as the packages of 1 to 3 are. The way back, :meth:`PackageResolver.portable_uri`,
-gives a name that means the same file on another computer: saved files contain no absolute path.
+A URI that climbs out of its package by ``..`` is refused, and so is whatever lies outside the folders that a scene may
+read (:mod:`tmkit.formats.mesh.sandbox`): a path, or a folder found by looking upwards, is not trusted as packages are
+that the user gave or installed. Folders are looked at upwards of the file, and for a reader that makes notes also
+without NAME, since descriptions are moved about and copied with their meshes. The way back,
+:meth:`PackageResolver.portable_uri`, gives a name that means the same file on another computer.
 """
 
 from __future__ import annotations
@@ -56,7 +45,6 @@ class PackageResolver:
         ros_folders: the folders of ``ROS_PACKAGE_PATH``, as it was when the resolver was made.
         allowed: real paths of the folders that paths may lead to, besides those where everybody may read; when empty,
             those around each naming file.
-        limits: how much a file may ask for.
         named: the folders of packages by name, searched before all others.
         meshes: one of :data:`MESH_CHOICES`.
     """
@@ -74,12 +62,6 @@ class PackageResolver:
         packages: Mapping[str, str | os.PathLike[str]] | None = None, meshes: str = "load",
     ) -> PackageResolver:  # fmt: skip
         """Return the resolver of a load, as far as it does not depend on the files.
-
-        Args:
-            package_path: folders to search first.
-            allow_folders: more folders that may be read.
-            packages: the folders of packages by name.
-            meshes: one of :data:`MESH_CHOICES`.
 
         Raises:
             MissingFileError: the folder of a package does not exist.
@@ -124,7 +106,6 @@ class PackageResolver:
         Args:
             uri: ``package://NAME/rest``, ``file://PATH``, or a path, absolute or relative to ``folder``.
             folder: the folder of the file that names the URI.
-            place: where the URI is written, for messages.
             note: takes a note when the file is not where the URI says; without it, a package is not looked past.
 
         Raises:
@@ -177,14 +158,7 @@ class PackageResolver:
         return place.error(f"{reason}; allow its folder by allow_folders, or --allow on the command line")
 
     def resolve_mesh(self, uri: str, *, folder: Path, place: SourceLocation, note: Note | None = None) -> Path:
-        """Return the existing mesh file of a URI; as :meth:`resolve`, with errors of type MeshError.
-
-        Args:
-            uri: path, ``file://`` or ``package://`` URI.
-            folder: folder of the referencing file, for relative paths.
-            place: location of the reference, for messages.
-            note: called with import notes.
-        """
+        """Return the existing mesh file of a URI; as :meth:`resolve`, with errors of type MeshError."""
         try:
             return self.resolve(uri, folder=folder, place=place, note=note)
         except FileFormatError as error:

@@ -1,17 +1,12 @@
-"""Which folders a scene may make tmkit read.
+"""Which folders a scene may make tmkit read: docs/concepts/security.md and docs/reference/bad_input.md.
 
-A scene file names other files: meshes and includes. One from an untrusted source could name any file of the computer,
-and parts of it would turn up in messages or plans. So whatever a scene names by a path must really lie, symbolic links
-followed, in one of these:
+Whatever a scene names by a path must really lie, symbolic links followed, in one of these:
 
 * the folder of a file that the user named, the folder above it (descriptions are often laid out as ``urdf/`` and
   ``meshes/`` side by side), and the ROS package (``package.xml``) or git checkout that it is part of; but none of
   these is the root of the file system, the user's home, or a folder that holds it, unless the file itself lies there;
 * a folder that the user allowed, or gave as ``package_path`` or ``ROS_PACKAGE_PATH``;
 * any ROS package, what is installed in Python, and what travels with tmkit: there lie robots, not secrets.
-
-A ``package://`` URI leads to a package that the user gave or installed, which is trusted; one that is found by looking
-upwards from the file is bound by the same list, see :mod:`tmkit.formats.mesh.package_uris`.
 """
 
 from __future__ import annotations
@@ -25,12 +20,7 @@ _SITES = ("site-packages", "dist-packages")  # what folders of installed Python 
 
 
 def below(path: Path, folder: Path) -> str | None:
-    """Return the path relative to a folder with forward slashes, ``None`` if it is not below it.
-
-    Args:
-        path: absolute path.
-        folder: absolute path.
-    """
+    """Return an absolute path relative to a folder with forward slashes, ``None`` if it is not below it."""
     try:
         return path.relative_to(folder).as_posix()
     except ValueError:
@@ -43,14 +33,7 @@ def real_path(path: Path) -> Path:
 
 
 def project_folders(files: Iterable[Path]) -> tuple[Path, ...]:
-    """Return the folders that the scene files of a load may read, because they lie there themselves.
-
-    Args:
-        files: the files that the user named.
-
-    Returns:
-        Real paths, each once.
-    """
+    """Return the real paths of the folders that a load may read, because the files that the user named lie there."""
     found: dict[Path, None] = {}
     for file in files:
         for folder in dict.fromkeys((Path(os.path.abspath(file)).parent, real_path(file).parent)):

@@ -26,16 +26,7 @@ DEFAULT_GREY = (0.7, 0.7, 0.7)  # of a shape that has an alpha and no colour
 
 
 def geometry_of(values: Mapping[str, Value], *, place: SourceLocation, packages: PackageResolver) -> GeometrySpec:
-    """Return the shape that a geometry block describes.
-
-    Args:
-        values: the attributes of the block, completed by its classes.
-        place: where the block begins.
-        packages: where ``package://`` URIs of meshes lead.
-
-    Raises:
-        FileFormatError: the shape is missing, or its size is missing or does not fit it.
-    """
+    """Return the shape that a geometry block, completed by its classes, describes."""
     kind = _kind(values, place)
     pose = PoseSpec()
     shape: PrimitiveSpec | MeshSpec

@@ -198,7 +198,6 @@ class SourceText:
         """Return the file as a source of places and as one text.
 
         Args:
-            path: the file.
             folders: where else meshes are looked for.
             limit: bytes that it may have, with those read ``before``; by default the default of robray files.
             before: bytes of the files that were read before it for the same scene.
@@ -278,10 +277,6 @@ def _parser() -> lark.Lark:
 
 def parse_robray(source: SourceText, text: str) -> tuple[Statement, ...]:
     """Parse the text of a robray file.
-
-    Args:
-        source: the file, for messages.
-        text: its content.
 
     Raises:
         FileFormatError: the text breaks the grammar; the message shows where, what stands there and what may stand

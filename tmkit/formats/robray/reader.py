@@ -1,19 +1,12 @@
-"""Scene files in the robray language of the original TMKit.
+"""Scene files in the robray language of the original TMKit (docs/reference/robray.md).
 
-A file is a list of statements: ``include``, ``def``, ``class``, ``frame`` and ``allow_collision``. The language as a
-whole, with its quirks and our extensions, is described in the manual under "The robray language"; this module decides
-what the statements mean, :mod:`~tmkit.formats.robray.grammar` what may stand where,
+This module decides what the statements mean, :mod:`~tmkit.formats.robray.grammar` what may stand where,
 :mod:`~tmkit.formats.robray.values` what each attribute accepts, :mod:`~tmkit.formats.robray.geometry` what a shape is.
 
-The idea: statements are carried out in order, includes in their place, as if they were one text. A definition or class
-is valid from its own line on; frames become specifications, whose parents are looked up when all files of a load are
-read.
-
-Files written for the original are read as the original reads them, also where its rules surprise; the manual lists
-these. Only what the original would refuse as a duplicate, a file that is included again, is carried out again as far as
-its definitions go.
-
-Everything wrong is refused with file, line, column and a caret.
+Statements are carried out in order, includes in their place, as if they were one text. A definition or class is valid
+from its own line on; frames become specifications, whose parents are looked up when all files of a load are read. Only
+what the original would refuse as a duplicate, a file that is included again, is carried out again as far as its
+definitions go. Everything wrong is refused with file, line, column and a caret.
 """
 
 from __future__ import annotations
@@ -80,16 +73,7 @@ Values = dict[str, Value]
 def read_robray(
     path: Path, *, packages: PackageResolver, read_other: Callable[[Path], SceneSpecification]
 ) -> SceneSpecification:
-    """Read a robray file and everything it includes.
-
-    Args:
-        path: the file.
-        packages: where ``package://`` URIs lead.
-        read_other: reads an included file of another format.
-
-    Raises:
-        FileFormatError: the file, or one that it includes, is wrong.
-    """
+    """Read a robray file and everything it includes; ``read_other`` reads an included file of another format."""
     reader = _Reader(packages, read_other)
     reader.read(path, ())
     return SceneSpecification(tuple(reader.frames), tuple(reader.allowed))
@@ -258,15 +242,10 @@ class _Reader:
         spec = FrameSpec(
             name=block.name.text,
             parent=None if block.name.text == "world" and parent_place is None and outer is None else parent,
-            place=place,
-            pose=_pose_in(values),
-            joint=_joint_in(values, frame=block.name.text, place=place),
-            classes=tuple(dict.fromkeys(tags)),
-            geometry=geometry,
-            inertia=inertia,
-            friction=_friction_in(values, solids),
-            parent_place=parent_place,
-        )
+            place=place, pose=_pose_in(values), joint=_joint_in(values, frame=block.name.text, place=place),
+            classes=tuple(dict.fromkeys(tags)), geometry=geometry, inertia=inertia,
+            friction=_friction_in(values, solids), parent_place=parent_place,
+        )  # fmt: skip
         self.frames.append(self.following(spec))
         for member in block.members:
             if isinstance(member, FrameBlock):

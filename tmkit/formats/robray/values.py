@@ -125,10 +125,7 @@ def evaluate(rule: Rule, written: Expression | Array, *, source: SourceText, con
     """Return the value of an attribute.
 
     Args:
-        rule: what the attribute accepts.
-        written: what stands in the file.
         source: the file, for messages and for paths relative to it.
-        constants: the numbers defined so far.
 
     Raises:
         FileFormatError: it is of the wrong kind, length or range, or no finite number.
@@ -202,11 +199,6 @@ def _check_range(rule: Rule, number: float, place: SourceLocation) -> None:
 
 def number_of(expression: Expression, *, source: SourceText, constants: Mapping[str, float]) -> float:
     """Evaluate an expression.
-
-    Args:
-        expression: the expression.
-        source: its file, for messages.
-        constants: values of constants by name.
 
     Raises:
         FileFormatError: an unknown constant, a division by zero, or a result that is no finite real number.

@@ -1,17 +1,15 @@
 """From specifications to a scene.
 
-All specifications of a load are built into one scene. Frames are added in the order of the files, except that the
-ancestors of a frame are added just before it. So the order of the joints in a configuration is the order in which the
-files declare them, and a parent may be declared later, or by another file.
+Frames are added in the order of the files, except that the ancestors of a frame are added just before it. So the order
+of the joints in a configuration is the order in which the files declare them.
 
 A frame may be named by an alias where no frame is called so: a link by the joint above it, as the original TMKit names
 it, and in allowed pairs also by ``LINK-visual``, ``LINK-collision`` and ``LINK-inertial``, the original's names of the
 parts of a link.
 
-Names are checked here, where both places are known: the error about a duplicate names both; everything else (sizes,
-limits, bodies) is checked by the core, and its errors are reported at the location of the specification.
-:mod:`tmkit.formats.spec.values` converts specifications of poses, joints and shapes to values of the core. ``world`` is
-special: it is the root that exists without being declared, and several files may put shapes on it.
+Names are checked here, where both places are known; everything else is checked by the core, and its errors are reported
+at the location of the specification. ``world`` is special: it is the root that exists without being declared, and
+several files may put shapes on it.
 """
 
 from __future__ import annotations
@@ -51,10 +49,6 @@ _PARTS = ("-visual", "-collision", "-inertial")  # frames of a link's parts in t
 
 def build_scene(specs: Sequence[SceneSpecification], *, loader: MeshLoader) -> SceneGraph:
     """Build one scene from everything that was read.
-
-    Args:
-        specs: what the files say, in order.
-        loader: loads the meshes.
 
     Raises:
         FileFormatError: names that are missing or declared twice, cycles, and whatever the core refuses, each at its
@@ -157,12 +151,7 @@ def _check_parents(frames: dict[str, FrameSpec]) -> None:
 
 
 def parents_first(frames: Iterable[str], parent: Callable[[str], str | None]) -> list[str]:
-    """Return frames, each once and after its ancestors, otherwise in the given order.
-
-    Args:
-        frames: their names.
-        parent: gives the parent of a frame, ``None`` of one that comes first.
-    """
+    """Return frames, each once and after its ancestors, as ``parent`` gives them, otherwise in the given order."""
     ordered: dict[str, None] = {}
     for frame in frames:
         chain: list[str] = []
@@ -175,13 +164,7 @@ def parents_first(frames: Iterable[str], parent: Callable[[str], str | None]) ->
 
 
 def add_specified_frame(edit: SceneEdit, spec: FrameSpec, loader: MeshLoader) -> None:
-    """Add a frame with its shapes and mass; a mimic joint is added as an independent joint first.
-
-    Args:
-        edit: the edit of a scene.
-        spec: the frame.
-        loader: loader of meshes.
-    """
+    """Add a frame with its shapes and mass; a mimic joint is added as an independent joint first."""
     solids = [_attached_of(geometry, loader, spec.friction) for geometry in spec.geometry]
     shapes = [part for one, solid in zip(spec.geometry, solids, strict=True) for part in _in_colors(one, solid, loader)]
     with reported(spec.place):
@@ -211,14 +194,10 @@ def _attached_of(spec: GeometrySpec, loader: MeshLoader, friction: float | None)
     with reported(spec.place):
         shape = _shape(spec, loader)
         return AttachedShape(
-            shape,
-            pose_of(spec.pose),
-            color=spec.color,
-            visual=spec.visual,
-            collision=spec.collision,
+            shape, pose_of(spec.pose), color=spec.color, visual=spec.visual, collision=spec.collision,
             friction=spec.friction if spec.friction is not None else friction if spec.collision else None,
             level=spec.level,
-        )
+        )  # fmt: skip
 
 
 def _in_colors(spec: GeometrySpec, solid: AttachedShape, loader: MeshLoader) -> Iterator[AttachedShape]:
@@ -314,15 +293,7 @@ def _add_mimics(edit: SceneEdit, frames: dict[str, FrameSpec]) -> None:
 
 
 def add_allowed(edit: SceneEdit, specs: Iterable[SceneSpecification]) -> None:
-    """Add the allowed collision pairs of files.
-
-    Args:
-        edit: the edit of a scene.
-        specs: contents of the files.
-
-    Raises:
-        FileFormatError: there is no such frame.
-    """
+    """Add the allowed collision pairs of files."""
     specs = tuple(specs)
     aliases = _aliases({frame.name: frame for spec in specs for frame in spec.frames})
     for spec in specs:

@@ -1,10 +1,8 @@
 """The specification of a scene file, before it is a scene.
 
-Every reader (robray, URDF, JSON) turns its text into the same plain values, a :class:`SceneSpecification`, and one
-builder (:mod:`tmkit.formats.spec.build`) turns any number of specifications into one scene. So files of different
-formats merge, a frame may name a parent that another file declares, and readers are independent of the order in which
-the graph takes frames. Every specification keeps its :class:`~tmkit._support.source_location.SourceLocation`, where
-errors of the builder and the core are reported.
+Every reader turns its text into a :class:`SceneSpecification`, and one builder (:mod:`tmkit.formats.spec.build`) turns
+any number of them into one scene, whatever their formats and order. Every specification keeps its
+:class:`~tmkit._support.source_location.SourceLocation`, where errors of the builder and the core are reported.
 
 Invariants: specifications are immutable and hold finite numbers only; names are not yet resolved: a parent, a mimic
 leader or an allowed pair may be wrong until the scene is built.
@@ -136,13 +134,10 @@ class FrameSpec:
         body: the body it sits on, ``None`` for one of its own name.
         classes: what the frame is, in the order of mention.
         friction: coefficient of friction of its surface, ``None`` when the file does not say.
-        parent_place: where the parent is named.
         aliases: other names by which a file may speak of this frame, where no frame is called so: the joint above a
             link, after which the original TMKit names the link's frame.
-        attributes: free tags, by key.
         twist: name of a reference body, and the twist (6,) of the frame relative to it, at its origin and in its axes.
         twist_noise: the error of the twist, ``None`` when it is exact.
-        stamps: the stamped poses of its edge.
         noise: the error of its pose relative to its parent, ``None`` when it is exact.
     """
 

@@ -61,12 +61,7 @@ def spec_of_pose(pose: Pose) -> PoseSpec:
 
 
 def joint_of(spec: JointSpec, *, mimic: Mimic | None = None) -> Joint:
-    """Return the core's joint.
-
-    Args:
-        spec: the joint.
-        mimic: what it mimics, if anything.
-    """
+    """Return the core's joint."""
     if spec.type in ("fixed", "free"):
         return Fixed() if spec.type == "fixed" else Free()
     same: dict[str, Any] = {key: getattr(spec, key) for key in ("name", "velocity", "effort", "damping", "friction")}
@@ -86,23 +81,13 @@ def zero_pose_of(spec: FrameSpec) -> Pose:
 
 
 def primitive(kind: str, sizes: Sequence[float]) -> Shape:
-    """Return a box, sphere, cylinder, cone or capsule.
-
-    Args:
-        kind: which.
-        sizes: its dimensions, metres.
-    """
+    """Return a box, sphere, cylinder, cone or capsule of dimensions in metres."""
     makers: dict[str, Callable[..., Shape]] = {"sphere": Sphere, "cylinder": Cylinder, "cone": Cone, "capsule": Capsule}
     return Box(sizes) if kind == "box" else makers[kind](*sizes)
 
 
 def specification_of_scene(scene: SceneGraph, *, path: str) -> SceneSpecification:
-    """Return what a file would say that declares this scene.
-
-    Args:
-        scene: the scene.
-        path: the file it came from, for messages.
-    """
+    """Return what a file would say that declares this scene; ``path`` is for messages."""
     frames = []
     for name in scene.frame_names:
         place = SourceLocation(f"{path} (frame '{name}')")

@@ -8,8 +8,6 @@ As a scene file, an ``.srdf`` allows collisions of pairs of links. :func:`tmkit.
 arm from it.
 """
 
-from __future__ import annotations
-
 import logging
 from typing import TYPE_CHECKING
 

@@ -1,15 +1,10 @@
 """What an SRDF says, looked up in a scene: its groups, and which links need not be checked against each other.
 
-A group may be put together from joints, links, chains and other groups. What it comes to depends on the robot:
-:func:`group_members` walks through it and gives the joints and frames that the scene has.
+A name that the scene lacks is an error, since here it is used; joints are the exception. Scenes keep no names of fixed
+joints, while groups often name them, so an unknown joint is given back as such, and the caller decides.
 
-A name that the scene lacks is an error here, since here it is used; joints are the exception. Scenes keep no names of
-fixed joints, while groups often name them, so an unknown joint is given back as such, and the caller decides.
-
-An SRDF adds no frame to a scene. What it adds are the pairs of links that may touch: those of ``<disable_collisions>``,
-for the reason that the file gives, and for each link of ``<disable_default_collisions>`` its pairs with all other
-frames of the load (reason ``unchecked``), but for those of ``<enable_collisions>``. A pair that is allowed already,
-since a joint joins the two, keeps its first reason. Public SRDF files name links that their robot lacks. Such pairs are
+To a scene an SRDF adds pairs of links that may touch: docs/reference/scenes.md. A pair that is allowed already, since a
+joint joins the two, keeps its first reason. Public SRDF files name links that their robot lacks: such pairs are
 omitted, with one note for each kind of name.
 """
 
@@ -112,26 +107,14 @@ def _between(chain: Chain, scene: SceneGraph, group: SrdfGroup) -> list[str]:
 
 
 def refused(place: SourceLocation | None, source: str, reason: str) -> FileFormatError:
-    """Return the error of an SRDF element that does not fit the scene.
-
-    Args:
-        place: its location; None if unknown.
-        source: the SRDF file, used without a location.
-        reason: what is wrong.
-    """
+    """Return the error of an SRDF element that does not fit the scene, at its place or, without one, the file."""
     if place is None:
         return RobotError.at(source, reason)
     return RobotError.at(place.path, reason, line=place.line, source_line=place.text)
 
 
 def with_semantics(scene: SceneGraph, files: Sequence[RobotSemantics], *, note: Note) -> SceneGraph:
-    """Return a scene in which the pairs of links may touch that SRDF files disable.
-
-    Args:
-        scene: the scene with the robots.
-        files: what the files say, in order.
-        note: takes the notes about names that the scene lacks.
-    """
+    """Return a scene in which the pairs of links may touch that SRDF files disable."""
     with scene.edit() as edit:
         for semantics in files:
             for stranger in semantics.strangers(scene):

@@ -31,14 +31,11 @@ VIRTUAL_TYPES = ("fixed", "planar", "floating")
 
 
 def read_srdf(path: str | os.PathLike[str], *, note: Note | None = None) -> RobotSemantics:
-    """Read an SRDF file.
+    """Read an SRDF file; the ``notes`` of the value list what was omitted.
 
     Args:
         path: the file.
         note: takes the notes on what is omitted; without it, they are logged as warnings.
-
-    Returns:
-        What the file says; its ``notes`` list what was omitted.
 
     Raises:
         MissingFileError: there is no such file; the nearest name is given.

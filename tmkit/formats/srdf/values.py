@@ -1,9 +1,7 @@
 """What an SRDF file says, as values.
 
-The idea: a :class:`RobotSemantics` is the file and nothing but the file. Names are kept as written, whether or not some
-robot has them: public SRDF files name links and joints that their URDF lacks, and unused entries need not be correct.
-Names are looked up where they are used, and each part keeps its :class:`~tmkit._support.SourceLocation`: a wrong name
-is reported with its line.
+A :class:`RobotSemantics` is the file and nothing but the file. Names are kept as written, whether or not some robot has
+them, and looked up where they are used; each part keeps its :class:`~tmkit._support.SourceLocation`.
 
 Invariants: all values are immutable, hashable and picklable; two are equal when they say the same, wherever it was
 written. Groups have unique names, and so have end effectors, and the states of one group.
@@ -200,12 +198,9 @@ class RobotSemantics:
         return found
 
     def strangers(self, scene: SceneGraph) -> tuple[ImportNote, ...]:
-        """Return a note for each kind of name that the file has and the scene does not.
+        """Return a note for each kind of name that the file has and a scene with the robot does not.
 
         Fixed joints have no name in a scene, so joints count only where they have a value in a state.
-
-        Args:
-            scene: a scene with the robot.
 
         Returns:
             None when every name is known; O(names).

@@ -16,14 +16,11 @@ if TYPE_CHECKING:
 
 
 def write_srdf(semantics: RobotSemantics, path: str | os.PathLike[str]) -> Path:
-    """Write a value as an SRDF file.
+    """Write a value as an SRDF file; return the path.
 
     Args:
         semantics: what to write.
         path: the file; it is written as a whole or not at all.
-
-    Returns:
-        The path.
 
     Raises:
         SceneError: a name that XML cannot hold.

@@ -2,10 +2,8 @@
 
 A link becomes a frame of the same name on a body of the same name; a joint becomes the edge between two such frames.
 The one root link is a child of ``world`` without moving, unless it is called ``world`` itself. Joints are in the order
-of the file. Shapes and looks are in :mod:`tmkit.formats.urdf.shapes`.
-
-``floating`` is a free edge, whose pose is scene data. A joint of several degrees of freedom is a chain of joints of
-one, with frames between them, all named after it; so a configuration has one number a joint, whatever the file says:
+of the file. ``floating`` is a free edge, whose pose is scene data. A joint of several degrees of freedom is a chain of
+joints of one, with frames between them, all named after it:
 
 * ``planar`` ``J``, with the normal ``axis``: ``J/x`` and ``J/y`` slide in the plane, ``J/theta`` turns about the
   normal. For the normal z, the directions are the x and y of the joint's origin; for another one they are those turned
@@ -13,18 +11,15 @@ one, with frames between them, all named after it; so a configuration has one nu
   letter of the format has x.
 * ``spherical`` ``J``, an extension of Bullet: ``J/x``, ``J/y`` and ``J/z`` turn about those axes, in this order.
 
-A link of mass 0 has no inertia at all: such numbers stand for "no mass given". An ``<inertial>`` without a mass is left
-out, one without an inertia matrix is a point mass, both with a note. Links that a joint joins may touch
-(reason ``adjacent``), looking upwards through links that have no collision shape; see
-:mod:`tmkit.formats.urdf.self_collisions` for the pairs that always collide.
+A link of mass 0 has no inertia at all. An ``<inertial>`` without a mass is left out, one without an inertia matrix is a
+point mass, both with a note. Links that a joint joins may touch (reason ``adjacent``), looking upwards through links
+that have no collision shape.
 
-What other programs read out of a URDF (transmissions, sensors, ``gazebo``, contacts, safety controllers, calibration,
-textures) is left alone. Slips whose meaning is plain, and that the usual tools overlook, are mended, each with a
-note (:mod:`tmkit._support.import_notes`): an inertia that no solid can have becomes that of a point mass; a revolute
-or prismatic joint without limits, or with the lower above the upper (Bullet's way of saying so), is unlimited; of two
+What other programs read out of a URDF is left alone. Slips whose meaning is plain are mended, each with a note
+(:mod:`tmkit._support.import_notes`): an inertia that no solid can have becomes that of a point mass; a revolute or
+prismatic joint without limits, or with the lower above the upper (Bullet's way of saying so), is unlimited; of two
 limits, the one omitted is 0, as the format has it; a joint that mimics one that is not there moves by itself.
-Everything else that is wrong is refused with file and line: what a robot file means must not depend on luck. The XML
-itself is read with care, see :mod:`tmkit._support.xml`.
+Everything else that is wrong is refused with file and line.
 """
 
 from __future__ import annotations
@@ -74,16 +69,7 @@ class _Edge:
 
 
 def read_urdf(path: Path, *, packages: PackageResolver, note: Note = unheard) -> SceneSpecification:
-    """Read a robot description.
-
-    Args:
-        path: the file.
-        packages: where ``package://`` URIs lead.
-        note: takes the notes about what is mended or omitted.
-
-    Raises:
-        FileFormatError: the description is wrong.
-    """
+    """Read a robot description."""
     robot = read_xml(path, root="robot", note=note)
     robot.refuse_xacro("URDF")
     links = _named(robot, "link")

@@ -1,13 +1,10 @@
-"""Pairs of links that collide whatever the robot does.
+"""Pairs of links that collide whatever the robot does, and so may touch (reason ``always``).
 
-Descriptions of robots are full of neighbours but one whose shapes overlap in every configuration: a cover over two
-links, a mesh that reaches into its grandparent. Checking such a pair would make every configuration collide, so it
-may touch (reason ``always``). It is found by sampling: a pair that collides in each of :data:`SAMPLES` random
-configurations within the limits is taken to collide always. The seed is fixed and the robot is looked at alone, so
-the answer depends on the description only. A pair that is free in a hundredth of the configurations is missed with a
-probability of 13 %, one in ten thousand; then a motion that needs such a configuration would not be checked for this
-pair. Where more links have shapes, or more pairs collide, than robots have, the search would take too long: it is left
-out, with a note.
+A pair that collides in each of :data:`SAMPLES` random configurations within the limits is taken to collide always. The
+seed is fixed and the robot is looked at alone, so the answer depends on the description only. A pair that is free in a
+hundredth of the configurations is missed with a probability of 13 %, one in ten thousand; then a motion that needs such
+a configuration would not be checked for this pair. Where more links have shapes, or more pairs collide, than robots
+have, the search would take too long: it is left out, with a note.
 """
 
 from __future__ import annotations
@@ -36,12 +33,7 @@ def with_always_colliding(robot: SceneSpecification, *, loader: MeshLoader, note
     """Return the specification of a robot with the pairs allowed that always collide.
 
     Args:
-        robot: the robot.
-        loader: loads its meshes.
         note: is told when the pairs are not looked for.
-
-    Raises:
-        FileFormatError: the robot cannot be built.
     """
     places = {frame.name: frame.place for frame in robot.frames}
     solid = [frame for frame in robot.frames if any(shape.collision for shape in frame.geometry)]
@@ -77,13 +69,7 @@ def _always_colliding(scene: SceneGraph) -> tuple[tuple[str, str], ...] | None:
 
 
 def random_configurations(scene: SceneGraph, samples: int, *, seed: int) -> npt.NDArray[np.float64]:
-    """Return random configurations (samples, n_joints), uniform within the limits; unlimited joints within +-pi.
-
-    Args:
-        scene: the scene.
-        samples: number of configurations.
-        seed: seed of the generator.
-    """
+    """Return random configurations (samples, n_joints), uniform within the limits; unlimited joints within +-pi."""
     limits = np.asarray(scene.joint_limits, dtype=np.float64).reshape(-1, 2)
     lower = np.where(np.isfinite(limits[:, 0]), limits[:, 0], np.minimum(-np.pi, limits[:, 1] - np.pi))
     upper = np.where(np.isfinite(limits[:, 1]), limits[:, 1], np.maximum(np.pi, lower + np.pi))

@@ -1,13 +1,11 @@
 """Shapes and looks of robot descriptions.
 
-Shapes keep their origins; a visual and a collision shape that are the same thing in the same place become one shape
-with both purposes. Two extensions of Bullet are read: a ``capsule``, and a ``plane``, the half space below it. A shape
-of size 0 is no shape and is omitted with a note, like Bullet's ``cdf`` (a field of distances, for collision only).
-Looks never keep a robot from loading: a material that is defined nowhere, or whose colour is none, leaves the colour
-open, with a note too; a visual mesh that is missing or broken is omitted, with a note. Textures are not looked at. A
-collision mesh that is missing or broken is refused, unless the user wants only those that are available, or none. One
-without any thickness has no hull, so it gets one (:func:`tmkit.formats.mesh.frustum.thickened`), with a note; its
-picture stays as it is.
+A visual and a collision shape that are the same thing in the same place become one shape with both purposes. Two
+extensions of Bullet are read: a ``capsule``, and a ``plane``, the half space below it. With a note each, a shape of
+size 0 and Bullet's ``cdf`` are omitted, a material that is defined nowhere, or whose colour is none, leaves the colour
+open, and a visual mesh that is missing or broken is omitted: looks never keep a robot from loading. A collision mesh
+that is missing or broken is refused, unless the user wants only those that are available, or none; one without any
+thickness gets a hull (:func:`tmkit.formats.mesh.frustum.thickened`).
 """
 
 from __future__ import annotations
@@ -54,16 +52,7 @@ def materials_of(robot: XmlElement) -> dict[str, Quadruple | None]:
 
 
 def geometry_of(link: XmlElement, *, materials: Materials, packages: PackageResolver) -> tuple[GeometrySpec, ...]:
-    """Return the shapes of a link: its visuals, joined with equal collisions, then the other collisions.
-
-    Args:
-        link: the link.
-        materials: the colours by name.
-        packages: where ``package://`` URIs lead.
-
-    Raises:
-        FileFormatError: a shape is wrong, or its mesh is not there.
-    """
+    """Return the shapes of a link: its visuals, joined with equal collisions, then the other collisions."""
     found = []
     for visual in link.children("visual"):
         shape = _readable(visual, packages)
@@ -211,16 +200,7 @@ def _plane(element: XmlElement, origin: PoseSpec) -> GeometrySpec:
 
 
 def with_readable_meshes(robot: SceneSpecification, *, loader: MeshLoader, note: Note) -> SceneSpecification:
-    """Return the specification of a robot whose meshes can all be read, and whose collision meshes all have a hull.
-
-    Args:
-        robot: the robot.
-        loader: loads its meshes, and remembers them.
-        note: takes the notes.
-
-    Raises:
-        MeshError: a collision mesh cannot be read.
-    """
+    """Return the specification of a robot whose meshes can all be read, and whose collision meshes all have a hull."""
     frames = [
         replace(frame, geometry=tuple(kept for part in frame.geometry for kept in _loadable(part, loader, note)))
         for frame in robot.frames

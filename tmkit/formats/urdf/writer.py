@@ -96,7 +96,7 @@ def urdf_from_scene(scene: SceneGraph, root: str, *, name: str = "robot", exclud
 def write_urdf(
     scene: SceneGraph, root: str, folder: str | os.PathLike[str], *, name: str = "robot", exclude: Collection[str] = ()
 ) -> Path:
-    """Write the subtree below a frame as ``NAME.urdf`` and its meshes as OBJ files into a folder.
+    """Write the subtree below a frame as ``NAME.urdf``, and its meshes as OBJ files; return the path of the URDF file.
 
     Args:
         scene: the scene.
@@ -104,9 +104,6 @@ def write_urdf(
         folder: where to write; it is made when it is not there.
         name: of the robot and of the file.
         exclude: frames that are omitted, each with its whole subtree.
-
-    Returns:
-        The path of the URDF file.
 
     Raises:
         UnknownNameError: no such frame.
@@ -148,13 +145,7 @@ def _kept(scene: SceneGraph, root: str, exclude: frozenset[str]) -> list[str]:
 
 
 def add_element(parent: _Element, tag: str, **attributes: str) -> _Element:
-    """Add a child element.
-
-    Args:
-        parent: the element above.
-        tag: of the child.
-        attributes: of the child.
-    """
+    """Add a child element."""
     from lxml import etree
 
     return etree.SubElement(parent, tag, attributes)

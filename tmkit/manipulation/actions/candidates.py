@@ -304,10 +304,7 @@ def _joined(first: Refinement, second: Refinement) -> Refinement:
         looked = first.observations[0].frame
         raise ConfigurationError(f"a look at '{looked}' must end its sequence: what comes after it is another action")
     return Refinement(
-        (*first.segments, *second.segments),
-        second.scene,
-        second.q,
-        ", then ".join(choice for choice in (first.choice, second.choice) if choice),
-        (*first.changes, *second.changes),
+        (*first.segments, *second.segments), second.scene, second.q,
+        ", then ".join(choice for choice in (first.choice, second.choice) if choice), (*first.changes, *second.changes),
         (*first.observations, *second.observations),
-    )
+    )  # fmt: skip

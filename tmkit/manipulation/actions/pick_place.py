@@ -94,12 +94,7 @@ class Refinement:
 def motions_at(
     contacts: Iterable[Configuration | MotionFailure], made: Callable[[Configuration], Refinement]
 ) -> Iterator[Refinement | MotionFailure]:
-    """Yield the motion through each configuration at a contact, and failures in between.
-
-    Args:
-        contacts: configurations (n_joints,), or why there are none.
-        made: works out the motion; raises PieceFailedError.
-    """
+    """Yield the motion made through each configuration (n_joints,) at a contact, and failures in between."""
     for contact in contacts:
         try:
             yield contact if isinstance(contact, MotionFailure) else made(contact)
@@ -140,7 +135,7 @@ class ArmMotion:
         self, scene: SceneGraph, q: Configuration, *, object: str, grasp: Grasp, seed: int, motion: HandMotion = _USUAL,
         slip: CovarianceRows | None = None,
     ) -> Iterator[Refinement | MotionFailure]:  # fmt: skip
-        """Yield motions that pick an object with one grasp, one for each way to reach it.
+        """Yield motions that pick an object with one grasp, one for each way to reach it, and failures in between.
 
         Args:
             scene: the scene before.
@@ -150,9 +145,6 @@ class ArmMotion:
             seed: seed of all searches.
             motion: how the hand comes and leaves.
             slip: the covariance that the closing hand adds; none by default.
-
-        Yields:
-            Refinements, and failures in between.
         """
         pieces = self.pieces
         q_open = scene.configuration(self._opened(motion), base=q)
@@ -167,7 +159,7 @@ class ArmMotion:
         self, scene: SceneGraph, q: Configuration, *, object: str, support: str, pose: Pose, seed: int,
         motion: HandMotion = _USUAL, slip: CovarianceRows | None = None,
     ) -> Iterator[Refinement | MotionFailure]:  # fmt: skip
-        """Yield motions that place the held object, one for each way to reach the place.
+        """Yield motions that place the held object, one for each way to reach the place, and failures in between.
 
         Args:
             scene: the scene before, in which the object is a child of the hand.
@@ -178,9 +170,6 @@ class ArmMotion:
             seed: seed of all searches.
             motion: how the hand comes and leaves.
             slip: the covariance that the opening hand adds; none by default.
-
-        Yields:
-            Refinements, and failures in between.
         """
         arm, pieces = self.manipulator, self.pieces
         change = Reparenting(object, support, pose, slip)
@@ -205,9 +194,6 @@ class ArmMotion:
             name: what to call the place, for the plan and for failures.
             seed: seed of all searches.
             constraints: what frames keep along the path.
-
-        Yields:
-            One refinement or failure.
 
         Raises:
             UnknownNameError: a joint that is none of the arm's.
@@ -412,15 +398,7 @@ def arm_motions(
     manipulators: Sequence[Manipulator], *, budget: MotionBudget, rules: CollisionRules | None = None,
     clock: PhaseClock | None = None, motion_planner: MotionPlanner | None = None,
 ) -> dict[str, ArmMotion]:  # fmt: skip
-    """Return the motions of several arms, by the arms' names and in their order.
-
-    Args:
-        manipulators: the arms.
-        budget: how hard to try.
-        rules: what may touch, whichever of them acts; by default what holds wherever a plan starts.
-        clock: where time is counted.
-        motion_planner: what finds paths between configurations; the core's RRT-Connect by default.
-    """
+    """Return the motions of several arms, by name and in their order; by default with rules for any start."""
     rules = CollisionRules(manipulators[0], others=tuple(manipulators[1:])) if rules is None else rules
     return {
         arm.name: ArmMotion(

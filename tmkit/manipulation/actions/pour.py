@@ -171,8 +171,6 @@ def pour_faults(scene: SceneGraph, path: Configuration, *, object: str, into: st
     Args:
         scene: the version in which the vessel is in the hand.
         path: (k, n_joints) configurations, joined by straight joint motions.
-        object: frame of the vessel.
-        into: frame of the container.
 
     Raises:
         UnknownNameError: a frame that the scene does not have.

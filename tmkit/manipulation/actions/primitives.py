@@ -74,12 +74,10 @@ class Phase:
     """A version of the scene with what may touch meanwhile.
 
     Attributes:
-        scene: the version.
         exemptions: pairs that may be nearer than the margin.
         world: collision world with the planning margin.
         check_world: the same without margin.
         near: pairs that need not keep the margin.
-        constraints: what frames keep along paths.
     """
 
     scene: SceneGraph
@@ -122,15 +120,7 @@ class MotionBudget:
 
 
 class MotionPieces:
-    """Finds the pieces of one arm's motions.
-
-    Args:
-        manipulator: the arm.
-        budget: how hard to try.
-        rules: what may touch; by default those that hold wherever a plan starts.
-        clock: where time is counted.
-        motion_planner: what finds paths between configurations.
-    """
+    """Finds the pieces of one arm's motions; by default with the rules that hold wherever a plan starts."""
 
     def __init__(
         self, manipulator: Manipulator, *, budget: MotionBudget, rules: CollisionRules | None = None,
@@ -149,23 +139,14 @@ class MotionPieces:
         """Return the pairs nearer than the planning margin when an action begins, for :meth:`phase`.
 
         Without it two blocks that stand side by side would keep the arm from doing anything.
-
-        Args:
-            scene: the scene at the start of the action.
-            q: (n_joints,) configuration.
         """
         return self.rules.near_pairs(scene, q, margin=PLANNING_MARGIN, source=self._world)
 
     @timed(PlanningPhase.COLLISION)
     def near_at_rest(self, scene: SceneGraph, q: Configuration, change: Reparenting) -> NearPairs:
-        """Return the pairs of an object and the static world that are nearer than the margin where it is put.
+        """Return the pairs of an object and the static world that are nearer than the margin where it is to be put.
 
         Without it nothing could be put where two tables of one height overlap.
-
-        Args:
-            scene: the scene before the object is put down.
-            q: (n_joints,) configuration.
-            change: new parent and pose of the object.
         """
         resting = scene.reparent(change.frame, change.parent, pose=change.pose)
         kept = {*moved_frames(scene, *self.rules.arms), *movable_frames(scene)}
@@ -183,7 +164,6 @@ class MotionPieces:
         """Return the phase of an action in one version of the scene; see :class:`CollisionRules`.
 
         Args:
-            scene: the version.
             near: pairs that are exempt from the planning margin.
             touched: object that the gripper may touch.
             support: frame that this object may touch.
@@ -199,15 +179,7 @@ class MotionPieces:
     def contacts(
         self, phase: Phase, root_from_tool: Pose, *, q: Configuration, seed: int, what: str
     ) -> Iterator[Configuration | MotionFailure]:
-        """Yield collision-free configurations with the tool at a pose, nearest to ``q`` first, or one failure.
-
-        Args:
-            phase: scene and collision rules.
-            root_from_tool: pose of the tool frame relative to the root.
-            q: (n_joints,) reference configuration.
-            seed: seed of inverse kinematics.
-            what: name of the motion, for the failure.
-        """
+        """Yield collision-free configurations with the tool at a pose, nearest to ``q`` first, or one failure."""
         arm = self.manipulator
         with self.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
             found = inverse_kinematics_solutions(
@@ -248,9 +220,6 @@ class MotionPieces:
         """Return the straight path (k, n_joints) that moves the tool backwards along its z axis.
 
         Args:
-            phase: scene and collision rules.
-            start: (n_joints,) configuration.
-            what: name of the motion, for the failure.
             length: metres; those of the budget's approach by default.
             share: share of the length that will do where the rest is not free.
         """
@@ -264,10 +233,7 @@ class MotionPieces:
         """Return the straight path (k, n_joints) by which the tool moves without turning.
 
         Args:
-            phase: where it happens.
-            start: (n_joints,) configuration.
             by: (3,) metres in the axes of the root.
-            what: what is being tried, for failures.
             share: share of the way that will do where the rest is not free.
         """
         root_from_tool = self._tool(phase, start)
@@ -280,14 +246,7 @@ class MotionPieces:
         """Return a collision-free path (k, n_joints) to one of some goals, with a larger clearance if found quickly.
 
         Args:
-            phase: scene and collision rules.
-            start: (n_joints,) configuration.
             goals: (m, n_joints) configurations; the gripper stays as at the start.
-            seed: seed of the motion planner.
-            what: name of the motion, for the failure.
-
-        Raises:
-            PieceFailedError: none was found; it says why, and what was in the way.
         """
         hand = self.gripper_of(start, phase.scene)
         goals = np.array([phase.scene.configuration(hand, base=goal) for goal in goals])
@@ -397,31 +356,15 @@ class MotionPieces:
         """Search for a path in a world, within the budget's iterations or fewer."""
         limit = self.budget.path_iterations
         query = PathQuery(
-            world,
-            self.manipulator.joints,
-            start,
-            goals,
-            seed=seed,
+            world, self.manipulator.joints, start, goals, seed=seed,
             max_iterations=limit if max_iterations is None else min(max_iterations, limit),
-            resolution=PLANNING_RESOLUTION,
-            check=phase.check(self.manipulator.tool),
-            constraints=phase.constraints,
-        )
+            resolution=PLANNING_RESOLUTION, check=phase.check(self.manipulator.tool), constraints=phase.constraints,
+        )  # fmt: skip
         return search_verified(self.motion_planner, query)
 
     @timed(PlanningPhase.COLLISION)
     def check_hand(self, phase: Phase, start: Configuration, end: Configuration, *, what: str) -> None:
-        """Check that the gripper can move between two configurations.
-
-        Args:
-            phase: scene and collision rules.
-            start: (n_joints,) configuration.
-            end: (n_joints,) configuration that differs in gripper joints only.
-            what: name of the motion, for the failure.
-
-        Raises:
-            PieceFailedError: something is in the way of the fingers.
-        """
+        """Check that the gripper can move between two configurations, which differ in its joints only."""
         result = recheck_path(phase.world, np.stack([start, end]), resolution=0.001)
         if not result.is_ok:
             pairs = (result.pair,) if result.pair is not None else ()
@@ -430,12 +373,7 @@ class MotionPieces:
             raise PieceFailedError(what, cause, pairs, kind=kind, q=result.q, is_of_way=True)
 
     def gripper_of(self, q: Configuration, scene: SceneGraph) -> dict[str, float]:
-        """Return the values of the gripper joints of a configuration.
-
-        Args:
-            q: (n_joints,) configuration.
-            scene: the scene.
-        """
+        """Return the values of the gripper joints of a configuration."""
         names = scene.joint_names
         return {joint: float(q[names.index(joint)]) for joint in self.manipulator.gripper_joints}
 
@@ -482,16 +420,7 @@ class MotionPieces:
 
     @timed(PlanningPhase.COLLISION)
     def require_free(self, phase: Phase, path: Configuration, *, what: str) -> None:
-        """Check a path that was found by other means, with and without the planning margin.
-
-        Args:
-            phase: scene, collision rules and constraints.
-            path: (k, n_joints) configurations.
-            what: name of the motion, for the failure.
-
-        Raises:
-            PieceFailedError: something is in the way, or a constraint is violated.
-        """
+        """Check a path that was found by other means, with and without the planning margin."""
         tool = self.manipulator.tool
         for world, resolution in ((phase.world, PLANNING_RESOLUTION), (phase.check_world, CHECK_RESOLUTION)):
             found = recheck_path(world, path, resolution=resolution, tool_frame=tool, tool_travel=CHECK_TRAVEL)
@@ -504,16 +433,7 @@ class MotionPieces:
             raise PieceFailedError(what, f"it violates a constraint: {fault}", kind=FailureKind.OTHER, q=path[0])
 
     def require_effort(self, phase: Phase, *paths: Configuration, what: str) -> None:
-        """Check that the arm can hold itself and what its hand holds along paths.
-
-        Args:
-            phase: the version in which they happen.
-            *paths: (k, n_joints) configurations.
-            what: name of the motion, for the failure.
-
-        Raises:
-            PieceFailedError: gravity asks more of a joint than it gives.
-        """
+        """Check that the arm can hold itself and what its hand holds along paths."""
         for path in paths:
             if (fault := effort_fault(phase.scene, path, self.manipulator, share=_EFFORT_SHARE)) is not None:
                 raise PieceFailedError(what, fault, kind=FailureKind.JOINT_LIMIT, q=path[-1])

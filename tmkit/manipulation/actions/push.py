@@ -140,14 +140,7 @@ class _Pushing:
 
 
 def pushed_scene(scene: SceneGraph, q: Configuration, arm: Manipulator, *, object: str) -> SceneGraph:
-    """Return the scene along a push: the object keeps its pose in the hand.
-
-    Args:
-        scene: the scene before it.
-        q: (n_joints,) configuration at which the push begins.
-        arm: the arm.
-        object: frame of the object.
-    """
+    """Return the scene along a push that begins at ``q``: the object keeps its pose in the hand."""
     return Reparenting(object, arm.tip, scene.pose(object, relative_to=arm.tip, q=q)).applied(scene, q)
 
 
@@ -157,8 +150,6 @@ def push_faults(scene: SceneGraph, path: Configuration, arm: Manipulator, *, obj
     Args:
         scene: the scene before the push, with the object on its support.
         path: (k, n_joints) configurations of the push, along a straight line of the tool.
-        arm: the arm.
-        object: frame of the object.
     """
     root, start = scene.root(object), path[0]
     first, last = (scene.pose(arm.tool, relative_to=root, q=q).translation for q in (start, path[-1]))

@@ -1,11 +1,9 @@
 """A hand, or an object, that moves freely among bodies that stand still: collision checks of many poses as one batch.
 
-The moving body is put on six joints of its own, so that a pose is a configuration, and hundreds of poses are one batch
-for the collision checker. A hand without its arm answers in microseconds what inverse kinematics would answer in
-tenths of a millisecond: whether the fingers fit at all.
+The moving body is put on six joints of its own, so a pose is a configuration. A hand without its arm answers in
+microseconds what inverse kinematics would answer in tenths of a millisecond: whether the fingers fit at all.
 
-Invariants: the result depends on the shapes, the poses and the joint values alone; angles come from functions with the
-same bits on every CPU.
+Invariants: the result depends on the shapes, the poses and the joint values alone, with the same bits on every CPU.
 """
 
 from __future__ import annotations
@@ -30,12 +28,7 @@ _AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 1), (0, 1, 0), (1, 0, 0))
 
 
 def hand_alone(scene: SceneGraph, manipulator: Manipulator) -> SceneGraph | None:
-    """Return the hand of an arm as a scene of its own, without what it holds; None for a hand without collision shapes.
-
-    Args:
-        scene: the scene with the arm.
-        manipulator: the arm; the root of the result is its tip.
-    """
+    """Return the hand of an arm, from its tip, as a scene of its own, without what it holds; None without shapes."""
     hand = scene.extract(manipulator.tip)
     for frame in movable_frames(hand):
         if frame in hand and frame != manipulator.tip:
@@ -45,12 +38,7 @@ def hand_alone(scene: SceneGraph, manipulator: Manipulator) -> SceneGraph | None
 
 
 def bodies_at_rest(scene: SceneGraph, manipulator: Manipulator) -> SceneGraph | None:
-    """Return a scene without an arm and without the shapes of movable objects; None for an arm that moves nothing.
-
-    Args:
-        scene: the scene.
-        manipulator: the arm.
-    """
+    """Return a scene without an arm and without the shapes of movable objects; None for an arm that moves nothing."""
     chain = [*reversed(scene.ancestors(manipulator.tool)), manipulator.tool]
     links = [frame for frame in chain if scene.joint(frame).name in manipulator.joints]
     if not links:
@@ -65,9 +53,7 @@ def with_floating_joints(bodies: SceneGraph, *, root: str, shapes: Sequence[Atta
     """Return bodies with six joints on which another moves freely.
 
     Args:
-        bodies: what stands still.
         root: frame of the bodies, relative to which the joints move it.
-        shapes: of the moving body, on the frame of the last joint.
     """
     above = root
     with bodies.edit() as edit:
@@ -82,8 +68,6 @@ class FloatingBody:
     """A body that moves freely among others that stand still.
 
     Args:
-        bodies: what stands still.
-        body: the moving body, a hand for example.
         root: frame of the bodies, relative to which poses are given.
         fixed: values of joints of the bodies, radians or metres by name; 0 by default.
         margin: metres that the body keeps.
@@ -104,11 +88,7 @@ class FloatingBody:
         self._base = np.asarray(self.scene.configuration(known), dtype=float)
 
     def fingers(self, values: Mapping[str, float]) -> NDArray[np.float64]:
-        """Return a configuration (n_joints,) with given values of the body's own joints, for :meth:`collides`.
-
-        Args:
-            values: radians or metres by joint.
-        """
+        """Return a configuration (n_joints,) of the body's joints, radians or metres, for :meth:`collides`."""
         return np.asarray(self.scene.configuration(dict(values), base=self._base), dtype=float)
 
     def collides(self, poses: NDArray[np.float64], fingers: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -123,22 +103,13 @@ class FloatingBody:
         return np.asarray(self.world.in_collision_batch(rows))
 
     def contacts(self, poses: NDArray[np.float64], fingers: NDArray[np.float64]) -> list[list[Contact]]:
-        """Return for each pose (m,) what the body collides with there; arguments as for :meth:`collides`.
-
-        Args:
-            poses: (m, 6) poses.
-            fingers: (m, n_joints) configurations of the body's joints.
-        """
+        """Return for each pose (m,) what the body collides with there; arguments as for :meth:`collides`."""
         rows = np.array(fingers)
         rows[:, self._columns] = poses
         return self.world.contacts_batch(rows)
 
     def collides_at(self, pose: Pose) -> bool:
-        """Return whether the body collides at a pose, its own joints at 0.
-
-        Args:
-            pose: root_from_body.
-        """
+        """Return whether the body collides at root_from_body, its own joints at 0."""
         rows = np.array([[*pose.translation, *yaw_pitch_roll(pose.rotation)]])
         return bool(self.collides(rows, self._base[None])[0])
 

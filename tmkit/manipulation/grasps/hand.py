@@ -1,14 +1,11 @@
 """Whether a hand alone can hold an object as a grasp says: the hand at that pose, the object, and nothing else.
 
-The check takes the hand's frames out of the scene (the descendants of the arm's tip) and attaches the object to the
-hand by six joints of its own. Then a grasp is a configuration, and hundreds of grasps are one batch for the collision
-checker. A grasp passes when
+The object is attached to the hand by six joints of its own, so hundreds of grasps are one batch for the collision
+checker. By the rules of planner and plan checker, a grasp passes when
 
 * the closed hand touches the object with every contact link, within the hand's contact tolerance, and with nothing
   else;
 * the open hand, at the grasp and on the straight way to it, does not run into the object.
-
-These are the rules that planner and plan checker use, so what fails here would fail there.
 
 Invariants: the result depends on the hand, the object's collision shapes and the grasp alone.
 """
@@ -38,13 +35,7 @@ _OBJECT = FLOATING_JOINTS[-1]
 
 
 class HandCheck:
-    """A hand and an object without the rest of the world.
-
-    Args:
-        scene: the scene with the arm.
-        solids: collision shapes of the object, in its frame.
-        manipulator: the arm; :meth:`fits` says whether the scene has its hand.
-    """
+    """A hand (see :meth:`fits`) and an object, by its collision shapes, without the rest of the world."""
 
     def __init__(self, scene: SceneGraph, solids: Sequence[AttachedShape], *, manipulator: Manipulator) -> None:
         self.manipulator = manipulator
@@ -62,12 +53,7 @@ class HandCheck:
 
     @staticmethod
     def fits(scene: SceneGraph, manipulator: Manipulator) -> bool:
-        """Return whether a scene contains the complete hand: tip, tool, contact links and finger joints, with shapes.
-
-        Args:
-            scene: the scene.
-            manipulator: the arm.
-        """
+        """Return whether a scene contains the complete hand: tip, tool, contact links, finger joints, and shapes."""
         tip = manipulator.tip
         if tip not in scene or manipulator.tool not in scene:
             return False
@@ -82,12 +68,7 @@ class HandCheck:
         )
 
     def passed(self, poses: Sequence[Pose], widths: Sequence[float]) -> NDArray[np.bool_]:
-        """Tell for grasps (n) whether the hand can take them.
-
-        Args:
-            poses: object_from_tool of each.
-            widths: metres between the fingers of each.
-        """
+        """Tell for grasps (n), object_from_tool and metres between the fingers, whether the hand can take them."""
         free = np.ones(len(poses), dtype=bool)
         opened = [dict(self.manipulator.gripper_open)] * len(poses)
         closed = [self.manipulator.gripper_values(width) for width in widths]

@@ -1,21 +1,17 @@
 """What a closed hand can hold: one model of friction, the same for planner, checker and simulator.
 
 Coulomb friction bears a force across a contact up to ``mu N``; ``mu`` is the product of the coefficients of the two
-surfaces. A fingertip is soft and touches by a patch, so it also bears a moment about the line through the contact. Of a
-round patch of radius ``R`` under even pressure each ring of radius r bears its share times r, which sums up to::
-
-    mu N * integral of r * 2 pi r dr / (pi R^2) = mu N * 2/3 R
+surfaces. A fingertip is soft and touches by a patch, so it also bears a moment about the line through the contact: of a
+round patch of radius ``R`` under even pressure ``mu N * integral of r * 2 pi r dr / (pi R^2) = mu N * 2/3 R``.
 
 A hand with two fingers that press with F newtons each thus holds ``2 mu F`` newtons across the line between its
-fingers, and ``2 mu F * 2/3 R`` newton metres about it. Both at once it holds as long as the squares of the two shares
-sum up to no more than one, the usual ellipsoid within which friction holds (Howe and Cutkosky, "Practical force-motion
-models for sliding manipulation", 1996). Moments across that line the fingers bear as a pair, by their distance.
+fingers, and ``2 mu F * 2/3 R`` newton metres about it; both at once as long as the squares of the two shares sum up to
+no more than one (Howe and Cutkosky, "Practical force-motion models for sliding manipulation", 1996). Moments across
+that line the fingers bear as a pair, by their distance.
 
 A vacuum of V newtons, in a cup of radius R, is pulled at by T along the axis: that leaves ``N = V - T`` to press the
 rim on. The object comes off when N is gone, slides when the force across exceeds ``mu N``, and peels off when the
-bending moment exceeds ``N R``.
-
-The load of what is carried is its weight, and :data:`SWING` of it for being accelerated.
+bending moment exceeds ``N R``. The load of what is carried is its weight, and :data:`SWING` of it for its acceleration.
 
 Invariants: functions of their arguments alone. A share of 1 is all that a hand can hold.
 """
@@ -109,15 +105,7 @@ class Load:
     def of(
         cls, scene: SceneGraph, object: str, *, manipulator: Manipulator, tool_from_object: Pose, rim: float
     ) -> Load:
-        """Return an object of a scene, with its descendants, as a load.
-
-        Args:
-            scene: the scene.
-            object: frame of the object.
-            manipulator: the arm whose hand holds it.
-            tool_from_object: where the hand holds it.
-            rim: metres, radius of a suction cup's rim.
-        """
+        """Return an object of a scene, with its descendants, at tool_from_object, as a load; ``rim`` is in metres."""
         frames = tuple(dict.fromkeys((object, *scene.subtree(object))))
         inertia = lumped_inertia(scene, frames, density=DENSITY)
         centre = np.asarray(tool_from_object.apply(inertia.center), dtype=float)

@@ -1,18 +1,9 @@
-"""Grasps of meshes: antipodal ones for parallel hands, flat patches for suction cups.
+"""Grasps of meshes: antipodal ones for parallel hands, flat patches for suction cups (docs/howto/samplers.md).
 
-A parallel hand holds an object at two points when the line between them lies in the friction cones of both (an
-*antipodal* pair; Nguyen, "Constructing force-closure grasps", 1988). Points are sampled on the surface, the middles of
-the largest flat parts first and then by area; from each a ray goes inwards, and where it leaves the object again is the
-partner, the nearest one and the farthest (the wall of a cup, and the whole cup). Where the two normals are not opposite
-the ray is cast again along their mean, which finds the pairs on wedges. The tool comes from eight directions around the
-line, either way round.
-
-A suction cup needs a flat patch with room for its rim. Triangles that lie in one plane and hang together are a patch;
-the places are the middle of its area and points of a grid, the whole rim inside the patch.
-
-Points are taken on the mesh itself. The collision checker, unless told otherwise, sees its convex hull: the hand check
-drops what cannot be reached there, such as the hollow of an L. Of meshes with more than 20,000 triangles the hull is
-sampled, too.
+A pair is *antipodal* when the line between its points lies in the friction cones of both (Nguyen, "Constructing
+force-closure grasps", 1988). A suction cup needs a flat patch with room for its rim: triangles that lie in one plane
+and hang together; the places are the middle of its area and points of a grid. Of meshes with more than 20,000 triangles
+the hull is sampled.
 
 Invariants: finitely many grasps for a seed, best first: antipodal pairs whose normals are the most opposite and that
 hold near the centre of mass, and patches whose line of pull passes near it.
@@ -83,15 +74,7 @@ class SuctionPoint:
 def antipodal_pairs(
     shape: Shape, *, centre: Vectors, widths: tuple[float, float], rng: np.random.Generator, friction: float = FRICTION
 ) -> list[ContactPair]:
-    """Return pairs of contacts on a mesh, best first.
-
-    Args:
-        shape: the mesh.
-        centre: (3,) its centre of mass.
-        widths: smallest and largest metres between the contacts.
-        rng: for the samples.
-        friction: coefficient at the contacts.
-    """
+    """Return pairs of contacts on a mesh with a centre of mass (3,), of widths in metres, best first."""
     triangles = closed_triangles(shape)
     if not len(triangles):
         return []
@@ -112,8 +95,6 @@ def distinct_pairs(pairs: Iterable[ContactPair], *, limit: int, of_axis: int) ->
     """Return pairs of contact points without near duplicates.
 
     Args:
-        pairs: candidates, best first.
-        limit: maximal number of pairs.
         of_axis: maximal number of pairs with nearly parallel axes.
     """
     kept: list[ContactPair] = []
@@ -128,13 +109,7 @@ def distinct_pairs(pairs: Iterable[ContactPair], *, limit: int, of_axis: int) ->
 
 
 def suction_points(shape: Shape, *, centre: Vectors, rim: float) -> list[SuctionPoint]:
-    """Return places for a suction cup on the flat patches of a mesh, best first.
-
-    Args:
-        shape: the mesh.
-        centre: (3,) its centre of mass.
-        rim: radius of the cup's rim, metres.
-    """
+    """Return places for a suction cup of a rim radius on the flat patches of a mesh, best first, by its centre (3,)."""
     triangles = closed_triangles(shape)
     if not len(triangles):
         return []

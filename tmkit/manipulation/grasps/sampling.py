@@ -1,13 +1,9 @@
-"""Grasps: where a hand may hold an object.
+"""Grasps: where a hand may hold an object; docs/howto/samplers.md has them for every kind of shape.
 
 A :class:`Grasp` is the pose of the tool frame relative to the object, ``object_from_tool``, with the distance of the
-fingers. The tool's z axis points at the object and a parallel hand closes along the tool's y axis.
-
-:func:`grasps_of` gives them for every kind of shape: boxes, cylinders, balls and capsules by formulas
-(:mod:`tmkit.manipulation.grasps.shapes`), meshes by sampling (:mod:`tmkit.manipulation.grasps.meshes`), clouds
-and height fields by the box around them, several shapes by the box around all and by each of them. Grasps of meshes and
-of several shapes are tried with the hand itself (:mod:`tmkit.manipulation.grasps.hand`) when the scene has it;
-without a hand in the scene, several shapes have the grasps of the box alone.
+fingers. The tool's z axis points at the object and a parallel hand closes along the tool's y axis. Grasps of meshes and
+of several shapes are tried with the hand itself (:mod:`tmkit.manipulation.grasps.hand`) when the scene has it; without
+a hand in the scene, several shapes have the grasps of the box alone.
 
 Invariants: the grasps of an object are finitely many, in a fixed order for a seed; each is feasible for the hand alone
 (whether the arm gets there is another question).
@@ -47,16 +43,13 @@ _PAIRS, _PAIRS_OF_AXIS = 40, 10  # contact pairs of a mesh, in all and of nearly
 def grasps_of(
     scene: SceneGraph, object: str, *, manipulator: Manipulator, rng: np.random.Generator | None = None
 ) -> tuple[Grasp, ...]:
-    """Return the grasps of an object by one hand, in a fixed order.
+    """Return the grasps of an object by one hand, in a fixed order; none when nothing of it fits the hand.
 
     Args:
         scene: the scene with the object.
         object: frame of the object.
         manipulator: the arm whose hand grasps.
         rng: for what is sampled; seeded by 0 by default.
-
-    Returns:
-        Grasps; none when nothing of the object fits the hand.
 
     Raises:
         SceneError: the object has no collision shape to hold it by, or one without an end.
@@ -86,11 +79,6 @@ def all_grasps_are_known(scene: SceneGraph, object: str, *, manipulator: Manipul
 
     It does for one box, cylinder, ball or capsule that a cup has no face on, or that is wider in every direction than
     the hand opens. Of narrower ones, of meshes and of several shapes some grasps are not tried.
-
-    Args:
-        scene: the scene.
-        object: the object.
-        manipulator: the arm whose hand grasps.
     """
     solids = [attached for attached in scene.shapes(object) if attached.collision]
     if len(solids) != 1 or solids[0].shape.kind not in ("box", "cylinder", "sphere", "capsule"):
@@ -101,14 +89,7 @@ def all_grasps_are_known(scene: SceneGraph, object: str, *, manipulator: Manipul
 
 
 def grip_faults(scene: SceneGraph, q: NDArray[np.float64], manipulator: Manipulator, *, object: str) -> tuple[str, ...]:
-    """Return descriptions of the faults of a closed grasp; none if each contact link touches the object.
-
-    Args:
-        scene: the scene.
-        q: (n_joints,) configuration.
-        manipulator: the arm.
-        object: the object.
-    """
+    """Return descriptions of the faults of a closed grasp; none if each contact link touches the object."""
     faults: list[str] = []
     for link in manipulator.contact_links:
         gap = pair_distance(scene, q, frame_a=link, frame_b=object)
@@ -120,14 +101,7 @@ def grip_faults(scene: SceneGraph, q: NDArray[np.float64], manipulator: Manipula
 
 
 def hold_fault(scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipulator, *, object: str) -> str | None:
-    """Return why a hand cannot hold an object along a path; None when it can.
-
-    Args:
-        scene: the scene, with the object in the hand.
-        path: (k, n_joints) configurations.
-        manipulator: the arm.
-        object: frame of the object.
-    """
+    """Return why a hand cannot hold an object, in it in the scene, along a path (k, n_joints); None when it can."""
     root, tool_from_object = scene.root(manipulator.tool), scene.pose(object, relative_to=manipulator.tool, q=path[0])
     rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
     load = Load.of(scene, object, manipulator=manipulator, tool_from_object=tool_from_object, rim=rim)
@@ -146,14 +120,7 @@ def hold_fault(scene: SceneGraph, path: NDArray[np.float64], manipulator: Manipu
 
 
 def firmly_held(scene: SceneGraph, object: str, grasps: Sequence[Grasp], manipulator: Manipulator) -> list[bool]:
-    """Return for each grasp whether the gripper bears the object's weight in every orientation.
-
-    Args:
-        scene: the scene.
-        object: the object.
-        grasps: grasps of the object.
-        manipulator: the arm.
-    """
+    """Return for each grasp whether the gripper bears the object's weight in every orientation."""
     rim = _rim_radius(scene, manipulator) if manipulator.gripper_kind == "suction" else 0.0
     load = Load.of(scene, object, manipulator=manipulator, tool_from_object=Pose(), rim=rim)
     inverses = (grasp.object_from_tool.inverse() for grasp in grasps)
@@ -280,10 +247,6 @@ def cup_rim(scene: SceneGraph, manipulator: Manipulator) -> NDArray[np.float64]:
     """Return points (n, 3) of the foot of a suction cup, in the tool frame: its middle and its rim.
 
     The cup is what the contact links have in the tool's plane; where they have nothing there, it is the tool point.
-
-    Args:
-        scene: the scene.
-        manipulator: an arm with a suction gripper.
     """
     radius = _rim_radius(scene, manipulator)
     turns = np.arange(_RIM_POINTS) * (2.0 * math.pi / _RIM_POINTS)

@@ -1,9 +1,7 @@
-"""Grasps of boxes, cylinders, balls and capsules, by formulas.
+"""Grasps of boxes, cylinders, balls and capsules, by formulas (docs/howto/samplers.md).
 
-A parallel hand takes a box by two opposite faces that fit the opening, coming along any third direction or, tilted,
-half way between two; a cylinder and a capsule by the mantle, from an end, from the side or half way between; a ball
-from anywhere. The tool point lies as near to the object's middle as the fingers reach. A suction cup takes a flat face
-from outside, when its whole rim finds room on it.
+The tool point lies as near to the object's middle as the fingers reach. A suction cup takes a flat face from outside,
+when its whole rim finds room on it.
 
 Invariants: the grasps of a shape are finitely many, in a fixed order: those along the shape's axes first, tilted ones
 last. Poses are relative to the shape's own frame.
@@ -31,22 +29,12 @@ Vector = NDArray[np.float64]
 
 
 def fits(width: float, manipulator: Manipulator) -> bool:
-    """Return whether an object of a width fits between the fingers, with clearance when the gripper is open.
-
-    Args:
-        width: metres along the closing direction.
-        manipulator: the arm.
-    """
+    """Return whether a width in metres fits between the fingers, with clearance when the gripper is open."""
     return manipulator.width_closed <= width <= manipulator.width_open - 2.0 * FINGER_CLEARANCE
 
 
 def box_grasps(size: Vector, manipulator: Manipulator) -> Iterator[Grasp]:
-    """Yield the grasps of a box by a parallel gripper.
-
-    Args:
-        size: (3,) side lengths in metres.
-        manipulator: the arm.
-    """
+    """Yield the grasps of a box, of sides (3,) in metres, by a parallel gripper."""
     axes = np.eye(3)
     for along in (2, 0, 1):
         for side in (1.0, -1.0):
@@ -76,7 +64,6 @@ def cylinder_grasps(radius: float, length: float, manipulator: Manipulator, *, c
     Args:
         radius: metres.
         length: metres between the ends of the mantle.
-        manipulator: the arm.
         cap: metres by which round caps reach beyond the mantle.
     """
     if not fits(2.0 * radius, manipulator):
@@ -106,12 +93,7 @@ def cylinder_grasps(radius: float, length: float, manipulator: Manipulator, *, c
 
 
 def ball_grasps(radius: float, manipulator: Manipulator) -> Iterator[Grasp]:
-    """Yield the grasps of a sphere by a parallel gripper: from 18 directions, in four rotations.
-
-    Args:
-        radius: metres.
-        manipulator: the arm.
-    """
+    """Yield the grasps of a sphere (radius in metres) by a parallel gripper: from 18 directions, in four rotations."""
     if not fits(2.0 * radius, manipulator) or radius > manipulator.finger_depth:
         return
     straight = [sign * axis for axis in np.eye(3)[[2, 0, 1]] for sign in (1.0, -1.0)]
@@ -126,12 +108,7 @@ def ball_grasps(radius: float, manipulator: Manipulator) -> Iterator[Grasp]:
 
 
 def suction_faces(size: Vector, rim: float) -> Iterator[Grasp]:
-    """Yield the grasps of a box by a suction cup.
-
-    Args:
-        size: (3,) side lengths in metres.
-        rim: radius of the cup in metres.
-    """
+    """Yield the grasps of a box of sides (3,) by a suction cup of a rim radius, metres."""
     axes = np.eye(3)
     for along in (2, 0, 1):
         if min(size[i] for i in range(3) if i != along) < 2.0 * rim:
@@ -144,13 +121,7 @@ def suction_faces(size: Vector, rim: float) -> Iterator[Grasp]:
 
 
 def suction_caps(radius: float, length: float, rim: float) -> Iterator[Grasp]:
-    """Yield the grasps of a cylinder by a suction cup.
-
-    Args:
-        radius: of the cylinder, metres.
-        length: of the cylinder, metres.
-        rim: radius of the cup in metres.
-    """
+    """Yield the grasps of a cylinder of a radius and a length by a suction cup of a rim radius, metres."""
     if radius < rim:
         return
     for side in (1.0, -1.0):

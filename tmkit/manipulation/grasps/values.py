@@ -32,13 +32,7 @@ class Grasp:
 
 
 def tool_pose(position: NDArray[np.float64], approach: NDArray[np.float64], closing: NDArray[np.float64]) -> Pose:
-    """Return the pose of the tool frame; its z axis is ``approach``, its y axis ``closing``.
-
-    Args:
-        position: (3,) metres.
-        approach: (3,) unit vector.
-        closing: (3,) unit vector, orthogonal to ``approach``.
-    """
+    """Return the pose of the tool frame at (3,); its z axis is ``approach``, its y axis ``closing``, unit vectors."""
     (a, b, c), (x, y, z) = closing.tolist(), approach.tolist()
     across = (b * z - c * y, c * x - a * z, a * y - b * x)
     return Pose.from_rotation_matrix(position, np.column_stack([across, closing, approach]))

@@ -1,21 +1,15 @@
-"""Placements: where an object may be put down.
+"""Placements: where an object may be put down (docs/howto/samplers.md).
 
-A :class:`Placement` is a frame to rest on and the pose at which the object rests. Candidates come lazily, in one of
-three orders. *Packed* is for regions that are to hold many things: first the corners of the region, then places that
-touch its edge and a neighbour, then those between two neighbours, then a grid, then random ones; of each kind the
-farthest from the arm's base first. So things end up side by side along the edges, where the hand still finds room, and
-eight blocks fit where four dropped anywhere would fill the place. *Near* is for large surfaces: a grid, nearest to
-where the object is now first, and the corners last. *Scattered* is all of these kinds in turn, in random order.
+Candidates come lazily, in one of three orders. *Packed* is for regions that are to hold many things: the corners, then
+places that touch the edge and a neighbour, then those between two neighbours, then a grid, then random ones; of each
+kind the farthest from the arm's base first. *Near* is for large surfaces: a grid, nearest to where the object is now
+first, and the corners last. *Scattered* is all of these kinds in turn, in random order.
 
-Where an object fits is computed with polygons. A :class:`Posture` is an object on one of its stable faces, in one of
-the quarter turns that lay it along the sides of an area. Its outline from above is one polygon, or several that leave
-gaps, as of an L, and so the positions at which it fits are polygons too: where the outline lies in the area, less where
-it would come too near to something that stands at its height. That is exact for upright prisms; of an overhanging
-neighbour it takes the outline for the whole, and so misses places under it, but gives none that collide. Postures that
-look alike from above share these polygons.
-
-An object is put down on a stable face (:mod:`tmkit.manipulation.placements.stable_faces`): upright if that face is
-stable, else on any; always on any, if the settings demand it.
+A :class:`Posture` is an object on one of its stable faces, in one of the quarter turns that lay it along the sides of
+an area. The positions at which it fits are polygons: where the outline lies in the area, less where it would come too
+near to something that stands at its height. That is exact for upright prisms; of an overhanging neighbour it takes the
+outline for the whole, and so misses places under it, but gives none that collide. Postures that look alike from above
+share these polygons.
 
 Invariants: each placement's outline lies in the area. Only on a frame all of whose surfaces are too small for it, an
 object is put down with its centre of mass over the middle of one, if it stays there. Equal arguments and generators in
@@ -89,7 +83,6 @@ class Posture:
     Attributes:
         rotation: surface_from_object without translation.
         height: metres of the object's origin above the surface.
-        name: in words.
         fit: positions at which the outline lies in the area.
         blocks: positions taken by neighbours.
     """

@@ -1,13 +1,10 @@
 """Stable faces: the ways in which an object can rest on a level surface.
 
-An object that rests on a plane touches it with a facet of its convex hull, and stays if its centre of mass is above the
-inside of that facet. So the faces are read off the hull: coplanar triangles merged, one face for each facet over which
-the centre of mass lies. How far inside it lies is the face's *margin*: the object falls over when its support is
-narrower by so much. Round solids have no facets where they are round; a cylinder stands on its caps, and a cylinder, a
-capsule or a ball may also lie, in any of a few turns about its axis, and *rolls* then.
-
-Where the scene gives masses they say where the centre of mass is; else the solids are taken to be of one density, a
-mesh that encloses no volume to be as heavy as its hull.
+An object stays on a facet of its convex hull if its centre of mass is above the inside of that facet. How far inside is
+the face's *margin*: the object falls over when its support is narrower by so much. Round solids have no facets where
+they are round; a cylinder stands on its caps, and a cylinder, a capsule or a ball may also lie, in any of a few turns
+about its axis, and *rolls* then. Where the scene gives masses they say where the centre of mass is; else the solids are
+taken to be of one density, a mesh that encloses no volume to be as heavy as its hull.
 
 Invariants: each face's outline holds the point below the centre of mass, by the margin asked for at least (unless it
 rolls); faces are in a fixed order, the most stable first, and equal solids have equal faces.
@@ -132,8 +129,6 @@ def centre_of_mass(scene: SceneGraph, object: str, *, q: ArrayLike | None = None
     """Return the centre of mass (3,) of an object and its descendants, in its frame.
 
     Args:
-        scene: the scene.
-        object: the object.
         q: (n_joints,) configuration; needed if the scene has joints.
     """
     masses: list[tuple[float, Vector]] = []

@@ -46,15 +46,12 @@ def triangle_areas(triangles: Vectors) -> NDArray[np.float64]:
 def flat_patches(
     triangles: Vectors, *, least_area: float = 0.0, most: int | None = None
 ) -> list[tuple[NDArray[np.intp], Vectors]]:
-    """Return the flat patches of triangles (n, 3, 3), the largest first.
+    """Return for the flat patches of triangles (n, 3, 3), the largest first, indices of triangles and sides (k, 2, 3).
 
     Args:
         triangles: metres, without any that has no area.
         least_area: square metres of a patch.
         most: how many patches; None for all.
-
-    Returns:
-        For each patch the indices of its triangles, and the sides (k, 2, 3) of its outline.
     """
     import trimesh
     from scipy.sparse import coo_matrix

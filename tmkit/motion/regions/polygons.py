@@ -1,11 +1,9 @@
 """Convex polygons in the plane: footprints of objects, the areas that they rest on, and where one fits into the other.
 
-Whether a footprint lies in an area, and where it would touch another, are questions about *positions* of the footprint,
-and both have exact answers that are convex polygons again. All positions at which a footprint lies in an area are the
-area with each edge moved inwards by as much as the footprint reaches beyond its origin that way (:func:`fitting`). All
-positions at which it overlaps another polygon are the Minkowski sum of that polygon and the footprint turned by half a
-turn (:func:`blocking`). The corners of these polygons, and the points where they cross, are the places where nothing
-could be moved any nearer: candidates of every good packing.
+All positions at which a footprint lies in an area are the area with each edge moved inwards by as much as the footprint
+reaches beyond its origin that way (:func:`fitting`). All positions at which it overlaps another polygon are the
+Minkowski sum of that polygon and the footprint turned by half a turn (:func:`blocking`). The corners of these polygons,
+and the points where they cross, are candidates of every good packing.
 
 Invariants: a :class:`ConvexPolygon` is immutable, counter-clockwise, has no corner twice and none on a straight edge;
 it may be a segment or a point. Hulls and intersections are computed by shapely (GEOS), which gives the same bits on
@@ -62,12 +60,7 @@ class ConvexPolygon:
 
     @classmethod
     def rectangle(cls, lower: ArrayLike, upper: ArrayLike) -> ConvexPolygon:
-        """Return the rectangle between two corners (2,).
-
-        Args:
-            lower: (2,) corner.
-            upper: (2,) opposite corner.
-        """
+        """Return the rectangle between two corners (2,)."""
         (x0, y0), (x1, y1) = plain_numbers(lower, "lower"), plain_numbers(upper, "upper")
         return cls.around([[x0, y0], [x1, y0], [x1, y1], [x0, y1]])
 
@@ -116,12 +109,7 @@ class ConvexPolygon:
         return np.asarray(np.min(offsets - product(given, normals.T), axis=1))
 
     def holds(self, other: ConvexPolygon, *, tolerance: float = 1e-9) -> bool:
-        """Return whether another polygon is inside this one.
-
-        Args:
-            other: the other polygon.
-            tolerance: metres that it may extend beyond an edge.
-        """
+        """Return whether another polygon is inside this one, but for ``tolerance`` metres beyond an edge."""
         return bool(np.all(self.depth(other.vertices) >= -tolerance))
 
     def turned(self, angle: float) -> ConvexPolygon:
@@ -155,13 +143,9 @@ class ConvexPolygon:
 
 
 def fitting(area: ConvexPolygon, footprint: ConvexPolygon) -> ConvexPolygon | None:
-    """Return the positions of a footprint's origin with the footprint inside an area; None if there are none.
+    """Return the positions of a footprint's origin with it inside an area, both polygons; None if there are none.
 
     A footprint that just fits one way has a segment of positions, or a single one.
-
-    Args:
-        area: the area.
-        footprint: polygon relative to its origin.
     """
     common = reduce(_common, (area.moved(-corner)._region for corner in footprint.vertices))
     return None if common.is_empty else ConvexPolygon.around(_points(common))
@@ -173,7 +157,6 @@ def blocking(obstacle: ConvexPolygon, footprint: ConvexPolygon, *, spacing: floa
     On the polygon's edges it is that far away, at its corners up to 8 % farther: an octagon stands for the circle.
 
     Args:
-        obstacle: the obstacle.
         footprint: polygon relative to its origin.
         spacing: distance in metres.
     """
@@ -183,12 +166,7 @@ def blocking(obstacle: ConvexPolygon, footprint: ConvexPolygon, *, spacing: floa
 
 
 def crossings(first: ConvexPolygon, second: ConvexPolygon) -> Points:
-    """Return the points (k, 2) where edges of two polygons intersect, without parallel edges.
-
-    Args:
-        first: a polygon.
-        second: a polygon.
-    """
+    """Return the points (k, 2) where edges of two polygons intersect, without parallel edges."""
     return _points(first._outline.intersection(second._outline, grid_size=_GRID))
 
 

@@ -28,12 +28,7 @@ _UPPER = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=boo
 
 
 def solids_of(scene: SceneGraph, frame: str) -> Solids:
-    """Return the collision shapes of a frame.
-
-    Args:
-        scene: the scene.
-        frame: the frame.
-    """
+    """Return the collision shapes of a frame."""
     return tuple(attached for attached in scene.shapes(frame) if attached.collision)
 
 
@@ -41,8 +36,6 @@ def solids_under(scene: SceneGraph, frame: str, *, q: ArrayLike | None) -> Solid
     """Return the collision shapes of a frame and its descendants, in the frame's coordinates.
 
     Args:
-        scene: the scene.
-        frame: the frame.
         q: (n_joints,) configuration; needed if the scene has joints.
     """
     found: list[AttachedShape] = []
@@ -59,8 +52,6 @@ def collision_solids(scene: SceneGraph, object: str, q: ArrayLike | None) -> Sol
     """Return the collision shapes of an object and what is on it; see :func:`solids_under`.
 
     Args:
-        scene: the scene.
-        object: the object.
         q: (n_joints,) configuration; needed if the scene has joints.
 
     Raises:
@@ -75,12 +66,7 @@ def collision_solids(scene: SceneGraph, object: str, q: ArrayLike | None) -> Sol
 
 
 def reach(solids: Solids, direction: ArrayLike) -> float:
-    """Return the largest coordinate of solids along a direction, metres.
-
-    Args:
-        solids: at least one.
-        direction: (3,) unit vector.
-    """
+    """Return the largest coordinate of one or more solids along a unit direction (3,), metres."""
     along = plain_numbers(direction, "direction")
     return max(
         dot(along, attached.pose.translation) + _reach(attached, attached.pose.inverse().rotate(along))
@@ -92,7 +78,6 @@ def outline(solids: Solids, plane_from_frame: Pose) -> ConvexPolygon:
     """Return the convex hull of the solids projected along z.
 
     Args:
-        solids: shapes in a frame.
         plane_from_frame: pose of that frame relative to the plane, whose x and y the polygon is in.
 
     Raises:
@@ -116,12 +101,7 @@ def solid_points(attached: AttachedShape) -> NDArray[np.float64]:
 
 
 def outlines(solids: Solids, plane_from_frame: Pose) -> Iterator[ConvexPolygon]:
-    """Yield the outline of each solid, projected along z; see :func:`outline`.
-
-    Args:
-        solids: shapes in a frame.
-        plane_from_frame: pose of that frame relative to the plane.
-    """
+    """Yield the outline of each solid, projected along z; see :func:`outline`."""
     for attached in solids:
         points, radius = _points(attached)
         flat = ConvexPolygon.around((plane_from_frame @ attached.pose).apply(points)[:, :2])

@@ -1,13 +1,12 @@
 """Support surfaces: flat, level areas of a scene.
 
-A :class:`SupportSurface` is a convex polygon on top of a frame's collision shapes. A box gives its upper side,
-whichever that is, a cylinder its upper cap, a mesh the highest level facet of its hull. A mesh whose level is ``exact``
-gives its level patches, each cut into convex pieces along sides of its triangles. Nothing else is flat.
+A box gives its upper side, whichever that is, a cylinder its upper cap, a mesh the highest level facet of its hull. A
+mesh whose level is ``exact`` gives its level patches, each cut into convex pieces along sides of its triangles. Nothing
+else is flat.
 
 A *region* is part of a surface: a frame (of class ``region``, say) with a flat box. Where the box takes part in
-collisions it is a surface of its own, and is the parent of objects that stand on it. Where it is only drawn, it marks
-an area: the surface is that of the frame that it lies on, the nearest one above it in the tree that has any, and the
-parent is that one.
+collisions it is a surface of its own, and is the parent of objects that stand on it. Where it is only drawn, surface
+and parent are that of the frame that it lies on, the nearest one above it in the tree that has any.
 
 Invariants: the z axis of a surface points along the root's z at the configuration asked about, within a degree; its
 polygon lies wholly on what supports it.

@@ -37,13 +37,7 @@ _KEYS = (":parameters", ":precondition", ":effect")
 
 
 class ActionReader(TreeBuilder):
-    """Reads the actions of one domain.
-
-    Args:
-        source: the file.
-        words: the names that may be used.
-        derived: predicates that must not be changed.
-    """
+    """Reads the actions of one domain, which must not change ``derived`` predicates."""
 
     def __init__(self, source: Source, words: Vocabulary, *, derived: frozenset[str]) -> None:
         super().__init__(source, words, keywords=EFFECTS)

@@ -75,7 +75,6 @@ class Spelling:
     """Builds the shape of a list, and matches it with the grammar.
 
     Args:
-        source: the text that the tokens come from.
         keywords: words that keep their meaning at the head of a list; all other reserved words become names.
         functions: names of functions that may be written without parentheses.
 
@@ -91,12 +90,7 @@ class Spelling:
         self._originals: list[Token] = []
 
     def verbatim(self, spelling: str, original: Token) -> None:
-        """Append a word unchanged.
-
-        Args:
-            spelling: the word.
-            original: token that errors about it refer to.
-        """
+        """Append a word unchanged; errors about it refer to the original token."""
         self._words.append(spelling)
         self._originals.append(original)
 
@@ -104,7 +98,6 @@ class Spelling:
         """Append a word, in a spelling that the lexer takes for what it is: a variable, a keyword, a name.
 
         Args:
-            token: the word.
             head: it is the first of its list.
             numeric: what looks like a number is one.
 
@@ -178,11 +171,7 @@ class Spelling:
         return group.head in _CALCULATING or (group.head in ASSIGNMENTS and group.head in self._keywords)
 
     def require(self, rule: Rule) -> None:
-        """Check that the words follow a rule of the grammar, from the first to the last.
-
-        Raises:
-            TaskError: they do not; shows the first word that has no place.
-        """
+        """Check that the words follow a rule of the grammar, from the first to the last."""
         ask = _fault if len(self._words) <= _LONGEST_REMEMBERED else _fault.__wrapped__
         if fault := ask(rule, tuple(self._words)):
             index, expected = fault

@@ -55,9 +55,6 @@ _REPEATABLE = frozenset({":action", ":derived"})
 def load_domain(path: str | Path) -> Domain:
     """Read a domain file.
 
-    Args:
-        path: the file.
-
     Raises:
         MissingFileError: the file is not there.
         TaskError: the file is not a domain; says where and why.

@@ -33,7 +33,6 @@ class SectionReader:
     """Reads the sections of one file.
 
     Args:
-        source: the file.
         domain: for a problem, its domain; ``None`` while a domain is read.
 
     Attributes:
@@ -199,12 +198,7 @@ class SectionReader:
         return parameters, scope
 
     def check_axioms(self, axioms: tuple[Axiom, ...], groups: list[Group]) -> None:
-        """Record the derived predicates; the first axiom of a negative cycle is rejected.
-
-        Args:
-            axioms: the axioms.
-            groups: their lists, in the same order.
-        """
+        """Record the derived predicates; the first axiom of a negative cycle is rejected, by its list."""
         self._derived = frozenset(axiom.predicate for axiom in axioms)
         if cyclic := negative_cycle(axioms):
             head = next(group.parts[1] for group, axiom in zip(groups, axioms, strict=True) if axiom is cyclic)
@@ -218,23 +212,13 @@ class SectionReader:
     # ------------------------------------------------------------------------------------------------------ problems
 
     def init(self, group: Group, words: Vocabulary) -> tuple[State, dict[Fact, float]]:
-        """Return the facts and the numeric values of ``(:init ...)``.
-
-        Args:
-            group: the list.
-            words: declared types, predicates, functions and objects.
-        """
+        """Return the facts and the numeric values of ``(:init ...)``."""
         reader = _InitReader(self.source, words, derived=self._derived)
         reader.read(group)
         return State(reader.facts), reader.values
 
     def goal(self, group: Group, words: Vocabulary) -> Formula:
-        """Return the formula of a goal; an empty list always holds.
-
-        Args:
-            group: the list.
-            words: declared types, predicates, functions and objects.
-        """
+        """Return the formula of a goal; an empty list always holds."""
         return TreeBuilder(self.source, words).formula(group, {}) if group.parts else ALWAYS
 
     def metric(self, group: Group) -> Metric:
@@ -260,12 +244,7 @@ class SectionReader:
 
 
 def renamed(formula: Formula, spelling: Mapping[str, str]) -> Formula:
-    """Return a formula with objects renamed.
-
-    Args:
-        formula: the formula.
-        spelling: new names by old ones.
-    """
+    """Return a formula with objects renamed, by the new names of the old ones."""
     return substitute(formula, {old: new for old, new in spelling.items() if old != new})
 
 

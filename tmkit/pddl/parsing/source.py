@@ -78,12 +78,7 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """A text and where it came from.
-
-    Args:
-        name: the file, or what else to call the text in messages.
-        text: the whole text.
-    """
+    """A text and what to call it in messages, the name of its file or another."""
 
     name: str
     text: str = field(repr=False)
@@ -101,12 +96,7 @@ class Source:
         return token.offset - self._line_starts[self.line_of(token) - 1] + 1
 
     def error(self, token: Token, reason: str) -> TaskError:
-        """Return an error at a token, with its line, column and a caret.
-
-        Args:
-            token: the token.
-            reason: what is wrong.
-        """
+        """Return an error at a token, with its line, column and a caret."""
         number = self.line_of(token)
         start = self._line_starts[number - 1]
         end = self._line_starts[number] if number < len(self._line_starts) else len(self.text)

@@ -62,8 +62,6 @@ class TreeBuilder:
     """Turns lists into values.
 
     Args:
-        source: the file.
-        vocabulary: the names that may be used.
         keywords: the words that are keywords at the head of a list.
     """
 
@@ -83,12 +81,7 @@ class TreeBuilder:
         return Spelling(self._source, keywords=self._keywords, functions=self._functions)
 
     def require(self, group: Group, rule: Rule) -> None:
-        """Check that a list follows a rule of the grammar.
-
-        Args:
-            group: the list.
-            rule: the rule.
-        """
+        """Check that a list follows a rule of the grammar."""
         spelling = self.spelling()
         spelling.group(group)
         spelling.require(rule)
@@ -111,12 +104,7 @@ class TreeBuilder:
         return token.text
 
     def parameters(self, parts: Iterable[Token | Group], *, distinct: bool = True) -> tuple[Parameter, ...]:
-        """Return a list of typed variables, whose types are declared.
-
-        Args:
-            parts: the words of the list.
-            distinct: whether names must be unique.
-        """
+        """Return a list of typed variables, whose types are declared."""
         found: dict[int | str, Parameter] = {}
         for number, (token, types) in enumerate(typed_items(parts)):
             name = token.text
@@ -126,12 +114,7 @@ class TreeBuilder:
         return tuple(found.values())
 
     def action_parameters(self, key: Token, variables: Group) -> tuple[Parameter, ...]:
-        """Return the parameters in a list, read as those of an action.
-
-        Args:
-            key: the word before them.
-            variables: the list.
-        """
+        """Return the parameters in a list behind a key word, read as those of an action."""
         spelling = self.spelling()
         for word in ("(", ":action", "name", ":parameters"):
             spelling.verbatim(word, key)
@@ -145,15 +128,7 @@ class TreeBuilder:
     # ---------------------------------------------------------------------------------------------------- formulas
 
     def formula(self, group: Group, scope: Scope) -> Formula:
-        """Return the formula of a list.
-
-        Args:
-            group: the list.
-            scope: declared variables with their types.
-
-        Raises:
-            TaskError: the list is not well formed, or names something wrongly.
-        """
+        """Return the formula of a list."""
         head, parts = group.head, group.parts
         if head in ("and", "or", "not", "imply"):
             self._require_connective(group)
@@ -201,14 +176,7 @@ class TreeBuilder:
         return Comparison(group.head, self.expression(left, scope), self.expression(right, scope))
 
     def atom(self, group: Group, scope: Scope, *, rule: Rule, whole: Group | None = None) -> Atom:
-        """Return the atom of a list.
-
-        Args:
-            group: the list.
-            scope: declared variables with their types.
-            rule: rule of the grammar that it must follow if it is not simple.
-            whole: list around it that must follow the rule instead.
-        """
+        """Return the atom of a list, which, if it is not simple, or the whole list around it, must follow a rule."""
         words = tuple([part.text for part in group.parts if isinstance(part, Token) and is_term(part.text)])
         if len(words) != len(group.parts) or not words or words[0][0] == "?" or words[0] in self._keywords:
             self.require(whole or group, rule)
@@ -224,12 +192,7 @@ class TreeBuilder:
     # ------------------------------------------------------------------------------------------------- expressions
 
     def expression(self, part: Token | Group, scope: Scope) -> Expression:
-        """Return the numeric expression of a part of a well-formed list.
-
-        Args:
-            part: the part.
-            scope: declared variables with their types.
-        """
+        """Return the numeric expression of a part of a well-formed list."""
         if isinstance(part, Token) and is_number(part.text):
             return Number(float(part.text))
         if isinstance(part, Group) and part.head in _OPERATORS:
@@ -244,10 +207,5 @@ class TreeBuilder:
 
 
 def extended(scope: Scope, parameters: tuple[Parameter, ...]) -> Scope:
-    """Return a scope with parameters, which hide variables of the same name.
-
-    Args:
-        scope: declared variables with their types.
-        parameters: the parameters.
-    """
+    """Return a scope with parameters, which hide variables of the same name."""
     return {**scope, **{parameter.name: parameter.types for parameter in parameters}}

@@ -32,12 +32,7 @@ from tmkit.task_planning import FastDownward, find_conflict
 
 
 def diagnose_actions(log: FailureLog, manipulators: Sequence[Manipulator]) -> tuple[ActionDiagnosis, ...]:
-    """Return what became of each action that failed, most often first.
-
-    Args:
-        log: what failed.
-        manipulators: the arms; the first acts where no other is named.
-    """
+    """Return what became of each action that failed, most often first; the first arm acts where no other is named."""
     by_name = {arm.name: arm for arm in manipulators}
     by_action: dict[str, list[FailureCause]] = {}
     for (action, _), record in log.records.items():
@@ -82,26 +77,16 @@ def _action(action: str, causes: list[FailureCause]) -> ActionDiagnosis:
         kinds[cause.kind] += cause.count
     excess = min(cause.excess for cause in causes)
     return ActionDiagnosis(
-        action,
-        sum(kinds.values()),
-        tuple(sorted(kinds.items(), key=lambda item: (-item[1], item[0].value))),
+        action, sum(kinds.values()), tuple(sorted(kinds.items(), key=lambda item: (-item[1], item[0].value))),
         tuple(sorted(causes, key=lambda cause: (-cause.count, cause.phase, cause.cause))),
-        added_up(body for cause in causes for body in cause.in_the_way),
-        excess,
-    )
+        added_up(body for cause in causes for body in cause.in_the_way), excess,
+    )  # fmt: skip
 
 
 def bodies_in_the_way(
     pairs: tuple[tuple[str, str], ...], scene: SceneGraph, *, moved: frozenset[str], object: str | None
 ) -> tuple[str, ...]:
-    """Return which frames of pairs were in the way, by the rule of this module; each once, in the order of the pairs.
-
-    Args:
-        pairs: frames that met.
-        scene: where.
-        moved: the frames that the arm that acts and its hand move.
-        object: the object that was being handled.
-    """
+    """Return which frames of pairs were in the way, by the rule of this module, when an arm moved others; each once."""
     handled = frozenset(scene.subtree(object)) if object is not None and object in scene else frozenset()
     found: dict[str, None] = {}
     for pair in pairs:
@@ -128,12 +113,7 @@ def goal_parts(goal: Formula) -> Iterator[Formula]:
 
 
 def find_goal_conflict(problem: Problem, *, time_limit: float) -> GoalConflict | None:
-    """Return which facts of a goal exclude each other, whatever the motions; None when pairs of facts prove nothing.
-
-    Args:
-        problem: the task.
-        time_limit: seconds after which to give up.
-    """
+    """Return which facts of a goal exclude each other, whatever the motions; None when pairs of facts prove nothing."""
     atoms = ((part.part if isinstance(part, Not) else part, part) for part in goal_parts(problem.goal))
     literals = [(Fact(atom.predicate, atom.terms), atom is part) for atom, part in atoms if isinstance(atom, Atom)]
     if not literals:

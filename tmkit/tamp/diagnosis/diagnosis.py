@@ -1,13 +1,9 @@
 """What a planning run learned about why there is no plan: the diagnosis, as data.
 
-An answer that is no is worth as much as what can be read off it. The :class:`Diagnosis` says for each action that
-failed how often it did, by kinds of failure and by cause, which bodies were in the way, and by how many metres poses
-were out of reach; which constraints were learned, and which of them are proofs; which facts of the goal the task alone
-rules out; and what would help. The paragraph of :mod:`tmkit.tamp.diagnosis.explanation` is made of nothing else.
+The paragraph of :mod:`tmkit.tamp.diagnosis.explanation` is made of nothing else.
 
 Invariants: plain values, equal for equal runs: no times, and nothing that depends on a clock unless the time limit
-ended the search (``ended_by``). Scenes and configurations, which pictures need, are carried along but are no part of
-equality.
+ended the search (``ended_by``). Scenes and configurations, which pictures need, are no part of equality.
 """
 
 from __future__ import annotations

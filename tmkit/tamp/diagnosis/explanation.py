@@ -1,12 +1,7 @@
-"""Explanations: the answer of the planner in words.
+"""Explanations: the answer of the planner in words, made of the :class:`~tmkit.tamp.Diagnosis` and of nothing else.
 
-When there is no plan, the user learns what was tried, which action failed how often and why, what is proved and what is
-not, and what would help. A task without any sequence of actions is impossible by its words alone; one whose motions
-were not found may still be possible.
-
-The words are made of the :class:`~tmkit.tamp.Diagnosis` and of nothing else, so a program finds everything there
-that a person reads here. Which limit ended the search is stated. Where that was the time limit, counts depend on the
-speed of the machine, and none are stated.
+The user learns what was tried, which action failed how often and why, what is proved and what is not, and what would
+help. Where the time limit ended the search, counts depend on the speed of the machine, and none are stated.
 
 Invariants: the same diagnosis gives the same words, and the same cause has the same words wherever it comes up.
 """
@@ -31,14 +26,7 @@ _MOST = 3  # actions, causes of one, bodies and alternatives that are named
 
 
 def explain(status: PlanStatus, diagnosis: Diagnosis, *, goal: str, plan: Plan | None) -> str:
-    """Return the answer in a paragraph, or three: the likely cause, what was tried, and what would help.
-
-    Args:
-        status: how planning ended.
-        diagnosis: what was learned.
-        goal: the goal in PDDL.
-        plan: the plan, when there is one.
-    """
+    """Return the answer in a paragraph, or three: the likely cause, what was tried, and what would help."""
     if status is PlanStatus.SOLVED and plan is not None:
         if not plan.steps:
             return f"The goal {goal} holds already, so the plan is empty."

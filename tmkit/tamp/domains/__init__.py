@@ -15,8 +15,6 @@ with the same bytes on every CPU.
 # Modules: ``semantics`` is the base class, ``loading`` reads a domain from a folder or takes it as Python objects,
 # ``problems`` derives a PDDL problem from a scene, ``state_derivation`` the state of one scene version from another.
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from tmkit._support.lazy_imports import lazy_names

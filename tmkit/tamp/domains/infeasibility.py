@@ -100,16 +100,13 @@ def _joined(formula: Formula, problem: Problem, ranges: Mapping[str, tuple[str, 
 def crowded(
     scene: SceneGraph, region: str, *, objects: Mapping[str, Fact], overhang: float = 0.0
 ) -> Infeasibility | None:
-    """Refute that objects stand on a region together when their footprints have more area than it.
+    """Refute that objects stand on a region together, when their footprints have more area than it; else return None.
 
     Args:
         scene: the scene at the start. What stands on the region there already, but leans, is not counted.
         region: frame whose top is level; it counts with the rectangle around its shapes.
         objects: for each frame that is to stand on it, upright and with all of its footprint, the fact that says so.
         overhang: metres by which a footprint may reach beyond the region.
-
-    Returns:
-        The refutation, or None when the area suffices.
     """
     available = float(np.prod(_size(scene, region) + 2.0 * overhang))
     alone = [one for one in objects if not any(scene.is_allowed(one, other) for other in objects if other != one)]
@@ -220,10 +217,6 @@ def contact_points(scene: SceneGraph, manipulator: Manipulator) -> dict[str, NDA
     """Return by contact link points (n, 3) in the tool frame whose hull holds it, at openings of the hand.
 
     Between the openings a point is at most a millimetre from the nearest hull. It is empty where a link has no shapes.
-
-    Args:
-        scene: the scene.
-        manipulator: the arm.
     """
     found: dict[str, list[NDArray[np.float64]]] = {}
     closed, opened = manipulator.gripper_closed, manipulator.gripper_open

@@ -1,9 +1,5 @@
 """Loading domains: PDDL and its semantics, from a folder of both or from two places.
 
-A domain of one's own is a folder with ``domain.pddl`` and ``semantics.py``. A PDDL file that already exists is used as
-it is, with the semantics of any domain that has the same words: ``load_planning_domain("tm-blocks.pddl",
-semantics="blocks")``. A domain that is built in Python is a :class:`PythonDomain`, and needs no file at all.
-
 Semantics are Python that is run, so a domain must come from a trusted source; see docs/concepts/security.md. A plan
 file may not. So a plan gives the name of its domain and a digest over words and meaning: the name is looked up among
 the built-in domains only, and whatever else it says is no path. The caller gives any other domain, and the digest tells
@@ -419,7 +415,6 @@ def load_plan_domain(
     """Load the domain of a plan: what the plan itself names counts only if it is built in.
 
     Args:
-        plan: the plan.
         domain: the caller's domain; by default the built-in one that the plan names.
         semantics: the caller's semantics, likewise.
 
@@ -448,10 +443,8 @@ def check_plan_domain(
     """Raise an error unless the caller's domain is the one that a plan was made with.
 
     Args:
-        plan: the plan.
         path: the file it was read from, for the message.
         domain: the caller's domain; with ``semantics`` None too, nothing is checked.
-        semantics: the caller's semantics.
 
     Raises:
         PlanFileError: the digests differ.

@@ -27,8 +27,6 @@ def derive_problem(
     """Return the task whose objects and initial facts are derived from the scene.
 
     Args:
-        scene: the world.
-        domain: the domain.
         q: (n_joints,) configuration at the start; zero by default.
         goal: the goal, in PDDL or parsed.
         problem: a PDDL problem file instead; it may leave out ``:init``, and objects that the scene has.
@@ -53,15 +51,7 @@ def derive_problem(
 
 
 def scene_objects(scene: SceneGraph, domain: PlanningDomain) -> Mapping[str, str]:
-    """Return the objects of a scene by PDDL name, with their types.
-
-    Args:
-        scene: the scene.
-        domain: the domain, whose semantics names them.
-
-    Raises:
-        TaskError: a type that the domain does not declare.
-    """
+    """Return the objects of a scene by PDDL name, with their types, which the domain must declare."""
     objects = domain.returned("objects", domain.semantics.objects(scene), Mapping)
     types = ["object", *(declared.name for declared in domain.domain.types)]
     for kind in objects.values():
@@ -81,12 +71,6 @@ def metric_of(domain: Domain) -> Metric:
 
 def parse_goal_of_scene(text: str, scene: SceneGraph, domain: PlanningDomain, *, objects: Mapping[str, str]) -> Formula:
     """Parse a PDDL goal over the objects of a scene.
-
-    Args:
-        text: the goal.
-        scene: the scene.
-        domain: the domain.
-        objects: type of each object.
 
     Raises:
         TaskError: the text is no goal over these objects; for a frame that lacks a class, the message names the class.
@@ -136,7 +120,7 @@ def _compare_with_scene(
 
 
 def goal_of_scene(goal: SceneGraph | GoalScene, scene: SceneGraph, *, domain: PlanningDomain) -> str:
-    """Return in PDDL what a goal scene wants.
+    """Return in PDDL what a goal scene wants: a conjunction of facts, in the order in which the goal states objects.
 
     It shows some objects where they should be and says nothing of the others. So the goal is not the whole state of
     that scene, but the facts that the domain's semantics derives of the objects that it *states*
@@ -146,9 +130,6 @@ def goal_of_scene(goal: SceneGraph | GoalScene, scene: SceneGraph, *, domain: Pl
         goal: the goal scene; a plain scene states all its movable frames.
         scene: the scene at the start, whose objects the goal speaks of.
         domain: the domain.
-
-    Returns:
-        A conjunction of facts, in the order in which the goal states its objects.
 
     Raises:
         SceneError: the goal cannot be told in the domain's predicates, or states nothing.

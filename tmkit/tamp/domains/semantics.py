@@ -1,10 +1,4 @@
-"""Domain semantics: the base class of every domain's ``Semantics``.
-
-A domain is a PDDL file and a file ``semantics.py`` (:mod:`tmkit.tamp.domains.loading` loads them). The latter defines
-a class ``Semantics`` that derives from :class:`DomainSemantics`. It must define three methods: which PDDL objects a
-scene has, which facts hold in it, and how an action may be carried out. The last is a lazy sequence of *candidates*
-(:mod:`tmkit.manipulation.actions.candidates`). The other members have defaults, and a domain overrides those for which
-it has more to offer.
+"""Domain semantics: the base class of every domain's ``Semantics``, which ``semantics.py`` defines.
 
 The PDDL state is always derived from the scene, never stored beside it. After each action the planner derives the state
 of the new version and compares it with the state that PDDL predicts; a difference is an error in the domain.
@@ -88,9 +82,6 @@ class DomainSemantics(ABC):
 
         Called at the start of a planning run and for goal scenes. :func:`tmkit.tamp.pddl_name` makes a PDDL name of a
         frame's name.
-
-        Args:
-            scene: the scene.
 
         Raises:
             SceneError: two objects would have one name.
@@ -252,14 +243,10 @@ class DomainSemantics(ABC):
 
 
 def facts_about(names: Iterable[str], state: State) -> tuple[Fact, ...]:
-    """Return the facts that describe where objects are, sorted.
+    """Return the facts that describe where objects, given by PDDL names, are, sorted.
 
     They are the facts whose first argument is the object: those of two or more arguments, or, where there are none,
     those of one; and again for every other object that such a fact names, since what stands on a moved block has moved.
-
-    Args:
-        names: PDDL names of the objects.
-        state: the state.
     """
     by_object: dict[str, list[Fact]] = {}
     for fact in state:

@@ -64,9 +64,6 @@ def separated(scene: SceneGraph, handled: Handled, *, q: ArrayLike, manipulator:
     """Refute that a hand touches an object where it stands, or where it is to be put down.
 
     Args:
-        scene: the scene at the start.
-        handled: the object, and where it has to be put down.
-        q: (n_joints,) configuration at the start.
         manipulator: the only arm that could.
     """
     object, movable = handled.object, frozenset(movable_frames(scene))

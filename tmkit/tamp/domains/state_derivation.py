@@ -1,8 +1,7 @@
 """Deriving PDDL states of scene versions from one another: what a version did not change is not derived again.
 
-A planner looks at thousands of versions that differ in one frame or two. :class:`StateDeriver` derives the state of one
-from that of another: it keeps the values of the functions that a semantics marks with :func:`tmkit.tamp.incremental`,
-with what each of them read of the scene, and calls such a function again only when something that it read has changed::
+:class:`StateDeriver` keeps the values of the functions that a semantics marks with :func:`tmkit.tamp.incremental`, with
+what each of them read of the scene, and calls such a function again only when something that it read has changed::
 
     @incremental
     def _standing(scene: SceneGraph, object: str) -> Fact:        # reads this object and its parent
@@ -14,9 +13,6 @@ with what each of them read of the scene, and calls such a function again only w
 
         def state(self, scene, objects, q):
             return State(_standing(scene, object) for object in scene.frames_of_class("movable"))
-
-Nothing is declared: what is read is recorded. ``state`` itself runs for each version, so what is not marked is always
-derived anew, and both ways run the same code. A semantics without ``is_incremental = True`` is derived in full.
 
 Rules: a kept function depends on its arguments and the scene alone (a configuration, which is no argument, may be read
 outside), and what it returns is not modified. ``state`` and what it calls use methods of the scene, and pass

@@ -47,9 +47,6 @@ class TabletopSemantics(DomainSemantics):
     def objects(self, scene: SceneGraph) -> Mapping[str, str]:
         """Return objects and supports by PDDL name.
 
-        Args:
-            scene: the scene.
-
         Raises:
             SceneError: two of them have the same name in PDDL.
         """
@@ -78,9 +75,6 @@ class TabletopSemantics(DomainSemantics):
     def frames(self, scene: SceneGraph) -> dict[str, str]:
         """Return the frames of objects and supports by PDDL name.
 
-        Args:
-            scene: the scene.
-
         Raises:
             SceneError: two of them have the same name in PDDL.
         """
@@ -88,9 +82,6 @@ class TabletopSemantics(DomainSemantics):
 
     def held(self, scene: SceneGraph) -> tuple[str | None, Fact]:
         """Return the frame of the object in the hand, or None, with the fact ``(holding object)`` or ``(handempty)``.
-
-        Args:
-            scene: the scene.
 
         Raises:
             SceneError: there are two in the hand.

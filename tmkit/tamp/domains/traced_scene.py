@@ -61,14 +61,10 @@ def _query(name: str, field: str) -> Callable[[TracedScene, str], Any]:
 
 
 class TracedScene:
-    """A version of a scene that notes what kept functions read of it.
+    """A version of a scene that notes what kept functions read of it; ``memo`` has the values that hold in it.
 
     It has the queries of the scene. Those that are not defined here are the scene's own, and count as read of the whole
     scene. It is no :class:`tmkit.SceneGraph`: no function of the core reads it unnoticed.
-
-    Args:
-        scene: the version.
-        memo: values that hold in this version.
     """
 
     def __init__(self, scene: SceneGraph, memo: Memo) -> None:
@@ -76,12 +72,7 @@ class TracedScene:
         self._reads: set[Key] = set()  # of the kept function that runs
 
     def recall(self, function: Callable[..., Any], args: tuple[Hashable, ...]) -> Any:
-        """Return the cached value of a function, or call it and record what it reads.
-
-        Args:
-            function: the function.
-            args: its arguments.
-        """
+        """Return the cached value of a function, or call it and record what it reads."""
         key = function, args
         found = self._memo.get(key)
         if found is None:
@@ -133,13 +124,7 @@ class TracedScene:
     joint, local_pose, frame_id = _query("joint", "joint"), _query("local_pose", "pose"), _query("frame_id", "there")
 
     def pose(self, frame: str, *, relative_to: str | None = None, q: ArrayLike | None = None) -> Pose:
-        """Return the pose of a frame relative to another.
-
-        Args:
-            frame: a frame.
-            relative_to: a frame; the root of its tree if omitted.
-            q: (n_joints,) configuration; needed if the scene has joints.
-        """
+        """Return the pose of a frame relative to another, by default the root; of joints at q (n_joints,)."""
         if q is not None:
             self._reads.add(JOINTS)
         try:

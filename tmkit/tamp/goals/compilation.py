@@ -1,21 +1,16 @@
 """Planning for goals that facts cannot say: a domain that is extended by them.
 
-The idea: wherever an object at a pose is told in the words of a domain, some fact holds, such as ``(ontable a
-table__0__0)``. Such a fact is called a *goal fact*. The task is extended by a constant ``goal-k`` for each
-goal, and a fact ``(goal-met goal-k)``: an action that adds an achieving fact adds it too, one that deletes the fact
-deletes it, and the goal contains it. So the
-task planner moves the object even if it is in the right cell already, but at the wrong place in it. The candidates of
-an action that achieves are not of the domain: they put it where the goal wants it, exactly first and then sampled
-within its tolerance. And the state that is derived from a scene says ``(goal-met goal-k)`` where the goal holds there.
-One quantified effect serves all goals: with one for each, the search for invariants took seconds from 16 goals on.
+Wherever an object at a pose is told in the words of a domain, some fact holds, such as ``(ontable a table__0__0)``, a
+*goal fact*. The task gets a constant ``goal-k`` for each goal, and a fact ``(goal-met goal-k)``, which goal facts bring
+along and take away, by one quantified effect (one for each took the search for invariants seconds from 16 goals on).
+So the task planner moves the object even if it is at the wrong place in the right cell. An action that achieves puts it
+where the goal wants it, exactly first and then sampled within its tolerance; the derived state has ``(goal-met
+goal-k)`` where the goal holds.
 
-Which facts achieve a goal is found by trying. In a copy of the scene, in which all other objects are out of the way,
-the object is put there on everything that could carry it, and the domain's semantics is asked what holds then and does
-not hold while the object is in the hand. A semantics may compute them itself
-(:meth:`tmkit.tamp.DomainSemantics.continuous_goal_facts`).
-
-A goal of the arm needs no words: when the last action has been refined, the arm moves on to it, as a further segment of
-that action (:func:`move_on`).
+Which facts achieve a goal is found by trying: in a copy of the scene, all else out of the way, the object is put there
+on everything that could carry it, and the semantics is asked what holds then and does not while it is in the hand. A
+semantics may compute them itself (:meth:`tmkit.tamp.DomainSemantics.continuous_goal_facts`). For a goal of the arm, the
+arm moves on when the last action has been refined (:func:`move_on`).
 
 Invariants: only the planner sees the extended domain; a plan names the domain as it is, and its goals apart.
 """
@@ -89,8 +84,6 @@ class ObjectGoal:
     """A goal about an object, and how the domain achieves it.
 
     Attributes:
-        goal: the goal.
-        number: among the goals about objects.
         facts: the facts that achieve it.
         support: what the object is to rest on, for a pose.
     """
@@ -117,11 +110,7 @@ class ObjectGoal:
 
 @dataclass(frozen=True, eq=False)
 class GoalDomain(PlanningDomain):
-    """A domain extended by goals.
-
-    Attributes:
-        goals: the goals about objects.
-    """
+    """A domain extended by goals."""
 
     goals: tuple[ObjectGoal, ...] = ()
 
@@ -220,13 +209,6 @@ def extended_domain(
 ) -> PlanningDomain:  # fmt: skip
     """Return a domain extended by goals about objects; the domain itself where there are none.
 
-    Args:
-        domain: the domain.
-        goals: what is wanted.
-        scene: the world at the start.
-        q: (n_joints,) configuration at the start.
-        manipulators: the arms.
-
     Raises:
         UnknownNameError: a frame or joint that is not there.
         TaskError: the domain has no words for a place.
@@ -252,13 +234,7 @@ def extended_domain(
 
 
 def extended_goal(texts: Sequence[str], domain: PlanningDomain, scene: SceneGraph) -> tuple[Formula, str]:
-    """Return the conjunction of PDDL goals and continuous goals, and the text of the PDDL goals alone.
-
-    Args:
-        texts: PDDL goals.
-        domain: the domain, which contains the continuous goals.
-        scene: the scene.
-    """
+    """Return the conjunction of PDDL goals and continuous goals, and the text of the PDDL goals alone."""
     objects = scene_objects(scene, domain)
     plain = [parse_goal_of_scene(text, scene, domain, objects=objects) for text in texts]
     goals = domain.goals if isinstance(domain, GoalDomain) else ()
@@ -297,12 +273,7 @@ def _effect(effect: Effect, achievers: frozenset[str]) -> Effect:
 
 
 def mapped_effect(effect: Effect, change: Callable[[Effect], Effect]) -> Effect:
-    """Return an effect with its simple effects changed.
-
-    Args:
-        effect: the effect.
-        change: returns what a simple effect becomes.
-    """
+    """Return an effect with its simple effects changed."""
     match effect:
         case EffectAnd(parts):
             return EffectAnd(tuple(mapped_effect(part, change) for part in parts))
@@ -327,12 +298,7 @@ def simple_effects(effect: Effect) -> Iterator[Effect]:
 
 
 def added_facts(domain: Domain, action: GroundAction) -> Iterator[Fact]:
-    """Yield the facts that an action adds, regardless of conditions.
-
-    Args:
-        domain: the PDDL domain.
-        action: the ground action.
-    """
+    """Yield the facts that an action adds, regardless of conditions."""
     schema = domain.action(action.name)
     binding = dict(zip((parameter.name for parameter in schema.parameters), action.arguments, strict=True))
     for effect in simple_effects(schema.effect):
@@ -431,14 +397,7 @@ def _facts_of(domain: PlanningDomain, frame: str, resting: SceneGraph, held: Sce
 def move_on(
     node: RefinementNode, goals: Sequence[ContinuousGoal], arms: Mapping[str, ArmMotion], domain: PlanningDomain
 ) -> PlanStep | None:
-    """Return the step that led to a node with the motions to the goals of the arm; None when there are none.
-
-    Args:
-        node: where the last action led.
-        goals: what is wanted.
-        arms: the arms by name.
-        domain: the domain, by whose words nothing may change any more.
-    """
+    """Return the step that led to a node with motions to the goals of the arm, which change no fact; None for none."""
     step = node.step
     assert step is not None, "the root is no step"
     for goal in goals:

@@ -1,14 +1,10 @@
 """Relocations: moving an object aside on the support on which it stands.
 
-Many domains say no more of an object than what it is on: ``(on b table)``. In their words a block that is moved aside
-on the table has not moved, so a task planner cannot see that this would clear the way. And an action that achieves a
-goal of an exact pose (:mod:`tmkit.tamp.goals.compilation`) always puts the object there, never aside.
-
-So the task is extended. Of each object that actions move, a fact tells whether it is where it was at the start
-(``at-start``) or elsewhere (``relocated``), and actions that take it away or put it down change that. Constraints
-learned from failures speak of these facts too: ``b`` is in the way *where it was at the start*. An action that achieves
-goals gets a variant that puts the object elsewhere. Its candidates are the domain's own places, those first that are
-clear of the poses that goals want and leave room for the fingers between neighbours.
+In the words of ``(on b table)`` a block that is moved aside on the table has not moved, so a task planner cannot see
+that this would clear the way. So of each object that actions move, a fact tells whether it is where it was at the start
+(``at-start``) or elsewhere (``relocated``); learned constraints speak of these facts too. An action that achieves goals
+gets a variant that puts the object elsewhere: at the domain's own places, those first that are clear of the poses that
+goals want and leave room for the fingers between neighbours.
 
 Invariants: only the planner sees the extended domain; plans and diagnoses name the actions of the domain itself.
 """
@@ -104,12 +100,7 @@ class RelocationDomain(GoalDomain):
         return action if name is None else GroundAction(name, action.arguments)
 
     def places(self, names: Iterable[str], state: State) -> tuple[Fact, ...]:
-        """Return the added facts of a state that describe where objects are.
-
-        Args:
-            names: PDDL names of objects.
-            state: the state.
-        """
+        """Return the added facts of a state that describe where objects, given by PDDL names, are."""
         wanted = set(names)
         found = [goal.met for goal in self.goals if pddl_name(goal.goal.frame) in wanted]
         found += [Fact(predicate, (name,)) for name in sorted(wanted) for predicate in (self.at_start, self.relocated)]
@@ -121,13 +112,7 @@ class RelocationDomain(GoalDomain):
         return super().probabilistic_predicates | {self.at_start, self.relocated}
 
     def explain_unmet(self, facts: Iterable[Fact], scene: SceneGraph, q: Configuration) -> str:
-        """Return why facts do not hold.
-
-        Args:
-            facts: the facts.
-            scene: the scene.
-            q: (n_joints,) configuration.
-        """
+        """Return why facts do not hold."""
         own = [fact for fact in facts if fact.predicate in (self.at_start, self.relocated)]
         others = [fact for fact in facts if fact not in own]
         causes = [super().explain_unmet(others, scene, q)] if others else []
@@ -223,14 +208,7 @@ def _radius(scene: SceneGraph, frame: str) -> float:
 def with_relocations(
     domain: PlanningDomain, problem: Problem, scene: SceneGraph, *, q: Configuration
 ) -> tuple[RelocationDomain, Problem] | None:
-    """Return a domain and a task extended by relocations; None where no action moves a movable object by their words.
-
-    Args:
-        domain: the domain, which may be extended by goals.
-        problem: the task.
-        scene: the world at the start.
-        q: (n_joints,) configuration at the start.
-    """
+    """Return a domain and a task extended by relocations; None where by their words no action moves an object."""
     names = {pddl_name(frame) for frame in movable_frames(scene)}.intersection(problem.objects)
     told = {fact.predicate for fact in problem.init if len(fact.arguments) > 1 and fact.arguments[0] in names}
     leaves = (leaf for action in domain.domain.actions for leaf in simple_effects(action.effect))

@@ -1,9 +1,5 @@
 """Where the arm reaches: contacts of transfers with what stands still, in a version, and beside an object put down.
 
-The tables of the hand (:mod:`tmkit.tamp.transfers.masks`) know nothing of the arm behind it. Here inverse kinematics
-tells which of their options the arm reaches, and what an object at a place would take away from other transfers: the
-arm reaches over it, or past it.
-
 Invariants: functions of the version and of the seed; no path is searched.
 """
 
@@ -42,7 +38,6 @@ class Version:
     """A version of the scene.
 
     Attributes:
-        node: the version in the refinement tree.
         values: the state in finite-domain variables.
         worlds: the version without one object, and its collision world, by the object.
         reached: whether the arm reaches an option at a pose in the version.
@@ -80,12 +75,7 @@ class Sample(NamedTuple):
 
 
 class ArmReach:
-    """Computes where the arms of a tree reach.
-
-    Args:
-        tree: the tree of versions.
-        seed: seed of inverse kinematics.
-    """
+    """Computes where the arms of a tree reach."""
 
     def __init__(self, tree: RefinementTree, *, seed: int) -> None:
         self.tree, self.seed = tree, seed
@@ -95,14 +85,7 @@ class ArmReach:
         self._still: tuple[SceneGraph, CollisionWorld] | None = None
 
     def contact(self, table: HandTables, transfer: Transfer, option: int, pose: Pose) -> Configuration | None:
-        """Return a configuration at a grasp, free of what stands still, in the scene without movable objects.
-
-        Args:
-            table: tables of the hand.
-            transfer: the transfer.
-            option: index of the grasp option.
-            pose: root_from_object.
-        """
+        """Return a configuration at a grasp at root_from_object, free of what stands still, without movable objects."""
         key = transfer.arm, transfer.name, option, digits(pose)
         if key not in self._contacts:
             still, world = self._without_movables(self._arm(transfer))
@@ -111,15 +94,7 @@ class ArmReach:
         return self._contacts[key]
 
     def reaches(self, version: Version, table: HandTables, transfer: Transfer, option: int, pose: Pose) -> bool:
-        """Return whether the arm reaches a grasp among the other objects of a version.
-
-        Args:
-            version: the version.
-            table: tables of the hand.
-            transfer: the transfer.
-            option: index of the grasp option.
-            pose: root_from_object.
-        """
+        """Return whether the arm reaches a grasp, at root_from_object, among the other objects of a version."""
         key = transfer.arm, transfer.name, option, digits(pose)
         if key not in version.reached:
             name, scene = transfer.name, version.node.scene
@@ -141,10 +116,6 @@ class ArmReach:
         """Return whether the arm reaches a grasp at several poses of an object.
 
         Args:
-            version: the version.
-            table: tables of the hand.
-            transfer: the transfer.
-            option: index of the grasp option.
             ends: root_from_object.
             draw: number of the draw; in late ones, only what stands still counts, as other seeds may find more.
         """
@@ -155,14 +126,7 @@ class ArmReach:
     def samples(
         self, table: HandTables, transfer: Transfer, here: Pose, places: Sequence[tuple[Place, Pose]]
     ) -> list[Sample]:
-        """Return ways of putting an object down at some of its places.
-
-        Args:
-            table: tables of the hand.
-            transfer: the transfer.
-            here: root_from_object where it is.
-            places: places with root_from_object.
-        """
+        """Return ways of putting an object down, from ``here``, at some of its places, all root_from_object."""
         key = transfer, digits(here), tuple(digits(end) for _, end in places)
         if key not in self._samples:
             found: list[Sample] = []
@@ -180,14 +144,7 @@ class ArmReach:
     def in_the_way(
         self, version: Version, table: HandTables, transfer: Transfer, samples: Sequence[Sample]
     ) -> Counter[str]:
-        """Return the movable objects in the way of the arm at every sample, with counts; none if one is reached.
-
-        Args:
-            version: the version.
-            table: tables of the hand.
-            transfer: the transfer.
-            samples: its :meth:`samples`.
-        """
+        """Return the movable objects in the way of the arm at every sample, with counts; none if one is reached."""
         found: Counter[str] = Counter()
         if any(self.reaches(version, table, transfer, sample.option, sample.end) for sample in samples):
             return found
@@ -203,15 +160,7 @@ class ArmReach:
         self, table: HandTables, transfer: Transfer, place: Place, end: Pose,
         others: Sequence[tuple[Transfer, Sequence[Sample]]],
     ) -> float:  # fmt: skip
-        """Return how much an object at a place takes away from other transfers: 0 for nothing.
-
-        Args:
-            table: tables of the hand.
-            transfer: the transfer.
-            place: its place.
-            end: root_from_object there.
-            others: other transfers with their :meth:`samples`.
-        """
+        """Return how much an object at a place (root_from_object) takes away from other transfers: 0 for nothing."""
         beside = self._beside(transfer, place, end)
         crowding = 0.0
         for other, samples in others:

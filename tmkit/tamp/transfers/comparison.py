@@ -1,8 +1,6 @@
 """How transfers may be done where things are: places and grasps compared by the hand alone.
 
-A *transfer* picks an object and places it. Its places come from the domain, its grasps from the tables of the hand
-(:mod:`tmkit.tamp.transfers.masks`); a grasp must be free at both ends, or else movable objects are in the way, or the
-object must be regrasped. What was compared is kept: it depends on poses alone.
+What was compared is kept: it depends on poses alone.
 
 Invariants: functions of the version and of the seed; no motion is computed.
 """
@@ -60,15 +58,7 @@ class Analysis:
 
 
 class TransferComparison:
-    """Compares places and grasps of transfers.
-
-    Args:
-        context: what the run was given.
-        log: only its clock is used.
-        tree: the tree of versions.
-        ground: its task.
-        seed: seed of all choices.
-    """
+    """Compares places and grasps of transfers; of the log only the clock is used."""
 
     def __init__(
         self, context: PlanningContext, log: SearchLog, tree: RefinementTree, ground: GroundTask, *, seed: int
@@ -87,12 +77,7 @@ class TransferComparison:
                 self._of_object.setdefault(argument, []).append(index)
 
     def handled(self, index: int, version: Version) -> tuple[str, str | None] | None:
-        """Return the object that an operator picks and the arm that does it; None for another kind of action.
-
-        Args:
-            index: index of the operator.
-            version: the version.
-        """
+        """Return the object that an operator picks and the arm that does it; None for another kind of action."""
         if index not in self._handling:
             context = self.tree.context(version.node, seed=self.seed)
             first = next(iter(self.tree.domain.candidates(self.ground.actions[index], context)), None)
@@ -100,12 +85,7 @@ class TransferComparison:
         return self._handling[index]
 
     def transfers_of(self, version: Version, name: str) -> Iterator[Transfer]:
-        """Yield the transfers of an object that can be done in a version.
-
-        Args:
-            version: the version.
-            name: frame of the object.
-        """
+        """Yield the transfers of an object that can be done in a version."""
         for index in self.ground.applicable(version.values, self._of_object.get(pddl_name(name), ())):
             handled = self.handled(index, version)
             if handled is not None and handled[0] == name:
@@ -114,14 +94,7 @@ class TransferComparison:
     def transfers(
         self, version: Version, pick: int, handled: tuple[str, str | None], *, among: set[int] | None = None
     ) -> Iterator[Transfer]:
-        """Yield the transfers that begin with a pick and end with one of some operators, by default of any.
-
-        Args:
-            version: the version.
-            pick: index of the operator that picks.
-            handled: the object and the arm.
-            among: indices of operators that may end it.
-        """
+        """Yield the transfers that begin with a pick and end with one of the operators ``among``, by default of any."""
         after = self.ground.apply(pick, version.values)
         name, arm = handled
         known = self._of_object.get(pddl_name(name), ())
@@ -172,9 +145,6 @@ class TransferComparison:
         """Return places of a transfer, as if the other movable objects were not there.
 
         Args:
-            version: the version.
-            transfer: the transfer.
-            count: how many.
             draw: number of the draw: 0 for the best ones, others for random ones.
         """
         scene, action = version.node.scene, self.ground.actions[transfer.place]
@@ -214,23 +184,12 @@ class TransferComparison:
         return places
 
     def analysis(self, version: Version, transfer: Transfer) -> Analysis:
-        """Return how a transfer may be done in a version, to the best places of its domain.
-
-        Args:
-            version: the version.
-            transfer: the transfer.
-        """
+        """Return how a transfer may be done in a version, to the best places of its domain."""
         places = self.candidates(version, transfer, count=_PLACES)
         return self.compared(version.node.scene, transfer, places)
 
     def compared(self, scene: SceneGraph, transfer: Transfer, places: tuple[Place, ...]) -> Analysis:
-        """Return how a transfer to some places may be done by the hand alone.
-
-        Args:
-            scene: the version.
-            transfer: the transfer.
-            places: the places.
-        """
+        """Return how a transfer to some places may be done by the hand alone."""
         table, poses = self.table(transfer.arm), self.poses(scene)
         name = transfer.name
         pose = poses[name]
@@ -265,14 +224,7 @@ class TransferComparison:
         return made
 
     def lets_go_at(self, scene: SceneGraph, transfer: Transfer, option: int, place: Place) -> bool:
-        """Return whether the fingers can open widely at a place; else they may take the object with them.
-
-        Args:
-            scene: the version.
-            transfer: the transfer.
-            option: index of the grasp option.
-            place: the place.
-        """
+        """Return whether the fingers can open widely at a place; else they may take the object with them."""
         name = transfer.name
         others = {other: pose for other, pose in self.poses(scene).items() if other != name}
         table, end = self.table(transfer.arm), self.root_pose(scene, place)
@@ -291,12 +243,7 @@ class TransferComparison:
         return tuple((option, place) for _, _, place, option in sorted(keyed))
 
     def root_pose(self, scene: SceneGraph, place: Place) -> Pose:
-        """Return root_from_object at a place.
-
-        Args:
-            scene: the version.
-            place: the place.
-        """
+        """Return root_from_object at a place."""
         support = place.support
         return scene.pose(support, relative_to=scene.root(support), q=self.tree.root.q) @ place.pose
 
@@ -304,10 +251,6 @@ class TransferComparison:
         """Return whether the arm reaches a grasp where the object is and at a place.
 
         Args:
-            version: the version.
-            transfer: the transfer.
-            option: index of the grasp option.
-            place: the place.
             draw: number of the draw; in late ones, only what stands still counts.
         """
         scene, name = version.node.scene, transfer.name
@@ -320,14 +263,7 @@ class TransferComparison:
         self, version: Version, transfer: Transfer, places: Sequence[Place],
         helpful: Sequence[tuple[Transfer, Analysis]],
     ) -> list[float]:  # fmt: skip
-        """Return for each place how much an object there takes away from the other transfers that help.
-
-        Args:
-            version: the version.
-            transfer: the transfer.
-            places: its places.
-            helpful: transfers that help, with their analyses.
-        """
+        """Return for each place how much an object there takes away from the other transfers that help."""
         with self.log.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
             others = [
                 (wanted, self._samples(version, wanted, analysis))
@@ -342,13 +278,7 @@ class TransferComparison:
             ]
 
     def in_the_way(self, version: Version, transfer: Transfer, analysis: Analysis) -> Counter[str]:
-        """Return the movable objects in the way of the arm wherever a transfer was sampled, with counts.
-
-        Args:
-            version: the version.
-            transfer: the transfer.
-            analysis: its analysis.
-        """
+        """Return the movable objects in the way of the arm wherever a transfer was sampled, with counts."""
         with self.log.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
             samples = self._samples(version, transfer, analysis)
             return self.reach.in_the_way(version, self.table(transfer.arm), transfer, samples)
@@ -362,14 +292,7 @@ class TransferComparison:
     def is_clear(
         self, version: Version, transfer: Transfer, place: Place, helpful: Sequence[tuple[Transfer, Analysis]]
     ) -> bool:
-        """Return whether an object at a place leaves a helpful transfer its free options.
-
-        Args:
-            version: the version.
-            transfer: the transfer.
-            place: the place.
-            helpful: transfers that help, with their analyses.
-        """
+        """Return whether an object at a place leaves a helpful transfer its free options."""
         scene, name = version.node.scene, transfer.name
         end = self.root_pose(scene, place)
         poses = self.poses(scene)
@@ -394,12 +317,7 @@ class TransferComparison:
         return True
 
     def with_blockers(self, scene: SceneGraph, names: list[str]) -> list[str]:
-        """Return objects with those that are in the way of picking them, each once.
-
-        Args:
-            scene: the version.
-            names: frames of the objects.
-        """
+        """Return objects with those that are in the way of picking them, each once."""
         poses, found = self.poses(scene), dict.fromkeys(names)
         waiting = list(names)
         while waiting:
@@ -419,12 +337,7 @@ class TransferComparison:
 
 
 def seed_of(seed: int, what: str) -> int:
-    """Return a seed that depends on another and on what it is for.
-
-    Args:
-        seed: the other seed.
-        what: what it is for.
-    """
+    """Return a seed that depends on another and on what it is for."""
     return int.from_bytes(hashlib.blake2b(f"{seed} {what}".encode(), digest_size=4).digest(), "little")
 
 

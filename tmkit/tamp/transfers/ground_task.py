@@ -43,11 +43,7 @@ class _Rule:
 
 
 class GroundTask:
-    """A translated task with the tables that guidance needs.
-
-    Args:
-        task: the task.
-    """
+    """A translated task with the tables that guidance needs."""
 
     def __init__(self, task: SasTask) -> None:
         self.task = task
@@ -75,11 +71,7 @@ class GroundTask:
         ]
 
     def values(self, state: State) -> Values:
-        """Return the values of a state of basic facts; -1 for a variable of which the state has no value.
-
-        Args:
-            state: the facts that hold.
-        """
+        """Return the values of a state of basic facts; -1 for a variable of which the state has no value."""
         found = list(self._otherwise)
         for fact in state:
             pair = self.task.value_of(fact)
@@ -109,31 +101,16 @@ class GroundTask:
         return all(values[variable] == value for variable, value in self.task.goal)
 
     def is_applicable(self, index: int, values: Values) -> bool:
-        """Return whether an operator can be applied.
-
-        Args:
-            index: index of the operator.
-            values: the values before.
-        """
+        """Return whether an operator can be applied."""
         return all(values[variable] == value for variable, value in self._preconditions[index])
 
     def applicable(self, values: Values, among: Iterable[int] | None = None) -> list[int]:
-        """Return the indices of the operators that can be applied.
-
-        Args:
-            values: the values before.
-            among: indices to choose from; all operators by default.
-        """
+        """Return the indices of the operators that can be applied, of ``among`` if given."""
         indices = range(len(self.actions)) if among is None else among
         return [index for index in indices if self.is_applicable(index, values)]
 
     def apply(self, index: int, values: Values) -> Values:
-        """Return the values after an operator.
-
-        Args:
-            index: index of the operator.
-            values: the values before.
-        """
+        """Return the values after an operator."""
         after = list(values)
         for effect in self.task.operators[index].effects:
             if all(values[variable] == value for variable, value in effect.conditions):
@@ -144,9 +121,6 @@ class GroundTask:
         """Return a relaxed plan to the goal; None where even that does not exist, so that no plan does.
 
         O(rules log rules).
-
-        Args:
-            values: the values now.
         """
         costs: dict[Pair, int] = dict.fromkeys(enumerate(values), 0)
         supporters: dict[Pair, int] = {}

@@ -1,9 +1,8 @@
 """Which grasps are free where: tables of a hand without its arm, kept for all versions of a scene.
 
-An object has *grasp options*: a grasp, perhaps by the fingertips alone, with an opening of the fingers. For an option
-at a pose of the object the hand must be free open, closed, and a little way back. What stands still rules an option
-out; a movable object in its way is a *blocker*. Both depend on the poses at hand alone, so they are computed once for
-each pair of poses, whatever else a version of the scene has changed.
+An object has *grasp options*: a grasp, perhaps by the fingertips alone, with an opening of the fingers. What stands
+still rules an option out at a pose; a movable object in its way is a *blocker*. Both are computed once for each pair of
+poses, whatever else a version of the scene has changed.
 
 Invariants: functions of the shapes and poses alone. Blockers are bits, one for each movable object, in the order of
 the start scene.
@@ -44,7 +43,6 @@ class GraspOption:
     """A way of taking an object.
 
     Attributes:
-        grasp: the grasp.
         opening: metres between the open fingers; None for fully open.
         approach: number of the direction that the hand comes from, for variety.
     """
@@ -54,12 +52,7 @@ class GraspOption:
     approach: tuple[int, ...]
 
     def motion(self, *, is_far: bool, has_roof: bool) -> HandMotion:
-        """Return how the hand comes and leaves.
-
-        Args:
-            is_far: whether the straight ways are long, out of a shelf for example.
-            has_roof: whether something above is in the way of lifting.
-        """
+        """Return how the hand comes and leaves: on long ways, as out of a shelf, or under a roof, without lifting."""
         if is_far:
             return HandMotion(approach=0.2, lift=0.02, departure=0.2, opening=self.opening, share=0.1)
         return HandMotion(lift=0.02 if has_roof else None, opening=self.opening, share=0.2)
@@ -100,10 +93,7 @@ class HandTables:
     """Tables of one arm's hand in the versions of a scene.
 
     Args:
-        scene: the start scene.
         q: (n_joints,) configuration at the start; mechanisms are taken to stay as they are.
-        manipulator: the arm.
-        sampling: samples the grasps.
 
     Attributes:
         objects: the movable objects, in the order of their bits.
@@ -141,20 +131,11 @@ class HandTables:
         return [name for name in self.objects if self._bits[name] & bits]
 
     def options(self, name: str) -> tuple[GraspOption, ...]:
-        """Return the ways of taking an object.
-
-        Args:
-            name: frame of the object.
-        """
+        """Return the ways of taking an object."""
         return self._table(name).options
 
     def at_rest(self, name: str, pose: Pose) -> AtRest:
-        """Return what holds of an object's options as far as what stands still decides.
-
-        Args:
-            name: frame of the object.
-            pose: root_from_object.
-        """
+        """Return what holds of an object's options at root_from_object as far as what stands still decides."""
         key = self._shape(name), digits(pose)
         if key not in self._at_rest:
             table = self._table(name)
@@ -173,7 +154,6 @@ class HandTables:
         Fingers that open by less than a millimetre may take an object with them as they leave.
 
         Args:
-            name: frame of the object.
             option: index of an option that is free there.
             pose: root_from_object.
             others: root_from_object of the other objects.
@@ -186,7 +166,6 @@ class HandTables:
         """Return what :meth:`widest` does, for what :meth:`at_rest` and :meth:`blockers` give.
 
         Args:
-            name: frame of the object.
             option: index of an option that is free there.
             free: for each option whether it is free of what stands still.
             blockers: for each option the objects in its way.
@@ -203,7 +182,6 @@ class HandTables:
         It is 0 for options that are not free of what stands still, :attr:`AtRest.is_free`.
 
         Args:
-            name: frame of the object.
             pose: root_from_object.
             others: root_from_object of the other objects, those in the hand excepted.
         """
@@ -216,14 +194,7 @@ class HandTables:
         return found
 
     def overlapping(self, name: str, pose: Pose, others: Mapping[str, Pose], *, support: str) -> int:
-        """Return the bits of the objects that overlap with an object at a pose.
-
-        Args:
-            name: frame of the object.
-            pose: root_from_object.
-            others: root_from_object of the other objects.
-            support: what it rests on, which it may touch.
-        """
+        """Return the bits of the objects that overlap with an object at root_from_object, its support excepted."""
         found = 0
         for other, other_pose in others.items():
             if other not in (name, support) and self._overlap(name, pose, other, other_pose):

@@ -1,17 +1,6 @@
 """Best-first search over versions of the scene, whose edges carry one object from one place to another.
 
-The search over task plans (:mod:`tmkit.tamp.iteration`) chooses grasps and places one action at a time, and learns
-about actions only. This one chooses a grasp and a place together: the grasp must be free at both ends, by tables of the
-hand alone (:mod:`tmkit.tamp.transfers.masks`), before any motion is computed. Where no grasp is, because movable
-objects are in the way, these are *blockers* and are moved aside first; where no grasp is free at both ends at all, the
-object is put down elsewhere in between and *regrasped*.
-
-A node is a version of the scene. Its estimate is the length of a relaxed plan, two actions for each blocker and two for
-a regrasp. Each time a node is taken from the queue it makes one attempt, and goes back with a lower priority. What else
-may be done, whatever its use, is tried at last, so nothing is excluded: every sequence of transfers that leaves room
-around each grasp, place and path is found with a probability that goes to 1 with the number of attempts.
-
-Actions that are no transfer (cooking, opening, handing over) are edges, too, carried out as their domain proposes.
+It is described in docs/concepts/planning_algorithm.md, *Search over transfers*.
 
 Invariants: equal arguments and numbers of attempts give equal results; no proof of anything.
 """
@@ -28,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tmkit.errors import SemanticsMismatchError
-from tmkit.manipulation.actions.candidates import Pick, Place
+from tmkit.manipulation.actions.candidates import Candidate, Pick, Place
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
 from tmkit.plans.failures import MotionFailure
 from tmkit.plans.values import Configuration, PlanStep, SegmentKind
@@ -40,7 +29,6 @@ from tmkit.tamp.transfers.arm_reach import Transfer, Version
 from tmkit.tamp.transfers.comparison import Analysis, TransferComparison, object_of, seed_of
 from tmkit.tamp.transfers.ground_task import GroundTask
 from tmkit.tamp.transfers.masks import digits
-from tmkit.tamp.transfers.pruning import Move, without_detours
 from tmkit.task_planning.sas import SasTask
 
 _logger = logging.getLogger(__name__)
@@ -57,7 +45,23 @@ _MOST_DOUBLINGS = 6
 _CHECKS_PER_ATTEMPT = 48  # places and grasps that are looked at in vain and then count as one attempt
 _FIRST_TURN, _TURN_GROWTH = 28, 1.2  # attempts before the search begins anew, and how they grow
 _CORRIDORS = 3  # ways into narrow places that are tried again
+_MOST_FOLLOWED = 80  # actions that are carried out again where detours are left out
+_ATTEMPTS = 2  # at each of them
 _WAY_FAILURES = 2  # failures by an object on the way after which it is moved aside
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """An action of a plan, and where it led.
+
+    Attributes:
+        operator: index of its operator.
+        candidate: how it was carried out; None where that is not known, so that it cannot be carried out again.
+    """
+
+    operator: int
+    candidate: Candidate | None
+    node: RefinementNode
 
 
 @dataclass(eq=False)
@@ -65,11 +69,8 @@ class _Node(Version):
     """A version of the scene in the queue.
 
     Attributes:
-        moves: how it was reached.
         estimate: of the actions that remain.
         wanted: transfers that help, with their analyses.
-        others: other actions that help.
-        tries: attempts made here.
         attempts: makes one attempt at each advance.
         picked: what picks led to, by operator, option and kind of motion.
         in_the_way: how often each object was in the way of a motion.
@@ -88,15 +89,7 @@ class _Node(Version):
 
 
 class TransferSearch:
-    """The search; :meth:`advance` makes some attempts at a time.
-
-    Args:
-        context: what the run was given.
-        log: what it has found; only its clock and limits are used.
-        tree: the tree of versions, of a domain in which objects may be moved aside.
-        task: its translated task.
-        seed: seed of all choices.
-    """
+    """The search in a tree whose domain may move objects aside; :meth:`advance` makes some attempts at a time."""
 
     def __init__(
         self, context: PlanningContext, log: SearchLog, tree: RefinementTree, task: SasTask, *, seed: int
@@ -116,11 +109,7 @@ class TransferSearch:
     # ----------------------------------------------------------------------------------------------------- the queue
 
     def advance(self, moves: int) -> tuple[PlanStep, ...] | None:
-        """Make some attempts; return the steps of a plan when one is found.
-
-        Args:
-            moves: attempts at most.
-        """
+        """Make some attempts; return the steps of a plan when one is found."""
         for _ in range(moves):
             if not self._left:
                 self._begin_turn()
@@ -474,3 +463,60 @@ def _corridor(step: PlanStep | None) -> Configuration | None:
 
 def _fewest(analysis: Analysis) -> int:
     return bin(analysis.blockers[0]).count("1") if analysis.blockers else 0
+
+
+def without_detours(
+    moves: tuple[Move, ...], tree: RefinementTree, ground: GroundTask, *, seed: int
+) -> tuple[Move, ...]:
+    """Return a plan from the tree's root without the actions that the others can do without.
+
+    Windows are taken out, the longest first; the work is bounded.
+    """
+    left = _MOST_FOLLOWED
+    is_shorter = True
+    while is_shorter:
+        is_shorter = False
+        for start, end in _windows(moves, tree, ground):
+            if left < len(moves) - end:
+                continue
+            left -= len(moves) - end
+            after = _followed(moves[start - 1].node if start else tree.root, moves[end:], tree, ground, seed)
+            if after is not None:
+                moves, is_shorter = (*moves[:start], *after), True
+                break
+    return moves
+
+
+def _windows(moves: tuple[Move, ...], tree: RefinementTree, ground: GroundTask) -> Iterator[tuple[int, int]]:
+    """Yield windows without which the task plan reaches the goal, the longest first."""
+    before = [ground.values(tree.root.state)]
+    for move in moves:
+        before.append(ground.apply(move.operator, before[-1]))
+    for length in range(len(moves) - 1, 0, -1):
+        for start in range(len(moves) - length + 1):
+            values = before[start]
+            for move in moves[start + length :]:
+                if move.candidate is None or not ground.is_applicable(move.operator, values):
+                    break
+                values = ground.apply(move.operator, values)
+            else:
+                if ground.is_goal(values):
+                    yield start, start + length
+
+
+def _followed(
+    node: RefinementNode, moves: tuple[Move, ...], tree: RefinementTree, ground: GroundTask, seed: int
+) -> tuple[Move, ...] | None:
+    """Return the moves carried out from a node; None where one fails, or the goal is not reached."""
+    made: list[Move] = []
+    for move in moves:
+        if move.candidate is None:
+            return None
+        found = tree.follow(
+            node, ground.actions[move.operator], move.candidate, seed=seed + len(made), attempts=_ATTEMPTS
+        )
+        if found is None or isinstance(found, MotionFailure):
+            return None
+        node = found
+        made.append(Move(move.operator, move.candidate, node))
+    return tuple(made) if ground.is_goal(ground.values(node.state)) else None

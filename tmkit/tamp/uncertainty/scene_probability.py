@@ -246,12 +246,9 @@ def clears_along(
         return Probability(float(np.all(distances >= margin)))
     size = maps.shape[1]
     return sampled_probability(
-        np.zeros(size),
-        np.eye(size),
-        lambda w: np.asarray((distances + product(w, maps.T) >= margin).all(axis=1)),
-        seed=seed,
-        count=count,
-    )
+        np.zeros(size), np.eye(size), lambda w: np.asarray((distances + product(w, maps.T) >= margin).all(axis=1)),
+        seed=seed, count=count,
+    )  # fmt: skip
 
 
 def _distance_and_maps(

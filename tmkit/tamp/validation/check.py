@@ -1,17 +1,12 @@
 """Validating a plan: everything is computed again, at finer steps than the planner's.
 
-The checker trusts only the first scene, the arms and the goal. It derives the symbolic states from the scene versions
-again and validates the actions by the domain; it follows every segment from the configuration where the last one ended;
-it derives again what may touch; it checks limits and collisions without margin at 0.003 rad and 1 mm of tool travel;
-and it checks the grasps: both fingers at the object, the object where the hand takes it, and set down on its support.
+The checker trusts only the first scene, the arms and the goal. It derives the states from the scene versions and
+validates the actions by the domain; it follows every segment from where the last one ended, derives again what may
+touch, and checks limits and collisions without margin at 0.003 rad and 1 mm of tool travel; and it checks the grasps.
+:mod:`segment_rules` proves that contact is exempt only where it is part of handling an object.
 
-Contact is exempt only where it is part of handling an object: along the straight approach that ends in a grasp, the
-lift that follows one, the lowering that ends in a release, and the retreat that follows one (:mod:`segment_rules`
-proves that it is so).
-
-A plan brings its scene along, so a check says that the plan is valid *in that scene*. Whether it is the scene that
-somebody has is told where the caller gives one to compare with, and the pairs of frames that overlap because the scene
-allows it are told as assumptions.
+A check says that the plan is valid *in its scene*. Whether that is the scene that somebody has is told where the caller
+gives one to compare with; the pairs that overlap because the scene allows it are told as assumptions.
 
 Invariants: :attr:`ValidationReport.is_valid` is true only when no problem was found; all problems are listed, not just
 the first, up to one after which the rest has no meaning.
@@ -94,7 +89,7 @@ def validate_plan(
     scene: SceneGraph | None = None, robot: Robots | None = None,
     on_progress: Callable[[ValidationProgress], None] | None = None,
 ) -> ValidationReport:  # fmt: skip
-    """Recompute everything and say whether a plan holds.
+    """Recompute everything and say whether a plan holds, and what is wrong with it.
 
     Args:
         plan: the plan.
@@ -105,9 +100,6 @@ def validate_plan(
         scene: the caller's scene at the start; every difference of the plan's from it is a problem.
         robot: the caller's arms; likewise.
         on_progress: called before each action is checked, and at the end.
-
-    Returns:
-        The problems found, if any.
 
     Raises:
         MissingFileError: the domain is not there.

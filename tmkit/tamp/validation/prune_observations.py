@@ -1,12 +1,10 @@
 """Leaving out what an uncertain scene does not need: looks, and what moves nothing.
 
-The task planner sees only what actions promise. It looks at two blocks where a look at one tells of both, and looks
-again at what is known well enough still. How probable things are the scenes say, once there are motions; and since an
-expected look moves no mean, motions stay what they are when a look is omitted. So each step without a motion is left
-out on trial: the rest is followed from the start, its scenes made anew, and if every action finds what it needs, brings
-about what it promises, and the goal holds at the end, the step was not needed. What becomes inapplicable and moves
-nothing is omitted with it. (Action elimination of Nakhost and Mueller, "Action elimination and plan neighborhood graph
-search", 2010, on scenes instead of facts.)
+The task planner sees only what actions promise; how probable things are the scenes say, once there are motions. An
+expected look moves no mean, so motions stay what they are when it is omitted. So each step without a motion is left out
+on trial, the scenes are made anew, and if every action finds what it needs, brings about what it promises, and the goal
+holds at the end, the step was not needed (action elimination of Nakhost and Mueller, "Action elimination and plan
+neighborhood graph search", 2010, on scenes instead of facts).
 
 Invariants: motions do not change; what comes back passes the same check as what went in. A look for which the arm moves
 is not omitted, because the motion after it begins where it ends. Quadratic in the number of steps.
@@ -29,10 +27,6 @@ def prune_observations(
     """Return a plan's steps without those that move nothing and are not needed.
 
     Args:
-        steps: the steps.
-        scene: the scene before them.
-        q: (n_joints,) configuration before them.
-        problem: the task.
         domain: the domain; where it has no probabilistic predicates, all steps stay.
     """
     kept = tuple(steps)
@@ -58,13 +52,6 @@ def broken_promises(
     """Return what the scene after a step lacks of what the domain promises, or has beyond it.
 
     What is a matter of probability may be there beyond them, and may cease to hold unless the action promises it.
-
-    Args:
-        before: what holds before the step, by the scene.
-        step: the step.
-        after: what holds after it, by the scene.
-        problem: the task.
-        domain: the domain.
     """
     if failed := problem.why_not(before, step.action):
         return [f"{formula} does not hold" for formula in failed]

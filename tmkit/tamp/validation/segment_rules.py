@@ -53,16 +53,7 @@ def segment_faults(
     segment: Segment, scene: SceneGraph, q: Configuration, *, rules: CollisionRules, before: Segment | None,
     after: Segment | None,
 ) -> Iterator[str]:  # fmt: skip
-    """Yield what is wrong with a segment as one of its kind.
-
-    Args:
-        segment: the segment.
-        scene: the version in which it happens.
-        q: (n_joints,) configuration before it.
-        rules: the rules of contact while the segment's arm acts.
-        before: the segment before it in the same step, if any.
-        after: the segment after it in the same step, if any.
-    """
+    """Yield what is wrong with a segment as one of its kind."""
     if is_at_handle(segment, scene):
         yield from _handle_faults(segment, scene, q, rules, before, after)
         if segment.kind in _NEXT or segment.kind in _PREVIOUS:
@@ -148,12 +139,7 @@ def _operation_faults(
 
 
 def is_at_handle(segment: Segment, scene: SceneGraph) -> bool:
-    """Return whether a segment handles something that is not a movable object, thus a handle.
-
-    Args:
-        segment: the segment.
-        scene: the scene before it.
-    """
+    """Return whether a segment handles something that is not a movable object, thus a handle."""
     return segment.held is not None and segment.held not in movable_frames(scene)
 
 
@@ -170,13 +156,7 @@ def _is_giving_way(segment: Segment, before: Segment | None) -> bool:
 
 
 def handling_supports(segments: Sequence[Segment], scene: SceneGraph, tips: Collection[str]) -> tuple[str | None, ...]:
-    """Return, for each segment of a step, what its object is taken from or set down on; None where that is a hand.
-
-    Args:
-        segments: the segments of the step.
-        scene: the version in which the first of them happens.
-        tips: frames of the hands.
-    """
+    """Return, for each segment of a step, what its object is taken from or set down on; None where that is a hand."""
     parents: list[str | None] = []  # for grasp and release: parent of the object before, or after
     for segment in segments:
         change = segment.reparenting
@@ -197,14 +177,7 @@ def handling_supports(segments: Sequence[Segment], scene: SceneGraph, tips: Coll
 def segment_exemptions(
     segment: Segment, scene: SceneGraph, *, rules: CollisionRules, support: str | None
 ) -> tuple[Exemption, ...]:
-    """Return what the rules let touch in a segment of its kind.
-
-    Args:
-        segment: the segment.
-        scene: the version in which it happens.
-        rules: the rules of contact while the segment's arm acts.
-        support: what :func:`handling_supports` says of it.
-    """
+    """Return what the rules let touch in a segment of its kind."""
     if segment.held is None or segment.kind is SegmentKind.TRANSIT:
         return rules.exemptions(scene)
     if segment.kind in (SegmentKind.TRANSFER, SegmentKind.POUR):
@@ -238,14 +211,7 @@ def _change_faults(segment: Segment, scene: SceneGraph, rules: CollisionRules, a
 
 @np.errstate(over="ignore", invalid="ignore")  # a file may hold any number
 def line_faults(path: Configuration, scene: SceneGraph, q: Configuration, manipulator: Manipulator) -> list[str]:
-    """Return that the tool strays from a straight line or turns; nothing if it does neither.
-
-    Args:
-        path: (k, n_arm) configurations of the arm.
-        scene: the version in which it moves.
-        q: (n_joints,) configuration before it.
-        manipulator: the arm.
-    """
+    """Return that a path (k, n_arm) of the tool strays from a straight line or turns; nothing if it does neither."""
     root, arm = scene.root(manipulator.tool), manipulator.joint_indices(scene)
     between = (path[:-1] + path[1:]) / 2
     poses = []

@@ -1,21 +1,10 @@
-"""Plans out of the original's plan files, ``.tmp``.
+"""Plans out of the original's plan files, ``.tmp`` (docs/reference/plan_files.md).
 
-Such a file says less than a plan: it has no scene, no arm and no domain, and no word for what a motion is for. So it is
-read *for* a scene, a domain and an arm, and what is missing is computed:
-
-* the configuration at the start is the first waypoint of the motion before the first action; joints that it does not
-  name are where the caller says, else where the arm is ready;
-* an action's motions and changes of parent follow it, up to the next action;
-* a change of parent keeps the pose in the world, and makes the next version of the scene; a frame that is a child of
-  the hand, such as the original's frame of the grasp, stands for the hand;
-* the kind of a motion follows from its position in the plan: before an object changes hands, the last motion is the
-  straight approach or lowering, after it the first is the straight lift or retreat, and all others are transits and
-  transfers. A motion in which only fingers move, just before a change of parent, is the hand that closes or opens;
-* what may touch follows from the rules of contact;
-* what an action changes that moves nothing (:class:`tmkit.manipulation.Change`), the domain's semantics says.
-
-Times are in no plan: a motion is timed when it is executed. How such files are written,
-:mod:`tmkit.plans.plan_file` tells.
+Such a file is read *for* a scene, a domain and an arm, and what it does not say is computed: the kind of a motion
+follows from its position in the plan (before an object changes hands, the last motion is the straight approach or
+lowering, after it the first is the straight lift or retreat, and all others are transits and transfers), what may touch
+from the rules of contact, and what an action changes that moves nothing (:class:`tmkit.manipulation.Change`) from the
+domain's semantics.
 
 Invariants: reading proves form and names, with file, line and column, not that the motions hold; that is for the
 checker. The plan that is read has the actions, waypoints (bit for bit) and changes of parent of the one that was
@@ -60,7 +49,7 @@ def load_tmp_plan(
     path: str | Path, scene: SceneGraph, *, q: ArrayLike | None = None, domain: str | Path | PythonDomain | None = None,
     semantics: str | Path | None = None, robot: Robots | None = None, goal: str | None = None,
 ) -> Plan:  # fmt: skip
-    """Read a plan in the format of the original TMKit, which contains no scene, robot or domain.
+    """Read a plan in the format of the original TMKit, which contains no scene, robot or domain, without checking it.
 
     Args:
         path: the file.
@@ -72,9 +61,6 @@ def load_tmp_plan(
         semantics: as for :func:`tmkit.plan`.
         robot: as for :func:`tmkit.plan`; by default the built-in arms named in such a header, else ``panda``.
         goal: the goal in PDDL, for validation; by default the one in such a header, else none.
-
-    Returns:
-        The plan. :func:`validate_plan` checks its motions.
 
     Raises:
         MissingFileError: no such file, domain or robot.
@@ -111,13 +97,7 @@ def load_tmp_plan(
 
 @dataclass(frozen=True)
 class TmpHeader:
-    """What the header of a plan file says that tmkit has written; the defaults for other files.
-
-    Attributes:
-        domain: name of a built-in domain.
-        robots: names of built-in arms.
-        goal: the goal in PDDL.
-    """
+    """What the header of a plan file says that tmkit has written; the defaults for other files."""
 
     domain: str = "blocks"
     robots: tuple[str, ...] = ("panda",)
