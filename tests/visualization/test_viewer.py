@@ -135,12 +135,23 @@ def test_a_failed_plan_opens_on_its_cause(failed):
         assert red == set(cause.example.in_the_way) - {"a"}
         page.get_by_text(result.explanation).wait_for()
         rows = page.locator("[data-tmkit-tell]")
-        assert rows.count() == sum(len(action.causes) for action in result.diagnosis.actions)
-        rows.nth(1).click()
-        second = result.diagnosis.actions[0].causes[1]
-        page.wait_for_function(
-            "text => document.getElementById('tmkit-caption')?.textContent.includes(text)", arg=str(second)
-        )
+        causes = [cause for action in result.diagnosis.actions for cause in action.causes]
+        assert len(cause.examples) > 1
+        assert rows.count() == len(causes) + len(cause.examples)  # the rejected grasps of the first cause
+
+        def wait_for(text: str) -> None:
+            page.wait_for_function(
+                "text => document.getElementById('tmkit-caption')?.textContent.includes(text)", arg=text
+            )
+
+        for example in cause.examples[1:4]:
+            page.get_by_text(example.choice).last.click()
+            wait_for(f"{example.choice}: {cause}")
+            np.testing.assert_array_equal(viewer.q, example.q)
+        page.get_by_text(str(causes[1])).last.click()
+        wait_for(str(causes[1]))
+        page.get_by_role("button", name="Previous").click()
+        wait_for(f"{cause.examples[-1].choice}: {cause}")
         assert errors == []
 
 
