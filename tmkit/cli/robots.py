@@ -163,13 +163,14 @@ def pick_a_cube(
 def _draw_trial(tried: TrialPick, arm: Manipulator, path: Path) -> None:
     """Draw the cube in the hand, or where it was to be picked."""
     from tmkit.simulation import Simulation, fit_camera, render, write_picture
+    from tmkit.tamp.trial_pick import OBJECT
 
     plan = tried.result.plan if tried.result is not None else None
     scene = tried.scene if plan is None else plan.final_scene
     assert scene is not None
     q = plan.final_q if plan is not None else arm.ready_configuration(scene)
     with Simulation.from_scene(scene, q) as simulation:
-        write_picture(path, render(simulation, fit_camera(simulation)))
+        write_picture(path, render(simulation, fit_camera(simulation, focus=[OBJECT, arm.tip])))
 
 
 def _write(

@@ -69,7 +69,8 @@ def view(
 ) -> None:  # fmt: skip
     """Show a scene, a plan or a problem in the browser; Ctrl-C ends it.
 
-    With --domain a scene shows its facts, which follow what is moved, and can be planned from where it is.
+    With --domain a scene shows its facts, which follow what is moved, and can be planned from where it is. A plan in a
+    domain that is not built in shows its facts with --domain, too.
     """
     from tmkit.plans import Plan
     from tmkit.tamp import PlanningProblem
@@ -84,17 +85,21 @@ def view(
             if value:
                 raise typer.BadParameter(f"'{files[0]}' contains this", param_hint=option)
     q = start_configuration(scene, robot or (), start)
+    problem = None
     if domain is not None and shown is scene:
         shown = PlanningProblem(scene, q, domain=domain, goal="(and)", robots=robot or "panda")
+    elif domain is not None and isinstance(shown, Plan):
+        problem = PlanningProblem(scene, shown.q, domain=domain, goal=shown.goal, robots=shown.robots)
     other = load(compare, allow=allow, packages=package, meshes=meshes) if compare else None
     if html is not None:
-        say(f"Written to {save_html(scene if isinstance(shown, PlanningProblem) else shown, html, q=q)}")
+        page = scene if isinstance(shown, PlanningProblem) else shown
+        say(f"Written to {save_html(page, html, q=q, domain=domain if problem is not None else None)}")
         return
     with Viewer(port=port) as viewer:
         if other is not None:
             viewer.compare(scene, other, q=q)
         else:
-            viewer.show(shown, q=q)
+            viewer.show(shown, q=q, problem=problem)
         wait_for_browser(viewer, opens=browser)
 
 

@@ -23,9 +23,7 @@ _BLUE, _ORANGE, _PALE = (0.12, 0.38, 0.95, 1.0), (0.98, 0.60, 0.15, 1.0), (0.88,
 _MOST_ROWS = 1000
 
 
-def show_failure(
-    viewer: Stage, result: PlanResult, more: Sequence[PanelMaker] = (), *, number: int = 0
-) -> None:
+def show_failure(viewer: Stage, result: PlanResult, more: Sequence[PanelMaker] = (), *, number: int = 0) -> None:
     """Draw a failure of a search, with the explanation and the causes to click through.
 
     Args:

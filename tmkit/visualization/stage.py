@@ -45,7 +45,7 @@ class Stage:
         self._lock = threading.RLock()
         self._closed = threading.Event()
         self._panels: list[Panel] = []
-        self._tabs: Any = None
+        self.tabs: Any = None
         self._picked: str | None = None
         self._view = (np.zeros(3), np.ones(3))
         self._timeline: PlanTimeline | None = None
@@ -132,10 +132,10 @@ class Stage:
             api.add_batched_axes("/poses", poses[:, [6, 3, 4, 5]], poses[:, :3], visible=False)
             self._view = bounds(self._model, poses) if self._model.frames != before else self._view
             set_view(self._server, *self._view, moves=self._model.frames != before)
-            if self._tabs is not None:
-                self._tabs.remove()
-            self._tabs = self._server.gui.add_tab_group()
-            self._panels = [make(self, self._tabs) for make in panels]
+            if self.tabs is not None:
+                self.tabs.remove()
+            self.tabs = self._server.gui.add_tab_group()
+            self._panels = [make(self, self.tabs) for make in panels]
             document = {**rest_document(scene, self._q), **model_document(self._model), "caption": caption}
             if timeline is not None:
                 document["timeline"] = timeline_document(timeline)

@@ -40,6 +40,7 @@ window.tmkit = window.tmkit || (() => {
     #tmkit-facts .added { color: #2f855a } #tmkit-facts .removed { color: #c53030; text-decoration: line-through }
     #tmkit-facts summary { font: 12px/1.5 ui-monospace, monospace; cursor: pointer; color: #4a5568 }
     #tmkit-over { left: 0; top: 0; pointer-events: none; z-index: 40 }
+    .mantine-Notifications-root { left: 300px !important }
     @media (max-width: 640px) { #tmkit-clock, #tmkit-caption i { display: none } }`;
 
   let model = null, n = 0, parents, local, order, P, Q, rest, restParents, line = null, following = false;
@@ -201,7 +202,7 @@ window.tmkit = window.tmkit || (() => {
       step.added.forEach((fact) => body.append(paragraph(fact, "added")));
       step.removed.forEach((fact) => body.append(paragraph(fact, "removed")));
     }
-    body.append(make("h5", {textContent: "hold now"}));
+    body.append(make("h5", {textContent: step ? `hold after ${step.action}` : "hold at the start"}));
     for (const fact of [...state].sort()) {
       const predicate = fact.slice(1).split(/[\s)]/, 1)[0];
       groups.set(predicate, [...(groups.get(predicate) || []), fact]);
@@ -474,6 +475,7 @@ window.tmkit = window.tmkit || (() => {
       M().canvas.style.background = "linear-gradient(#dfe7ee, #fafbfc 80%)";
       if (line) show(0); else place();
       if (line && model.autoplay) play(true);
+      closeNote(); setTimeout(closeNote, 3000);
       api.ready = true;
     });
   }
@@ -481,6 +483,11 @@ window.tmkit = window.tmkit || (() => {
     const state = tree()?.getState();
     if (state && state["/bodies"] && M().messageQueue.length === 0 && M().nodeRefFromName["/bodies"]) then();
     else setTimeout(whenReady, 20, then);
+  }
+  function closeNote() {  // what viser says of software rendering covers the facts
+    document.querySelectorAll(".mantine-Notification-root").forEach((e) => {
+      if (e.textContent.includes("Software WebGL")) e.querySelector("button")?.click();
+    });
   }
   function follow() {  // a server: documents, and world poses of all frames, arrive as updates of the node /poses
     const asFloats = (array) => array instanceof Float32Array ? array : new Float32Array(array.buffer, array.byteOffset, array.byteLength / 4);

@@ -149,7 +149,7 @@ class Viewer(Stage):
             built_in = is_built_in(shown.domain, "domains") and not shown.semantics  # a file's own code is never run
             own = PlanningProblem(shown.scene, shown.q, domain=shown.domain, goal=shown.goal, robots=shown.robots)
             self.problem = problem or (own if built_in else None)
-            timeline = plan_timeline(shown)
+            timeline = plan_timeline(shown, domain=None if problem is None else problem.domain)
             self.draw(shown.scene, shown.q, timeline=timeline, panels=[*self._usual_panels(), *more])
         elif isinstance(shown, PlanResult):
             self.problem = problem or self.problem
