@@ -324,6 +324,7 @@ def test_the_command_refuses_what_it_cannot_show(tmp_path, plan):
         (["missing.json"], "missing.json"),
         (["blocks33"], "did you mean 'blocks3'?"),
         (["plan.json", "--robot", "panda"], "'plan.json' contains this"),
+        (["plan.json", "--domain", "kitchen"], "is not the one that was given"),
         (["plan.json", "--html", "plan.txt"], "a page must end in .html"),
     ):
         process = _view(*arguments, "--no-browser", "--port", "0", folder=tmp_path)
@@ -334,3 +335,37 @@ def test_the_command_refuses_what_it_cannot_show(tmp_path, plan):
     process = _view("plan.json", "--html", "plan.html", folder=tmp_path)
     assert "Written to plan.html" in process.communicate()[0]
     assert (tmp_path / "plan.html").stat().st_size > 1_000_000
+
+
+def test_the_facts_of_a_domain_of_ones_own(tmp_path):
+    """A plan file runs no code: the facts need --domain, and a page without them comes with a warning that says so."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "tmkit.cli", *arguments]
+        return subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=True)
+
+    run("new", "domain", "dishes")
+    scenes = ("panda_table", "dishes/scene.robray")
+    run("plan", *scenes, "--domain", "./dishes", "--goal", "(in milk right)", "-o", "plan.json")
+    bare = run("view", "plan.json", "--html", "bare.html")
+    assert bare.stderr.startswith(
+        "warning: the facts of the plan are not shown: the plan's domain 'dishes' is not built-in"
+    )
+    assert run("view", "plan.json", "--domain", "./dishes", "--html", "own.html").stderr == ""
+    for name, expected in (("bare", 0), ("own", 1)):
+        with open_page((tmp_path / f"{name}.html").as_uri()) as (page, errors, _):
+            page.locator("#tmkit-next").click()
+            assert page.locator("#tmkit-facts .added", has_text="(holding milk)").count() == 2 * expected
+            assert errors == []
+
+
+def test_two_versions_lead_back_to_the_plan(plan):
+    """Side by side with a version of the plan, and back."""
+    with Viewer(plan, port=0) as viewer, open_page(viewer.url, width=1100) as (page, errors, _):
+        page.get_by_role("tab", name="Plan").click()
+        page.get_by_role("button", name="Side by side").click()
+        _until(lambda: "before/a" in viewer.model.frames, page)
+        page.get_by_role("tab", name="Plan").click()
+        page.get_by_role("button", name="Back to the plan").click()
+        _until(lambda: viewer.timeline is not None and viewer.model.frames == plan.scene.frame_names, page)
+        assert errors == []

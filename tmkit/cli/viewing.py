@@ -108,6 +108,7 @@ def _read(
 ) -> Plan | PlanningProblem | SceneGraph:
     """Read a plan, a problem or a scene, by the suffix and the content of a file that stands alone."""
     import tmkit as tk
+    from tmkit.tamp.domains.loading import check_plan_domain
 
     alone = Path(files[0]) if len(files) == 1 else None
     if alone is not None and alone.suffix == _PROBLEM:
@@ -118,7 +119,9 @@ def _read(
     if alone is not None and alone.suffix == _PLAN:
         document = read_json_file(alone, what="plan or scene")
         if isinstance(document, dict) and "steps" in document:
-            return tk.load_plan(alone)
+            plan = tk.load_plan(alone)
+            check_plan_domain(plan, alone, domain, None)
+            return plan
     return load(files, allow=allow, packages=package, meshes=meshes)
 
 
