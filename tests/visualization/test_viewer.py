@@ -194,7 +194,8 @@ def test_two_versions_side_by_side(plan):
         )
         assert np.linalg.norm(shift) > 1.0
         with open_page(viewer.url) as (page, errors, _):
-            assert page.locator("#tmkit-caption").inner_text() == "changed: b (parent, pose)"
+            told = "Left: before. Right: after. Orange (changed): b (parent, pose)"
+            assert page.locator("#tmkit-caption").inner_text() == told
             assert errors == []
 
 

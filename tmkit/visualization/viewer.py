@@ -172,7 +172,7 @@ class Viewer(Stage):
         return [TreePanel, JointsPanel, *([FactsPanel] if self.problem is not None else []), PlanPanel]
 
     def compare(self, before: SceneGraph, after: SceneGraph, *, q: ArrayLike | None = None) -> None:
-        """Show two versions side by side: what was added is green, removed red, changed orange.
+        """Show two versions side by side: what was added is green, removed red, changed orange; the caption says so.
 
         Args:
             before: the version on the left.
@@ -195,7 +195,9 @@ class Viewer(Stage):
                     paint |= dict.fromkeys((f"{side}/{name}" for name in scene.subtree(there.name)), _CHANGES[kind])
                     shown = there.name
             names[kind].append(shown + text)
-        caption = "; ".join(f"{kind}: {', '.join(some)}" for kind, some in names.items() if some) or "No difference"
+        words = {"added": "Green (added)", "removed": "Red (removed)", "changed": "Orange (changed)"}
+        told = "; ".join(f"{words[kind]}: {', '.join(some)}" for kind, some in names.items() if some)
+        caption = f"Left: before. Right: after. {told or 'No difference'}"
         known = {name: value for name, value in joints.items() if name in both.joint_names}
         self.draw(both, both.configuration(known), paint=paint, caption=caption, panels=[TreePanel])
 
