@@ -365,7 +365,7 @@ def test_two_versions_lead_back_to_the_plan(plan):
     with Viewer(plan, port=0) as viewer, open_page(viewer.url, width=1100) as (page, errors, _):
         page.get_by_role("tab", name="Plan").click()
         page.get_by_role("button", name="Side by side").click()
-        _until(lambda: "before/a" in viewer.model.frames, page)
+        page.get_by_text("Left: before").wait_for()  # the page has the new tabs
         page.get_by_role("tab", name="Plan").click()
         page.get_by_role("button", name="Back to the plan").click()
         _until(lambda: viewer.timeline is not None and viewer.model.frames == plan.scene.frame_names, page)

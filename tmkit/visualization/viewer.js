@@ -16,7 +16,7 @@ window.tmkit = window.tmkit || (() => {
     .tmkit button { font: inherit; color: inherit; border: 1px solid #cbd5e0; background: #fff; border-radius: 5px;
       padding: 2px 8px; cursor: pointer; min-width: 30px; height: 26px; white-space: nowrap; flex: none }
     .tmkit button:hover { background: #edf2f7 } .tmkit button.on { background: #2b6cb0; color: #fff; border-color: #2b6cb0 }
-    #tmkit-bar { left: 0; right: 0; bottom: 0; height: 96px; padding: 6px 12px; background: #fff;
+    #tmkit-bar { left: 0; right: 0; bottom: 0; padding: 6px 12px; background: #fff;
       border-top: 1px solid #d5dde5; display: flex; flex-direction: column; gap: 5px }
     #tmkit-bar .row { display: flex; gap: 6px; align-items: center; min-height: 26px }
     #tmkit-caption { flex: 1; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; padding-left: 6px }
@@ -41,7 +41,8 @@ window.tmkit = window.tmkit || (() => {
     #tmkit-facts summary { font: 12px/1.5 ui-monospace, monospace; cursor: pointer; color: #4a5568 }
     #tmkit-over { left: 0; top: 0; pointer-events: none; z-index: 40 }
     .mantine-Notifications-root { left: 300px !important }
-    @media (max-width: 640px) { #tmkit-clock, #tmkit-caption i { display: none } }`;
+    @media (max-width: 640px) { #tmkit-clock, #tmkit-caption i { display: none } #tmkit-bar .row { flex-wrap: wrap }
+      #tmkit-caption { flex-basis: 100%; order: -1 } }`;
 
   let model = null, n = 0, parents, local, order, P, Q, rest, restParents, line = null, following = false;
   let time = 0, playing = false, loop = true, speed = 1, eventsDone = 0, shown = {}, told = -1, lastBuffers = [], lastDocument = null, messages = 0;
@@ -274,10 +275,9 @@ window.tmkit = window.tmkit || (() => {
     } else {
       caption.textContent = model.caption || "";
       bar.append(make("div", {className: "row"}, caption, ...switches()));
-      bar.style.height = "38px";
     }
     document.body.append(bar);
-    document.documentElement.style.setProperty("--tmkit-bar", line ? "96px" : "38px");
+    document.documentElement.style.setProperty("--tmkit-bar", `${bar.offsetHeight}px`);
     if (line && line.states.length) {
       const head = make("h4", {}, make("span", {textContent: "Facts"}), "▾"), panel = make("div", {id: "tmkit-facts", className: "tmkit"}, head, make("div"));
       head.onclick = () => panel.classList.toggle("closed");
