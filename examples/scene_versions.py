@@ -20,7 +20,7 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     scene = tk.SceneGraph()
     top, cup = [tk.AttachedShape(tk.Box([0.4, 0.6, 0.02]))], [tk.AttachedShape(tk.Cylinder(0.03, 0.08))]
-    bar = [tk.AttachedShape(tk.Box([0.5, 0.04, 0.02]), tk.Pose([0.25, 0.0, 0.05]))]
+    bar = [tk.AttachedShape(tk.Box([0.5, 0.04, 0.02]), tk.Pose([0.25, 0.0, 0.0]))]
     scene = scene.add_frame("table", "world", pose=tk.Pose([0.5, 0.0, 0.4]), shapes=top)
     scene = scene.add_frame("cup", "table", pose=tk.Pose([0.0, 0.0, 0.05]), classes=["movable"], shapes=cup)
     swing = tk.Revolute([0, 0, 1], lower=-2, upper=2)

@@ -135,7 +135,7 @@ class TreePanel(Panel):
             places.append(turn.translation)
         viewer.server.scene.add_batched_meshes_simple(
             "/covariance", ball.vertices, ball.faces, batched_wxyzs=np.array(turns), batched_positions=np.array(places),
-            batched_scales=np.array(scales), batched_colors=(128, 60, 200), opacity=0.5, cast_shadow=False,
+            batched_scales=np.array(scales), batched_colors=(70, 10, 140), opacity=0.75, cast_shadow=False,
             receive_shadow=False, visible=self._spread.value,
         )  # fmt: skip
 
