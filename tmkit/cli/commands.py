@@ -124,8 +124,7 @@ def command_line() -> Callable[..., Any]:
 def run(*, wants_events: bool) -> int:
     """Run the command of ``sys.argv`` and return its exit code; what went wrong has been explained.
 
-    Args:
-        wants_events: the standard error is for a program.
+    With ``wants_events`` the standard error is for a program.
     """
     with Reporter(as_events=wants_events).open() as reporter:
         try:

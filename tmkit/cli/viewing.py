@@ -38,9 +38,8 @@ def view(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="SCENE...|PLAN.json|PROBLEM.toml",
+            metavar="SCENE...|PLAN.json|PROBLEM.toml", autocompletion=complete_names(Kind.SCENES),
             help="Scene files or built-in names, merged in order; or a plan; or a problem.",
-            autocompletion=complete_names(Kind.SCENES),
         ),
     ],
     compare: Annotated[

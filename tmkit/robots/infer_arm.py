@@ -501,11 +501,7 @@ def _unit(vector: Array) -> Array:
 
 
 def snapped(vector: Array) -> Array:
-    """Return a unit direction (3,), along an axis where it is within 15 degrees of one.
-
-    Args:
-        vector: (3,), not zero.
-    """
+    """Return the unit direction (3,) of a vector (3,), along an axis where it is within 15 degrees of one."""
     unit = _unit(vector)
     axis = int(np.argmax(np.abs(unit)))
     if abs(unit[axis]) < cos(math.radians(15.0)):

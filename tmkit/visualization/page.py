@@ -140,11 +140,7 @@ def start_server(host: str, port: int) -> viser.ViserServer:
 
 
 def stop_server(server: viser.ViserServer) -> None:
-    """Stop a server of viser.
-
-    Args:
-        server: the server.
-    """
+    """Stop a server of viser."""
     with _quiet():
         server.stop()
 

@@ -68,10 +68,6 @@ def plan_timeline(plan: Plan, *, rate: float = RATE, domain: str | Path | Python
         plan: the plan.
         rate: samples a second.
         domain: where the facts come from; by default the built-in domain that the plan names.
-
-    Raises:
-        MissingFileError: the domain is not there.
-        TaskError: it is not that of the plan, or its PDDL is wrong.
     """
     recorder = _Recorder(plan, rate)
     execute(plan, recorder, rate=rate)
@@ -164,9 +160,6 @@ def timeline_document(timeline: PlanTimeline) -> dict[str, Any]:
     """Return a time line as plain values for a page.
 
     Poses are x, y, z, qx, qy, qz, qw in units of :data:`UNIT`; ``tracks`` are differences from sample to sample.
-
-    Args:
-        timeline: the time line.
     """
     plan, facts = timeline.plan, timeline.facts
     index = {name: i for i, name in enumerate(plan.scene.frame_names)}
