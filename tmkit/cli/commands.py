@@ -122,10 +122,7 @@ def command_line() -> Callable[..., Any]:
 
 
 def run(*, wants_events: bool) -> int:
-    """Run the command of ``sys.argv`` and return its exit code; what went wrong has been explained.
-
-    With ``wants_events`` the standard error is for a program.
-    """
+    """Run the command of ``sys.argv`` and return its exit code; what went wrong is on the standard error, or an event."""
     with Reporter(as_events=wants_events).open() as reporter:
         try:
             code = command_line()(prog_name="tmkit", standalone_mode=False)

@@ -170,8 +170,7 @@ def fit_camera(
     cameras = [_framing(points, ahead + math.radians(turn), width, height) for turn in _VIEWS]
     eyes = [camera.position for camera in cameras]
     hidden = [_hidden_shares(one, partition(one.scene), set(focus), eyes) for one in (world, *later)]
-    behind = np.where(np.abs(_VIEWS) > 90.0, _BEHIND_COSTS, 0.0)
-    return cameras[int(np.argmin(np.round(np.mean(hidden, axis=0), 2) + behind))]
+    return cameras[int(np.argmin(np.round(np.mean(hidden, axis=0), 2) + _BEHIND_COSTS * (np.abs(_VIEWS) > 90.0)))]
 
 
 def _direction_of_work(world: Posed, pieces: Pieces) -> float:

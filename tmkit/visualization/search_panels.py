@@ -24,7 +24,7 @@ _MOST_ROWS = 1000
 
 
 def show_failure(viewer: Stage, result: PlanResult, more: Sequence[PanelMaker] = (), *, number: int = 0) -> None:
-    """Draw a failure of a search, with the explanation and the causes to click through.
+    """Draw a failure of a search, with the explanation and what was rejected, to click through.
 
     Args:
         viewer: the viewer.
