@@ -122,7 +122,7 @@ def command_line() -> Callable[..., Any]:
 
 
 def run(*, wants_events: bool) -> int:
-    """Run the command of ``sys.argv`` and return its exit code; what went wrong is on the standard error, or an event."""
+    """Run the command of ``sys.argv`` and return its exit code; what went wrong has been explained."""
     with Reporter(as_events=wants_events).open() as reporter:
         try:
             code = command_line()(prog_name="tmkit", standalone_mode=False)
