@@ -64,6 +64,11 @@ ogp_image = "_static/social_card.jpg"
 ogp_image_alt = "A Panda opens a drawer: task-and-motion planning with tmkit"
 ogp_social_cards = {"enable": False}  # one picture for all pages
 notfound_urls_prefix = "/" + html_baseurl.split("://", 1)[-1].partition("/")[2] if html_baseurl else "/"
+notfound_context = {
+    "title": "Page not found",
+    "body": "<h1>Page not found</h1><p>It may have another name now. Try the search, or begin at the "
+    f'<a href="{notfound_urls_prefix}index.html">first page</a>.</p>',
+}
 copybutton_prompt_text = "$ "
 copybutton_line_continuation_character = "\\"
 

@@ -2,17 +2,20 @@
 
 Three people say "constant twist" of a cylinder O1 before a robot's base B1, and mean three motions (De Laet et al.,
 "Geometric relations between rigid bodies (part 1)", 2013). tmkit integrates the two that are motions about one frame,
-refuses the third with the reason, and the results are checked against small steps in plain numpy. Run it:
-``python examples/integrating_velocities.py``.
+refuses the third with the reason, and the results are checked against small steps in plain numpy. A page shows
+both motions. Run it: ``python examples/integrating_velocities.py``.
 """
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+import tmkit as tk
 from tmkit.relations import HomogeneousMatrix, PoseCoord, SemanticError, SemanticPose, SemanticTwist, TwistCoord
 from tmkit.spatial import Pose
 
@@ -31,6 +34,10 @@ def twist_of(point: str, axes: str) -> SemanticTwist:
 
 def main() -> None:
     """Integrate the three, and compare each with small steps."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
     np.set_printoptions(precision=4, suppress=True)
 
     print("1 pose twist: the velocity of o1, in the axes of b1")
@@ -67,6 +74,21 @@ def main() -> None:
         print("The pose of case 2 in the place of that of case 3 is refused:\n   ", error)
     else:
         raise AssertionError("the motion of one case was composed with the pose of the other")
+    print("\nThe body-fixed motion (blue) and the screw (orange):", draw(out / "integrating_velocities.html").name)
+
+
+def draw(path: Path) -> Path:
+    """Write a page with the cylinder at ten moments of either motion."""
+    scene, start = tk.SceneGraph().add_frame("b1", "world"), Pose.from_matrix(START.representation.matrix)
+    for number, share in enumerate(np.linspace(0.0, SECONDS, 10)):
+        step = Pose.exp(share * np.array([*LINEAR, *ANGULAR]))
+        for name, pose, color in (
+            ("body", start @ step, (0.12, 0.38, 0.95, 1)),
+            ("screw", step @ start, (0.98, 0.6, 0.15, 1)),
+        ):
+            cylinder = [tk.AttachedShape(tk.Cylinder(0.05, 0.15), color=color)]
+            scene = scene.add_frame(f"{name}{number}", "b1", pose=pose, shapes=cylinder)
+    return tk.save_html(scene, path)
 
 
 def show(how: str, result: Array, expected: Array) -> None:

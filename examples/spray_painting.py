@@ -2,10 +2,13 @@
 
 The example is that of De Laet, Bruyninckx and De Schutter's scene graph of poses and twists (2013): each relation is
 put in as it was measured, and the graph is asked for what the painting needs. The answers are checked against matrices
-multiplied by hand. Run it: ``python examples/spray_painting.py``.
+multiplied by hand, and the graph is drawn. Run it: ``python examples/spray_painting.py``.
 """
 
 from __future__ import annotations
+
+import argparse
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +28,7 @@ from tmkit.relations import (
     TwistCoord,
     UnitQuaternion,
 )
+from tmkit.visualization import draw_semantics_graph
 
 Array = NDArray[np.float64]
 
@@ -75,6 +79,10 @@ def build() -> SceneGraph:
 
 def main() -> None:
     """Build the graph, ask it, and check what it says."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for what is shown")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
     np.set_printoptions(precision=4, suppress=True)
     scene = build()
 
@@ -105,6 +113,7 @@ def main() -> None:
         print("   ", error)
     else:
         raise AssertionError("a homogeneous matrix cannot say that")
+    print("\nBodies, frames and edges:", draw_semantics_graph(scene, out / "spray_painting.svg").name)
 
 
 # ------------------------------------------------------------------------- the same by hand, in the axes of the base

@@ -134,7 +134,16 @@ def test_readme_shows_the_example_of_branching() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["branching", "loaded_tray", "common_errors", "spray_painting", "two_robots", "integrating_velocities"]
+    "name",
+    [
+        "branching",
+        "loaded_tray",
+        "common_errors",
+        "spray_painting",
+        "two_robots",
+        "integrating_velocities",
+        "scene_versions",
+    ],
 )
 def test_examples_of_scenes_run(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path

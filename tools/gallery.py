@@ -34,6 +34,7 @@ from tmkit.simulation import (
     render,
     write_picture,
 )  # fmt: skip
+from tmkit.visualization import Viewer
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs/images"
@@ -243,10 +244,31 @@ def sheet() -> None:
     Image.fromarray(beside(frames, 3)).save(Path(tempfile.gettempdir()) / "gallery_sheet.png")
 
 
+def viewer() -> None:
+    """Take a picture of a plan in the live viewer, with Debian's chromium."""
+    from playwright.sync_api import sync_playwright
+
+    plan = FILMS["blocks"][0]()
+    switches = ["--no-sandbox", "--use-gl=angle", "--use-angle=gl-egl", "--ignore-gpu-blocklist"]
+    with Viewer(plan, port=0) as shown, sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=switches)
+        page = browser.new_page(viewport={"width": 1280, "height": 760})
+        page.goto(shown.url)
+        page.wait_for_function("window.tmkit && window.tmkit.ready")
+        page.evaluate("tmkit.seek(7.9)")
+        page.locator("[data-tmkit-frame=a]").click()
+        page.mouse.move(5, 5)
+        page.wait_for_timeout(10_000)  # viser fades in
+        page.screenshot(path=IMAGES / "viewer.png")
+        browser.close()
+
+
 STILLS = {
     one.__name__: one
-    for one in (drawer, handover, kitchen, classic, robots, samplers, failures, swept, reach, hero, tutorials, sheet)
-}
+    for one in (
+        drawer, handover, kitchen, classic, robots, samplers, failures, swept, reach, hero, tutorials, viewer, sheet,
+    )
+}  # fmt: skip
 
 
 def main() -> None:

@@ -72,7 +72,7 @@ def main() -> None:
     rest = tk.plan(seen, domain="blocks_uncertain", goal=ON_B).plan
     assert rest is not None
     figure, axes = plt.subplots(1, 4, figsize=(11, 4.4), width_ratios=[1, 1, 1.5, 1.5], layout="constrained")
-    draw(axes[0], scene, world, "believed at first")
+    draw(axes[0], scene, world, "estimates at the start")
     draw(axes[1], seen, world, "after looks at a and b")
     axes[0].set_ylabel("y [m]")
     played(axes[2], blind, world, "without looks")

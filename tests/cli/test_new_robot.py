@@ -130,7 +130,7 @@ def test_shapes_that_overlap_by_their_making_may_touch(tmp_path: Path) -> None:
     robot = written(arm().add_frame("cover", "base", pose=Pose((0, 0, 0.2)), shapes=cover), tmp_path)
     run = new_robot(robot, "--out", tmp_path / "mine.toml")
     assert run.exit_code == 0, run.output
-    line = "collisions: 'link1' and 'cover' overlap in most configurations, so they may"
+    line = "collisions: 'link1' and 'cover' overlap in most configurations: allowed"
     assert f"inferred: {line}\n" in run.stdout
     assert f"# {line}\n" in (tmp_path / "mine.toml").read_text(encoding="utf-8")
     allowed = load_scene(tmp_path / "mine.json").allowed_pairs

@@ -135,12 +135,23 @@ def test_a_failed_plan_opens_on_its_cause(failed):
         assert red == set(cause.example.in_the_way) - {"a"}
         page.get_by_text(result.explanation).wait_for()
         rows = page.locator("[data-tmkit-tell]")
-        assert rows.count() == sum(len(action.causes) for action in result.diagnosis.actions)
-        rows.nth(1).click()
-        second = result.diagnosis.actions[0].causes[1]
-        page.wait_for_function(
-            "text => document.getElementById('tmkit-caption')?.textContent.includes(text)", arg=str(second)
-        )
+        causes = [cause for action in result.diagnosis.actions for cause in action.causes]
+        assert len(cause.examples) > 1
+        assert rows.count() == len(causes) + len(cause.examples)  # the rejected grasps of the first cause
+
+        def wait_for(text: str) -> None:
+            page.wait_for_function(
+                "text => document.getElementById('tmkit-caption')?.textContent.includes(text)", arg=text
+            )
+
+        for example in cause.examples[1:4]:
+            page.get_by_text(example.choice).last.click()
+            wait_for(f"{example.choice}: {cause}")
+            np.testing.assert_array_equal(viewer.q, example.q)
+        page.get_by_text(str(causes[1])).last.click()
+        wait_for(str(causes[1]))
+        page.get_by_role("button", name="Previous").click()
+        wait_for(f"{cause.examples[-1].choice}: {cause}")
         assert errors == []
 
 
@@ -183,7 +194,8 @@ def test_two_versions_side_by_side(plan):
         )
         assert np.linalg.norm(shift) > 1.0
         with open_page(viewer.url) as (page, errors, _):
-            assert page.locator("#tmkit-caption").inner_text() == "changed: b (parent, pose)"
+            told = "Left: before. Right: after. Orange (changed): b (parent, pose)"
+            assert page.locator("#tmkit-caption").inner_text() == told
             assert errors == []
 
 
@@ -313,6 +325,7 @@ def test_the_command_refuses_what_it_cannot_show(tmp_path, plan):
         (["missing.json"], "missing.json"),
         (["blocks33"], "did you mean 'blocks3'?"),
         (["plan.json", "--robot", "panda"], "'plan.json' contains this"),
+        (["plan.json", "--domain", "kitchen"], "is not the one that was given"),
         (["plan.json", "--html", "plan.txt"], "a page must end in .html"),
     ):
         process = _view(*arguments, "--no-browser", "--port", "0", folder=tmp_path)
@@ -323,3 +336,37 @@ def test_the_command_refuses_what_it_cannot_show(tmp_path, plan):
     process = _view("plan.json", "--html", "plan.html", folder=tmp_path)
     assert "Written to plan.html" in process.communicate()[0]
     assert (tmp_path / "plan.html").stat().st_size > 1_000_000
+
+
+def test_the_facts_of_a_domain_of_ones_own(tmp_path):
+    """A plan file runs no code: the facts need --domain, and a page without them comes with a warning that says so."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "tmkit.cli", *arguments]
+        return subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=True)
+
+    run("new", "domain", "dishes")
+    scenes = ("panda_table", "dishes/scene.robray")
+    run("plan", *scenes, "--domain", "./dishes", "--goal", "(in milk right)", "-o", "plan.json")
+    bare = run("view", "plan.json", "--html", "bare.html")
+    assert bare.stderr.startswith(
+        "warning: the facts of the plan are not shown: the plan's domain 'dishes' is not built-in"
+    )
+    assert run("view", "plan.json", "--domain", "./dishes", "--html", "own.html").stderr == ""
+    for name, expected in (("bare", 0), ("own", 1)):
+        with open_page((tmp_path / f"{name}.html").as_uri()) as (page, errors, _):
+            page.locator("#tmkit-next").click()
+            assert page.locator("#tmkit-facts .added", has_text="(holding milk)").count() == 2 * expected
+            assert errors == []
+
+
+def test_two_versions_lead_back_to_the_plan(plan):
+    """Side by side with a version of the plan, and back."""
+    with Viewer(plan, port=0) as viewer, open_page(viewer.url, width=1100) as (page, errors, _):
+        page.get_by_role("tab", name="Plan").click()
+        page.get_by_role("button", name="Side by side").click()
+        page.get_by_text("Left: before").wait_for()  # the page has the new tabs
+        page.get_by_role("tab", name="Plan").click()
+        page.get_by_role("button", name="Back to the plan").click()
+        _until(lambda: viewer.timeline is not None and viewer.model.frames == plan.scene.frame_names, page)
+        assert errors == []

@@ -30,11 +30,10 @@ _logger = logging.getLogger(__name__)
 Scenes = Annotated[
     list[str],
     typer.Argument(
-        metavar="SCENE",
-        help="Scene files, or built-in names; merged in order.",
+        metavar="SCENE", help="Scene files, or built-in names; merged in order.",
         autocompletion=complete_names(Kind.SCENES),
     ),
-]
+]  # fmt: skip
 AllowFolders = Annotated[
     list[Path] | None,
     typer.Option(
@@ -57,12 +56,10 @@ Seed = Annotated[int, typer.Option(help="Seed of the random generators; the same
 DomainOption = Annotated[
     str | None,
     typer.Option(
-        "--domain",
-        metavar="NAME|DIR",
-        help="The folder of the domain, if it is not built in.",
+        "--domain", metavar="NAME|DIR", help="The folder of the domain, if it is not built in.",
         autocompletion=complete_names(Kind.DOMAINS),
     ),
-]
+]  # fmt: skip
 SemanticsOption = Annotated[
     str | None,
     typer.Option(
@@ -71,17 +68,13 @@ SemanticsOption = Annotated[
         help="The domain semantics, if not the semantics.py beside the domain.",
     ),
 ]
-
-
 RobotOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--robot",
-        metavar="NAME|FILE",
-        help="The arm, by default panda; repeatable, for several arms.",
+        "--robot", metavar="NAME|FILE", help="The arm, by default panda; repeatable, for several arms.",
         autocompletion=complete_names(Kind.ROBOTS),
     ),
-]
+]  # fmt: skip
 
 
 @contextmanager

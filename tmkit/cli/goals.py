@@ -27,11 +27,10 @@ if TYPE_CHECKING:
 GoalAt = Annotated[
     list[str] | None,
     typer.Option(
-        "--goal-at",
-        metavar="OBJECT@FRAME=X,Y,Z[,R,P,Y]",
+        "--goal-at", metavar="OBJECT@FRAME=X,Y,Z[,R,P,Y]",
         help="An object at a point of a frame, in metres, or at a pose, with roll, pitch, yaw; repeatable.",
     ),
-]
+]  # fmt: skip
 GoalIn = Annotated[
     list[str] | None,
     typer.Option("--goal-in", metavar="OBJECT@REGION", help="An object at rest in a region; repeatable."),

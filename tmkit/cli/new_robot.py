@@ -117,7 +117,7 @@ class _Assistant:
 
         with progress("looking for shapes that overlap"):
             pairs = overlapping_pairs(self.loaded, samples=_SAMPLES, seed=self.seed)
-        lines = tuple(f"collisions: '{a}' and '{b}' overlap in most configurations, so they may" for a, b in pairs)
+        lines = tuple(f"collisions: '{a}' and '{b}' overlap in most configurations: allowed" for a, b in pairs)
         for line in lines:
             say(f"inferred: {line}")
         if pairs and asks and not typer.confirm("May these overlap?", default=True, err=True):

@@ -21,20 +21,17 @@ if TYPE_CHECKING:
 TmpScenes = Annotated[
     list[str] | None,
     typer.Option(
-        "--scene",
-        metavar="SCENE",
+        "--scene", metavar="SCENE",
         help="For a .tmp plan: its initial scene; repeatable, merged. With a JSON plan: to compare with its own.",
     ),
-]
+]  # fmt: skip
 TmpRobot = Annotated[
     list[str] | None,
     typer.Option(
-        "--robot",
-        metavar="NAME|FILE",
-        help="For a .tmp plan: the arm, if not its own; repeatable, for several.",
+        "--robot", metavar="NAME|FILE", help="For a .tmp plan: the arm, if not its own; repeatable, for several.",
         autocompletion=complete_names(Kind.ROBOTS),
     ),
-]
+]  # fmt: skip
 TmpGoal = Annotated[
     str | None, typer.Option("--goal", metavar="EXPR", help="For a .tmp plan: the goal, if not its own.")
 ]

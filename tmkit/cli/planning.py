@@ -102,19 +102,16 @@ def plan(
     scenes: Annotated[
         list[str],
         typer.Argument(
-            metavar="SCENE|PROBLEM.toml",
+            metavar="SCENE|PROBLEM.toml", autocompletion=complete_names(Kind.SCENES),
             help="Scene files or built-in names, merged in order; or a problem file.",
-            autocompletion=complete_names(Kind.SCENES),
         ),
     ],
     options: PlanningFlags,
     domain: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME|DIR|FILE.pddl",
-            help="The PDDL domain with its semantics, blocks by default.",
-            show_default=False,
-            autocompletion=complete_names(Kind.DOMAINS),
+            metavar="NAME|DIR|FILE.pddl", help="The PDDL domain with its semantics, blocks by default.",
+            show_default=False, autocompletion=complete_names(Kind.DOMAINS),
         ),
     ] = None,
     semantics: SemanticsOption = None,
@@ -136,9 +133,7 @@ def plan(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o",
-            "--output",
-            metavar="PLAN.json",
+            "-o", "--output", metavar="PLAN.json",
             help="File of the plan; PLAN.tmp: in the format of the original TMKit.",
         ),
     ] = None,
@@ -156,7 +151,7 @@ def plan(
     allow: AllowFolders = None,
     package: Packages = None,
     meshes: Meshes = "load",
-) -> None:
+) -> None:  # fmt: skip
     """Find actions and motions that reach a goal."""
     from tmkit.tamp.problem_files import wrong_goal_in
     from tmkit.visualization import require_plots

@@ -194,7 +194,9 @@ class _ConsoleHandler(logging.Handler):
         self._console = console
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._console.print(printable(self.format(record)), markup=False)
+        is_plain = record.levelno == logging.WARNING and not record.exc_info  # for people, who need no logger's name
+        text = f"warning: {record.getMessage()}" if is_plain else self.format(record)
+        self._console.print(printable(text), markup=False)
 
 
 class _EventHandler(logging.Handler):

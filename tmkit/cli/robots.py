@@ -52,8 +52,7 @@ def check(
     robot: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME|FILE.toml|FILE.srdf[:GROUP[:HAND]]",
-            help="The arm; by default it is inferred.",
+            metavar="NAME|FILE.toml|FILE.srdf[:GROUP[:HAND]]", help="The arm; by default it is inferred.",
             autocompletion=complete_names(Kind.ROBOTS),
         ),
     ] = None,
@@ -75,7 +74,7 @@ def check(
     allow: AllowFolders = None,
     package: Packages = None,
     meshes: Meshes = "load",
-) -> None:
+) -> None:  # fmt: skip
     """Check whether a robot can pick: joints, meshes, self-collisions, inverse kinematics, hand, a trial pick."""
     from tmkit.robots import check_robot, find_manipulator
 
@@ -154,13 +153,14 @@ def pick_a_cube(
 def _draw_trial(tried: TrialPick, arm: Manipulator, path: Path) -> None:
     """Draw the cube in the hand, or where it was to be picked."""
     from tmkit.simulation import Simulation, fit_camera, render, write_picture
+    from tmkit.tamp.trial_pick import OBJECT
 
     plan = tried.result.plan if tried.result is not None else None
     scene = tried.scene if plan is None else plan.final_scene
     assert scene is not None
     q = plan.final_q if plan is not None else arm.ready_configuration(scene)
     with Simulation.from_scene(scene, q) as simulation:
-        write_picture(path, render(simulation, fit_camera(simulation)))
+        write_picture(path, render(simulation, fit_camera(simulation, focus=[OBJECT, arm.tip])))
 
 
 def _write(

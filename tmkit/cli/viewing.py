@@ -38,9 +38,8 @@ def view(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="SCENE...|PLAN.json|PROBLEM.toml",
+            metavar="SCENE...|PLAN.json|PROBLEM.toml", autocompletion=complete_names(Kind.SCENES),
             help="Scene files or built-in names, merged in order; or a plan; or a problem.",
-            autocompletion=complete_names(Kind.SCENES),
         ),
     ],
     compare: Annotated[
@@ -69,7 +68,8 @@ def view(
 ) -> None:  # fmt: skip
     """Show a scene, a plan or a problem in the browser; Ctrl-C ends it.
 
-    With --domain a scene shows its facts, which follow what is moved, and can be planned from where it is.
+    With --domain a scene shows its facts, which follow what is moved, and can be planned from where it is. A plan in a
+    domain that is not built in shows its facts with --domain, too.
     """
     from tmkit.plans import Plan
     from tmkit.tamp import PlanningProblem
@@ -84,17 +84,21 @@ def view(
             if value:
                 raise typer.BadParameter(f"'{files[0]}' contains this", param_hint=option)
     q = start_configuration(scene, robot or (), start)
+    problem = None
     if domain is not None and shown is scene:
         shown = PlanningProblem(scene, q, domain=domain, goal="(and)", robots=robot or "panda")
+    elif domain is not None and isinstance(shown, Plan):
+        problem = PlanningProblem(scene, shown.q, domain=domain, goal=shown.goal, robots=shown.robots)
     other = load(compare, allow=allow, packages=package, meshes=meshes) if compare else None
     if html is not None:
-        say(f"Written to {save_html(scene if isinstance(shown, PlanningProblem) else shown, html, q=q)}")
+        page = scene if isinstance(shown, PlanningProblem) else shown
+        say(f"Written to {save_html(page, html, q=q, domain=domain if problem is not None else None)}")
         return
     with Viewer(port=port) as viewer:
         if other is not None:
             viewer.compare(scene, other, q=q)
         else:
-            viewer.show(shown, q=q)
+            viewer.show(shown, q=q, problem=problem)
         wait_for_browser(viewer, opens=browser)
 
 
@@ -103,6 +107,7 @@ def _read(
 ) -> Plan | PlanningProblem | SceneGraph:
     """Read a plan, a problem or a scene, by the suffix and the content of a file that stands alone."""
     import tmkit as tk
+    from tmkit.tamp.domains.loading import check_plan_domain
 
     alone = Path(files[0]) if len(files) == 1 else None
     if alone is not None and alone.suffix == _PROBLEM:
@@ -113,7 +118,9 @@ def _read(
     if alone is not None and alone.suffix == _PLAN:
         document = read_json_file(alone, what="plan or scene")
         if isinstance(document, dict) and "steps" in document:
-            return tk.load_plan(alone)
+            plan = tk.load_plan(alone)
+            check_plan_domain(plan, alone, domain, None)
+            return plan
     return load(files, allow=allow, packages=package, meshes=meshes)
 
 

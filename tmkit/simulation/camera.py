@@ -26,6 +26,7 @@ _LIGHT = (-0.6, 0.95, 1.8)  # towards the light: right, back to the camera and u
 _NEIGHBOURHOOD = 0.5  # metres around mechanisms and objects within which fixed things are part of the picture
 _MARGIN = 1.1  # how much wider the view is than what it must show
 _VIEWS = (-40.0, 40.0, -65.0, 65.0, -20.0, 20.0, -90.0, 90.0, 150.0, -150.0)  # degrees from straight ahead, best first
+_BEHIND_COSTS = 0.15  # share of hidden points that a view from behind the robot must save: it shows the robot's back
 _ELEVATION = math.radians(27.0)
 _ROBOT_COUNTS = 0.5  # of a point of a mechanism that is hidden, where one of an object counts 1
 _FOCUS_COUNTS = 2.0  # of a point of a frame in focus
@@ -169,7 +170,7 @@ def fit_camera(
     cameras = [_framing(points, ahead + math.radians(turn), width, height) for turn in _VIEWS]
     eyes = [camera.position for camera in cameras]
     hidden = [_hidden_shares(one, partition(one.scene), set(focus), eyes) for one in (world, *later)]
-    return cameras[int(np.argmin(np.round(np.mean(hidden, axis=0), 2)))]
+    return cameras[int(np.argmin(np.round(np.mean(hidden, axis=0), 2) + _BEHIND_COSTS * (np.abs(_VIEWS) > 90.0)))]
 
 
 def _direction_of_work(world: Posed, pieces: Pieces) -> float:

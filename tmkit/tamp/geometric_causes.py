@@ -97,7 +97,7 @@ def _failing_objects(log: FailureLog, scene: SceneGraph, wanted: Collection[str]
     """Return objects whose handling failed where they stood, with the arm; a few, wanted and most often first."""
     counts = Counter[tuple[str, str | None]]()
     movable = movable_frames(scene)
-    for key, record in log.records.items():
+    for key, (record, *_) in log.records.items():
         object = record.object
         if object in movable and record.scene.parent(object) == scene.parent(object):
             counts[object, record.arm] += log.counts[key]

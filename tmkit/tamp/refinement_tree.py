@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import logging
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
@@ -29,16 +30,20 @@ from tmkit.graph import SceneGraph, diff
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Pick, Place
 from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase
+from tmkit.manipulation.grasps.values import Grasp
 from tmkit.manipulation.samplers import Samplers, Sampling
 from tmkit.pddl import GroundAction, Problem, State
 from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.values import Configuration, PlanStep
 from tmkit.robots import movable_frames
 from tmkit.robots.robot_files import carrying_joints
+from tmkit.spatial import Pose
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
 
 _logger = logging.getLogger(__name__)
+
+_MOST_EXAMPLES = 40  # of an action and a cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,7 @@ class FailureRecord:
     Attributes:
         frames: frames that the failure speaks of: those that the action handles and those that were in the way; None
             when it is not known on what it depends.
+        choice: the grasp or placement that was tried, in words; empty if none.
     """
 
     action: GroundAction
@@ -57,6 +63,7 @@ class FailureRecord:
     q: Configuration
     object: str | None = None
     arm: str | None = None
+    choice: str = ""
 
 
 @dataclass
@@ -65,14 +72,14 @@ class FailureLog:
 
     Attributes:
         counts: by (action, cause).
-        records: the first failure of each action and cause.
+        records: the first failures of each action and cause, of each choice one.
         pairs: for each, how often which pairs of frames were in each other's way.
         excesses: for each, the fewest metres by which a pose was out of reach.
         attempts: motions tried.
     """
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
-    records: dict[tuple[str, str], FailureRecord] = field(default_factory=dict)
+    records: dict[tuple[str, str], list[FailureRecord]] = field(default_factory=dict)
     pairs: dict[tuple[str, str], Counter[tuple[tuple[str, str], ...]]] = field(default_factory=dict)
     excesses: dict[tuple[str, str], float] = field(default_factory=dict)
     attempts: int = 0
@@ -81,7 +88,9 @@ class FailureLog:
         """Count one failure."""
         key = str(record.action), str(record.failure)
         self.counts[key] += 1
-        self.records.setdefault(key, record)
+        records = self.records.setdefault(key, [])
+        if len(records) < _MOST_EXAMPLES and all(record.choice != other.choice for other in records):
+            records.append(record)
         self.pairs.setdefault(key, Counter())[record.failure.pairs] += 1
         self.excesses[key] = min(record.failure.excess, self.excesses.get(key, record.failure.excess))
 
@@ -193,7 +202,8 @@ class Expansion:
             object, support = self._asked[-1]
             frames = frozenset([support, *(other for _, other in failure.pairs)])
         frames = None if frames is None else frames | self._tree.carriers
-        record = FailureRecord(self.action, failure, frames, self.node.scene, self.node.q, object, arm)
+        choice = ", then ".join(_choices_of(candidate))
+        record = FailureRecord(self.action, failure, frames, self.node.scene, self.node.q, object, arm, choice)
         self.failures.append(record)
         is_of_scene = type(candidate) in _OF_SCENE or failure.kind is FailureKind.NO_ROOM
         self.depends_on_way |= failure.is_of_way or not is_of_scene
@@ -367,6 +377,18 @@ _DEPENDS_ON_OBJECT = frozenset(
     }
 )  # fmt: skip
 """Kinds of failures that depend on where the handled object and what was in the way stand, and on nothing else."""
+
+
+def _choices_of(candidate: Candidate | None) -> Iterator[str]:
+    """Yield the grasps and placements of a candidate in words."""
+    for part in getattr(candidate, "candidates", (candidate,)):
+        grasp, pose, support = (getattr(part, name, None) for name in ("grasp", "pose", "support"))
+        if isinstance(grasp, Grasp):
+            yield f"grasp {grasp.name}"
+        if isinstance(pose, Pose) and support is not None:
+            place = ", ".join(f"{number:.3f}" for number in pose.translation)
+            yaw = math.degrees(math.atan2(pose.rotation[1, 0], pose.rotation[0, 0]))
+            yield f"on {support} at ({place}), yaw {yaw:.0f} degrees"
 
 
 def _frames_of(candidate: Candidate | None, failure: MotionFailure) -> frozenset[str] | None:

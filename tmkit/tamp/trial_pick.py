@@ -103,7 +103,7 @@ def trial_pick(
 def _with_cube(scene: SceneGraph, place: NDArray[np.float64]) -> SceneGraph:
     """Return the scene with a cube whose centre is at ``place`` (3,) in the root's axes, on a small support."""
     x, y, z = (float(value) for value in place)
-    cube, table = AttachedShape(Box((CUBE,) * 3)), AttachedShape(Box(_TABLE))
+    cube, table = AttachedShape(Box((CUBE,) * 3), color=(0.86, 0.1, 0.1, 1.0)), AttachedShape(Box(_TABLE))
     top = z - CUBE / 2
     scene = scene.add_frame(
         SUPPORT, scene.root_names[0], pose=Pose((x, y, top - _TABLE[2] / 2)), classes=["surface"], shapes=[table]

@@ -264,28 +264,15 @@ def _draw(axes: Axes, mark: Mark) -> None:
         if mark.has_head:
             end = mark.points[-1]
             before = end + (0.08 if len(mark.points) == 2 else 1.0) * (mark.points[-2] - end)  # dashes stay dashes
-            axes.annotate(
-                "",
-                xy=tuple(end),
-                xytext=tuple(before),
-                arrowprops={
-                    "arrowstyle": "-|>,head_width=0.22,head_length=0.45", "color": mark.color, "linewidth": mark.width,
-                    "shrinkA": 0.0, "shrinkB": 0.0,
-                },
-            )  # fmt: skip
+            head = {"arrowstyle": "-|>,head_width=0.22,head_length=0.45", "color": mark.color, "linewidth": mark.width}
+            axes.annotate("", xy=tuple(end), xytext=tuple(before), arrowprops={**head, "shrinkA": 0.0, "shrinkB": 0.0})
     elif isinstance(mark, Dot):
         axes.plot([mark.at[0]], [mark.at[1]], "o", color=mark.color, markersize=mark.size)
     elif isinstance(mark, Cross):
         axes.plot([mark.at[0]], [mark.at[1]], "x", color=mark.color, markersize=9.0, markeredgewidth=2.4)
     elif isinstance(mark, Label):
         axes.annotate(
-            mark.text.replace("$", r"\$"),
-            xy=(float(mark.at[0]), float(mark.at[1])),
-            xytext=mark.offset,
-            textcoords="offset points",
-            ha=mark.anchor,
-            va="center",
-            fontsize=mark.size,
-            color=mark.color,
+            mark.text.replace("$", r"\$"), xy=(float(mark.at[0]), float(mark.at[1])), xytext=mark.offset,
+            textcoords="offset points", ha=mark.anchor, va="center", fontsize=mark.size, color=mark.color,
             bbox={"facecolor": mark.background, "edgecolor": "none", "pad": 0.8} if mark.background else None,
-        )
+        )  # fmt: skip

@@ -23,6 +23,7 @@ from tmkit._support.output import check_writable, write_text
 from tmkit.errors import MissingExtraError, OutputError
 from tmkit.graph import SceneGraph
 from tmkit.plans import Plan
+from tmkit.tamp import PythonDomain
 from tmkit.visualization.plan_timeline import plan_timeline, rest_document, timeline_document
 from tmkit.visualization.scene_model import add_nodes, bounds, model_document, scene_model, set_view
 
@@ -32,17 +33,22 @@ if TYPE_CHECKING:
 CELL = 1.5e-3  # metres within which vertices of large meshes are joined
 
 
-def save_html(shown: Plan | SceneGraph, path: str | Path, *, q: ArrayLike | None = None, autoplay: bool = True) -> Path:
+def save_html(
+    shown: Plan | SceneGraph, path: str | Path, *, q: ArrayLike | None = None, autoplay: bool = True,
+    domain: str | Path | PythonDomain | None = None,
+) -> Path:  # fmt: skip
     """Write a plan or a scene as one HTML file that opens in a browser without a server or a request.
 
     A plan has a time line with its actions and segments, captions, and the facts that hold and that the last action
-    changed; facts need a built-in domain. Space plays and pauses, the arrow keys go to the next and previous action.
+    changed; facts need a built-in domain, or ``domain``. Space plays and pauses, the arrow keys go to the next and
+    previous action.
 
     Args:
         shown: the plan or the scene.
         path: the file, which ends in ``.html``.
         q: (n_joints,) configuration of a scene, radians or metres; zero by default.
         autoplay: whether a plan is played when the page opens.
+        domain: the domain of a plan that is not built in; by path its semantics are run.
 
     Returns:
         The path of the file.
@@ -50,6 +56,7 @@ def save_html(shown: Plan | SceneGraph, path: str | Path, *, q: ArrayLike | None
     Raises:
         ArgumentError: it is neither a plan nor a scene.
         OutputError: the file cannot be written, or its name does not end in ``.html``.
+        MissingFileError: the domain is not there.
         MissingExtraError: viser is not installed.
     """
     target = Path(path)
@@ -57,17 +64,21 @@ def save_html(shown: Plan | SceneGraph, path: str | Path, *, q: ArrayLike | None
         reason = "a page must end in .html"
         raise OutputError(f"{target}: cannot be written: {reason}", path=str(target), reason=reason)
     check_writable(target)
-    write_text(target, page_html(shown, q=q, autoplay=autoplay))
+    write_text(target, page_html(shown, q=q, autoplay=autoplay, domain=domain))
     return target
 
 
-def page_html(shown: Plan | SceneGraph, *, q: ArrayLike | None = None, autoplay: bool = True) -> str:
+def page_html(
+    shown: Plan | SceneGraph, *, q: ArrayLike | None = None, autoplay: bool = True,
+    domain: str | Path | PythonDomain | None = None,
+) -> str:  # fmt: skip
     """Return the page that :func:`save_html` writes.
 
     Args:
         shown: the plan or the scene.
         q: (n_joints,) configuration of a scene; zero by default.
         autoplay: whether a plan is played when the page opens.
+        domain: the domain of a plan that is not built in.
     """
     if not isinstance(shown, SceneGraph):
         check_argument(shown, Plan, "shown", function="save_html", hint=plan_hint(shown))
@@ -77,7 +88,7 @@ def page_html(shown: Plan | SceneGraph, *, q: ArrayLike | None = None, autoplay:
     document = {**rest_document(scene, at.q), **model_document(model)}
     title = f"{len(scene)} frames"
     if isinstance(shown, Plan):
-        document |= {"timeline": timeline_document(plan_timeline(shown)), "autoplay": autoplay}
+        document |= {"timeline": timeline_document(plan_timeline(shown, domain=domain)), "autoplay": autoplay}
         title = shown.goal
     server = start_server("127.0.0.1", 0)
     try:
@@ -129,11 +140,7 @@ def start_server(host: str, port: int) -> viser.ViserServer:
 
 
 def stop_server(server: viser.ViserServer) -> None:
-    """Stop a server of viser.
-
-    Args:
-        server: the server.
-    """
+    """Stop a server of viser."""
     with _quiet():
         server.stop()
 

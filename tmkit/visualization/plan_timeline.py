@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from tmkit.graph import SceneGraph, diff
 from tmkit.plans import Plan, PlanStep, Segment, SegmentKind, TimedMotion, execute
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
+from tmkit.tamp import PythonDomain
 from tmkit.tamp.domains.loading import load_plan_domain
 
 _logger = logging.getLogger(__name__)
@@ -59,30 +61,33 @@ class PlanTimeline:
         return f"PlanTimeline({len(self.steps)} steps, {len(self.times)} samples, {self.times[-1]:.1f} s)"
 
 
-def plan_timeline(plan: Plan, *, rate: float = RATE) -> PlanTimeline:
+def plan_timeline(plan: Plan, *, rate: float = RATE, domain: str | Path | PythonDomain | None = None) -> PlanTimeline:
     """Return the samples of a plan, timed within the limits of its arms.
 
     Args:
         plan: the plan.
         rate: samples a second.
+        domain: where the facts come from; by default the built-in domain that the plan names.
     """
     recorder = _Recorder(plan, rate)
     execute(plan, recorder, rate=rate)
     return PlanTimeline(
         plan, np.array(recorder.times), np.array(recorder.q), recorder.scenes, recorder.steps, recorder.segments,
-        _facts(plan),
+        _facts(plan, domain),
     )  # fmt: skip
 
 
-def _facts(plan: Plan) -> list[list[str]]:
-    """Return the facts at the start and after each action; none without a built-in domain, as only these are loaded."""
+def _facts(plan: Plan, own: str | Path | PythonDomain | None) -> list[list[str]]:
+    """Return the facts at the start and after each action; none if the domain is neither given nor built in."""
     try:
-        domain = load_plan_domain(plan)
+        domain = load_plan_domain(plan, own)
         objects = domain.semantics.objects(plan.scene)
         versions = [(plan.scene, plan.q), *((step.scene, step.q) for step in plan.steps)]
         return [[str(fact) for fact in domain.state(scene, objects, q)] for scene, q in versions]
     except TmkitError as error:
-        _logger.info("the facts of the plan are not shown: %s", error)
+        if own is not None:
+            raise
+        _logger.warning("the facts of the plan are not shown: %s", error)
         return []
 
 
@@ -155,9 +160,6 @@ def timeline_document(timeline: PlanTimeline) -> dict[str, Any]:
     """Return a time line as plain values for a page.
 
     Poses are x, y, z, qx, qy, qz, qw in units of :data:`UNIT`; ``tracks`` are differences from sample to sample.
-
-    Args:
-        timeline: the time line.
     """
     plan, facts = timeline.plan, timeline.facts
     index = {name: i for i, name in enumerate(plan.scene.frame_names)}

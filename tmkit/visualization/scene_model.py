@@ -185,11 +185,7 @@ def add_nodes(scene: viser.SceneApi, model: SceneModel, poses: NDArray[np.float6
 
 
 def model_document(model: SceneModel) -> dict[str, Any]:
-    """Return which frames are nodes, and the boxes around their pieces for hovering, as plain values for the page.
-
-    Args:
-        model: the model.
-    """
+    """Return which frames are nodes, and the boxes around their pieces for hovering, as plain values for the page."""
     index = {name: i for i, name in enumerate(model.frames)}
     boxes = []
     for piece in model.pieces:

@@ -1,8 +1,8 @@
 """Panels of a search: why there is no plan, and the versions of the scene that were reached.
 
 Why not: the failures of a search, one after the other, each as the scene and configuration in which it happened. What
-was in the way is red, the object that was to be handled is blue, everything else is pale. Each cause of each action has
-one example, its first; causes are sorted as in the diagnosis, most frequent first.
+was in the way is red, the object that was to be handled is blue, everything else is pale. Causes are sorted as in the
+diagnosis, most frequent first; below the one that is shown are the grasps and placements that it rejected, to click.
 
 The search trees are shown node by node: a click shows the version of the scene.
 """
@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from tmkit.graph import SceneGraph
-from tmkit.tamp import ActionDiagnosis, FailureCause, PlanResult, SearchTree
+from tmkit.tamp import ActionDiagnosis, FailureCause, FailureExample, PlanResult, SearchTree
 from tmkit.visualization.stage import Panel, PanelMaker, Stage
 from tmkit.visualization.viewer_panels import RED, JointsPanel, PlanPanel, TreePanel, boxed
 
@@ -23,40 +23,39 @@ _BLUE, _ORANGE, _PALE = (0.12, 0.38, 0.95, 1.0), (0.98, 0.60, 0.15, 1.0), (0.88,
 _MOST_ROWS = 1000
 
 
-def show_failure(
-    viewer: Stage, result: PlanResult, more: Sequence[PanelMaker] = (), *, number: int | None = None
-) -> None:
-    """Draw a failure of a search, with the explanation and the causes to click through.
+def show_failure(viewer: Stage, result: PlanResult, more: Sequence[PanelMaker] = (), *, number: int = 0) -> None:
+    """Draw a failure of a search, with the explanation and what was rejected, to click through.
 
     Args:
         viewer: the viewer.
         result: a result without a plan.
         more: further panels.
-        number: of the cause; the one that is met most by default.
+        number: of the example among those of all causes; by default the first of the cause that is met most.
     """
     cases = _cases(result)
-    if number is None:
-        number = next((i for i, (_, cause) in enumerate(cases) if cause.example is not None), 0)
     maker = partial(_WhyNotPanel, result=result, more=more, now=number)
     panels: list[PanelMaker] = [maker, TreePanel, JointsPanel, PlanPanel, *more]
-    example = cases[number][1].example if cases else None
-    if example is not None:
-        action, cause = cases[number]
+    if cases:
+        action, cause, example = cases[number]
         paint = dict.fromkeys(example.scene.frame_names, _PALE)
         for name in example.scene.subtree(example.manipulator.base):
             del paint[name]  # the arm keeps its colours
         paint |= dict.fromkeys((name for pair in example.pairs for name in pair), _ORANGE)
         paint |= dict.fromkeys(example.in_the_way, RED)
         paint |= {example.object: _BLUE} if example.object is not None else {}
-        viewer.draw(example.scene, example.q, paint=paint, panels=panels, caption=f"{action.action}: {cause}")
+        viewer.draw(example.scene, example.q, paint=paint, panels=panels, caption=_caption(action, cause, example))
     elif viewer.problem is not None:
         scene, q = viewer.problem.scene, viewer.problem.q
         q = scene.at(viewer.home(scene) if q is None else q).q
         viewer.draw(scene, q, panels=panels, caption=result.explanation)
 
 
-def _cases(result: PlanResult) -> list[tuple[ActionDiagnosis, FailureCause]]:
-    return [(action, cause) for action in result.diagnosis.actions for cause in action.causes]
+def _cases(result: PlanResult) -> list[tuple[ActionDiagnosis, FailureCause, FailureExample]]:
+    return [(a, cause, example) for a in result.diagnosis.actions for cause in a.causes for example in cause.examples]
+
+
+def _caption(action: ActionDiagnosis, cause: FailureCause, example: FailureExample) -> str:
+    return f"{action.action}{f', {example.choice}' if example.choice else ''}: {cause}"
 
 
 class _WhyNotPanel(Panel):
@@ -69,41 +68,38 @@ class _WhyNotPanel(Panel):
     def _build(self, gui: Any, tabs: Any) -> None:
         with tabs.add_tab("Why not"):
             self._text = gui.add_html("")
-            row = gui.add_button_group("Cause", ("Previous", "Next"))
+            row = gui.add_button_group("Rejected", ("Previous", "Next"))
             row.on_click(lambda event: self._step(1 if event.target.value == "Next" else -1))
 
     def update(self) -> None:
         """Show the explanation and the list of causes, with the one that is drawn marked."""
-        rows, before = [f"<p>{html.escape(self._result.explanation)}</p>"], None
-        for number, (action, cause) in enumerate(self._cases):
-            if action is not before:
-                before = action
-                rows.append(f"<b>{html.escape(action.action)}</b>: {action.failures} failures")
-            met = ", ".join(body.frame for body in cause.in_the_way)
-            style = "background:#fed7d7" if number == self._now else ""
-            faint = "" if cause.example is not None else ";opacity:.6"
-            rows.append(
-                f'<div data-tmkit-tell="cause {number}" style="cursor:pointer;padding-left:1em;{style}{faint}">'
-                f"{cause.count} x {html.escape(str(cause))}"
-                f"{f' [{html.escape(met)}]' if met else ''}</div>"
-            )
+        rows, number = [f"<p>{html.escape(self._result.explanation)}</p>"], 0
+        for action in self._result.diagnosis.actions:
+            rows.append(f"<b>{html.escape(action.action)}</b>: {action.failures} failures")
+            for cause in action.causes:
+                met = ", ".join(body.frame for body in cause.in_the_way)
+                is_open = number <= self._now < number + len(cause.examples)
+                rows.append(self._row(number if cause.examples else None, f"{cause.count} x {cause}", met, depth=1))
+                for index, example in enumerate(cause.examples if is_open else (), start=number):
+                    text = example.choice or "the state in which it happened"
+                    rows.append(self._row(index, text, ", ".join(example.in_the_way), depth=2))
+                number += len(cause.examples)
         rows += [f"<p>{html.escape(text)}</p>" for text in self._result.diagnosis.causes]
         self._text.content = boxed("".join(rows), "70vh")
 
+    def _row(self, number: int | None, text: str, met: str, *, depth: int) -> str:
+        style = f"padding-left:{depth}em;" + ("background:#fed7d7;" if depth == 2 and number == self._now else "")
+        click = f'data-tmkit-tell="rejected {number}"' if number is not None else ""
+        style += "cursor:pointer" if number is not None else "opacity:.6"
+        return f'<div {click} style="{style}">{html.escape(text + (f" [{met}]" if met else ""))}</div>'
+
     def receive(self, word: str, rest: str) -> None:
-        if word == "cause" and rest.isdigit() and int(rest) < len(self._cases):
-            self._choose(int(rest))
+        if word == "rejected" and rest.isdigit() and int(rest) < len(self._cases):
+            show_failure(self._viewer, self._result, self._more, number=int(rest))
 
     def _step(self, direction: int) -> None:
-        numbers = [i for i, (_, cause) in enumerate(self._cases) if cause.example is not None]
-        if numbers:
-            here = numbers.index(self._now) if self._now in numbers else 0
-            self._choose(numbers[(here + direction) % len(numbers)])
-
-    def _choose(self, number: int) -> None:
-        if self._cases[number][1].example is None:
-            self._viewer.notify("No example", "this failure has no scene to show")
-        else:
+        if self._cases:
+            number = (self._now + direction) % len(self._cases)
             show_failure(self._viewer, self._result, self._more, number=number)
 
 

@@ -45,7 +45,7 @@ class Stage:
         self._lock = threading.RLock()
         self._closed = threading.Event()
         self._panels: list[Panel] = []
-        self._tabs: Any = None
+        self.tabs: Any = None
         self._picked: str | None = None
         self._view = (np.zeros(3), np.ones(3))
         self._timeline: PlanTimeline | None = None
@@ -132,10 +132,10 @@ class Stage:
             api.add_batched_axes("/poses", poses[:, [6, 3, 4, 5]], poses[:, :3], visible=False)
             self._view = bounds(self._model, poses) if self._model.frames != before else self._view
             set_view(self._server, *self._view, moves=self._model.frames != before)
-            if self._tabs is not None:
-                self._tabs.remove()
-            self._tabs = self._server.gui.add_tab_group()
-            self._panels = [make(self, self._tabs) for make in panels]
+            if self.tabs is not None:
+                self.tabs.remove()
+            self.tabs = self._server.gui.add_tab_group()
+            self._panels = [make(self, self.tabs) for make in panels]
             document = {**rest_document(scene, self._q), **model_document(self._model), "caption": caption}
             if timeline is not None:
                 document["timeline"] = timeline_document(timeline)
@@ -157,21 +157,14 @@ class Stage:
             self._tell_panels()
 
     def send_poses(self, poses: NDArray[np.float64]) -> None:
-        """Send the poses of all frames as one message.
-
-        Args:
-            poses: (n, 7) x, y, z, qx, qy, qz, qw relative to the root, in the order of the frames.
-        """
+        """Send the poses (n, 7) x, y, z, qx, qy, qz, qw of all frames relative to the root, as one message."""
         numbers = poses.astype(np.float32)
         self._send_update({"batched_positions": numbers[:, :3].copy(), "batched_wxyzs": numbers[:, [6, 3, 4, 5]]})
 
     # --- the page -----------------------------------------------------------------------------------------------------
 
     def pick(self, frame: str | None) -> None:
-        """Pick a frame, as a click on it does.
-
-        Args:
-            frame: the frame; None for none.
+        """Pick a frame, as a click on it does; None for none.
 
         Raises:
             UnknownNameError: the scene has no such frame.
@@ -183,11 +176,7 @@ class Stage:
             self._tell_panels()
 
     def paint(self, colors: Mapping[str, Color]) -> None:
-        """Colour frames; all others have their own colours again.
-
-        Args:
-            colors: red, green, blue, alpha from 0 to 1 by frame.
-        """
+        """Colour frames: red, green, blue, alpha from 0 to 1 by frame; all others have their own colours again."""
         for number, handle in self.handles.items():
             piece = self.model.pieces[number]
             color = colors.get(piece.frame, piece.color)

@@ -16,7 +16,7 @@ window.tmkit = window.tmkit || (() => {
     .tmkit button { font: inherit; color: inherit; border: 1px solid #cbd5e0; background: #fff; border-radius: 5px;
       padding: 2px 8px; cursor: pointer; min-width: 30px; height: 26px; white-space: nowrap; flex: none }
     .tmkit button:hover { background: #edf2f7 } .tmkit button.on { background: #2b6cb0; color: #fff; border-color: #2b6cb0 }
-    #tmkit-bar { left: 0; right: 0; bottom: 0; height: 96px; padding: 6px 12px; background: #fff;
+    #tmkit-bar { left: 0; right: 0; bottom: 0; padding: 6px 12px; background: #fff;
       border-top: 1px solid #d5dde5; display: flex; flex-direction: column; gap: 5px }
     #tmkit-bar .row { display: flex; gap: 6px; align-items: center; min-height: 26px }
     #tmkit-caption { flex: 1; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; padding-left: 6px }
@@ -40,7 +40,9 @@ window.tmkit = window.tmkit || (() => {
     #tmkit-facts .added { color: #2f855a } #tmkit-facts .removed { color: #c53030; text-decoration: line-through }
     #tmkit-facts summary { font: 12px/1.5 ui-monospace, monospace; cursor: pointer; color: #4a5568 }
     #tmkit-over { left: 0; top: 0; pointer-events: none; z-index: 40 }
-    @media (max-width: 640px) { #tmkit-clock, #tmkit-caption i { display: none } }`;
+    .mantine-Notifications-root { left: 300px !important }
+    @media (max-width: 640px) { #tmkit-clock, #tmkit-caption i { display: none } #tmkit-bar .row { flex-wrap: wrap }
+      #tmkit-caption { flex-basis: 100%; order: -1 } }`;
 
   let model = null, n = 0, parents, local, order, P, Q, rest, restParents, line = null, following = false;
   let time = 0, playing = false, loop = true, speed = 1, eventsDone = 0, shown = {}, told = -1, lastBuffers = [], lastDocument = null, messages = 0;
@@ -201,7 +203,7 @@ window.tmkit = window.tmkit || (() => {
       step.added.forEach((fact) => body.append(paragraph(fact, "added")));
       step.removed.forEach((fact) => body.append(paragraph(fact, "removed")));
     }
-    body.append(make("h5", {textContent: "hold now"}));
+    body.append(make("h5", {textContent: step ? `hold after ${step.action}` : "hold at the start"}));
     for (const fact of [...state].sort()) {
       const predicate = fact.slice(1).split(/[\s)]/, 1)[0];
       groups.set(predicate, [...(groups.get(predicate) || []), fact]);
@@ -273,10 +275,9 @@ window.tmkit = window.tmkit || (() => {
     } else {
       caption.textContent = model.caption || "";
       bar.append(make("div", {className: "row"}, caption, ...switches()));
-      bar.style.height = "38px";
     }
     document.body.append(bar);
-    document.documentElement.style.setProperty("--tmkit-bar", line ? "96px" : "38px");
+    document.documentElement.style.setProperty("--tmkit-bar", `${bar.offsetHeight}px`);
     if (line && line.states.length) {
       const head = make("h4", {}, make("span", {textContent: "Facts"}), "▾"), panel = make("div", {id: "tmkit-facts", className: "tmkit"}, head, make("div"));
       head.onclick = () => panel.classList.toggle("closed");
@@ -474,6 +475,7 @@ window.tmkit = window.tmkit || (() => {
       M().canvas.style.background = "linear-gradient(#dfe7ee, #fafbfc 80%)";
       if (line) show(0); else place();
       if (line && model.autoplay) play(true);
+      closeNote(); setTimeout(closeNote, 3000);
       api.ready = true;
     });
   }
@@ -481,6 +483,11 @@ window.tmkit = window.tmkit || (() => {
     const state = tree()?.getState();
     if (state && state["/bodies"] && M().messageQueue.length === 0 && M().nodeRefFromName["/bodies"]) then();
     else setTimeout(whenReady, 20, then);
+  }
+  function closeNote() {  // what viser says of software rendering covers the facts
+    document.querySelectorAll(".mantine-Notification-root").forEach((e) => {
+      if (e.textContent.includes("Software WebGL")) e.querySelector("button")?.click();
+    });
   }
   function follow() {  // a server: documents, and world poses of all frames, arrive as updates of the node /poses
     const asFloats = (array) => array instanceof Float32Array ? array : new Float32Array(array.buffer, array.byteOffset, array.byteLength / 4);

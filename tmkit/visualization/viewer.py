@@ -149,7 +149,7 @@ class Viewer(Stage):
             built_in = is_built_in(shown.domain, "domains") and not shown.semantics  # a file's own code is never run
             own = PlanningProblem(shown.scene, shown.q, domain=shown.domain, goal=shown.goal, robots=shown.robots)
             self.problem = problem or (own if built_in else None)
-            timeline = plan_timeline(shown)
+            timeline = plan_timeline(shown, domain=None if problem is None else problem.domain)
             self.draw(shown.scene, shown.q, timeline=timeline, panels=[*self._usual_panels(), *more])
         elif isinstance(shown, PlanResult):
             self.problem = problem or self.problem
@@ -172,7 +172,7 @@ class Viewer(Stage):
         return [TreePanel, JointsPanel, *([FactsPanel] if self.problem is not None else []), PlanPanel]
 
     def compare(self, before: SceneGraph, after: SceneGraph, *, q: ArrayLike | None = None) -> None:
-        """Show two versions side by side: what was added is green, removed red, changed orange.
+        """Show two versions side by side: what was added is green, removed red, changed orange; the caption says so.
 
         Args:
             before: the version on the left.
@@ -195,7 +195,9 @@ class Viewer(Stage):
                     paint |= dict.fromkeys((f"{side}/{name}" for name in scene.subtree(there.name)), _CHANGES[kind])
                     shown = there.name
             names[kind].append(shown + text)
-        caption = "; ".join(f"{kind}: {', '.join(some)}" for kind, some in names.items() if some) or "No difference"
+        words = {"added": "Green (added)", "removed": "Red (removed)", "changed": "Orange (changed)"}
+        told = "; ".join(f"{words[kind]}: {', '.join(some)}" for kind, some in names.items() if some)
+        caption = f"Left: before. Right: after. {told or 'No difference'}"
         known = {name: value for name, value in joints.items() if name in both.joint_names}
         self.draw(both, both.configuration(known), paint=paint, caption=caption, panels=[TreePanel])
 

@@ -62,7 +62,7 @@ class TreePanel(Panel):
         scene, q, frame = viewer.scene, viewer.q, viewer.picked
         if scene is not self._drawn:
             self._drawn = scene
-            self._tree.content = boxed(_tree_html(scene), "34vh")
+            self._tree.content = boxed(_tree_html(scene), "46vh")
         about = "Click a body or a row." if frame is None else _about_html(scene, q, frame)
         self._about.content = boxed(about)
         wanted = frame if self._moves.value and frame is not None and scene.parent(frame) is not None else None
@@ -135,7 +135,7 @@ class TreePanel(Panel):
             places.append(turn.translation)
         viewer.server.scene.add_batched_meshes_simple(
             "/covariance", ball.vertices, ball.faces, batched_wxyzs=np.array(turns), batched_positions=np.array(places),
-            batched_scales=np.array(scales), batched_colors=(128, 60, 200), opacity=0.5, cast_shadow=False,
+            batched_scales=np.array(scales), batched_colors=(70, 10, 140), opacity=0.75, cast_shadow=False,
             receive_shadow=False, visible=self._spread.value,
         )  # fmt: skip
 
@@ -150,7 +150,7 @@ def _tree_html(scene: SceneGraph) -> str:
         kind = f" [{joint.type}]" if joint.type not in ("fixed", "free") else ""
         more = f" ({', '.join(classes)})" if classes else ""
         rows.append(
-            f'<div data-tmkit-frame="{html.escape(name)}" style="padding-left:{0.9 * min(depth, 20)}em;cursor:pointer;'
+            f'<div data-tmkit-frame="{html.escape(name)}" style="padding-left:{0.6 * min(depth, 20)}em;cursor:pointer;'
             f'white-space:nowrap">{html.escape(name)}<span style="opacity:.6">{kind}{html.escape(more)}</span></div>'
         )
         waiting.extend((child, depth + 1) for child in reversed(scene.children(name)))
@@ -252,7 +252,8 @@ class FactsPanel(Panel):
             return
         before, now = self._first.state.facts, self._last.state.facts
         gone = "#c53030;text-decoration:line-through"
-        parts = [_fact_rows("changed", now - before, "#2f855a"), _fact_rows("", before - now, gone)]
+        parts = [_fact_rows("Added since the start", now - before, "#2f855a")]
+        parts += [_fact_rows("Deleted since the start", before - now, gone), "<b>All that hold</b>"]
         groups: dict[str, list[str]] = {}
         for fact in sorted(map(str, now)):
             groups.setdefault(fact[1:].split(" ")[0].rstrip(")"), []).append(fact)
@@ -292,6 +293,9 @@ class PlanPanel(Panel):
         if timeline is not None:
             steps = timeline.plan.steps
             viewer.compare(timeline.plan.scene if number == 0 else steps[number - 1].scene, viewer.scene, q=viewer.q)
+            with viewer.tabs.add_tab("Plan"):
+                back = viewer.server.gui.add_button("Back to the plan")
+            back.on_click(lambda _: viewer.show(timeline.plan, problem=viewer.problem))
 
     def _start(self) -> None:
         self._button.disabled = True

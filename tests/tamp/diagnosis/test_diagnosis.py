@@ -81,6 +81,9 @@ def test_an_example_says_where_everything_was() -> None:
     assert example.manipulator is GANTRY
     tool = scene.pose("tool", relative_to="world", q=example.q).translation
     assert np.linalg.norm(tool[:2]) < 0.02
+    choices = [example.choice for example in blocked.examples]
+    assert len(set(choices)) == len(choices) > 1
+    assert all(choice.startswith("grasp from ") for choice in choices)
 
 
 def test_metres_out_of_reach_are_worked_out() -> None:

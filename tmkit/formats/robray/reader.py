@@ -214,7 +214,7 @@ class _Reader:
         if name in KNOWN_CLASSES:
             return _Class({}, (name,))
         hint = did_you_mean(name, [*self.classes, *KNOWN_CLASSES])
-        raise place.error(f"unknown class '{name}'{hint}; a class is defined before it is used")
+        raise place.error(f"unknown class '{name}'{hint}; define it first: class {name} {{ }}")
 
     def allow(self, statement: AllowCollision, source: SourceText) -> None:
         """Allow two frames to touch."""

@@ -35,29 +35,31 @@ def diagnose_actions(log: FailureLog, manipulators: Sequence[Manipulator]) -> tu
     """Return what became of each action that failed, most often first; the first arm acts where no other is named."""
     by_name = {arm.name: arm for arm in manipulators}
     by_action: dict[str, list[FailureCause]] = {}
-    for (action, _), record in log.records.items():
-        arm = by_name.get(record.arm or "", manipulators[0])
-        by_action.setdefault(action, []).append(_cause(log, record, arm))
+    for (action, _), records in log.records.items():
+        arm = by_name.get(records[0].arm or "", manipulators[0])
+        by_action.setdefault(action, []).append(_cause(log, records, arm))
     found = [_action(action, causes) for action, causes in by_action.items()]
     return tuple(sorted(found, key=lambda action: (-action.failures, action.action)))
 
 
-def _cause(log: FailureLog, record: FailureRecord, manipulator: Manipulator) -> FailureCause:
-    key = str(record.action), str(record.failure)
-    failure, scene = record.failure, record.scene
+def _cause(log: FailureLog, records: Sequence[FailureRecord], manipulator: Manipulator) -> FailureCause:
+    failure, scene, key = records[0].failure, records[0].scene, (str(records[0].action), str(records[0].failure))
     moved = moved_frames(scene, manipulator)
     counts = Counter[str]()
     for pairs, count in log.pairs.get(key, Counter()).items():
-        for frame in bodies_in_the_way(pairs, scene, moved=moved, object=record.object):
+        for frame in bodies_in_the_way(pairs, scene, moved=moved, object=records[0].object):
             counts[frame] += count
     bodies = added_up(BlockingBody(frame, count) for frame, count in counts.items())
-    example = FailureExample(
-        scene, record.q if failure.q is None else failure.q, record.object, failure.pairs,
-        bodies_in_the_way(failure.pairs, scene, moved=moved, object=record.object), manipulator,
+    examples = tuple(
+        FailureExample(
+            r.scene, r.q if r.failure.q is None else r.failure.q, r.object, r.failure.pairs,
+            bodies_in_the_way(r.failure.pairs, r.scene, moved=moved, object=r.object), manipulator, r.choice,
+        )
+        for r in records
     )  # fmt: skip
     return FailureCause(
         failure.phase, failure.cause, failure.kind, log.counts[key], _summary(failure) if bodies else failure.cause,
-        log.excesses.get(key, 0.0), bodies, example,
+        log.excesses.get(key, 0.0), bodies, examples,
     )  # fmt: skip
 
 

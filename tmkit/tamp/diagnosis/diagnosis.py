@@ -40,7 +40,7 @@ class BlockingBody:
 
 @dataclass(frozen=True, eq=False)
 class FailureExample:
-    """The first failure of an action from one cause: where everything was.
+    """A failure of an action from one cause: where everything was.
 
     Attributes:
         scene: the version in which it happened.
@@ -50,6 +50,7 @@ class FailureExample:
         pairs: frames that were in each other's way.
         in_the_way: of these, the bodies that neither the arm nor its hand moves.
         manipulator: the arm that acts.
+        choice: the grasp or placement that was rejected, in words; empty if none.
     """
 
     scene: SceneGraph
@@ -58,6 +59,7 @@ class FailureExample:
     pairs: tuple[tuple[str, str], ...]
     in_the_way: tuple[str, ...]
     manipulator: Manipulator
+    choice: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class FailureCause(Displayed):
         summary: the cause without the frames that it names, when these are among the bodies in the way.
         excess: metres by which the nearest of the poses was out of reach, at least; else 0.
         in_the_way: the bodies that were in the way, most often first.
-        example: the first such failure, for pictures.
+        examples: the first such failures, one for each grasp or placement, for pictures.
     """
 
     phase: str
@@ -82,12 +84,17 @@ class FailureCause(Displayed):
     summary: str = ""
     excess: float = 0.0
     in_the_way: tuple[BlockingBody, ...] = ()
-    example: FailureExample | None = field(default=None, compare=False, repr=False)
+    examples: tuple[FailureExample, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def example(self) -> FailureExample | None:
+        """The first example; None in another process than that of the search."""
+        return self.examples[0] if self.examples else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the cause as plain values, without the example."""
-        values = Displayed.to_dict(replace(self, example=None)) | {"in_the_way": _body_values(self.in_the_way)}
-        del values["example"]
+        """Return the cause as plain values, without the examples."""
+        values = Displayed.to_dict(replace(self, examples=())) | {"in_the_way": _body_values(self.in_the_way)}
+        del values["examples"]
         return values
 
     def __str__(self) -> str:
@@ -244,7 +251,7 @@ class Diagnosis(Displayed):
     def without_examples(self) -> Diagnosis:
         """Return the same diagnosis without the scenes and configurations that pictures need."""
         actions = (
-            replace(action, causes=tuple(replace(cause, example=None) for cause in action.causes))
+            replace(action, causes=tuple(replace(cause, examples=()) for cause in action.causes))
             for action in self.actions
         )
         return replace(self, actions=tuple(actions))
