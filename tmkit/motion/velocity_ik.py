@@ -25,6 +25,7 @@ from tmkit._support.results import Result
 from tmkit.errors import ConfigurationError, DisconnectedError, UnknownNameError
 from tmkit.graph import twist as twist_of
 from tmkit.relations import SemanticTwist, TwistCoord
+from tmkit.spatial.plain import plain_numbers
 
 _NEAREST = 1e-5  # weight of the wanted motion of the joints against that of the tool
 _WHOLE = 1.0 - 1e-7  # share of a twist that counts as all of it
@@ -50,7 +51,7 @@ class TwistJacobian:
         Args:
             qd: (n,) velocities of ``joints``, rad/s or m/s.
         """
-        return SemanticTwist(self.coord, self.matrix @ np.asarray(qd, dtype=float))
+        return SemanticTwist(self.coord, self.matrix @ plain_numbers(qd, "qd"))
 
 
 class VelocityIkStatus(StrEnum):
