@@ -13,7 +13,7 @@ import tmkit as tk
 from tmkit.graph import SceneHistory, add_pose, find_structure, gaussian_twist, relate, tree_text
 from tmkit.graph.patterns import ChildOf, Part, Pattern
 from tmkit.pddl import And, Fact, GroundAction, Problem, State, make_domain, make_predicate
-from tmkit.relations import PoseCoord, SemanticPose, SemanticTwist, TwistCoord
+from tmkit.relations import Frame, FramedPose, PoseCoord, SemanticPose, SemanticTwist, TwistCoord
 from tmkit.task_planning import (
     FastDownward,
     SmtTask,
@@ -50,6 +50,34 @@ def relations() -> None:
     assert_type(relate(scene.at([]), TwistCoord("cup|cup", "world", "[world]")), SemanticTwist)
     assert_type(gaussian_twist(scene, TwistCoord("cup|cup", "world", "[world]")), tk.spatial.GaussianTwist)
     assert_type(add_pose(scene, pose, on_conflict="invert"), tk.SceneGraph)
+
+
+class Hand(Frame):
+    """A frame as a type."""
+
+
+class Table(Frame):
+    """Another."""
+
+
+class World(Frame, name="world"):
+    """One more."""
+
+
+def frames_as_types() -> None:
+    """A product of poses is one where the inner frames meet."""
+    grasp, place = FramedPose(Hand, Table, tk.Pose()), FramedPose(Table, World, tk.Pose())
+    assert_type(grasp, FramedPose[Hand, Table])
+    assert_type(grasp @ place, FramedPose[Hand, World])
+    assert_type((grasp @ place).inverse(), FramedPose[World, Hand])
+    assert_type(grasp.pose, tk.Pose)
+    place @ grasp  # type: ignore[operator]  # the hand is not the world
+    grasp @ grasp  # type: ignore[operator]
+    wrong: FramedPose[Table, Hand] = grasp  # type: ignore[assignment]
+    del wrong
+    pose = SemanticPose(PoseCoord("{cup}|cup", "{hand}|hand", "[hand]"), tk.Pose())
+    assert_type(pose @ pose, SemanticPose)
+    assert_type(pose.pose, tk.Pose)
 
 
 def looking() -> None:

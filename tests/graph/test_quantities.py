@@ -13,10 +13,22 @@ import pytest
 import tmkit as tk
 from tmkit import _core
 from tmkit.errors import TmkitError
-from tmkit.graph import integrate
+from tmkit.estimation import LinearCompliance
+from tmkit.graph import Inertia, add_observation, integrate
+from tmkit.motion import PathConstraint
 from tmkit.motion.regions.polygons import ConvexPolygon
 from tmkit.motion.timing import time_path
-from tmkit.spatial import GaussianTwist, checked_covariance
+from tmkit.motion.velocity_ik import TwistJacobian
+from tmkit.relations import ForceVector, PositionVector, SemanticTwist, TwistCoord
+from tmkit.spatial import (
+    GaussianTwist,
+    PositionMeasurement,
+    RangeMeasurement,
+    checked_covariance,
+    compose_each,
+    covariance_root,
+    nearest_rotation,
+)
 
 
 class Quantity:
@@ -94,6 +106,39 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "point of a Jacobian": lambda: SCENE.at([0.0]).jacobian("cup", point=cm(1, 2, 3)),
     "stamp": lambda: SCENE.add_stamped_pose("cup", tk.Pose(), stamp=cm(1.0)),
     "integrated": lambda: integrate(SCENE.set_twist("cup", np.ones(6), relative_to_body="world"), cm(1)),
+    "GaussianPose": lambda: tk.GaussianPose(tk.Pose(), cm(*np.eye(6).tolist())),
+    "Pose.from_array": lambda: tk.Pose.from_array(cm(1, 2, 3, 0, 0, 0, 1)),
+    "Pose.from_matrix": lambda: tk.Pose.from_matrix(cm(*np.eye(4).tolist())),
+    "Pose.interpolate": lambda: tk.Pose().interpolate(tk.Pose(), cm(1)),
+    "compose_each": lambda: compose_each(cm([0, 0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, 1]), [[0, 0, 0, 0, 0, 0, 1.0]]),
+    "edge covariance": lambda: SCENE.add_frame("x", "world", covariance=cm(*np.eye(6).tolist())),
+    "qd": lambda: SCENE.at([0.0], [cm(1)]),
+    "stamp of a query": lambda: SCENE.pose("cup", relative_to="world", stamp=cm(1.0)),
+    "velocity of a joint": lambda: tk.Revolute([0, 0, 1], velocity=cm(1)),
+    "Inertia": lambda: Inertia(cm(1)),
+    "Inertia.center": lambda: Inertia(1.0, center=cm(0, 0, 1)),
+    "Inertia.matrix": lambda: Inertia(1.0, matrix=cm(*np.eye(3).tolist())),
+    "Measurement of a pose": lambda: tk.Measurement.of_pose("cup", tk.Pose(), covariance=cm(*np.eye(6).tolist())),
+    "Measurement of a position": lambda: tk.Measurement.of_position("cup", cm(1, 2, 3), covariance=np.eye(3)),
+    "PositionMeasurement": lambda: PositionMeasurement(cm(1, 2, 3), np.eye(3)),
+    "RangeMeasurement": lambda: RangeMeasurement(cm(1), 1e-4),
+    "variance of a range": lambda: RangeMeasurement(1.0, cm(1)),
+    "GaussianTwist.integrate": lambda: GaussianTwist(np.ones(6), np.eye(6)).integrate(cm(1)),
+    "covariance_root": lambda: covariance_root(cm(*np.eye(6).tolist())),
+    "nearest_rotation": lambda: nearest_rotation(cm(*np.eye(3).tolist())),
+    "observation": lambda: add_observation(SCENE, "cup", tk.Pose(), relative_to="world", stamp=cm(1)),
+    "LinearCompliance": lambda: LinearCompliance({"cup": np.eye(6)}, fraction=cm(1)),
+    "compliance": lambda: LinearCompliance({"cup": cm(*np.eye(6).tolist())}),
+    "PathConstraint": lambda: PathConstraint("orientation", "arm", tolerance=cm(1)),
+    "twist of a relation": lambda: SemanticTwist(TwistCoord("e|C", "D", "[r]"), cm(1, 2, 3, 0, 0, 0)),
+    "force of a relation": lambda: ForceVector(cm(1, 2, 3)),
+    "force as a list": lambda: ForceVector([cm(1), 0.0, 0.0]),
+    "batch of a relation": lambda: SemanticTwist(TwistCoord("e|C", "D", "[r]"), cm([0.0] * 6, [0.0] * 6)),
+    "covariance of a relation": lambda: SemanticTwist(
+        TwistCoord("e|C", "D", "[r]"), np.zeros(6), covariance=cm(*np.eye(6).tolist())
+    ),
+    "arrays.forward": lambda: tk.SceneArrays(SCENE).forward([cm(1)]),
+    "TwistJacobian": lambda: TwistJacobian(TwistCoord("e|C", "D", "[r]"), ("arm",), np.ones((6, 1))).twist([cm(1)]),
     "GaussianTwist": lambda: GaussianTwist(cm(1, 2, 3, 0, 0, 0), np.eye(6)),
     "checked_covariance": lambda: checked_covariance(cm(*np.eye(3).tolist()), 3),
     "ConvexPolygon": lambda: ConvexPolygon.around(cm([0, 0], [1, 0], [0, 1])),
@@ -115,6 +160,13 @@ def test_the_refusal_says_what_to_do() -> None:
     """The argument, the unit, and how to convert."""
     with pytest.raises(TmkitError, match=r"must be plain numbers in SI units, not a quantity in centimeter; .*m_as"):
         tk.Pose(cm(1, 2, 3))
+
+
+def test_relations_convert_what_they_know_the_unit_of() -> None:
+    """A position vector is in metres, whatever the unit of its quantity, also within a list."""
+    unit = pytest.importorskip("pint").UnitRegistry()
+    for values in (np.array([1.0, 2.0, 3.0]) * unit.cm, [1.0 * unit.cm, 20.0 * unit.mm, 0.03 * unit.m]):
+        np.testing.assert_allclose(PositionVector(values).vector, [0.01, 0.02, 0.03])
 
 
 def test_angles_without_dimension_are_converted() -> None:

@@ -68,10 +68,10 @@ def scene(joint: Joint = Fixed()) -> SceneGraph:  # noqa: B008 - a value
         (lambda: PositionCoord("g", "h|D", "[h]"), r"say which body it is fixed to: 'g\|Body'"),
         (lambda: TwistCoord("g|C", "h|D", "[h]"), "write 'D'"),
         (lambda: OrientationCoord("a|C", "[b]|D", "[b]"), r"write '\[a\]\|C'"),
-        (lambda: PositionCoord("my point|C", "h|D", "[h]"), "names have no spaces"),
+        (lambda: PositionCoord("e | C", "h|D", "[h]"), r"write 'e\|C'"),
         (lambda: PositionCoord(1, "h|D", "[h]"), "give it as text"),  # type: ignore[arg-type]
         (lambda: TwistCoord("g|C", "D", None), "give it as text"),  # type: ignore[arg-type]
-        (lambda: TWIST.coord.replace(ref_body="X|Y"), r"ref_body is a name, without spaces and without any of"),
+        (lambda: TWIST.coord.replace(ref_body="X|Y"), "ref_body is a name, without spaces around it and"),
         (lambda: SemanticPose(PoseSemantics("{g}|C", "{h}|D"), MATRIX), r"add .* PoseCoord\('\{g\}\|C', '\{h\}\|D', '"),
         (lambda: SemanticPosition(PositionSemantics("e|C", "f|D"), [1, 2, 3]), "add the frame of expression"),
         (lambda: SemanticPose("{g}|C", MATRIX), r"make it first: PoseCoord\("),
@@ -134,7 +134,10 @@ def test_meaningless_things_are_told_what_to_do(mistake: Callable[[], Any], advi
     ("mistake", "kind", "advice"),
     [
         (lambda: TWIST.coord.replace(refbody="X"), TypeError, "no field refbody; its fields are point, body, ref_body"),
-        (lambda: POSE @ POSE, TypeError, r"a\.compose\(b\) composes two of one kind"),
+        (lambda: TWIST @ TWIST, TypeError, r"a\.compose\(b\) composes two of one kind"),
+        (lambda: POSE @ MATRIX, TypeError, r"a\.compose\(b\) composes two of one kind"),
+        (lambda: POSE @ POSE, SemanticError, "the reference point of one is the point of the other"),
+        (lambda: POSE @ POSE.inverse2(), SemanticError, "only one order of the operands chains"),
         (lambda: POSE * 2, TypeError, r"is not added, subtracted or multiplied"),
         (lambda: 2 * POSE, TypeError, r"is not added, subtracted or multiplied"),
         (lambda: TWIST + TWIST, TypeError, r"a\.compose\(b\)"),

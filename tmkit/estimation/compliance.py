@@ -39,7 +39,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import EdgeNoise, Kinematics, NoiseSource, SceneGraph
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.spatial import Pose, checked_covariance, covariance_root
-from tmkit.spatial.plain import plain_numbers
+from tmkit.spatial.plain import plain_number, plain_numbers
 
 Array = NDArray[np.float64]
 
@@ -140,13 +140,14 @@ class LinearCompliance:
         self, compliances: Mapping[str, ArrayLike], *, gravity: ArrayLike = STANDARD_GRAVITY, fraction: float = 0.0,
         floor: ArrayLike | Mapping[str, ArrayLike] | None = None,
     ) -> None:  # fmt: skip
+        fraction = plain_number(fraction, "fraction")
         if not (np.isfinite(fraction) and fraction >= 0.0):
             raise SceneError(f"fraction must be a finite number and not negative, not {fraction}")
         self.gravity = np.array(plain_numbers(gravity, "gravity"))
         if self.gravity.shape != (3,) or not np.isfinite(self.gravity).all():
             raise SceneError(f"gravity must be three finite numbers, not {np.array2string(self.gravity, threshold=8)}")
         self.gravity.flags.writeable = False
-        self.fraction = float(fraction)
+        self.fraction = fraction
         self.compliances = {
             frame: checked_covariance(matrix, 6, what=f"the compliance of '{frame}'")
             for frame, matrix in compliances.items()

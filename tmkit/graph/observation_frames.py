@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 from tmkit._core import Measurement, SceneGraph
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.spatial import GaussianPose, Pose
+from tmkit.spatial.plain import plain_number
 
 CLASS = "observation"  # of the frames that are observations, and the name of their attribute
 Kind = Literal["pose", "position", "orientation", "twist"]
@@ -107,11 +108,12 @@ def add_observation(
         raise SceneError(f"frame '{frame}' cannot be observed from itself", frame=frame)
     if kind not in _KINDS:
         raise UnknownNameError.of("kind of observation", kind, _KINDS)
+    stamp = None if stamp is None else plain_number(stamp, "stamp")
     if stamp is not None and not math.isfinite(stamp):
         raise SceneError(f"the stamp of an observation must be a finite number or None, not {stamp}")
     if isinstance(tags, str):
         raise SceneError(f"tags are a set of texts, not the text '{tags}'")
-    given = {"kind": kind, "stamp": None if stamp is None else float(stamp), "tags": sorted(set(tags))}
+    given = {"kind": kind, "stamp": stamp, "tags": sorted(set(tags))}
     with scene.edit() as edit:
         name = _free_name(scene, f"{frame} seen from {relative_to}")
         edit.add_frame(name, relative_to, pose=pose, classes=[CLASS], covariance=covariance)

@@ -26,7 +26,7 @@ from tmkit._support.elementary import atan2, norms
 from tmkit.errors import ConfigurationError, SceneError, UnknownNameError
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import SceneGraph
-from tmkit.spatial.plain import plain_numbers
+from tmkit.spatial.plain import plain_number, plain_numbers
 
 _KEYS = {"orientation": ("axis", "direction"), "line": ("offset", "point", "direction")}
 _KEYS["plane"] = _KEYS["line"]
@@ -71,12 +71,12 @@ class PathConstraint:
         check_argument(self.frame, str, "frame", function="PathConstraint")
         if self.kind not in _KEYS:
             raise UnknownNameError.of("kind of path constraint", self.kind, _KEYS)
+        object.__setattr__(self, "tolerance", plain_number(self.tolerance, "tolerance"))
         most = math.pi if self.kind == "orientation" else math.inf
         if not (_LEAST_TOLERANCE <= self.tolerance <= most and math.isfinite(self.tolerance)):
             known = "an angle from 1e-4 to pi radians" if self.kind == "orientation" else "at least 1e-4 m, and finite"
             hint = degrees_hint(self.tolerance) if self.kind == "orientation" else ""
             raise ConfigurationError(f"tolerance must be {known}, not {self.tolerance:g}{hint}")
-        object.__setattr__(self, "tolerance", float(self.tolerance))
         for name in ("axis", "offset", "direction", "point"):
             vector = plain_numbers(getattr(self, name), name)
             length = float(norms(vector)) if vector.shape == (3,) else math.nan

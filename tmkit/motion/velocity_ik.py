@@ -25,6 +25,7 @@ from tmkit._support.results import Result
 from tmkit.errors import ConfigurationError, DisconnectedError, UnknownNameError
 from tmkit.graph import twist as twist_of
 from tmkit.relations import SemanticTwist, TwistCoord
+from tmkit.spatial.plain import plain_numbers
 
 _NEAREST = 1e-5  # weight of the wanted motion of the joints against that of the tool
 _WHOLE = 1.0 - 1e-7  # share of a twist that counts as all of it
@@ -45,8 +46,12 @@ class TwistJacobian:
     matrix: NDArray[np.float64]
 
     def twist(self, qd: ArrayLike) -> SemanticTwist:
-        """Return the twist that velocities (n,) of ``joints``, rad/s or m/s, give."""
-        return SemanticTwist(self.coord, self.matrix @ np.asarray(qd, dtype=float))
+        """Return the twist that joint velocities give.
+
+        Args:
+            qd: (n,) velocities of ``joints``, rad/s or m/s.
+        """
+        return SemanticTwist(self.coord, self.matrix @ plain_numbers(qd, "qd"))
 
 
 class VelocityIkStatus(StrEnum):

@@ -2,7 +2,11 @@
 
 ``{"rel": "Twist", "point": "e", "body": "C", "ref_body": "D", "coord": "r"}`` is a twist without numbers; without
 ``coord`` it is its semantics alone. Numbers stand in ``values``, with the name of their representation and what that
-holds: ``"values": {"representation": "TwistVector", "vector": [...]}``.
+holds: ``"values": {"representation": "TwistVector", "vector": [...]}``. A covariance stands in ``covariance``, with the
+frame in whose axes it is.
+
+Representations of one's own are read when their names are given: ``representations={"Cayley": Cayley}``. A dataclass is
+written by its fields; another class has ``to_json()``, which returns a dict, and a class method ``from_json(dict)``.
 
 Invariants: ``from_dict(to_dict(x))`` is ``x``, numbers included, to the last bit.
 """
@@ -28,19 +32,36 @@ _RELATIONS = (
 _REPRESENTATIONS: dict[str, Any] = {name: getattr(representations, name) for name in dir(representations)}
 
 
-def to_dict(relation: Semantics | SemanticRelation) -> dict[str, Any]:
+Names = Mapping[str, Any]
+"""Classes of representations by the names that they have in JSON."""
+
+
+def to_dict(relation: Semantics | SemanticRelation, *, representations: Names | None = None) -> dict[str, Any]:
     """Return a relation as plain values.
 
+    Args:
+        relation: the relation, or what is related to what.
+        representations: classes of representations of one's own, by their names in JSON.
+
     Raises:
-        SemanticError: a representation that is neither built-in nor a dataclass.
+        SemanticError: a representation that is neither built-in nor a dataclass, nor has ``to_json``; or a name given
+            that is that of a built-in one.
     """
-    if isinstance(relation, SemanticRelation):
-        return {**to_dict(relation.coord), "values": _values(relation.representation)}
-    return {"rel": relation.relation, **{name: getattr(relation, name) for name in relation.fields}}
+    if not isinstance(relation, SemanticRelation):
+        return {"rel": relation.relation, **{name: getattr(relation, name) for name in relation.fields}}
+    values = _values(relation.representation, {cls: name for name, cls in _known(representations).items()})
+    made = {**to_dict(relation.coord), "values": values}
+    if relation.covariance is not None:
+        made["covariance"] = {"axes": relation.covariance_axes, "matrix": relation.covariance.tolist()}
+    return made
 
 
-def from_dict(data: Mapping[str, Any]) -> Any:
+def from_dict(data: Mapping[str, Any], *, representations: Names | None = None) -> Any:
     """Return the relation that plain values describe: its semantics, its coordinates, or these with numbers.
+
+    Args:
+        data: the plain values.
+        representations: classes of representations of one's own, by their names in JSON.
 
     Raises:
         SemanticError: a field is missing, is there though the relation has none of that name, or is no name.
@@ -54,7 +75,7 @@ def from_dict(data: Mapping[str, Any]) -> Any:
         raise UnknownNameError.of("relation", str(rel), _RELATIONS, where="rel")
     kind = "Coord" if "coord" in data else "Semantics"
     cls: type[Semantics] = getattr(semantics, f"{rel}{kind}")
-    names = {name: value for name, value in data.items() if name not in ("rel", "values")}
+    names = {name: value for name, value in data.items() if name not in ("rel", "values", "covariance")}
     wrong = [Violation(f"a {rel} has the field {name}", "it is missing") for name in cls.fields if name not in names]
     wrong += [Violation(f"a {rel} has no field {name}", repr(names[name])) for name in names if name not in cls.fields]
     if wrong:
@@ -66,45 +87,65 @@ def from_dict(data: Mapping[str, Any]) -> Any:
         rule = "numbers are expressed in a frame"
         raise SemanticError.of("from_dict", [Violation(rule, "there are values, but no coord")])
     made: type[SemanticRelation] = getattr(semantic, f"Semantic{rel}")
-    return made(coord, _representation(data["values"]))
+    relation = made(coord, _representation(data["values"], _known(representations)))
+    if "covariance" not in data:
+        return relation
+    spread = data["covariance"]
+    if not isinstance(spread, Mapping) or spread.get("axes") != relation.covariance_axes or "matrix" not in spread:
+        rule = f"a covariance has a matrix and the axes {relation.covariance_axes}"
+        raise SemanticError.of("from_dict", [Violation(rule, repr(spread)[:80])])
+    return relation.with_covariance(spread["matrix"])
 
 
-def _values(representation: Any) -> dict[str, Any]:
+def _known(representations: Names | None) -> dict[str, Any]:
+    """Return all representations by name."""
+    taken = sorted(set(representations or ()) & set(_REPRESENTATIONS))
+    if taken:
+        raise SemanticError.of("representations", [Violation("a name of one's own is not built-in", ", ".join(taken))])
+    return {**_REPRESENTATIONS, **(representations or {})}
+
+
+def _values(representation: Any, names: Mapping[Any, str]) -> dict[str, Any]:
+    name = names.get(type(representation), type(representation).__name__)
+    if hasattr(representation, "to_json"):
+        return {"representation": name, **representation.to_json()}
     if not is_dataclass(representation):
-        rule = "a representation is written by the fields of its dataclass"
+        rule = "a representation is written by the fields of its dataclass, or by its to_json()"
         raise SemanticError.of("to_dict", [Violation(rule, type(representation).__name__)])
-    values = {field.name: _plain(getattr(representation, field.name)) for field in fields(representation)}
-    return {"representation": type(representation).__name__, **values}
+    values = {field.name: _plain(getattr(representation, field.name), names) for field in fields(representation)}
+    return {"representation": name, **values}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, names: Mapping[Any, str]) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, Semantics):
         return to_dict(value)
-    return _values(value) if isinstance(value, Representation) else value
+    return _values(value, names) if isinstance(value, Representation) else value
 
 
-def _representation(data: Any) -> Any:
+def _representation(data: Any, known: Mapping[str, Any]) -> Any:
     if not isinstance(data, Mapping) or "representation" not in data:
         rule = "values say which representation they are"
         raise SemanticError.of("from_dict", [Violation(rule, repr(data)[:80])])
     name = data["representation"]
-    if name not in _REPRESENTATIONS:
-        raise UnknownNameError.of("representation", str(name), _REPRESENTATIONS, where="values")
-    cls = _REPRESENTATIONS[name]
-    known = [field.name for field in fields(cls)]
-    given = {key: _held(value) for key, value in data.items() if key != "representation"}
-    unknown = [Violation(f"a {name} holds {', '.join(known)}", key) for key in given if key not in known]
+    if name not in known:
+        raise UnknownNameError.of("representation", str(name), known, where="values")
+    cls = known[name]
+    if hasattr(cls, "from_json"):
+        return cls.from_json({key: value for key, value in data.items() if key != "representation"})
+    holds = [field.name for field in fields(cls)]
+    given = {key: _held(value, known) for key, value in data.items() if key != "representation"}
+    unknown = [Violation(f"a {name} holds {', '.join(holds)}", key) for key in given if key not in holds]
     if unknown:
         raise SemanticError.of("from_dict", unknown)
     try:
         return cls(**given)
     except TypeError as error:
-        raise SemanticError.of("from_dict", [Violation(f"a {name} holds {', '.join(known)}", str(error))]) from None
+        raise SemanticError.of("from_dict", [Violation(f"a {name} holds {', '.join(holds)}", str(error))]) from None
 
 
-def _held(value: Any) -> Any:
+def _held(value: Any, known: Mapping[str, Any]) -> Any:
     if isinstance(value, Mapping):
-        return _representation(value) if "representation" in value else from_dict(value)
+        return _representation(value, known) if "representation" in value else from_dict(value)
     return value

@@ -5,8 +5,8 @@ and an orientation frame of one name. ``(e,[a])|C`` is a point and an orientatio
 ``[r]`` alone is the frame in which coordinates are expressed (De Laet et al., "Geometric relations between rigid
 bodies", part 1, IEEE RAM 2013).
 
-Invariants: what is written is read back as the same; names are not empty and hold none of the characters of the
-notation.
+Invariants: what is written is read back as the same; names are not empty, hold none of the characters of the
+notation, and neither begin nor end with a space; ``{my frame}|my body`` is a frame.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from tmkit.relations.violations import SemanticError, Violation
 
-_NAME = r"[^\s|{}\[\](),]+"
+_NAME = r"[^\s|{}\[\](),]+(?: +[^\s|{}\[\](),]+)*"  # words, with spaces between them
 _POSE = re.compile(rf"\(({_NAME}),\s*\[({_NAME})\]\)\|({_NAME})")
 
 
@@ -79,11 +79,11 @@ def read_name(text: str, what: str) -> str:
     """
     if isinstance(text, str) and re.fullmatch(_NAME, text):
         return text
-    rule = f"{what} is a name, without spaces and without any of | {{ }} [ ] ( ) ,"
+    rule = f"{what} is a name, without spaces around it and without any of | {{ }} [ ] ( ) ,"
     raise SemanticError.of("notation", [Violation(rule, repr(text))])
 
 
-_ANY = re.compile(rf"[{{\[(]*({_NAME})[}}\])]*(?:\|({_NAME}))?")
+_ANY = re.compile(rf"[{{\[(]*\s*({_NAME})\s*[}}\])]*\s*(?:\|\s*({_NAME}))?")
 
 
 def _refuse(text: object, what: str, form: str, wanted: str) -> NoReturn:
@@ -91,8 +91,6 @@ def _refuse(text: object, what: str, form: str, wanted: str) -> NoReturn:
     repair = ""
     if not isinstance(text, str):
         repair = "give it as text"
-    elif re.search(r"\s", text.strip()) and not _POSE.fullmatch(text):
-        repair = "names have no spaces"
     elif match := _ANY.fullmatch(text.strip()):
         name, body = match[1], match[2]
         if body or "{1}" not in wanted:

@@ -82,7 +82,7 @@ class Representation(Protocol):
         ...
 
 
-def array_of(values: ArrayLike, shape: tuple[int, ...], what: str, *, unit: str = "") -> Vector:
+def array_of(values: ArrayLike, shape: tuple[int, ...], what: str, *, unit: str = "", is_batch: bool = False) -> Vector:
     """Return a read-only copy of an array of finite numbers.
 
     Args:
@@ -90,13 +90,13 @@ def array_of(values: ArrayLike, shape: tuple[int, ...], what: str, *, unit: str 
         shape: the shape that they must have.
         what: what they are, for the message.
         unit: the unit into which a quantity is converted; dimensionless by default.
+        is_batch: whether one more dimension in front is accepted.
 
     Raises:
         SemanticError: another shape, a number that is not finite, or a quantity of another dimension.
     """
     try:
-        if hasattr(values, "magnitude") and hasattr(values, "to"):
-            values = _converted(values, unit, what)
+        values = _converted(values, unit, what)
         if isinstance(values, str) or np.asarray(values).dtype.kind in "US":
             raise ValueError("text")
         array = np.array(values, dtype=float)
@@ -104,7 +104,7 @@ def array_of(values: ArrayLike, shape: tuple[int, ...], what: str, *, unit: str 
         raise
     except (TypeError, ValueError):
         raise SemanticError.of(what, [Violation(f"it has numbers of shape {shape}", repr(values)[:80])]) from None
-    if array.shape != shape:
+    if array.shape != shape and not (is_batch and array.shape[1:] == shape and array.ndim > len(shape)):
         raise SemanticError.of(what, [Violation(f"it has shape {shape}", f"shape {array.shape}")])
     if not np.isfinite(array).all():
         raise SemanticError.of(what, [Violation("its numbers are finite", np.array2string(array.ravel()))])
@@ -135,8 +135,12 @@ def elapsed(dt: float) -> float:
     return made
 
 
-def _converted(quantity: Any, unit: str, what: str) -> ArrayLike:
-    """Return the numbers of a quantity in a unit."""
+def _converted(quantity: Any, unit: str, what: str) -> Any:
+    """Return the numbers of a quantity in a unit, or of a list that may hold some; anything else as it is."""
+    if isinstance(quantity, (list, tuple)):
+        return [_converted(value, unit, what) for value in quantity]
+    if not (hasattr(quantity, "magnitude") and hasattr(quantity, "to")):
+        return quantity
     try:
         converted: ArrayLike = quantity.to(unit or "dimensionless").magnitude
     except Exception as error:  # whatever the library of units raises for a wrong dimension
@@ -156,18 +160,19 @@ def rotation_of(values: ArrayLike, what: str) -> Vector:
     """Return a read-only rotation matrix.
 
     Args:
-        values: (3, 3).
+        values: (3, 3), or a batch (N, 3, 3).
         what: name of the representation, for the error message.
 
     Raises:
         SemanticError: it is none; the message gives the defect.
     """
-    matrix = array_of(values, (3, 3), what)
-    defect, text = float(np.abs(matrix @ matrix.T - np.eye(3)).max()), ""
+    matrix = array_of(values, (3, 3), what, is_batch=True)
+    defect = float(np.abs(matrix @ matrix.swapaxes(-1, -2) - np.eye(3)).max(initial=0.0))
+    determinant, text = float(np.linalg.det(matrix).min(initial=np.inf)), ""
     if defect > ROTATION_TOLERANCE:
         text = f"R R^T differs from the identity by {defect:.3g}"
-    elif np.linalg.det(matrix) < 0.0:
-        text = f"it is left-handed: its determinant is {np.linalg.det(matrix):.6g}"
+    elif determinant < 0.0:
+        text = f"it is left-handed: its determinant is {determinant:.6g}"
     if text:
         raise SemanticError.of(what, [Violation("a rotation matrix is orthonormal and right-handed", text)])
     return matrix

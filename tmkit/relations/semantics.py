@@ -19,6 +19,7 @@ Invariants: values are immutable, hashable and compared field by field.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 from tmkit.relations.notation import BODY, COORD, ORIENTATION, POINT, read_name, read_pose
@@ -26,7 +27,7 @@ from tmkit.relations.notation import BODY, COORD, ORIENTATION, POINT, read_name,
 _Reader = Callable[[str], tuple[str, ...]]
 
 
-class Semantics:
+class Semantics(tuple[str, ...]):
     """Base of what is related to what: names in fixed fields.
 
     Args:
@@ -37,37 +38,31 @@ class Semantics:
         fields: names of the fields, in order.
     """
 
-    __slots__ = ()
+    __slots__ = ()  # a tuple of the name of the class and the names: compared and hashed without a line of Python
     relation: ClassVar[str]
     fields: ClassVar[tuple[str, ...]] = ()
-    _setters: ClassVar[tuple[Callable[[Any, str], None], ...]]  # of the fields, past __setattr__
     _readers: ClassVar[tuple[_Reader, _Reader]]  # of target and reference
 
-    def __init__(self, target: str, reference: str) -> None:
-        self._fill(self._read(target, reference))
+    def __new__(cls, target: str, reference: str) -> Self:
+        """Read the names in the notation of the target and the reference."""
+        return cls._of(*cls._read(target, reference))
 
-    def _read(self, target: str, reference: str) -> tuple[str, ...]:
-        """Return the names in the notation of the target and the reference."""
-        read_target, read_reference = self._readers
+    @classmethod
+    def _read(cls, target: str, reference: str) -> tuple[str, ...]:
+        read_target, read_reference = cls._readers
         return (*read_target(target), *read_reference(reference))
-
-    def _fill(self, values: tuple[str, ...]) -> None:
-        for put, value in zip(self._setters, values, strict=True):
-            put(self, value)
 
     @classmethod
     def _of(cls, *values: str) -> Self:
         """Make one from the values of its fields, which are known to be names."""
-        made = object.__new__(cls)
-        for put, value in zip(cls._setters, values, strict=True):
-            put(made, value)
-        return made
+        return tuple.__new__(cls, (cls.__name__, *values))
 
     def __init_subclass__(cls) -> None:
-        if cls.__slots__:
-            cls.relation = cls.__name__.removesuffix("Semantics").removesuffix("Coord")
-            cls.fields = tuple(cls.__slots__)
-            cls._setters = tuple(getattr(cls, name).__set__ for name in cls.fields)
+        cls.relation = cls.__name__.removesuffix("Semantics").removesuffix("Coord")
+        above = cls.__mro__[: cls.__mro__.index(Semantics)]
+        cls.fields = tuple(name for base in reversed(above) for name in base.__annotations__)
+        for place, name in enumerate(cls.fields, start=1):
+            setattr(cls, name, property(itemgetter(place)))
 
     @classmethod
     def named(cls, **names: str) -> Self:  # the fields of the class, by name
@@ -92,18 +87,8 @@ class Semantics:
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a {type(self).__name__} cannot be changed; '{name}' was to be set")
 
-    @property
-    def _values(self) -> tuple[str, ...]:
-        return tuple(getattr(self, name) for name in self.fields)
-
-    def __eq__(self, other: object) -> bool:
-        return self._values == other._values if type(other) is type(self) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash((type(self), self._values))
-
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _restore, (type(self), self._values)
+        return _restore, (type(self), self[1:])
 
     def replace(self, **names: str) -> Self:  # the fields of the class, by name
         """Return the same with other names in some fields.
@@ -136,8 +121,9 @@ class _Expressed(Semantics):
     __slots__ = ()
     coord: str
 
-    def __init__(self, target: str, reference: str, coord: str) -> None:
-        self._fill((*self._read(target, reference), *COORD.read(coord)))
+    def __new__(cls, target: str, reference: str, coord: str) -> Self:
+        """Read the names in the notation of target, reference and frame of expression."""
+        return cls._of(*cls._read(target, reference), *COORD.read(coord))
 
     def notation(self) -> tuple[str, ...]:
         """Return target, reference and frame of expression in the papers' notation."""
@@ -204,152 +190,112 @@ class _Free(Semantics):
         return self.body, self.ref_body
 
 
-_POSITION = ("point", "body", "ref_point", "ref_body")
-_ORIENTATION = ("ori", "body", "ref_ori", "ref_body")
-_POSE = ("point", "ori", "body", "ref_point", "ref_ori", "ref_body")
-_AT_POINT = ("point", "body", "ref_body")
-_FREE = ("body", "ref_body")
-
-
 class PositionSemantics(_PositionLike):
-    """The position of a point of a body relative to a point of another: ``("e|C", "f|D")``.
+    """The position of a point of a body relative to a point of another: ``("e|C", "f|D")``."""
 
-    Args:
-        target: the point and its body, ``"e|C"``.
-        reference: the reference point and its body, ``"f|D"``.
-    """
-
-    __slots__ = _POSITION
+    __slots__ = ()
 
 
 class PositionCoord(_Expressed, _PositionLike):
-    """A position with the frame in which it is expressed: ``("e|C", "f|D", "[r]")``.
+    """A position with the frame in which it is expressed: ``("e|C", "f|D", "[r]")``."""
 
-    Args:
-        target: the point and its body, ``"e|C"``.
-        reference: the reference point and its body, ``"f|D"``.
-        coord: the frame of expression, ``"[r]"``.
-    """
-
-    __slots__ = (*_POSITION, "coord")
+    __slots__ = ()
 
 
 class OrientationSemantics(_OrientationLike):
-    """The orientation of a frame of a body relative to a frame of another: ``("[a]|C", "[b]|D")``.
+    """The orientation of a frame of a body relative to a frame of another: ``("[a]|C", "[b]|D")``."""
 
-    Args:
-        target: the orientation frame and its body, ``"[a]|C"``.
-        reference: the reference orientation frame and its body, ``"[b]|D"``.
-    """
-
-    __slots__ = _ORIENTATION
+    __slots__ = ()
 
 
 class OrientationCoord(_Expressed, _OrientationLike):
-    """An orientation with the frame in which it is expressed: ``("[a]|C", "[b]|D", "[r]")``.
+    """An orientation with the frame in which it is expressed: ``("[a]|C", "[b]|D", "[r]")``."""
 
-    Args:
-        target: the orientation frame and its body, ``"[a]|C"``.
-        reference: the reference orientation frame and its body, ``"[b]|D"``.
-        coord: the frame of expression, ``"[r]"``.
-    """
-
-    __slots__ = (*_ORIENTATION, "coord")
+    __slots__ = ()
 
 
 class PoseSemantics(_PoseLike):
-    """The pose of a frame of a body relative to a frame of another: ``("{g}|C", "{h}|D")``.
+    """The pose of a frame of a body relative to a frame of another: ``("{g}|C", "{h}|D")``."""
 
-    Args:
-        target: the frame and its body, ``"{g}|C"``, or point and orientation frame, ``"(e,[a])|C"``.
-        reference: the reference frame and its body, in the same notation.
-    """
-
-    __slots__ = _POSE
+    __slots__ = ()
 
 
 class PoseCoord(_Expressed, _PoseLike):
-    """A pose with the frame in which it is expressed: ``("{g}|C", "{h}|D", "[h]")``.
+    """A pose with the frame in which it is expressed: ``("{g}|C", "{h}|D", "[h]")``."""
 
-    Args:
-        target: the frame and its body, ``"{g}|C"``, or point and orientation frame, ``"(e,[a])|C"``.
-        reference: the reference frame and its body, in the same notation.
-        coord: the frame of expression, ``"[r]"``.
-    """
-
-    __slots__ = (*_POSE, "coord")
+    __slots__ = ()
 
 
 class LinearVelocitySemantics(_AtPoint):
     """The velocity of a point of a body relative to another body: ``("e|C", "D")``."""
 
-    __slots__ = _AT_POINT
+    __slots__ = ()
 
 
 class LinearVelocityCoord(_Expressed, _AtPoint):
     """A linear velocity with the frame in which it is expressed: ``("e|C", "D", "[r]")``."""
 
-    __slots__ = (*_AT_POINT, "coord")
+    __slots__ = ()
 
 
 class AngularVelocitySemantics(_Free):
     """The angular velocity of a body relative to another: ``("C", "D")``. It has no point."""
 
-    __slots__ = _FREE
+    __slots__ = ()
 
 
 class AngularVelocityCoord(_Expressed, _Free):
     """An angular velocity with the frame in which it is expressed: ``("C", "D", "[r]")``."""
 
-    __slots__ = (*_FREE, "coord")
+    __slots__ = ()
 
 
 class TwistSemantics(_AtPoint):
     """The velocity of a body relative to another, its linear part that of a point: ``("e|C", "D")``."""
 
-    __slots__ = _AT_POINT
+    __slots__ = ()
 
 
 class TwistCoord(_Expressed, _AtPoint):
     """A twist with the frame in which it is expressed: ``("e|C", "D", "[r]")``."""
 
-    __slots__ = (*_AT_POINT, "coord")
+    __slots__ = ()
 
 
 class ForceSemantics(_Free):
     """The force on a body, exerted by another: ``("C", "D")``."""
 
-    __slots__ = _FREE
+    __slots__ = ()
 
 
 class ForceCoord(_Expressed, _Free):
     """A force with the frame in which it is expressed: ``("C", "D", "[r]")``."""
 
-    __slots__ = (*_FREE, "coord")
+    __slots__ = ()
 
 
 class TorqueSemantics(_AtPoint):
     """The moment about a point on a body, exerted by another: ``("e|C", "D")``."""
 
-    __slots__ = _AT_POINT
+    __slots__ = ()
 
 
 class TorqueCoord(_Expressed, _AtPoint):
     """A torque with the frame in which it is expressed: ``("e|C", "D", "[r]")``."""
 
-    __slots__ = (*_AT_POINT, "coord")
+    __slots__ = ()
 
 
 class WrenchSemantics(_AtPoint):
     """Force and moment about a point on a body, exerted by another: ``("e|C", "D")``."""
 
-    __slots__ = _AT_POINT
+    __slots__ = ()
 
 
 class WrenchCoord(_Expressed, _AtPoint):
     """A wrench with the frame in which it is expressed: ``("e|C", "D", "[r]")``."""
 
-    __slots__ = (*_AT_POINT, "coord")
+    __slots__ = ()
 
 
 Coord = (

@@ -29,6 +29,7 @@ from tmkit.simulation.bodies import BASE, Body, build_bodies
 from tmkit.simulation.engine import Engine
 from tmkit.simulation.settings import PhysicsSettings
 from tmkit.spatial import Pose
+from tmkit.spatial.plain import plain_numbers
 
 _TOUCHING = 1e-4  # metres of distance up to which two shapes count as touching
 _OVERLAP = 1e-4  # metres of penetration at the start that mean that two parts are meant to overlap
@@ -180,7 +181,7 @@ class BodyWorld:
         found = engine.getClosestPoints(
             bodyA=-1, bodyB=body.index, linkIndexB=_EVERY_LINK if body.kind == "object" else body.links[name],
             distance=reach, collisionShapeA=self._probe,
-            collisionShapePositionA=[float(value) for value in np.asarray(point, dtype=float)],
+            collisionShapePositionA=[float(value) for value in plain_numbers(point, "point")],
             collisionShapeOrientationA=[0.0, 0.0, 0.0, 1.0],
         )  # fmt: skip
         return min((float(contact[8]) + _PROBE_RADIUS for contact in found), default=math.inf)

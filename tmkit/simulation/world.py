@@ -215,7 +215,7 @@ class Simulation(BodyWorld):
         """
         self.client  # noqa: B018  raises when closed
         values = plain_numbers(q, "q")
-        self._motors.tell(values, np.zeros_like(values) if velocity is None else np.asarray(velocity, dtype=float))
+        self._motors.tell(values, np.zeros_like(values) if velocity is None else plain_numbers(velocity, "velocity"))
 
     def command_fingers(self, q: ArrayLike, *, force: float, arm: str | None = None) -> None:
         """Set the targets and forces of the fingers of an arm.

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         PositionMeasurement as PositionMeasurement,
         RangeMeasurement as RangeMeasurement,
     )
+    from tmkit.spatial.nearest import NearestRotation as NearestRotation, nearest_rotation as nearest_rotation
     from tmkit.spatial.sampling import (
         fit_gaussian as fit_gaussian, sample as sample, sample_chain as sample_chain, sample_jointly as sample_jointly,
         sampling_floor as sampling_floor,

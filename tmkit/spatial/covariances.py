@@ -70,6 +70,7 @@ def covariance_root(covariance: Array) -> Array:
     lie more than ten orders apart (a position that it is unknown, 1e9 m^2, beside an angle that is well known) are
     scaled to ones before, which keeps the small beside the great; what is below 1e-24 of the greatest is rounding.
     """
+    covariance = plain_numbers(covariance, "covariance")
     scales = _comparable_scales(covariance)
     divisors = np.where(scales > 0.0, scales, np.inf)
     values, vectors = np.linalg.eigh(covariance / np.outer(divisors, divisors))

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import GaussianPose, Pose, inverse_right_jacobian
 from tmkit.errors import SceneError
 from tmkit.spatial.covariances import checked_covariance
-from tmkit.spatial.plain import plain_numbers
+from tmkit.spatial.plain import plain_number, plain_numbers
 
 Array = NDArray[np.float64]
 
@@ -222,11 +222,11 @@ class RangeMeasurement:
         Raises:
             SceneError: a distance or variance that is negative or not finite, or a point that is not three numbers.
         """
-        for value, what in ((distance, "distance"), (variance, "variance")):
+        for given, what in ((distance, "distance"), (variance, "variance")):
+            value = plain_number(given, what)
             if not (np.isfinite(value) and value >= 0.0):
                 raise SceneError(f"{what} must be a finite number that is not negative, not {value}")
-        object.__setattr__(self, "distance", float(distance))
-        object.__setattr__(self, "variance", float(variance))
+            object.__setattr__(self, what, value)
         object.__setattr__(self, "point", _vector(point, "point"))
 
     @property

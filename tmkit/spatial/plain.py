@@ -25,9 +25,27 @@ def plain_numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
     """
     try:
         return np.asarray(_plain(values, what), dtype=float)
+    except SceneError:
+        raise
     except (TypeError, ValueError):
         hint = "; scene.configuration(values) returns one" if isinstance(values, Mapping) else ""
         raise SceneError(f"{what} must be an array of numbers, not {reprlib.repr(values)}{hint}") from None
+
+
+def plain_number(value: float, what: str) -> float:
+    """Return one number.
+
+    Args:
+        value: a number in SI units; a quantity without dimension is converted.
+        what: what it is, for the message.
+
+    Raises:
+        SceneError: no number, or a quantity with a dimension.
+    """
+    made = plain_numbers(value, what)
+    if made.ndim:
+        raise SceneError(f"{what} must be one number, not an array of shape {made.shape}")
+    return float(made)
 
 
 def read_only(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import GaussianPose, Pose, adjoint, right_jacobian
 from tmkit.errors import SceneError
 from tmkit.spatial.covariances import checked_covariance, even
-from tmkit.spatial.plain import plain_numbers
+from tmkit.spatial.plain import plain_number, plain_numbers
 
 Array = NDArray[np.float64]
 
@@ -125,6 +125,7 @@ class GaussianTwist:
         Raises:
             SceneError: a duration that is not finite, or negative with white noise; another noise.
         """
+        duration = plain_number(duration, "duration")
         if not np.isfinite(duration) or noise not in ("bias", "white") or (noise == "white" and duration < 0.0):
             raise SceneError(
                 f"a twist is integrated over a finite time with bias or white noise, not {duration} and {noise}"

@@ -20,6 +20,7 @@ from tmkit.errors import ArgumentError, ConfigurationError
 from tmkit.graph import SceneGraph, diff
 from tmkit.plans import Plan
 from tmkit.spatial import Pose
+from tmkit.spatial.plain import plain_numbers
 from tmkit.tamp import PlanningProblem, PlanResult
 from tmkit.visualization.page import page_html
 from tmkit.visualization.plan_timeline import plan_timeline
@@ -179,7 +180,7 @@ class Viewer(Stage):
             after: the version on the right.
             q: (n_joints,) configuration of both; zero by default.
         """
-        at = before.zero_configuration() if q is None else np.asarray(q, dtype=float)
+        at = before.zero_configuration() if q is None else plain_numbers(q, "q")
         values = dict(zip(before.joint_names, at.tolist(), strict=True))
         low, high = bounds(scene_model(before), before.at(at).poses)
         shift = Pose(_GAP * float((high - low) @ np.abs(TO_THE_RIGHT)) * TO_THE_RIGHT)

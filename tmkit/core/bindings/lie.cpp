@@ -18,16 +18,37 @@ ReadOnlyArray log_each(const ArrayArgument& argument) {
     return make_each(argument, "poses", 7, [](const double* row) { return pose_of(row).log(); });
 }
 
+// Poses in rows, not copied where they are an array of float64 already.
+class PoseRows {
+public:
+    PoseRows(const ArrayArgument& given, const char* what) {
+        if (nb::try_cast(nb::handle(given), array_, false)) numbers_ = {array_.data(), array_.size()};
+        else numbers_ = copied_ = read_matrix(given, what, 7, ErrorKind::scene);
+    }
+    std::size_t size() const { return numbers_.size(); }
+    // Unit quaternions and small translations need no further look: what is not finite is neither.
+    Pose operator[](std::size_t row) const {
+        const double* v = numbers_.data() + (size() == 7 ? 0 : 7 * row);
+        const double squared = v[3] * v[3] + v[4] * v[4] + v[5] * v[5] + v[6] * v[6];
+        if (std::abs(squared - 1.0) <= 4e-15 && std::abs(v[0]) + std::abs(v[1]) + std::abs(v[2]) < 1e100)
+            return {{v[0], v[1], v[2]}, {v[3], v[4], v[5], v[6]}};
+        return pose_of(v);
+    }
+
+private:
+    nb::ndarray<const double, nb::shape<-1, 7>, nb::c_contig, nb::device::cpu> array_;
+    std::vector<double> copied_;
+    std::span<const double> numbers_;
+};
+
 ReadOnlyArray compose_each(const ArrayArgument& left, const ArrayArgument& right) {
-    const std::vector<double> a = read_matrix(left, "left", 7, ErrorKind::scene),
-                              b = read_matrix(right, "right", 7, ErrorKind::scene);
+    const PoseRows a(left, "left"), b(right, "right");
     if (a.size() != b.size() && a.size() != 7 && b.size() != 7)
         throw Error(ErrorKind::scene, "left and right must have as many rows, or one of them one row, not {} and {}",
                     a.size() / 7, b.size() / 7);
-    const std::size_t count = a.empty() || b.empty() ? 0 : std::max(a.size(), b.size()) / 7;
+    const std::size_t count = a.size() == 0 || b.size() == 0 ? 0 : std::max(a.size(), b.size()) / 7;
     std::vector<double> rows(7 * count);
-    for (std::size_t i = 0; i < count; ++i)
-        write_pose(&rows[7 * i], pose_of(&a[a.size() == 7 ? 0 : 7 * i]) * pose_of(&b[b.size() == 7 ? 0 : 7 * i]));
+    for (std::size_t i = 0; i < count; ++i) write_pose(&rows[7 * i], composed(a[i], b[i]));
     return make_rows(std::move(rows), 7);
 }
 

@@ -38,6 +38,7 @@ from tmkit.relations import (
     TwistCoord,
     Violation,
 )
+from tmkit.relations.semantic import require_one
 from tmkit.spatial import GaussianPose, Pose, adjoint, checked_covariance, chi_square_quantile, mahalanobis_distance
 
 _EXACT = 1e-9  # metres, radians, and per second: by which exact facts agree
@@ -87,7 +88,7 @@ def add_fact(
             both frames; or the rules of edges forbid it; or an orientation alone is to be fused.
     """
     if isinstance(fact, SemanticTwist):
-        return _with_twist(scene, fact, covariance, q)
+        return _with_twist(scene, fact, fact.covariance if covariance is None else covariance, q)
     if known not in ("observe", "fuse"):
         raise UnknownNameError.of("known", known, ("observe", "fuse"))
     told = _told(scene, fact, covariance, q)
@@ -128,6 +129,7 @@ def _told(scene: SceneGraph, fact: object, covariance: ArrayLike | None, q: Arra
     check_names(scene, coord_of(fact, SemanticPose, "add_fact"))
     between = pose_between_frames(scene, fact, q)  # type: ignore[arg-type]
     frame = between.coord.ori
+    covariance = between.covariance if covariance is None else covariance
     error = None if covariance is None else checked_covariance(covariance, 6, what=f"the covariance of '{frame}'")
     if error is not None and not error.any():
         error = None
@@ -142,6 +144,8 @@ def _told_part(
     number = fact.numbers[0]
     is_position = isinstance(fact, SemanticPosition)
     frame, reference = (c.point, c.ref_point) if is_position else (c.ori, c.ref_ori)
+    require_one(fact, "add_fact")
+    covariance = fact.covariance if covariance is None else covariance
     known = None if covariance is None else checked_covariance(covariance, 3, what=f"the covariance of '{frame}'")
     if scene.root(c.coord) not in (scene.root(reference), scene.root(frame)):
         violation = Violation("its axes are of a frame that poses join to one of its ends", f"[{c.coord}]")

@@ -12,6 +12,7 @@ from typing import Any, Literal, NoReturn
 from tmkit._core import SceneGraph, joints_between, twist_path
 from tmkit.errors import DisconnectedError, UnknownNameError
 from tmkit.relations import LinearVelocityCoord, SemanticError, SemanticRelation, TwistCoord, Violation
+from tmkit.relations.semantic import require_one
 
 OnConflict = Literal["refuse", "invert"]
 
@@ -40,9 +41,10 @@ def coord_of(relation: object, kind: type[SemanticRelation], operation: str) -> 
         operation: name of the operation, for the error message.
 
     Raises:
-        SemanticError: it is not such a relation.
+        SemanticError: it is not such a relation, or a batch.
     """
     if isinstance(relation, kind):
+        require_one(relation, operation)
         return relation.coord
     what = " ".join(repr(relation).split())[:80]
     repair = f"say what the numbers mean: {kind.__name__}({kind.coord_class.__name__}(...), numbers)"

@@ -44,7 +44,8 @@ def add_pose(
 
     Args:
         scene: the scene, which has both frames on the bodies that the pose names.
-        pose: the pose; where it does not relate a frame to a frame, it is converted by the poses of the scene.
+        pose: the pose, with its covariance if it has one; where it does not relate a frame to a frame, it is converted
+            by the poses of the scene.
         joint: how the frame moves relative to its reference, at value 0 in this pose.
         q: (n_joints,) configuration for the conversion, where a joint is on the way.
         on_conflict: whether a pose that is refused is to be tried the other way round.
@@ -59,17 +60,16 @@ def add_pose(
     require_conflict_option(on_conflict)
     check_names(scene, coord_of(pose, SemanticPose, "add_pose"))
     between = pose_between_frames(scene, pose, q)
-    frame, reference = between.coord.ori, between.coord.ref_ori
     try:
-        return _with_pose_edge(scene, frame, reference, _pose_of(between), joint)
+        return _with_relation(scene, between, joint)
     except SceneError:
         if on_conflict != "invert":
             raise
-    turned = between.inverse2()
+    frame, turned = between.coord.ori, between.inverse2()
     if joint.type != "fixed":
         message = f"a pose with a joint cannot be turned round: frame '{frame}' has a parent already"
         raise SceneError(message, frame=frame)
-    return _with_pose_edge(scene, reference, frame, _pose_of(turned), joint)
+    return _with_relation(scene, turned, joint)
 
 
 def update_pose(scene: SceneGraph, pose: SemanticPose, *, q: ArrayLike | None = None) -> SceneGraph:
@@ -93,7 +93,14 @@ def update_pose(scene: SceneGraph, pose: SemanticPose, *, q: ArrayLike | None = 
     if scene.parent(frame) != reference:
         message = f"there is no edge between '{frame}' and '{reference}' whose pose could be set; add it with add_pose"
         raise SceneError(message, frame=frame)
-    return scene.set_pose(frame, _pose_of(between))
+    return _with_relation(scene, between, Fixed())
+
+
+def _with_relation(scene: SceneGraph, between: SemanticPose, joint: Joint) -> SceneGraph:
+    """Return the scene with the pose between two frames as an edge, and its covariance."""
+    frame = between.coord.ori
+    made = _with_pose_edge(scene, frame, between.coord.ref_ori, _pose_of(between), joint)
+    return made if between.covariance is None else made.set_covariance(frame, between.covariance)
 
 
 def _with_pose_edge(scene: SceneGraph, frame: str, reference: str, pose: Pose, joint: Joint) -> SceneGraph:
@@ -116,8 +123,7 @@ def pose_between_frames(scene: SceneGraph, pose: SemanticPose, q: ArrayLike | No
     Raises:
         SemanticError: the conversion is not possible.
     """
-    made = SemanticPose(pose.coord, pose.representation)
-    c = made.coord
+    c = pose.coord
     if c.coord != c.ref_ori:
         bodies = scene.body(c.coord), scene.body(c.ref_ori)
         axes = relate(scene, OrientationCoord._of(c.coord, bodies[0], c.ref_ori, bodies[1], c.ref_ori), q=q)
@@ -125,7 +131,7 @@ def pose_between_frames(scene: SceneGraph, pose: SemanticPose, q: ArrayLike | No
         orientation = pose.orientation.change_coordinate_frame(axes)
         made = SemanticPose.of(position, orientation)
     else:
-        made = made.represented_by(VectorAndMatrix)
+        made = pose.represented_by(VectorAndMatrix)
     c = made.coord
     if c.ref_point != c.ref_ori:
         made = made.change_reference_point(_position(scene, c.ref_point, c.ref_ori, c.coord, q))

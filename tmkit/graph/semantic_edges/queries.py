@@ -113,6 +113,8 @@ def relate(
         numbers = from_numbers(scene, coord, q, qd)
     except DisconnectedError as error:
         raise unjoined(scene, coord, error) from error
+    if representation is None and elsewhere is None:
+        return made._valued(coord, usual, numbers)
     if representation is None:  # one that can say it
         representation = usual if elsewhere is None or coord.coord == coord.ref_ori else elsewhere  # type: ignore[union-attr]
         return made._known(coord, held(representation, numbers))

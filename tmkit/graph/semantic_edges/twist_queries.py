@@ -14,7 +14,6 @@ from tmkit._core import EdgeNoise, Kinematics, SceneGraph
 from tmkit.errors import DisconnectedError
 from tmkit.graph.rigid import loose_edge
 from tmkit.graph.semantic_edges.names import check_names, explain, unjoined
-from tmkit.graph.semantic_edges.queries import held
 from tmkit.relations import (
     SemanticError,
     SemanticTwist,
@@ -129,7 +128,7 @@ def twist(
         raise unjoined(scene, coord.replace(point=frame), error) from error
     if vector is None:
         explain(scene, coord.replace(point=frame), qd)
-    return SemanticTwist._known(coord, held(TwistVector, vector))
+    return SemanticTwist._valued(coord, TwistVector, vector)
 
 
 def transport(

@@ -59,7 +59,7 @@ def add_twist(
     head = _head(scene, c, frame)
     if strict:
         _require_apart(scene, c, head)
-    spread = None
+    spread = twist.covariance
     if covariance is not None:
         what = f"the covariance of the twist of '{head}' relative to '{c.ref_body}'"
         spread = checked_covariance(covariance, 6, what=what)

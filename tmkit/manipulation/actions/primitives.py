@@ -47,6 +47,7 @@ from tmkit.plans.values import Configuration, Reparenting
 from tmkit.robots import Manipulator, movable_frames
 from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
+from tmkit.spatial.plain import plain_numbers
 
 NearPairs = tuple[tuple[str, str], ...]
 """Pairs of frames that need not keep the planning margin during an action."""
@@ -237,7 +238,7 @@ class MotionPieces:
             share: share of the way that will do where the rest is not free.
         """
         root_from_tool = self._tool(phase, start)
-        target = Pose(root_from_tool.translation + np.asarray(by, dtype=float), root_from_tool.quat_xyzw)
+        target = Pose(root_from_tool.translation + plain_numbers(by, "by"), root_from_tool.quat_xyzw)
         return self._line(phase, start, target, what, share)
 
     def search(

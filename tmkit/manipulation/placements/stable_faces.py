@@ -27,6 +27,7 @@ from tmkit.graph import AttachedShape, Mesh, SceneGraph
 from tmkit.motion.regions.polygons import ConvexPolygon
 from tmkit.motion.regions.solids import reach, solid_points, solids_under
 from tmkit.spatial import Pose
+from tmkit.spatial.plain import plain_numbers
 
 LEAST_MARGIN = 0.002
 """Metres by which the centre of mass must be inside a face for the face to count."""
@@ -116,7 +117,7 @@ def resting_height(scene: SceneGraph, object: str, down: ArrayLike, *, tolerance
     Raises:
         SceneError: as for :func:`stable_faces`.
     """
-    towards = np.asarray(down, dtype=float)
+    towards = plain_numbers(down, "down")
     for face in stable_faces(scene, object):
         height = reach(solids_under(scene, object, q=None), towards) if face.is_rolling else face.height
         leans = dot(towards, face.rotation.inverse().rotate([0.0, 0.0, -1.0])) < cos(tolerance)

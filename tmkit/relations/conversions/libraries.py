@@ -34,7 +34,14 @@ from tmkit.relations import semantic
 from tmkit.relations.notation import read_pose
 from tmkit.relations.representation import Vector
 from tmkit.relations.representations import HomogeneousMatrix, RotationMatrix, VectorAndMatrix
-from tmkit.relations.semantic import SemanticOrientation, SemanticPose, SemanticRelation, SemanticTwist, SemanticWrench
+from tmkit.relations.semantic import (
+    SemanticOrientation,
+    SemanticPose,
+    SemanticRelation,
+    SemanticTwist,
+    SemanticWrench,
+    require_one,
+)
 from tmkit.relations.semantics import Coord, TwistCoord, WrenchCoord
 from tmkit.relations.violations import SemanticError, Violation
 
@@ -202,6 +209,8 @@ def to_pinocchio(relation: SemanticRelation, into: Callable[[Vector, Vector], _M
     Raises:
         SemanticError: a pose that is not that of a frame relative to a frame; or another relation.
     """
+    if isinstance(relation, SemanticRelation):
+        require_one(relation, "to_pinocchio")
     if isinstance(relation, SemanticPose):
         matrix = _matrix_of(relation)
         return into(np.array(matrix[:3, :3]), np.array(matrix[:3, 3]))
@@ -242,6 +251,7 @@ def to_kdl(relation: SemanticRelation, kdl: Any) -> Any:
     """
     if not isinstance(relation, SemanticRelation):
         raise refusal("to_kdl", "a relation with numbers goes out", repr(relation)[:80])
+    require_one(relation, "to_kdl")
     if isinstance(relation, SemanticPose):
         matrix = _matrix_of(relation)
         return kdl.Frame(_rotation(matrix[:3, :3], kdl), kdl.Vector(*matrix[:3, 3].tolist()))
@@ -328,6 +338,8 @@ def to_drake(relation: SemanticRelation, into: Callable[..., _Made]) -> _Made:
     Raises:
         SemanticError: the relation cannot be said so, or is another.
     """
+    if isinstance(relation, SemanticRelation):
+        require_one(relation, "to_drake")
     if isinstance(relation, SemanticPose):
         return into(np.array(_matrix_of(relation)))
     if isinstance(relation, SemanticOrientation):

@@ -22,7 +22,7 @@ import numpy as np
 
 from tmkit.relations.conversions.libraries import made_of, refusal, relation_of
 from tmkit.relations.representations import UnitQuaternion, VectorAndQuaternion
-from tmkit.relations.semantic import SemanticOrientation, SemanticPose, SemanticRelation
+from tmkit.relations.semantic import SemanticOrientation, SemanticPose, SemanticRelation, require_one
 from tmkit.relations.semantics import Coord, PoseCoord, PositionCoord, TwistCoord, WrenchCoord
 from tmkit.relations.violations import SemanticError, Violation, checks_are_on
 
@@ -88,6 +88,7 @@ def to_ros(relation: SemanticRelation, message: Any = None) -> Any:
     what = "to_ros"
     if not isinstance(relation, SemanticRelation):
         raise refusal(what, "a relation with numbers goes out", repr(relation)[:80])
+    require_one(relation, what)
     coord = relation.coord
     kind = coord.relation
     filled = _blank(kind) if message is None else message

@@ -43,6 +43,8 @@ class RotationMatrix(Multiplied):
 
     matrix: Vector
     relation = "Orientation"
+    is_settled = True
+    dimensions = 2
     what = "a rotation matrix"
 
     def __init__(self, matrix: ArrayLike) -> None:
@@ -64,6 +66,8 @@ class UnitQuaternion(Multiplied):
 
     quat_xyzw: Vector
     relation = "Orientation"
+    is_settled = True
+    dimensions = 1
     what = "a unit quaternion that is multiplied"
 
     def __init__(self, quat_xyzw: ArrayLike) -> None:
@@ -125,6 +129,7 @@ class RotationVector(Vector3):
     """An axis times an angle in radians (3,), at most pi if made from a matrix. It may be expressed in any frame."""
 
     relation = "Orientation"
+    is_settled = False
     unit = "rad"
     called = "rotation vector"
 

@@ -16,6 +16,14 @@ class Plain:
     """What most representations share: no constraint, equality of their arrays."""
 
     relation: ClassVar[str]
+    is_settled: ClassVar[bool] = False  # whether the class alone, not its numbers, says which coordinates it allows
+    dimensions: ClassVar[int] = 0  # of the array of one relation; 0 where there are no batches
+
+    @property
+    def size(self) -> int | None:
+        """The number of relations in a batch; None where this is one."""
+        array = next(iter(vars(self).values()))
+        return len(array) if 0 < self.dimensions < array.ndim else None
 
     @classmethod
     def of(cls, numbers: Numbers, *, like: Self | None = None) -> Self:
@@ -37,7 +45,8 @@ class Plain:
     def _of(cls, numbers: Numbers, like: Self | None, /) -> Self:
         raise NotImplementedError
 
-    def broken_by(self, coord: Any) -> Sequence[Violation]:
+    @classmethod
+    def broken_by(cls, coord: Any) -> Sequence[Violation]:
         """Return nothing: any coordinates will do."""
         del coord
         return ()
@@ -48,14 +57,15 @@ class Multiplied(Plain):
 
     what: ClassVar[str]
 
-    def broken_by(self, coord: Any) -> Sequence[Violation]:
+    @classmethod
+    def broken_by(cls, coord: Any) -> Sequence[Violation]:
         """Return whether the coordinate frame is not the reference orientation frame."""
         if coord.coord == coord.ref_ori:
             return []
         free = "FiniteScrew or VectorAndRotationVector" if coord.relation == "Pose" else "a rotation vector"
         return [
             Violation(
-                f"{self.what} is expressed in its reference orientation frame",
+                f"{cls.what} is expressed in its reference orientation frame",
                 f"coordinate frame {coord.coord}",
                 f"reference orientation frame {coord.ref_ori}",
                 f"express it there, or use a representation that allows it ({free})",
@@ -68,13 +78,14 @@ class OfFrames(Plain):
 
     what: ClassVar[str]
 
-    def broken_by(self, coord: Any) -> Sequence[Violation]:
+    @classmethod
+    def broken_by(cls, coord: Any) -> Sequence[Violation]:
         """Return whether it is not the pose of a frame relative to a frame."""
         broken = []
         for which, point, ori in (("", coord.point, coord.ori), ("reference ", coord.ref_point, coord.ref_ori)):
             if point != ori:
                 repair = f"use vector and matrix, which allow any {which}point: represented_by(VectorAndMatrix)"
-                rule = f"the {which}point of {self.what} is the origin of its {which}orientation frame"
+                rule = f"the {which}point of {cls.what} is the origin of its {which}orientation frame"
                 broken.append(Violation(rule, f"{which}point {point}", f"{which}orientation frame {ori}", repair))
         return broken
 
@@ -82,27 +93,30 @@ class OfFrames(Plain):
 class FrameToFrame(OfFrames, Multiplied):
     """What takes the coordinates in one frame to those in another relates these two frames, and is expressed there."""
 
-    def broken_by(self, coord: Any) -> Sequence[Violation]:
+    @classmethod
+    def broken_by(cls, coord: Any) -> Sequence[Violation]:
         """Return whether it is not the pose of a frame relative to a frame, expressed there."""
         if coord.point == coord.ori and coord.ref_point == coord.ref_ori == coord.coord:
             return ()
-        return [*OfFrames.broken_by(self, coord), *Multiplied.broken_by(self, coord)]
+        return [*super().broken_by(coord), *super(OfFrames, cls).broken_by(coord)]
 
 
 def unit_vector(values: ArrayLike, length: int, what: str) -> Vector:
     """Return a read-only unit vector.
 
     Args:
-        values: the vector.
+        values: the vector, or vectors (N, length).
         length: its number of components.
         what: its name, for the error message.
 
     Raises:
         SemanticError: its norm is not 1.
     """
-    made = array_of(values, (length,), what)
-    norm = float(np.linalg.norm(made))
-    if abs(norm - 1.0) > ROTATION_TOLERANCE:
+    made = array_of(values, (length,), what, is_batch=length == 4)
+    norms = np.atleast_1d(np.linalg.norm(made, axis=-1))
+    wrong = np.abs(norms - 1.0) > ROTATION_TOLERANCE
+    if wrong.any():
+        norm = float(norms[wrong][0])
         raise SemanticError.of(what, [Violation("its norm is 1", f"norm {norm:.9g}")])
     return made
 

@@ -33,32 +33,40 @@ _ROUNDING = 1e-9  # what exponentials and inverses of matrices may leave of a ze
 _NO_ANGLE = 1e-12  # radians below which a displacement is one without rotation
 
 
+def _require_alike(first: Vector, second: Vector) -> None:
+    if first.shape[:-1] != second.shape[:-1]:
+        rule = "position and rotation are both one, or batches of one length"
+        raise SemanticError.of("pose", [Violation(rule, f"shapes {first.shape} and {second.shape}")])
+
+
 @dataclass(frozen=True, eq=False)
 class HomogeneousMatrix(FrameToFrame):
     """A matrix (4, 4) from one frame to another, expressed in the latter."""
 
     matrix: Vector
     relation = "Pose"
+    is_settled = True
+    dimensions = 2
     what = "a homogeneous matrix"
 
     def __init__(self, matrix: ArrayLike) -> None:
-        made = array_of(matrix, (4, 4), "homogeneous matrix")
-        rotation_of(made[:3, :3], "homogeneous matrix")
-        if np.abs(made[3] - _LAST_ROW).max() > _ROUNDING:
-            row = np.array2string(made[3])
+        made = array_of(matrix, (4, 4), "homogeneous matrix", is_batch=True)
+        rotation_of(made[..., :3, :3], "homogeneous matrix")
+        if np.abs(made[..., 3, :] - _LAST_ROW).max(initial=0.0) > _ROUNDING:
+            row = np.array2string(made[..., 3, :])
             raise SemanticError.of("homogeneous matrix", [Violation("its last row is 0 0 0 1", row)])
         object.__setattr__(self, "matrix", made)
 
     @property
     def numbers(self) -> Numbers:
         """``(p, Q)``."""
-        return self.matrix[:3, 3], self.matrix[:3, :3]
+        return self.matrix[..., :3, 3], self.matrix[..., :3, :3]
 
     @classmethod
     def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
-        matrix = np.empty((4, 4))
-        matrix[:3, 3], matrix[:3, :3] = numbers
-        matrix[3] = _LAST_ROW
+        matrix = np.empty((*numbers[0].shape[:-1], 4, 4))
+        matrix[..., :3, 3], matrix[..., :3, :3] = numbers
+        matrix[..., 3, :] = _LAST_ROW
         return trusted(cls, matrix=frozen(matrix))
 
 
@@ -74,11 +82,14 @@ class VectorAndMatrix(Multiplied):
     vector: Vector
     matrix: Vector
     relation = "Pose"
+    is_settled = True
+    dimensions = 1
     what = "a rotation matrix"
 
     def __init__(self, vector: ArrayLike, matrix: ArrayLike) -> None:
-        object.__setattr__(self, "vector", array_of(vector, (3,), "position vector", unit="m"))
+        object.__setattr__(self, "vector", array_of(vector, (3,), "position vector", unit="m", is_batch=True))
         object.__setattr__(self, "matrix", rotation_of(matrix, "rotation matrix"))
+        _require_alike(self.vector, self.matrix[..., 0])
 
     @property
     def numbers(self) -> Numbers:
@@ -102,16 +113,25 @@ class VectorAndQuaternion(Multiplied):
     vector: Vector
     quat_xyzw: Vector
     relation = "Pose"
+    is_settled = True
+    dimensions = 1
     what = "a unit quaternion that is multiplied"
 
     def __init__(self, vector: ArrayLike, quat_xyzw: ArrayLike) -> None:
-        object.__setattr__(self, "vector", array_of(vector, (3,), "position vector", unit="m"))
+        object.__setattr__(self, "vector", array_of(vector, (3,), "position vector", unit="m", is_batch=True))
         object.__setattr__(self, "quat_xyzw", unit_vector(quat_xyzw, 4, "unit quaternion"))
+        _require_alike(self.vector, self.quat_xyzw)
 
     @classmethod
     def of_pose(cls, pose: Pose) -> Self:
         """Make one from a :class:`tmkit.Pose`."""
         return cls(pose.translation, pose.quat_xyzw)
+
+    @classmethod
+    def of_rows(cls, values: ArrayLike) -> Self:
+        """Make one from rows (N, 7): x, y, z in metres and a unit quaternion x, y, z, w."""
+        rows = array_of(values, (7,), "pose", is_batch=True)
+        return cls(rows[..., :3], rows[..., 3:])
 
     @property
     def pose(self) -> Pose:

@@ -27,7 +27,7 @@ class _Rate(Plain):
     what: str
     coord_of: OrientationCoord | PoseCoord | None
 
-    def broken_by(self, coord: Any) -> Sequence[Violation]:
+    def broken_by(self, coord: Any) -> Sequence[Violation]:  # type: ignore[override]  # it depends on the pose held
         """Return whether a velocity is not that of the orientation or pose, expressed in its reference orientation."""
         of, what = self.coord_of, self.what
         if of is None:

@@ -28,10 +28,14 @@ class Vector3(Plain):
 
     vector: Vector
     unit: ClassVar[str]
+    is_settled: ClassVar[bool] = True
+    dimensions = 1
     called: ClassVar[str] = ""  # in messages; the relation by default
 
     def __init__(self, vector: ArrayLike) -> None:
-        object.__setattr__(self, "vector", array_of(vector, (3,), self.called or self.relation, unit=self.unit))
+        object.__setattr__(
+            self, "vector", array_of(vector, (3,), self.called or self.relation, unit=self.unit, is_batch=True)
+        )
 
     @property
     def numbers(self) -> Numbers:
@@ -48,11 +52,13 @@ class Vector6(Plain):
     """Six numbers: a half of three, then another."""
 
     vector: Vector
+    is_settled = True
+    dimensions = 1
     units: ClassVar[tuple[str, str]]
     halves: ClassVar[tuple[slice, slice]] = (slice(3), slice(3, 6))
 
     def __init__(self, vector: ArrayLike) -> None:
-        object.__setattr__(self, "vector", array_of(vector, (6,), self.relation))
+        object.__setattr__(self, "vector", array_of(vector, (6,), self.relation, is_batch=True))
 
     @classmethod
     def of_parts(cls, first: ArrayLike, second: ArrayLike) -> Self:
@@ -75,13 +81,13 @@ class Vector6(Plain):
     def numbers(self) -> Numbers:
         """The two halves."""
         first, second = self.halves
-        return self.vector[first], self.vector[second]
+        return self.vector[..., first], self.vector[..., second]
 
     @classmethod
     def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:
-        vector = np.empty(6)
+        vector = np.empty((*numbers[0].shape[:-1], 6))
         first, second = cls.halves
-        vector[first], vector[second] = numbers
+        vector[..., first], vector[..., second] = numbers
         return trusted(cls, vector=frozen(vector))
 
 

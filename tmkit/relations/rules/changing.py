@@ -27,7 +27,7 @@ from tmkit.relations.semantics import (
     TwistCoord,
     WrenchCoord,
 )
-from tmkit.relations.violations import Violation, checks_are_on
+from tmkit.relations.violations import Violation
 
 _Coord = TypeVar("_Coord", bound=Semantics)
 _FREE_OF: dict[type, Any] = {LinearVelocityCoord: AngularVelocityCoord, TorqueCoord: ForceCoord}
@@ -55,43 +55,31 @@ def change_point(
         unfit(operation, x, by)
     if free is not None and not isinstance(x, (LinearVelocityCoord, TorqueCoord)):
         unfit(operation, x, by, free)
-    if checks_are_on() and not _leads_on(c, by, free, keeps_body=keeps_body):
-        operands = (x, by) if free is None else (x, by, free)
-        check = Check(operation, *operands)
-        wants = _FREE_OF.get(type(x))
-        if wants is not None and not isinstance(free, wants):
-            rule = f"another point of a {c.relation} needs the {wants.relation} of the same bodies"
-            check.broken.append(Violation(rule, repr(free) if free is not None else "none was given"))
-        repair = "give the position of the new point relative to the old one"
-        check.same(by.ref_point, c.point, "the change begins at the point", ("it begins at", "the point is"), repair)
-        check.same(by.ref_body, c.body, "the old point is on the body", ("it begins on", "the body is"))
-        if keeps_body:
-            repair = "use change_point_body for a body that is rigidly joined"
-            check.same(by.body, c.body, "the new point is on the same body", ("it ends on", "the body is"), repair)
-        what = ("coordinate frame of the change", "coordinate frame")
-        check.same(by.coord, c.coord, "the change is expressed in the frame of the relation", what, CHANGE_COORD)
-        if wants is not None and isinstance(free, wants):
-            name = wants.relation
-            check.same(free.body, c.body, f"the {name} is that of the same body", (f"body of the {name}", "body"))
-            what = (f"reference body of the {name}", "reference body")
-            check.same(free.ref_body, c.ref_body, f"the {name} is relative to the same body", what)
-            what = (f"coordinate frame of the {name}", "coordinate frame")
-            check.same(free.coord, c.coord, f"the {name} is expressed in the same frame", what, CHANGE_COORD)
-        check.done()
+    operands = (x, by) if free is None else (x, by, free)
+    check = Check(operation, *operands)
+    wants = _FREE_OF.get(type(x))
+    if wants is not None and not isinstance(free, wants):
+        rule = f"another point of a {c.relation} needs the {wants.relation} of the same bodies"
+        check.broken.append(Violation(rule, repr(free) if free is not None else "none was given"))
+    repair = "give the position of the new point relative to the old one"
+    check.same(by.ref_point, c.point, "the change begins at the point", ("it begins at", "the point is"), repair)
+    check.same(by.ref_body, c.body, "the old point is on the body", ("it begins on", "the body is"))
+    if keeps_body:
+        repair = "use change_point_body for a body that is rigidly joined"
+        check.same(by.body, c.body, "the new point is on the same body", ("it ends on", "the body is"), repair)
+    what = ("coordinate frame of the change", "coordinate frame")
+    check.same(by.coord, c.coord, "the change is expressed in the frame of the relation", what, CHANGE_COORD)
+    if wants is not None and isinstance(free, wants):
+        name = wants.relation
+        check.same(free.body, c.body, f"the {name} is that of the same body", (f"body of the {name}", "body"))
+        what = (f"reference body of the {name}", "reference body")
+        check.same(free.ref_body, c.ref_body, f"the {name} is relative to the same body", what)
+        what = (f"coordinate frame of the {name}", "coordinate frame")
+        check.same(free.coord, c.coord, f"the {name} is expressed in the same frame", what, CHANGE_COORD)
+    check.done()
     body = c.body if keeps_body else by.body
     made: _Coord = c._replaced(point=by.point, body=body)
     return made
-
-
-def _leads_on(c: Any, by: PositionCoord, free: Any, *, keeps_body: bool) -> bool:
-    """Return whether a change begins at the point of a relation, and belongs to it: the rules below in short."""
-    if by.ref_point != c.point or by.ref_body != c.body or by.coord != c.coord or (keeps_body and by.body != c.body):
-        return False
-    wants = _FREE_OF.get(type(c))
-    if wants is not None:
-        fits = isinstance(free, wants) and free.body == c.body
-        return fits and free.ref_body == c.ref_body and free.coord == c.coord
-    return True
 
 
 def change_ref_point(x: _Coord, by: PositionCoord, *, keeps_body: bool = True) -> _Coord:
@@ -110,21 +98,19 @@ def change_ref_point(x: _Coord, by: PositionCoord, *, keeps_body: bool = True) -
     kinds = (PositionCoord, PoseCoord) if keeps_body else PositionCoord
     if not isinstance(x, kinds) or not isinstance(by, PositionCoord):
         unfit(operation, x, by)
-    fits = by.point == c.ref_point and by.body == c.ref_body and by.coord == c.coord
-    if checks_are_on() and not (fits and (not keeps_body or by.ref_body == c.ref_body)):
-        check = Check(operation, x, by)
-        repair = "turn the change round with inverse"
-        what = ("it ends at", "the reference point is")
-        check.same(by.point, c.ref_point, "the change ends at the reference point", what, repair)
-        what = ("it ends on", "the reference body is")
-        check.same(by.body, c.ref_body, "the old reference point is on the reference body", what)
-        if keeps_body:
-            repair = "use change_reference_point_body for a body that is rigidly joined"
-            what = ("it begins on", "the reference body is")
-            check.same(by.ref_body, c.ref_body, "the new reference point is on the same body", what, repair)
-        what = ("coordinate frame of the change", "coordinate frame")
-        check.same(by.coord, c.coord, "the change is expressed in the frame of the relation", what, CHANGE_COORD)
-        check.done()
+    check = Check(operation, x, by)
+    repair = "turn the change round with inverse"
+    what = ("it ends at", "the reference point is")
+    check.same(by.point, c.ref_point, "the change ends at the reference point", what, repair)
+    what = ("it ends on", "the reference body is")
+    check.same(by.body, c.ref_body, "the old reference point is on the reference body", what)
+    if keeps_body:
+        repair = "use change_reference_point_body for a body that is rigidly joined"
+        what = ("it begins on", "the reference body is")
+        check.same(by.ref_body, c.ref_body, "the new reference point is on the same body", what, repair)
+    what = ("coordinate frame of the change", "coordinate frame")
+    check.same(by.coord, c.coord, "the change is expressed in the frame of the relation", what, CHANGE_COORD)
+    check.done()
     body = c.ref_body if keeps_body else by.ref_body
     made: _Coord = c._replaced(ref_point=by.ref_point, ref_body=body)
     return made
@@ -143,16 +129,15 @@ def change_ori(x: _Coord, by: OrientationCoord) -> _Coord:
     c: Any = x
     if not isinstance(x, MATRIX_LIKE) or not isinstance(by, OrientationCoord):
         unfit("change_orientation_frame", x, by)
-    if checks_are_on():
-        check = Check("change_orientation_frame", x, by)
-        what = ("it begins at", "the orientation frame is")
-        repair = "give the orientation of the new frame relative to the old one"
-        check.same(by.ref_ori, c.ori, "the change begins at the orientation frame", what, repair)
-        check.same(by.ref_body, c.body, "the old orientation frame is on the body", ("it begins on", "the body is"))
-        check.same(by.body, c.body, "the new orientation frame is on the same body", ("it ends on", "the body is"))
-        require_own_reference(check, by, "the change")
-        require_own_reference(check, c, "the relation")
-        check.done()
+    check = Check("change_orientation_frame", x, by)
+    what = ("it begins at", "the orientation frame is")
+    repair = "give the orientation of the new frame relative to the old one"
+    check.same(by.ref_ori, c.ori, "the change begins at the orientation frame", what, repair)
+    check.same(by.ref_body, c.body, "the old orientation frame is on the body", ("it begins on", "the body is"))
+    check.same(by.body, c.body, "the new orientation frame is on the same body", ("it ends on", "the body is"))
+    require_own_reference(check, by, "the change")
+    require_own_reference(check, c, "the relation")
+    check.done()
     made: _Coord = c._replaced(ori=by.ori)
     return made
 
@@ -172,18 +157,17 @@ def change_ref_ori(x: _Coord, by: OrientationCoord) -> _Coord:
     c: Any = x
     if not isinstance(x, MATRIX_LIKE) or not isinstance(by, OrientationCoord):
         unfit("change_reference_orientation_frame", x, by)
-    if checks_are_on():
-        check = Check("change_reference_orientation_frame", x, by)
-        what = ("it ends at", "the reference orientation frame is")
-        repair = "turn the change round with inverse2"
-        check.same(by.ori, c.ref_ori, "the change ends at the reference orientation frame", what, repair)
-        what = ("it ends on", "the reference body is")
-        check.same(by.body, c.ref_body, "the old reference frame is on the reference body", what)
-        what = ("it begins on", "the reference body is")
-        check.same(by.ref_body, c.ref_body, "the new reference frame is on the same body", what)
-        require_own_reference(check, by, "the change")
-        require_own_reference(check, c, "the relation")
-        check.done()
+    check = Check("change_reference_orientation_frame", x, by)
+    what = ("it ends at", "the reference orientation frame is")
+    repair = "turn the change round with inverse2"
+    check.same(by.ori, c.ref_ori, "the change ends at the reference orientation frame", what, repair)
+    what = ("it ends on", "the reference body is")
+    check.same(by.body, c.ref_body, "the old reference frame is on the reference body", what)
+    what = ("it begins on", "the reference body is")
+    check.same(by.ref_body, c.ref_body, "the new reference frame is on the same body", what)
+    require_own_reference(check, by, "the change")
+    require_own_reference(check, c, "the relation")
+    check.done()
     made: _Coord = c._replaced(ref_ori=by.ref_ori, coord=by.ref_ori)
     return made
 
@@ -203,16 +187,14 @@ def change_coord(x: _Coord, by: OrientationCoord, *, is_matrix: bool | None = No
     c: Any = x
     if not isinstance(by, OrientationCoord) or not hasattr(x, "coord"):
         unfit("change_coordinate_frame", x, by)
-    fits = by.ori == c.coord and by.coord == by.ref_ori and (is_matrix is False or not isinstance(x, MATRIX_LIKE))
-    if checks_are_on() and not fits:
-        check = Check("change_coordinate_frame", x, by)
-        what = ("it refers to", "the coordinate frame is")
-        repair = "give the orientation of the old coordinate frame relative to the new one"
-        check.same(by.ori, c.coord, "the change begins at the coordinate frame", what, repair)
-        require_own_reference(check, by, "the change")
-        if is_matrix is not False and isinstance(x, MATRIX_LIKE):
-            require_matrix(check, x, by.ref_ori, c.ref_ori)
-        check.done()
+    check = Check("change_coordinate_frame", x, by)
+    what = ("it refers to", "the coordinate frame is")
+    repair = "give the orientation of the old coordinate frame relative to the new one"
+    check.same(by.ori, c.coord, "the change begins at the coordinate frame", what, repair)
+    require_own_reference(check, by, "the change")
+    if is_matrix is not False and isinstance(x, MATRIX_LIKE):
+        require_matrix(check, x, by.ref_ori, c.ref_ori)
+    check.done()
     made: _Coord = c._replaced(coord=by.ref_ori)
     return made
 
@@ -236,10 +218,9 @@ def change_ref_body(x: _Coord, by: Coord | str) -> _Coord:
     if isinstance(x, (ForceCoord, TorqueCoord, WrenchCoord)):
         unfit("change_reference_body", x, by)
     if isinstance(x, (LinearVelocityCoord, AngularVelocityCoord, TwistCoord)) and type(by) is type(x):
-        if checks_are_on():
-            check = chain_check(x, by)
-            check.operation = "change_reference_body"
-            check.done()
+        check = chain_check(x, by)
+        check.operation = "change_reference_body"
+        check.done()
         made: _Coord = c._replaced(ref_body=by.ref_body)
         return made
     joined: _Coord = c._replaced(ref_body=_joined_to("change_reference_body", x, c.ref_body, by, "reference body"))
@@ -273,7 +254,7 @@ def _joined_to(operation: str, x: Any, body: str, by: Any, what: str) -> str:
         unfit(operation, x, by)
     if by.body == body:
         return by.ref_body
-    if checks_are_on() and by.ref_body != body:
+    if by.ref_body != body:
         check = Check(operation, x, by)
         sides = f"it joins {by.body} and {by.ref_body}", f"the {what} is {body}"
         check.broken.append(Violation(f"the constant relation is one of the {what}", *sides))

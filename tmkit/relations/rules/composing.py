@@ -31,7 +31,7 @@ from tmkit.relations.semantics import (
     TwistCoord,
     WrenchCoord,
 )
-from tmkit.relations.violations import checks_are_on
+from tmkit.relations.violations import Violation, checks_are_on
 
 _Coord = TypeVar("_Coord", bound=Semantics)
 
@@ -55,7 +55,7 @@ def inverse(x: _Coord, *, is_matrix: bool | None = None) -> _Coord:
     if not isinstance(x, (*_CHAINED, *_ADDED)):
         unfit("inverse", x)
     result: Any = c._of(*(getattr(c, _other_side(name, c.fields)) for name in c.fields))
-    if checks_are_on() and is_matrix is not False and isinstance(x, MATRIX_LIKE):
+    if is_matrix is not False and isinstance(x, MATRIX_LIKE):
         check = Check("inverse", x)
         require_matrix(check, x, result.coord, result.ref_ori)
         check.done()
@@ -78,10 +78,9 @@ def inverse2(x: _Coord) -> _Coord:
     c: Any = x
     if not isinstance(x, MATRIX_LIKE):
         unfit("inverse2", x)
-    if checks_are_on():
-        check = Check("inverse2", x)
-        require_own_reference(check, c, "the operand")
-        check.done()
+    check = Check("inverse2", x)
+    require_own_reference(check, c, "the operand")
+    check.done()
     if isinstance(x, OrientationCoord):
         made: _Coord = c._of(c.ref_ori, c.ref_body, c.ori, c.body, c.ori)
     else:
@@ -89,12 +88,13 @@ def inverse2(x: _Coord) -> _Coord:
     return made
 
 
-def compose(x: _Coord, y: _Coord) -> tuple[_Coord, bool]:
+def compose(x: _Coord, y: _Coord, *, is_settled: bool = False) -> tuple[_Coord, bool]:
     """Return the coordinates of a composition, and whether it reads ``y`` before ``x``.
 
     Args:
         x: what is known of one body relative to a second.
         y: what is known of that second relative to a third; or the other way round.
+        is_settled: whether to refuse operands that chain in both orders.
 
     Raises:
         SemanticError: the two do not chain; all reasons are given for the order of the arguments.
@@ -107,28 +107,17 @@ def compose(x: _Coord, y: _Coord) -> tuple[_Coord, bool]:
         unfit("compose", x, y)
     if not checks_are_on():
         return _chained(x, y), False
-    if _chains(x, y):
+    forwards, backwards = chain_check(x, y), chain_check(y, x)
+    if not forwards.broken:
+        if is_settled and not backwards.broken:
+            sides = f"{y!r} relative to its reference and back"
+            repair = "compose takes the operands in the order of the arguments"
+            forwards.broken.append(Violation("only one order of the operands chains", sides, repair=repair))
+            forwards.done()
         return _chained(x, y), False
-    if _chains(y, x):
-        return _chained(y, x), True
-    chain_check(x, y).done()
-    raise AssertionError("unreachable")  # pragma: no cover
-
-
-def _chains(x: Any, y: Any) -> bool:
-    """Return whether two relations of one kind can be composed; a fast form of :func:`chain_check`."""
-    if x.ref_body != y.body:
-        return False
-    if isinstance(x, MATRIX_LIKE):
-        own = x.coord == x.ref_ori and y.coord == y.ref_ori
-        if isinstance(x, PoseCoord):
-            return bool(own and x.ref_ori == y.ori and x.ref_point == y.point)
-        return bool((own or x.coord == y.coord) and x.ref_ori == y.ori)
-    if x.coord != y.coord:
-        return False
-    if isinstance(x, PositionCoord):
-        return bool(x.ref_point == y.point)
-    return isinstance(x, AngularVelocityCoord) or bool(x.point == y.point)
+    if backwards.broken:
+        forwards.done()
+    return _chained(y, x), True
 
 
 def chain_check(x: Any, y: Any) -> Check:
@@ -176,18 +165,17 @@ def _chained(x: Any, y: Any) -> Any:
 
 def _added(x: Any, y: Any) -> Any:
     """Return the coordinates of the resultant of two forces, torques or wrenches on one body."""
-    if checks_are_on() and x._values != y._values:
-        check = Check("compose", x, y)
-        what = ("body of the first", "body of the second")
-        check.same(x.body, y.body, "forces that are added act on one body", what)
-        what = ("reference body of the first", "reference body of the second")
-        check.same(x.ref_body, y.ref_body, "forces that are added are exerted by one body", what)
-        if not isinstance(x, ForceCoord):
-            what = ("point of the first", "point of the second")
-            check.same(x.point, y.point, "moments are added about one point", what, CHANGE_POINT)
-        what = ("coordinate frame of the first", "coordinate frame of the second")
-        check.same(x.coord, y.coord, "both are expressed in one frame", what, CHANGE_COORD)
-        check.done()
+    check = Check("compose", x, y)
+    what = ("body of the first", "body of the second")
+    check.same(x.body, y.body, "forces that are added act on one body", what)
+    what = ("reference body of the first", "reference body of the second")
+    check.same(x.ref_body, y.ref_body, "forces that are added are exerted by one body", what)
+    if not isinstance(x, ForceCoord):
+        what = ("point of the first", "point of the second")
+        check.same(x.point, y.point, "moments are added about one point", what, CHANGE_POINT)
+    what = ("coordinate frame of the first", "coordinate frame of the second")
+    check.same(x.coord, y.coord, "both are expressed in one frame", what, CHANGE_COORD)
+    check.done()
     return x
 
 
@@ -214,14 +202,13 @@ def pose_of(position: PositionCoord, orientation: OrientationCoord) -> PoseCoord
     if not isinstance(position, PositionCoord) or not isinstance(orientation, OrientationCoord):
         unfit("pose", position, orientation)
     p, o = position, orientation
-    if checks_are_on():
-        check = Check("pose", p, o)
-        check.same(p.body, o.body, "both are of one body", ("body of the position", "body of the orientation"))
-        what = ("reference body of the position", "reference body of the orientation")
-        check.same(p.ref_body, o.ref_body, "both are relative to one body", what)
-        what = ("coordinate frame of the position", "coordinate frame of the orientation")
-        check.same(p.coord, o.coord, "both are expressed in one frame", what, CHANGE_COORD)
-        check.done()
+    check = Check("pose", p, o)
+    check.same(p.body, o.body, "both are of one body", ("body of the position", "body of the orientation"))
+    what = ("reference body of the position", "reference body of the orientation")
+    check.same(p.ref_body, o.ref_body, "both are relative to one body", what)
+    what = ("coordinate frame of the position", "coordinate frame of the orientation")
+    check.same(p.coord, o.coord, "both are expressed in one frame", what, CHANGE_COORD)
+    check.done()
     return PoseCoord._of(p.point, o.ori, p.body, p.ref_point, o.ref_ori, p.ref_body, p.coord)
 
 
@@ -237,7 +224,7 @@ def integrate(x: Coord) -> Coord:
             velocity.
     """
     if isinstance(x, TwistCoord):
-        if checks_are_on() and x.point != x.coord:
+        if x.point != x.coord:
             check = Check("integrate", x)
             repair = "change the point with change_point, or the frame with change_coordinate_frame"
             rule = "point and coordinate frame of a twist that is integrated are of one frame"
@@ -266,21 +253,18 @@ def differentiate(x: Coord, y: Coord | None = None, *, screw: bool = False) -> C
     y = x if y is None else y
     if type(x) is not type(y) or not isinstance(x, (PositionCoord, OrientationCoord, PoseCoord)):
         unfit("differentiate", x, y)
-    is_own = isinstance(x, PositionCoord) or x.coord == x.ref_ori
-    is_framed = not isinstance(x, PoseCoord) or (x.point == x.ori and x.ref_point == x.ref_ori)
-    if checks_are_on() and not (is_own and is_framed and x == y):
-        check = Check("differentiate", x, y)
-        for name in x.fields:
-            left, right = getattr(x, name), getattr(y, name)
-            check.same(left, right, "both are the same relation", (f"{name} of the first", f"{name} of the second"))
-        if isinstance(x, PoseCoord):
-            what = ("point", "orientation frame")
-            check.same(x.point, x.ori, "a pose that is differentiated is that of a frame", what)
-            what = ("reference point", "reference orientation frame")
-            check.same(x.ref_point, x.ref_ori, "a pose that is differentiated is relative to a frame", what)
-        if not isinstance(x, PositionCoord):
-            require_own_reference(check, x, "the relation")
-        check.done()
+    check = Check("differentiate", x, y)
+    for name in x.fields:
+        left, right = getattr(x, name), getattr(y, name)
+        check.same(left, right, "both are the same relation", (f"{name} of the first", f"{name} of the second"))
+    if isinstance(x, PoseCoord):
+        what = ("point", "orientation frame")
+        check.same(x.point, x.ori, "a pose that is differentiated is that of a frame", what)
+        what = ("reference point", "reference orientation frame")
+        check.same(x.ref_point, x.ref_ori, "a pose that is differentiated is relative to a frame", what)
+    if not isinstance(x, PositionCoord):
+        require_own_reference(check, x, "the relation")
+    check.done()
     if isinstance(x, PositionCoord):
         return LinearVelocityCoord._of(x.point, x.body, x.ref_body, x.coord)
     if isinstance(x, OrientationCoord):
@@ -303,16 +287,13 @@ def dot(wrench: WrenchCoord, twist: TwistCoord) -> None:
         wrench, twist = twist, wrench
     if not isinstance(wrench, WrenchCoord) or not isinstance(twist, TwistCoord):
         unfit("dot", wrench, twist)
-    w, t = wrench, twist
-    fits = w.point == t.point and w.body == t.body and w.ref_body == t.ref_body and w.coord == t.coord
-    if checks_are_on() and not fits:
-        check = Check("dot", wrench, twist)
-        for name, label, repair in (
-            ("point", "point", CHANGE_POINT),
-            ("body", "body", ""),
-            ("ref_body", "reference body", ""),
-            ("coord", "coordinate frame", CHANGE_COORD),
-        ):
-            what = (f"{label} of the wrench", f"{label} of the twist")
-            check.same(getattr(wrench, name), getattr(twist, name), f"both have one {label}", what, repair)
-        check.done()
+    check = Check("dot", wrench, twist)
+    for name, label, repair in (
+        ("point", "point", CHANGE_POINT),
+        ("body", "body", ""),
+        ("ref_body", "reference body", ""),
+        ("coord", "coordinate frame", CHANGE_COORD),
+    ):
+        what = (f"{label} of the wrench", f"{label} of the twist")
+        check.same(getattr(wrench, name), getattr(twist, name), f"both have one {label}", what, repair)
+    check.done()

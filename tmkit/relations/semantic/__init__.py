@@ -12,7 +12,7 @@ quaternion, (3,) a vector, (4, 4) a homogeneous matrix, (6,) a six-vector with i
 Invariants: values are immutable. With the checks on, no value exists whose representation its coordinates do not allow.
 """
 
-from tmkit.relations.semantic.base import SemanticRelation
+from tmkit.relations.semantic.base import SemanticRelation, require_one
 from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose, SemanticPosition
 from tmkit.relations.semantic.velocities_and_forces import (
     SemanticAngularVelocity, SemanticForce, SemanticLinearVelocity, SemanticTorque, SemanticTwist, SemanticWrench,
@@ -22,4 +22,5 @@ from tmkit.relations.semantic.velocities_and_forces import (
 __all__ = [
     "SemanticAngularVelocity", "SemanticForce", "SemanticLinearVelocity", "SemanticOrientation", "SemanticPose",
     "SemanticPosition", "SemanticRelation", "SemanticTorque", "SemanticTwist", "SemanticWrench", "differentiate",
+    "require_one",
 ]  # fmt: skip

@@ -1,63 +1,210 @@
-"""What all relations with numbers have in common: coordinates, a representation, inverse, composition, change of axes.
+"""What all relations with numbers have in common: coordinates, numbers, inverse, composition, change of axes.
 
-Operations check the semantics of their operands (:mod:`tmkit.relations.rules`), compute, and check that the result can
-be represented as the operand was.
+What an operation needs to know before it computes depends on coordinates alone, not on numbers: the rules
+(:mod:`tmkit.relations.rules`), the coordinates of the result, whether the representation of the operand can say the
+result. This is remembered, as a bounded cache of a pure function, so that the same operation on other numbers is one
+look-up and one call of the arithmetic (:mod:`tmkit.relations.semantic.values`).
+
+A relation keeps its numbers in two forms, each made from the other when first needed: the *representation*, as the user
+gave it, and the *value*, as arithmetic takes it: vectors, or poses of the core.
 
 Invariants: values are immutable. With the checks on, no value exists whose representation its coordinates do not allow.
 """
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tmkit.errors import SceneError
 from tmkit.relations import rules
 from tmkit.relations.representation import Numbers, Representation, Vector, frozen
+from tmkit.relations.semantic.values import Jacobians, Value, carried
 from tmkit.relations.semantics import Coord, Semantics
-from tmkit.relations.violations import SemanticError, Violation, checks_are_on
-from tmkit.spatial import Pose
+from tmkit.relations.violations import SemanticError, Violation, are_checked, checks_are_on
+from tmkit.spatial import GaussianPose, Pose, checked_covariance
 
 _Representation = TypeVar("_Representation", bound=Representation)
+_Relation = TypeVar("_Relation", bound="SemanticRelation")
+Operation = tuple[Callable[..., Value], Callable[..., Jacobians] | None]
+"""The arithmetic of an operation, and its Jacobians where errors are carried along."""
+_REMEMBERED = 4096  # operations on different coordinates
+
+
+class Form:
+    """All that is known of a relation before its numbers. Equal ones are mostly the same object.
+
+    Attributes:
+        coord: what is related to what, and the frame of expression.
+        kind: class of the representation where that alone settles whether it can say a relation, or None.
+        size: number of relations in a batch; None for one relation.
+        is_uncertain: whether there is a covariance.
+        is_plain: whether the value of a result is all that has to be computed.
+    """
+
+    __slots__ = ("coord", "is_plain", "is_uncertain", "kind", "size")
+
+    def __init__(self, coord: Any, kind: Any, size: int | None, is_uncertain: bool) -> None:
+        self.coord, self.kind, self.size, self.is_uncertain = coord, kind, size, is_uncertain
+        self.is_plain = kind is not None and not is_uncertain
+
+
+form_of: Callable[[Any, Any, int | None, bool], Form] = functools.lru_cache(maxsize=_REMEMBERED)(Form)
+
+
+def _plan(
+    made: type[SemanticRelation], operation: str, is_checked: bool, x: Form, y: Form | None = None,
+    z: Form | None = None,
+) -> tuple[Form, Callable[..., Value], Callable[..., Jacobians] | None]:  # fmt: skip
+    """Return the form of a result, the arithmetic of an operation, and its Jacobians.
+
+    Args:
+        made: class of the first operand and of the result.
+        operation: the operation.
+        is_checked: whether rules are checked.
+        x: what is known of the first operand.
+        y: what is known of the second, if there is one.
+        z: what is known of the third, if there is one.
+
+    Raises:
+        SemanticError: a rule is broken.
+    """
+    forms = [form for form in (x, y, z) if form is not None]
+    coords = [form.coord for form in forms]
+    work, jacobians = made.operations[operation]
+    coord, is_turned = _RULES[operation](*coords)
+    is_own = coord.relation != "Orientation" or all(c.coord == c.ref_ori for c in coords)
+    if operation in ("compose", "@") and not is_own:  # operators in common axes: the other order of their product
+        is_turned, jacobians = not is_turned, None
+    sizes = [form.size for form in forms if form.size is not None]
+    if len(set(sizes)) > 1:
+        rule, shapes = "batches have the same length, or one operand is no batch", " and ".join(map(str, sizes))
+        raise SemanticError.of(f"{operation}({', '.join(map(repr, coords))})", [Violation(rule, f"lengths {shapes}")])
+    is_uncertain = any(form.is_uncertain for form in forms)
+    if is_uncertain and jacobians is None:
+        rule = f"{operation} carries a covariance along"
+        repair = "use inverse2" if operation == "inverse" else "drop it: with_covariance(None)"
+        violation = Violation(rule, f"for a {coord.relation} it is not defined", repair=repair)
+        raise SemanticError.of(f"{operation}({', '.join(map(repr, coords))})", [violation])
+    if x.kind is not None and is_checked:
+        require_representable(x.kind, coord)
+    form = form_of(coord, x.kind, sizes[0] if sizes else None, is_uncertain)
+    if is_turned:
+        straight, along = work, jacobians
+        return form, lambda a, b: straight(b, a), along and (lambda a, b: along(b, a)[::-1])
+    return form, work, jacobians
+
+
+planned: Callable[..., tuple[Form, Callable[..., Value], Callable[..., Jacobians] | None]]
+planned = functools.lru_cache(maxsize=_REMEMBERED)(_plan)
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _ruled(rule: Callable[..., Any], is_checked: bool, *coords: Any) -> Any:
+    del is_checked  # the rule looks it up itself; here it tells the two apart
+    return rule(*coords)
+
+
+def ruled(rule: Callable[..., Any], *coords: Any) -> Any:
+    """Return what a rule makes of coordinates, which is remembered.
+
+    Args:
+        rule: a function of :mod:`tmkit.relations.rules`.
+        coords: the coordinates.
+
+    Raises:
+        SemanticError: the rule is broken.
+    """
+    return _ruled(rule, are_checked(), *coords)
+
+
+def require_representable(representation: Any, coord: Any) -> None:
+    """Refuse a representation, or a class of one, that coordinates do not allow.
+
+    Args:
+        representation: the representation.
+        coord: the coordinates.
+
+    Raises:
+        SemanticError: the coordinates do not allow it.
+    """
+    broken = representation.broken_by(coord)
+    if broken:
+        kind = representation if isinstance(representation, type) else type(representation)
+        raise SemanticError.of(f"{kind.__name__} for {coord!r}", broken)
 
 
 class SemanticRelation:
     """Base of all relations with numbers.
+
+    Numbers may be a batch: arrays with one more dimension in front, of relations with the same coordinates.
 
     Attributes:
         coord: what is related to what, and the frame of expression.
         representation: the numbers, as they were given or as an operation gives them.
     """
 
-    __slots__ = ("coord", "representation")
+    __slots__ = ("_covariance", "_representation", "_state")
     coord_class: ClassVar[type]
-    by_shape: ClassVar[dict[tuple[int, ...], Any]]
-    coord: Any
-    representation: Any
+    by_shape: ClassVar[dict[tuple[int | str, ...], Any]]
+    operations: ClassVar[dict[str, Operation]]
+    dimension: ClassVar[int] = 3  # of a covariance
+    _state: tuple[Form, Value]  # a value of None is made from the representation when needed
+    _representation: Any
+    _covariance: Any
 
-    def __init__(self, coord: Any, values: Representation | ArrayLike | Pose) -> None:
+    def __init__(
+        self, coord: Any, values: Representation | ArrayLike | Pose | GaussianPose, *,
+        covariance: ArrayLike | None = None,
+    ) -> None:  # fmt: skip
         """Give numbers to coordinates.
 
         Args:
             coord: the coordinates, of the class that belongs to this relation.
-            values: a representation, or an array or pose that suggests one.
+            values: a representation, or an array or pose that suggests one; or a batch, with one more dimension.
+            covariance: (3, 3) or (6, 6) of the error; of a pose in the axes of its frame, ``T = mean @ Exp(xi)``, of
+                others in the axes in which they are expressed. Exact by default.
 
         Raises:
-            SemanticError: the representation is not one of this relation, or its constraint does not hold.
+            SemanticError: the representation is not one of this relation, or its constraint does not hold; or a
+                covariance of this relation is not defined.
         """
         if not isinstance(coord, self.coord_class):
             raise SemanticError.of(type(self).__name__, [self._no_coordinates(coord)])
-        self._fill(coord, self._represented(values))
-
-    def _fill(self, coord: Any, representation: Any) -> None:
+        if isinstance(values, GaussianPose):
+            covariance = values.covariance if covariance is None else covariance
+            values = values.mean
+        representation = self._represented(values)
         if checks_are_on():
-            broken = representation.broken_by(coord)
-            if broken:
-                raise SemanticError.of(f"{type(representation).__name__} for {coord!r}", broken)
-        _set_coord(self, coord)
-        _set_representation(self, representation)
+            require_representable(representation, coord)
+        self._hold(
+            coord, representation, None if covariance is None else self._spread(coord, representation, covariance)
+        )
+
+    def _hold(self, coord: Any, representation: Any, covariance: Vector | None) -> None:
+        cls = type(representation)
+        kind, size = (cls if getattr(cls, "is_settled", False) else None), getattr(representation, "size", None)
+        self._state = form_of(coord, kind, size, covariance is not None), None
+        self._representation, self._covariance = representation, covariance
+
+    def _spread(self, coord: Any, representation: Any, covariance: ArrayLike) -> Vector:
+        """Return a covariance, checked."""
+        rule = "a covariance is that of one relation"
+        if getattr(representation, "size", None) is not None:
+            raise SemanticError.of(type(self).__name__, [Violation(rule, "a batch")])
+        if hasattr(coord, "ref_ori") and coord.coord != coord.ref_ori:
+            rule = "a covariance is that of a relation expressed in its reference orientation frame"
+            sides = f"coordinate frame {coord.coord}", f"reference orientation frame {coord.ref_ori}"
+            raise SemanticError.of(type(self).__name__, [Violation(rule, *sides)])
+        try:
+            return frozen(np.array(checked_covariance(covariance, self.dimension)))
+        except SceneError as error:
+            raise SemanticError.of(type(self).__name__, [Violation("a covariance of its error", str(error))]) from None
 
     def _no_coordinates(self, coord: object) -> Violation:
         """Return why something is not the coordinates of this relation, and what to give."""
@@ -72,17 +219,27 @@ class SemanticRelation:
         return Violation(f"a {type(self).__name__} has coordinates of class {wanted}", what[:80], repair=repair)
 
     @classmethod
-    def _of(cls, coord: Any, representation: Any) -> Self:
+    def _of(cls, coord: Any, representation: Any, covariance: Vector | None = None) -> Self:
+        if checks_are_on():
+            require_representable(representation, coord)
         made = object.__new__(cls)
-        made._fill(coord, representation)
+        made._hold(coord, representation, covariance)
         return made
 
     @classmethod
     def _known(cls, coord: Any, representation: Any) -> Self:
-        """Make one of what is known to belong together."""
+        """Make one, not a batch, of what is known to belong together."""
+        made, kind = object.__new__(cls), type(representation)
+        made._state = form_of(coord, kind if kind.is_settled else None, None, False), None
+        made._representation = representation
+        return made
+
+    @classmethod
+    def _valued(cls, coord: Any, kind: Any, value: Value, covariance: Vector | None = None) -> Self:
+        """Make one of a value, held in a representation whose class alone settles that it can say it."""
         made = object.__new__(cls)
-        _set_coord(made, coord)
-        _set_representation(made, representation)
+        size = len(value) if isinstance(value, np.ndarray) and value.ndim > 1 else None
+        made._state, made._covariance = (form_of(coord, kind, size, covariance is not None), value), covariance
         return made
 
     def _represented(self, values: Any) -> Any:
@@ -97,9 +254,10 @@ class SemanticRelation:
             if values_of_pose is not None:
                 return values_of_pose(values)
         shape = np.shape(getattr(values, "magnitude", values))
-        chosen = self.by_shape.get(shape) if shape else None
+        ways = shape, shape[1:], ("N", *shape[1:])  # of one relation, of a batch, and what only a batch may be
+        chosen = next((self.by_shape[way] for way in ways if way and way in self.by_shape), None)
         if chosen is None:
-            shapes = ", ".join(str(known) for known in self.by_shape if known)
+            shapes = ", ".join(str(known).replace("'", "") for known in self.by_shape if known)
             rule = f"the numbers of a {relation} have one of the shapes {shapes}"
             repair = f"or say what they are by a representation of a {relation}"
             if relation == "Pose":
@@ -107,11 +265,62 @@ class SemanticRelation:
             raise SemanticError.of(type(self).__name__, [Violation(rule, f"shape {shape}", repair=repair)])
         return chosen(values)
 
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"a {type(self).__name__} cannot be changed; '{name}' was to be set")
+    @property
+    def _form(self) -> Form:
+        return self._state[0]
 
-    def __getattr__(self, name: str) -> NoReturn:
-        """Say where that is which people look for here."""
+    @property
+    def _value(self) -> Value:
+        form, value = self._state
+        if value is None:
+            value = self._value_of(self._representation)
+            self._state = form, value
+        return value
+
+    def _keep(self, _: object) -> NoReturn:
+        raise AttributeError(f"a {type(self).__name__} cannot be changed; make another")
+
+    coord: Any = property(lambda self: self._state[0].coord, _keep)
+    representation: Any = property(lambda self: self._representation, _keep)
+
+    @property
+    def covariance(self) -> Vector | None:
+        """The covariance (3, 3) or (6, 6) of the error, in the axes that ``covariance_axes`` names; None if exact."""
+        return self._covariance if self._form.is_uncertain else None
+
+    @property
+    def covariance_axes(self) -> str:
+        """The frame in whose axes a covariance is: of a pose or orientation its own, else the frame of expression."""
+        coord = self._form.coord
+        return str(getattr(coord, "ori", coord.coord))
+
+    def with_covariance(self, covariance: ArrayLike | None) -> Self:
+        """Return the same relation with another covariance; None makes it exact.
+
+        Raises:
+            SemanticError: it is no covariance, or is not defined here.
+        """
+        return type(self)(self.coord, self.representation, covariance=covariance)
+
+    @property
+    def size(self) -> int | None:
+        """The number of relations in a batch; None where this is one."""
+        return self._form.size
+
+    def __getitem__(self, index: Any) -> Self:
+        """Return one relation of a batch, or by a slice several."""
+        if self._form.size is None:
+            raise TypeError(f"this {type(self).__name__} is one, not a batch")
+        value = self._value[index]
+        form = form_of(self.coord, self._form.kind, len(value) if value.ndim > 1 else None, False)
+        return self._made(form, Pose.from_array(value) if value.shape == (7,) else value)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the representation, made from the value; or say where what people look for is."""
+        if name == "_representation":
+            form, value = self._state
+            self._representation = form.kind.of(tuple(map(frozen, self._numbers_of(value))))
+            return self._representation
         kind, relation = type(self).__name__, type(self).coord_class.__name__.removesuffix("Coord")
         if name.startswith("_"):
             raise AttributeError(f"a {kind} has no '{name}'")
@@ -140,23 +349,32 @@ class SemanticRelation:
         self._no_operator(None)
 
     def __eq__(self, other: object) -> bool:
-        """Whether coordinates, the kind of representation and the numbers are the same, exactly."""
+        """Whether coordinates, the kind of representation, numbers and covariance are the same, exactly."""
         if not isinstance(other, SemanticRelation):
             return NotImplemented
         if self.coord != other.coord or type(self.representation) is not type(other.representation):
             return False
-        return all(np.array_equal(a, b) for a, b in zip(self.numbers, other.numbers, strict=True))
+        if (self.covariance is None) != (other.covariance is None):
+            return False
+        pairs: list[Any] = [*zip(self.numbers, other.numbers, strict=True), (self.covariance, other.covariance)]
+        return all(a is b or np.array_equal(a, b) for a, b in pairs)
 
     def __hash__(self) -> int:
         return hash((type(self), self.coord))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.coord, self.representation)
+        return _restored, (type(self), self.coord, self.representation, self.covariance)
 
     def __repr__(self) -> str:
         notation = ", ".join(map(repr, self.coord.notation()))
+        kind, size = type(self.representation).__name__, self._form.size
+        if size is not None:
+            return f"{type(self).__name__}({notation}; {size} of {kind})"
         shown = " ".join(map(_shown, self.numbers))
-        return f"{type(self).__name__}({notation}; {type(self.representation).__name__} {shown})"
+        if self._form.is_uncertain:
+            spread = _shown(np.sqrt(np.diag(self._covariance)))
+            shown += f"; standard deviations {spread} in [{self.covariance_axes}]"
+        return f"{type(self).__name__}({notation}; {kind} {shown})"
 
     @property
     def numbers(self) -> Numbers:
@@ -197,13 +415,47 @@ class SemanticRelation:
         Raises:
             SemanticError: the representation cannot say this relation.
         """
-        return self._of(self.coord, self.in_representation(representation, like=like))
+        return self._of(self.coord, self.in_representation(representation, like=like), self.covariance)
 
-    def _result(self, coord: Any, *numbers: Vector) -> Self:
-        """Return a relation with other coordinates and numbers, in the representation of this one."""
-        representation = self.representation
-        made = type(representation).of(tuple(map(frozen, numbers)), like=representation)
-        return self._of(coord, made)
+    # ------------------------------------------------------------------------------------------- how results are made
+
+    @classmethod
+    def _value_of(cls, representation: Any) -> Value:
+        """Return the value of a representation."""
+        return representation.numbers[0]
+
+    @classmethod
+    def _numbers_of(cls, value: Value) -> Numbers:
+        """Return the numbers of a value."""
+        return (value,)
+
+    def _made(self, form: Form, value: Value) -> Self:
+        """Return a relation of a known form, without covariance, in the representation of this one."""
+        made = object.__new__(type(self))
+        made._state = form, value
+        if form.kind is None:
+            like = self.representation
+            representation = type(like).of(tuple(map(frozen, self._numbers_of(value))), like=like)
+            if checks_are_on():
+                require_representable(representation, form.coord)
+            made._representation = representation
+        return made
+
+    def _alone(self, operation: str) -> Self:
+        """Return the result of an operation on this relation alone."""
+        form, work, jacobians = planned(type(self), operation, checks_are_on(), self._form)
+        made = self._made(form, work(self._value))
+        if form.is_uncertain and jacobians is not None:
+            made._covariance = carried(self.dimension, (jacobians(self._value)[0], self._covariance))
+        return made
+
+    def _spread_by(self, dimension: int, jacobian: Vector) -> Vector | None:
+        """Return the covariance of what depends on this relation; None if that is exact."""
+        return carried(dimension, (jacobian, self._covariance)) if self._form.is_uncertain else None
+
+    def _renamed(self, coord: Any) -> Self:
+        """Return the same numbers with other coordinates."""
+        return self._of(coord, self.representation, self.covariance)
 
     # -------------------------------------------------------------------------------------- what all relations can do
 
@@ -213,21 +465,18 @@ class SemanticRelation:
         Raises:
             SemanticError: the representation does not allow it, as a matrix does not; see ``inverse2``.
         """
-        coord = rules.inverse(self.coord, is_matrix=False)
         try:
-            return self._result(coord, *self._inverted())
+            return self._alone("inverse")
         except SemanticError as error:
             repair = "use inverse2, which expresses the result in its own reference frame"
             broken = [replace(violation, repair=repair) for violation in error.violations]
             raise SemanticError.of(f"inverse({self.coord!r})", broken) from None
 
-    def _inverted(self) -> Numbers:
-        return tuple(-number for number in self.numbers)
-
     def compose(self, other: Self) -> Self:
         """Return the composition with another relation of the same kind, whichever comes first in the chain.
 
-        Forces, torques and wrenches are added. With the checks off, operands are taken in the order given.
+        Forces, torques and wrenches are added. With the checks off, operands are taken in the order given. Errors of
+        the two are taken as independent.
 
         Args:
             other: a relation of the same kind: where this one says C relative to D, one that says D relative to E, or
@@ -236,16 +485,7 @@ class SemanticRelation:
         Raises:
             SemanticError: the two do not chain.
         """
-        if not isinstance(other, type(self)):
-            coord_of(other, self.coord.relation)
-            rule = f"a {self.coord.relation} is composed with another"
-            raise SemanticError.of("compose", [Violation(rule, type(other).__name__)])
-        coord, swapped = rules.compose(self.coord, other.coord)
-        first, second = (other, self) if swapped else (self, other)
-        return self._result(coord, *first._chained(second))
-
-    def _chained(self, other: Self) -> Numbers:
-        return tuple(a + b for a, b in zip(self.numbers, other.numbers, strict=True))
+        return result_of("compose", self, other)
 
     def change_coordinate_frame(self, by: SemanticRelation) -> Self:
         """Return the relation expressed in another frame.
@@ -254,19 +494,94 @@ class SemanticRelation:
             by: the orientation of the frame of expression relative to the new one, expressed in the new one.
 
         Raises:
-            SemanticError: ``by`` speaks of another frame, or the representation does not allow it.
+            SemanticError: ``by`` speaks of another frame, or the representation does not allow it; or this is a pose or
+                an orientation with a covariance, which is in its own axes.
         """
-        coord = rules.change_coord(self.coord, coord_of(by, "Orientation"), is_matrix=False)
-        turned = by.numbers[0]
-        return self._result(coord, *self._turned(turned))
-
-    def _turned(self, turned: Vector) -> Numbers:
-        return tuple(turned @ number for number in self.numbers)
+        return result_of("change_coordinate_frame", self, by)
 
 
-_set_coord, _set_representation = (  # past __setattr__
-    vars(SemanticRelation)[name].__set__ for name in ("coord", "representation")
-)
+_new: Any = object.__new__
+
+
+def result_of(operation: str, first: _Relation, by: Any) -> _Relation:
+    """Return the result of an operation on two relations. Most time of programs is spent here, so it is kept short.
+
+    Args:
+        operation: the operation.
+        first: the relation, whose kind the result has.
+        by: the other operand.
+
+    Raises:
+        SemanticError: a rule is broken, or the other operand is no relation.
+    """
+    try:
+        (x, value), (y, other) = first._state, by._state
+    except AttributeError:
+        coord_of(by, _OPERANDS.get(operation, first.coord.relation))
+        raise
+    kind = type(first)
+    form, work, jacobians = planned(kind, operation, are_checked(), x, y)
+    if value is None:
+        value = first._value
+    if other is None:
+        other = by._value
+    if form.is_plain:
+        made: _Relation = _new(kind)
+        made._state = form, work(value, other)
+        return made
+    made = first._made(form, work(value, other))
+    if form.is_uncertain and jacobians is not None:
+        own, others = jacobians(value, other)
+        made._covariance = carried(kind.dimension, (own, first.covariance), (others, by.covariance))
+    return made
+
+
+def _restored(cls: type[SemanticRelation], coord: Any, representation: Any, covariance: Any) -> SemanticRelation:
+    return cls(coord, representation, covariance=covariance)
+
+
+def _composed(x: Any, y: Any, *, is_settled: bool = False) -> tuple[Any, bool]:
+    if x.relation != y.relation:
+        rule = f"a {x.relation} is composed with another"
+        raise SemanticError.of("compose", [Violation(rule, f"Semantic{y.relation}")])
+    return rules.compose(x, y, is_settled=is_settled)
+
+
+def _rule(rule: Callable[..., Any], **settings: bool) -> Callable[..., tuple[Any, bool]]:
+    return lambda *coords: (rule(*coords, **settings), False)
+
+
+_RULES: dict[str, Callable[..., tuple[Any, bool]]] = {  # coordinates, and whether the operands change places
+    "compose": _composed, "@": functools.partial(_composed, is_settled=True),
+    "inverse": _rule(rules.inverse, is_matrix=False), "inverse2": _rule(rules.inverse2),
+    "change_point": _rule(rules.change_point), "change_point_body": _rule(rules.change_point, keeps_body=False),
+    "change_reference_point": _rule(rules.change_ref_point),
+    "change_reference_point_body": _rule(rules.change_ref_point, keeps_body=False),
+    "change_orientation_frame": _rule(rules.change_ori),
+    "change_reference_orientation_frame": _rule(rules.change_ref_ori),
+    "change_coordinate_frame": _rule(rules.change_coord, is_matrix=False),
+    "change_reference_body": _rule(rules.change_ref_body),
+}  # fmt: skip
+_OPERANDS = {
+    name: "Orientation" if name.endswith("frame") else "Position" for name in _RULES if name.startswith("change_")
+}
+
+
+def require_one(relation: SemanticRelation, operation: str) -> None:
+    """Refuse a batch.
+
+    Args:
+        relation: the relation.
+        operation: what takes single ones.
+
+    Raises:
+        SemanticError: it is a batch.
+    """
+    if relation.size is not None:
+        repair = "take one by its index"
+        raise SemanticError.of(
+            operation, [Violation("it takes one relation", f"a batch of {relation.size}", "", repair)]
+        )
 
 
 def coord_of(operand: object, relation: str) -> Any:
@@ -304,18 +619,6 @@ def _all_relations(base: type) -> list[type]:
     for child in children:
         found += _all_relations(child)
     return found
-
-
-def cross(a: Vector, b: Vector) -> Vector:
-    """Return the cross product of two vectors (3,); numpy's is ten times slower for single ones.
-
-    Args:
-        a: (3,) each.
-        b: (3,) each.
-    """
-    a0, a1, a2 = a.tolist()
-    b0, b1, b2 = b.tolist()
-    return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
 
 
 def _shown(numbers: Vector) -> str:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from tmkit.relations import representations as reps, rules
-from tmkit.relations.representation import Numbers, Vector
-from tmkit.relations.semantic.base import SemanticRelation, coord_of
+from tmkit.relations.representation import Numbers
+from tmkit.relations.semantic import values
+from tmkit.relations.semantic.base import (
+    Operation,
+    SemanticRelation,
+    coord_of,
+    require_one,
+    require_representable,
+    result_of,
+)
+from tmkit.relations.semantic.values import Value, carried
 from tmkit.relations.semantics import OrientationCoord, PoseCoord, PositionCoord
+from tmkit.spatial import GaussianPose, Pose
 
 
 class _Constant(SemanticRelation):
@@ -25,7 +38,7 @@ class _Constant(SemanticRelation):
         Raises:
             SemanticError: ``by`` is not a relation of the reference body.
         """
-        return self._of(rules.change_ref_body(self.coord, _coord_or_name(by)), self.representation)
+        return self._renamed(rules.change_ref_body(self.coord, _coord_or_name(by)))
 
     def change_body(self, by: str | _Constant) -> Self:
         """Return the relation with its point and frame taken as those of another body, rigidly joined to the body.
@@ -37,7 +50,11 @@ class _Constant(SemanticRelation):
         Raises:
             SemanticError: ``by`` is not a relation of the body.
         """
-        return self._of(rules.change_body(self.coord, _coord_or_name(by)), self.representation)
+        return self._renamed(rules.change_body(self.coord, _coord_or_name(by)))
+
+    def __matmul__(self, other: Self) -> Self:  # type: ignore[override]
+        """Return the composition, where only one order of the operands chains; see ``compose``."""
+        return result_of("@", self, other) if isinstance(other, SemanticRelation) else self._no_operator(other)
 
 
 def _coord_or_name(by: Any) -> Any:
@@ -50,7 +67,16 @@ class SemanticPosition(_Constant):
     __slots__ = ()
     coord: PositionCoord
     coord_class = PositionCoord
-    by_shape: ClassVar[dict[tuple[int, ...], Any]] = {(3,): reps.PositionVector}
+    by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(3,): reps.PositionVector}
+    operations: ClassVar[dict[str, Operation]] = {
+        "inverse": (operator.neg, values.of_sum),
+        "change_coordinate_frame": (values.turned, values.of_turned),
+        **dict.fromkeys(
+            ("compose", "@", "change_point", "change_point_body", "change_reference_point",
+             "change_reference_point_body"),
+            (operator.add, values.of_sum),
+        ),
+    }  # fmt: skip
 
     def change_point(self, by: SemanticPosition) -> Self:
         """Return the position of another point of the same body; ``by`` is its position relative to the old one.
@@ -58,7 +84,7 @@ class SemanticPosition(_Constant):
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
         """
-        return self._result(rules.change_point(self.coord, coord_of(by, "Position")), self.numbers[0] + by.numbers[0])
+        return result_of("change_point", self, by)
 
     def change_point_body(self, by: SemanticPosition) -> Self:
         """Return the position of a point of a rigidly joined body; that they are joined is not checked.
@@ -69,8 +95,7 @@ class SemanticPosition(_Constant):
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
         """
-        coord = rules.change_point(self.coord, coord_of(by, "Position"), keeps_body=False)
-        return self._result(coord, self.numbers[0] + by.numbers[0])
+        return result_of("change_point_body", self, by)
 
     def change_reference_point(self, by: SemanticPosition) -> Self:
         """Return the position relative to another point; ``by`` is that of the old reference point relative to it.
@@ -78,9 +103,7 @@ class SemanticPosition(_Constant):
         Raises:
             SemanticError: ``by`` does not end at the reference point, or is expressed elsewhere.
         """
-        return self._result(
-            rules.change_ref_point(self.coord, coord_of(by, "Position")), self.numbers[0] + by.numbers[0]
-        )
+        return result_of("change_reference_point", self, by)
 
     def change_reference_point_body(self, by: SemanticPosition) -> Self:
         """Return the position relative to a point of a rigidly joined body; that they are joined is not checked.
@@ -91,11 +114,59 @@ class SemanticPosition(_Constant):
         Raises:
             SemanticError: ``by`` does not end at the reference point, or is expressed elsewhere.
         """
-        coord = rules.change_ref_point(self.coord, coord_of(by, "Position"), keeps_body=False)
-        return self._result(coord, self.numbers[0] + by.numbers[0])
+        return result_of("change_reference_point_body", self, by)
 
 
-class SemanticOrientation(_Constant):
+_OF_FRAMES: dict[str, Operation] = {
+    "inverse": (values.inverse_in_axes, None), "inverse2": (values.inverse, values.of_inverse),
+    "compose": (values.after, values.of_after), "@": (values.after, values.of_after),
+    "change_point": (values.moved, values.of_moved_frame),
+    "change_reference_point": (values.moved, values.of_moved_reference),
+    "change_orientation_frame": (values.product, values.of_turned_frame),
+    "change_reference_orientation_frame": (lambda a, turn: values.product(turn, a), values.of_turned_reference),
+    "change_coordinate_frame": (values.turned_pose, None),
+}  # fmt: skip
+
+
+class _OfFrames(_Constant):
+    """What orientations and poses have in common."""
+
+    __slots__ = ()
+    operations: ClassVar[dict[str, Operation]] = _OF_FRAMES
+
+    def inverse2(self) -> Self:
+        """Return the relation the other way round, expressed in its own reference frame.
+
+        Raises:
+            SemanticError: it is not expressed in its reference orientation frame.
+        """
+        return self._alone("inverse2")
+
+    def change_orientation_frame(self, by: SemanticOrientation) -> Self:
+        """Return the relation with another orientation frame of the same body.
+
+        Args:
+            by: the orientation of the new frame relative to the old one.
+
+        Raises:
+            SemanticError: ``by`` does not begin at the orientation frame, or the representation does not allow it.
+        """
+        return result_of("change_orientation_frame", self, by)
+
+    def change_reference_orientation_frame(self, by: SemanticOrientation) -> Self:
+        """Return the relation relative to another orientation frame, expressed there.
+
+        Args:
+            by: the orientation of the old reference frame relative to the new one, expressed in the new one.
+
+        Raises:
+            SemanticError: ``by`` does not end at the reference orientation frame, or the representation does not
+                allow it.
+        """
+        return result_of("change_reference_orientation_frame", self, by)
+
+
+class SemanticOrientation(_OfFrames):
     """An orientation with numbers.
 
     Taken are a rotation matrix (3, 3), its columns the axes in the reference frame; a unit quaternion (4,), its vector
@@ -105,64 +176,53 @@ class SemanticOrientation(_Constant):
     __slots__ = ()
     coord: OrientationCoord
     coord_class = OrientationCoord
-    by_shape: ClassVar[dict[tuple[int, ...], Any]] = {
+    by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {
         (3, 3): reps.RotationMatrix,
         (4,): reps.UnitQuaternion,
         (3,): reps.RotationVector,
     }
 
-    def _inverted(self) -> Numbers:
-        return (self.numbers[0].T,)
+    @classmethod
+    def _value_of(cls, representation: Any) -> Value:
+        matrix = representation.numbers[0]
+        return values.pose_value(np.zeros(matrix.shape[:-1]), matrix)
 
-    def _chained(self, other: Self) -> Numbers:
-        (first,), (second,) = self.numbers, other.numbers
-        is_own = self.coord.coord == self.coord.ref_ori and other.coord.coord == other.coord.ref_ori
-        return (second @ first if is_own else first @ second,)
-
-    def _turned(self, turned: Vector) -> Numbers:
-        return (turned @ self.numbers[0] @ turned.T,)
-
-    def inverse2(self) -> Self:
-        """Return the orientation the other way round, expressed in its own reference frame.
-
-        Raises:
-            SemanticError: it is not expressed in its reference orientation frame.
-        """
-        return self._result(rules.inverse2(self.coord), self.numbers[0].T)
-
-    def change_orientation_frame(self, by: SemanticOrientation) -> Self:
-        """Return the orientation of another frame of the same body; ``by`` is its orientation relative to the old one.
-
-        Raises:
-            SemanticError: ``by`` does not begin at the orientation frame.
-        """
-        return self._result(rules.change_ori(self.coord, coord_of(by, "Orientation")), self.numbers[0] @ by.numbers[0])
-
-    def change_reference_orientation_frame(self, by: SemanticOrientation) -> Self:
-        """Return the orientation relative to another frame; ``by`` is that of the old reference relative to it.
-
-        Raises:
-            SemanticError: ``by`` does not end at the reference orientation frame.
-        """
-        return self._result(
-            rules.change_ref_ori(self.coord, coord_of(by, "Orientation")), by.numbers[0] @ self.numbers[0]
-        )
+    @classmethod
+    def _numbers_of(cls, value: Value) -> Numbers:
+        return values.pose_numbers(value)[1:]
 
 
-class SemanticPose(_Constant):
-    """A pose with numbers: a homogeneous matrix (4, 4), a :class:`tmkit.Pose`, or a representation."""
+class SemanticPose(_OfFrames):
+    """A pose with numbers: a homogeneous matrix (4, 4), a :class:`tmkit.Pose`, or a representation.
+
+    A batch is given by matrices (N, 4, 4), or by rows (N, 7) of x, y, z and quaternion x, y, z, w. A
+    :class:`tmkit.GaussianPose` brings its covariance.
+    """
 
     __slots__ = ()
     coord: PoseCoord
     coord_class = PoseCoord
-    by_shape: ClassVar[dict[tuple[int, ...], Any]] = {
+    dimension = 6
+    by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {
         (4, 4): reps.HomogeneousMatrix,
+        ("N", 7): reps.VectorAndQuaternion.of_rows,
         (): reps.VectorAndQuaternion.of_pose,
     }
 
     @classmethod
+    def _value_of(cls, representation: Any) -> Value:
+        if isinstance(representation, reps.VectorAndQuaternion):
+            parts = representation.vector, representation.quat_xyzw
+            return Pose(*parts) if parts[0].ndim == 1 else np.hstack(parts)
+        return values.pose_value(*representation.numbers)
+
+    @classmethod
+    def _numbers_of(cls, value: Value) -> Numbers:
+        return values.pose_numbers(value)
+
+    @classmethod
     def of(cls, position: SemanticPosition, orientation: SemanticOrientation) -> Self:
-        """Create a pose from a position and an orientation.
+        """Create a pose from a position and an orientation, whose errors are taken as independent.
 
         Args:
             position: relations between the same bodies, expressed in the same frame.
@@ -173,49 +233,58 @@ class SemanticPose(_Constant):
         """
         coord = rules.pose_of(coord_of(position, "Position"), coord_of(orientation, "Orientation"))
         held = reps.VectorAndMatrix if coord.coord == coord.ref_ori else reps.VectorAndRotationVector
-        return cls(coord, held.of((position.numbers[0], orientation.numbers[0])))
+        p, matrix = position.numbers[0], orientation.numbers[0]
+        covariance = None
+        if position.covariance is not None or orientation.covariance is not None:
+            rho, theta = np.eye(6)[:, :3] @ matrix.T, np.eye(6)[:, 3:]
+            covariance = carried(6, (rho, position.covariance), (theta, orientation.covariance))
+        return cls(coord, held.of((p, matrix)), covariance=covariance)
 
     @property
     def position(self) -> SemanticPosition:
-        """The position in it."""
-        return SemanticPosition(rules.position_of(self.coord), reps.PositionVector.of(self.numbers[:1]))
+        """The position in it; its covariance is in the axes in which it is expressed."""
+        p, matrix = self.numbers
+        covariance = None if self.covariance is None else self._spread_by(3, matrix @ np.eye(6)[:3])
+        return SemanticPosition(rules.position_of(self.coord), reps.PositionVector.of((p,)), covariance=covariance)
 
     @property
     def orientation(self) -> SemanticOrientation:
         """The orientation in it, as a matrix where it may be one, else as a rotation vector."""
         coord = rules.orientation_of(self.coord)
         chosen = reps.RotationMatrix if coord.coord == coord.ref_ori else reps.RotationVector
-        return SemanticOrientation(coord, chosen.of((self.numbers[1],)))
+        covariance = self._spread_by(3, np.eye(6)[3:])
+        return SemanticOrientation(coord, chosen.of((self.numbers[1],)), covariance=covariance)
 
-    def _inverted(self) -> Numbers:
-        p, turned = self.numbers
-        return -p, turned.T
-
-    def _chained(self, other: Self) -> Numbers:
-        (p1, q1), (p2, q2) = self.numbers, other.numbers
-        return p2 + q2 @ p1, q2 @ q1
-
-    def _turned(self, turned: Vector) -> Numbers:
-        p, q = self.numbers
-        return turned @ p, turned @ q @ turned.T
-
-    def inverse2(self) -> Self:
-        """Return the pose the other way round, expressed in its own reference frame.
+    @property
+    def pose(self) -> Pose:
+        """The pose as a :class:`tmkit.Pose`, reference_from_frame.
 
         Raises:
-            SemanticError: it is not expressed in its reference orientation frame.
+            SemanticError: it is not the pose of a frame relative to a frame, expressed in the latter; or a batch.
         """
-        p, q = self.numbers
-        return self._result(rules.inverse2(self.coord), -(q.T @ p), q.T)
+        require_representable(reps.HomogeneousMatrix, self.coord)
+        require_one(self, "pose")
+        pose: Pose = self._value
+        return pose
+
+    @property
+    def gaussian_pose(self) -> GaussianPose:
+        """The pose with its covariance, as a :class:`tmkit.GaussianPose`.
+
+        Raises:
+            SemanticError: as for ``pose``.
+        """
+        return GaussianPose(self.pose, self.covariance)
 
     def change_point(self, by: SemanticPosition) -> Self:
         """Return the pose with another point of the same body; ``by`` is its position relative to the old one.
 
+        With a covariance, the step is constant in the body, so that errors of the orientation move the new point.
+
         Raises:
             SemanticError: ``by`` does not begin at the point, or the representation does not allow it.
         """
-        p, q = self.numbers
-        return self._result(rules.change_point(self.coord, coord_of(by, "Position")), p + by.numbers[0], q)
+        return result_of("change_point", self, by)
 
     def change_reference_point(self, by: SemanticPosition) -> Self:
         """Return the pose relative to another point; ``by`` is the position of the old reference point relative to it.
@@ -223,29 +292,4 @@ class SemanticPose(_Constant):
         Raises:
             SemanticError: ``by`` does not end at the reference point, or the representation does not allow it.
         """
-        p, q = self.numbers
-        return self._result(rules.change_ref_point(self.coord, coord_of(by, "Position")), p + by.numbers[0], q)
-
-    def change_orientation_frame(self, by: SemanticOrientation) -> Self:
-        """Return the pose with another orientation frame; ``by`` is its orientation relative to the old one.
-
-        Raises:
-            SemanticError: ``by`` does not begin at the orientation frame, or the representation does not allow it.
-        """
-        p, q = self.numbers
-        return self._result(rules.change_ori(self.coord, coord_of(by, "Orientation")), p, q @ by.numbers[0])
-
-    def change_reference_orientation_frame(self, by: SemanticOrientation) -> Self:
-        """Return the pose relative to another orientation frame, expressed there.
-
-        Args:
-            by: the orientation of the old reference frame relative to the new one, expressed in the new one.
-
-        Raises:
-            SemanticError: ``by`` does not end at the reference orientation frame, or the representation does not
-                allow it.
-        """
-        p, q = self.numbers
-        return self._result(
-            rules.change_ref_ori(self.coord, coord_of(by, "Orientation")), by.numbers[0] @ p, by.numbers[0] @ q
-        )
+        return result_of("change_reference_point", self, by)

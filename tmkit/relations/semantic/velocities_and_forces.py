@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self, overload
+import operator
+from typing import Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
 
 from tmkit.relations import representations as reps, rules
-from tmkit.relations.representation import Numbers, elapsed, frozen, rotations, seconds
-from tmkit.relations.semantic.base import SemanticRelation, coord_of, cross
+from tmkit.relations.representation import Numbers, Vector, elapsed, seconds
+from tmkit.relations.semantic import values
+from tmkit.relations.semantic.base import Operation, SemanticRelation, coord_of, planned, result_of, ruled
 from tmkit.relations.semantic.constant import SemanticOrientation, SemanticPose, SemanticPosition
 from tmkit.relations.semantics import (
     AngularVelocityCoord,
@@ -18,10 +20,58 @@ from tmkit.relations.semantics import (
     TwistCoord,
     WrenchCoord,
 )
-from tmkit.spatial import Pose
+from tmkit.relations.violations import SemanticError, Violation, checks_are_on
+from tmkit.spatial import Pose, exp_each, log_each, right_jacobian
+
+_SHARED: dict[str, Operation] = {
+    "compose": (operator.add, values.of_sum), "inverse": (operator.neg, values.of_sum),
+    "change_coordinate_frame": (values.turned, values.of_turned),
+    "change_reference_body": (operator.add, values.of_sum),
+}  # fmt: skip
+_Part = TypeVar("_Part", bound=SemanticRelation)
+_TWIST: Operation = values.twist_at, values.of_twist_at
 
 
-class _Velocity(SemanticRelation):
+class _Vectors(SemanticRelation):
+    """What velocities and forces have in common."""
+
+    __slots__ = ()
+    operations: ClassVar[dict[str, Operation]] = _SHARED
+
+    def _joined(self, by: SemanticPosition, free: Any, wanted: str) -> Self:
+        """Return the sum of this vector and the cross product of a free one and a step, with another point."""
+        coord_of(by, "Position"), coord_of(free, wanted)
+        form, work, _ = planned(type(self), "change_point", checks_are_on(), self._form, by._form, free._form)
+        step, other = by._value, free._value
+        made = self._made(form, self._value + work(other, step))
+        if form.is_uncertain:
+            terms = (values.skew(other), by.covariance), (-values.skew(step), free.covariance)
+            made._covariance = values.carried(3, (None, self.covariance), *terms)
+        return made
+
+
+class _Six(_Vectors):
+    """What twists and wrenches have in common."""
+
+    __slots__ = ()
+    dimension = 6
+
+    @classmethod
+    def _value_of(cls, representation: Any) -> Vector:
+        if type(representation) in (reps.TwistVector, reps.WrenchVector):
+            vector: Vector = representation.vector
+            return vector
+        return np.concatenate(representation.numbers, axis=-1)
+
+    @classmethod
+    def _numbers_of(cls, value: Vector) -> Numbers:
+        return value[..., :3], value[..., 3:]
+
+    def _part(self, made: type[_Part], coord: Any, part: slice) -> _Part:
+        return made(coord, self._value[..., part], covariance=self._spread_by(3, np.eye(6)[part]))
+
+
+class _Velocity(_Vectors):
     """What velocities have in common."""
 
     __slots__ = ()
@@ -37,10 +87,9 @@ class _Velocity(SemanticRelation):
         Raises:
             SemanticError: the two do not chain.
         """
-        coord = rules.change_ref_body(self.coord, by.coord if isinstance(by, SemanticRelation) else by)
         if isinstance(by, type(self)):
-            return self._result(coord, *self._chained(by))
-        return self._of(coord, self.representation)
+            return result_of("change_reference_body", self, by)
+        return self._renamed(rules.change_ref_body(self.coord, by.coord if isinstance(by, SemanticRelation) else by))
 
 
 class SemanticLinearVelocity(_Velocity):
@@ -49,7 +98,8 @@ class SemanticLinearVelocity(_Velocity):
     __slots__ = ()
     coord: LinearVelocityCoord
     coord_class = LinearVelocityCoord
-    by_shape: ClassVar[dict[tuple[int, ...], Any]] = {(3,): reps.LinearVelocityVector}
+    by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(3,): reps.LinearVelocityVector}
+    operations: ClassVar[dict[str, Operation]] = {**_SHARED, "change_point": (values.cross, values.of_sum)}
 
     def change_point(self, by: SemanticPosition, angular: SemanticAngularVelocity) -> Self:
         """Return the velocity of another point of the body: ``v + w x a``.
@@ -61,8 +111,7 @@ class SemanticLinearVelocity(_Velocity):
         Raises:
             SemanticError: the operands do not belong together.
         """
-        coord = rules.change_point(self.coord, coord_of(by, "Position"), coord_of(angular, "AngularVelocity"))
-        return self._result(coord, self.numbers[0] + cross(angular.numbers[0], by.numbers[0]))
+        return self._joined(by, angular, "AngularVelocity")
 
     def integrate(self, dt: float) -> SemanticPosition:
         """Return the way of the point in a time in which its velocity stays the same.
@@ -73,7 +122,9 @@ class SemanticLinearVelocity(_Velocity):
         Raises:
             SemanticError: no finite time.
         """
-        return SemanticPosition(rules.integrate(self.coord), self.numbers[0] * seconds(dt))
+        coord, dt = ruled(rules.integrate, self.coord), seconds(dt)
+        covariance = self._spread_by(3, dt * np.eye(3))
+        return SemanticPosition._valued(coord, reps.PositionVector, self._value * dt, covariance)
 
 
 class SemanticAngularVelocity(_Velocity):
@@ -82,7 +133,7 @@ class SemanticAngularVelocity(_Velocity):
     __slots__ = ()
     coord: AngularVelocityCoord
     coord_class = AngularVelocityCoord
-    by_shape: ClassVar[dict[tuple[int, ...], Any]] = {(3,): reps.AngularVelocityVector}
+    by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(3,): reps.AngularVelocityVector}
 
     def integrate(self, dt: float) -> SemanticOrientation:
         """Return how the body has turned after a time in which its angular velocity stays the same.
@@ -96,29 +147,31 @@ class SemanticAngularVelocity(_Velocity):
         Raises:
             SemanticError: no finite time.
         """
-        turned = rotations().from_rotvec(self.numbers[0] * seconds(dt)).as_matrix()
-        return SemanticOrientation(rules.integrate(self.coord), reps.RotationMatrix.of((frozen(turned),)))
+        coord, dt = ruled(rules.integrate, self.coord), seconds(dt)
+        six = np.concatenate([np.zeros_like(self._value), self._value], axis=-1) * dt
+        turned = Pose.exp(six) if self.size is None else exp_each(six)
+        covariance = None if self.covariance is None else self._spread_by(3, dt * right_jacobian(six))
+        return SemanticOrientation._valued(coord, reps.RotationMatrix, turned, covariance)
 
 
-class SemanticTwist(_Velocity):
+class SemanticTwist(_Six, _Velocity):
     """A twist with numbers: a vector (6,), linear part (m/s) then angular part (rad/s), or a representation."""
 
     __slots__ = ()
     coord: TwistCoord
     coord_class = TwistCoord
-    by_shape: ClassVar[dict[tuple[int, ...], Any]] = {(6,): reps.TwistVector}
+    by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(6,): reps.TwistVector}
+    operations: ClassVar[dict[str, Operation]] = {**_SHARED, "change_point": _TWIST, "change_point_body": _TWIST}
 
     @property
     def linear(self) -> SemanticLinearVelocity:
         """The velocity of its point."""
-        c = self.coord
-        return SemanticLinearVelocity(LinearVelocityCoord._of(c.point, c.body, c.ref_body, c.coord), self.numbers[0])
+        return self._part(SemanticLinearVelocity, LinearVelocityCoord._of(*self.coord[1:]), slice(3))
 
     @property
     def angular(self) -> SemanticAngularVelocity:
         """The angular velocity of its body."""
-        c = self.coord
-        return SemanticAngularVelocity(AngularVelocityCoord._of(c.body, c.ref_body, c.coord), self.numbers[1])
+        return self._part(SemanticAngularVelocity, AngularVelocityCoord._of(*self.coord[2:]), slice(3, 6))
 
     def change_point(self, by: SemanticPosition) -> Self:
         """Return the twist at another point of the body: ``v + w x a``, and the same ``w``.
@@ -129,8 +182,7 @@ class SemanticTwist(_Velocity):
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
         """
-        v, w = self.numbers
-        return self._result(rules.change_point(self.coord, coord_of(by, "Position")), v + cross(w, by.numbers[0]), w)
+        return result_of("change_point", self, by)
 
     def change_point_body(self, by: SemanticPosition) -> Self:
         """Return the twist of a rigidly joined body at a point of it.
@@ -141,9 +193,7 @@ class SemanticTwist(_Velocity):
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
         """
-        coord = rules.change_point(self.coord, coord_of(by, "Position"), keeps_body=False)
-        v, w = self.numbers
-        return self._result(coord, v + cross(w, by.numbers[0]), w)
+        return result_of("change_point_body", self, by)
 
     def integrate(self, dt: float) -> SemanticPose:
         """Return how the body has moved after a time in which its twist stays the same, as a homogeneous matrix.
@@ -158,38 +208,39 @@ class SemanticTwist(_Velocity):
         Raises:
             SemanticError: its point and its frame of expression are not of one frame, or no finite time.
         """
-        coord = rules.integrate(self.coord)
-        v, w = self.numbers
-        moved = Pose.exp(np.concatenate([v, w]) * seconds(dt))
-        return SemanticPose(coord, reps.HomogeneousMatrix.of((moved.translation, moved.rotation)))
+        coord, dt = ruled(rules.integrate, self.coord), seconds(dt)
+        moved = Pose.exp(self._value * dt) if self.size is None else exp_each(self._value * dt)
+        covariance = None if self.covariance is None else self._spread_by(6, dt * right_jacobian(self._value * dt))
+        return SemanticPose._valued(coord, reps.HomogeneousMatrix, moved, covariance)
 
-    def power(self, wrench: SemanticRelation) -> float:
-        """Return the power (W) of a wrench.
+    def power(self, wrench: SemanticRelation) -> float | Vector:
+        """Return the power (W) of a wrench; of a batch (N,), of uncertain ones that of the means.
 
         Raises:
             SemanticError: the two do not belong together.
         """
-        rules.dot(coord_of(wrench, "Wrench"), self.coord)
-        (f, t), (v, w) = wrench.numbers, self.numbers
-        return float(f @ v + t @ w)
+        coord_of(wrench, "Wrench")
+        ruled(rules.dot, wrench.coord, self.coord)
+        return _power(wrench._value, self._value)
 
 
-class SemanticForce(SemanticRelation):
+class SemanticForce(_Vectors):
     """A force with numbers: a vector (3,) in N, or a representation."""
 
     __slots__ = ()
     coord: ForceCoord
     coord_class = ForceCoord
-    by_shape: ClassVar[dict[tuple[int, ...], Any]] = {(3,): reps.ForceVector}
+    by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(3,): reps.ForceVector}
 
 
-class SemanticTorque(SemanticRelation):
+class SemanticTorque(_Vectors):
     """A torque with numbers: a vector (3,) in N m, or a representation."""
 
     __slots__ = ()
     coord: TorqueCoord
     coord_class = TorqueCoord
-    by_shape: ClassVar[dict[tuple[int, ...], Any]] = {(3,): reps.TorqueVector}
+    by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(3,): reps.TorqueVector}
+    operations: ClassVar[dict[str, Operation]] = {**_SHARED, "change_point": (values.cross, values.of_sum)}
 
     def change_point(self, by: SemanticPosition, force: SemanticForce) -> Self:
         """Return the moment about another point: ``t - a x f``.
@@ -201,29 +252,29 @@ class SemanticTorque(SemanticRelation):
         Raises:
             SemanticError: the operands do not belong together.
         """
-        coord = rules.change_point(self.coord, coord_of(by, "Position"), coord_of(force, "Force"))
-        return self._result(coord, self.numbers[0] - cross(by.numbers[0], force.numbers[0]))
+        return self._joined(by, force, "Force")
 
 
-class SemanticWrench(SemanticRelation):
+class SemanticWrench(_Six):
     """A wrench with numbers: a vector (6,), force (N) then moment (N m), or a representation."""
 
     __slots__ = ()
     coord: WrenchCoord
     coord_class = WrenchCoord
-    by_shape: ClassVar[dict[tuple[int, ...], Any]] = {(6,): reps.WrenchVector}
+    by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(6,): reps.WrenchVector}
+    operations: ClassVar[dict[str, Operation]] = {
+        **_SHARED, "change_point": (values.wrench_about, values.of_wrench_about),
+    }  # fmt: skip
 
     @property
     def force(self) -> SemanticForce:
         """The force in it."""
-        c = self.coord
-        return SemanticForce(ForceCoord._of(c.body, c.ref_body, c.coord), self.numbers[0])
+        return self._part(SemanticForce, ForceCoord._of(*self.coord[2:]), slice(3))
 
     @property
     def torque(self) -> SemanticTorque:
         """The moment in it."""
-        c = self.coord
-        return SemanticTorque(TorqueCoord._of(c.point, c.body, c.ref_body, c.coord), self.numbers[1])
+        return self._part(SemanticTorque, TorqueCoord._of(*self.coord[1:]), slice(3, 6))
 
     def change_point(self, by: SemanticPosition) -> Self:
         """Return the wrench about another point of the body: the moment is ``t - a x f``, the force the same.
@@ -234,18 +285,20 @@ class SemanticWrench(SemanticRelation):
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
         """
-        f, t = self.numbers
-        return self._result(rules.change_point(self.coord, coord_of(by, "Position")), f, t - cross(by.numbers[0], f))
+        return result_of("change_point", self, by)
 
-    def dot(self, twist: SemanticTwist) -> float:
-        """Return the power (W) of the wrench on a twist.
+    def dot(self, twist: SemanticTwist) -> float | Vector:
+        """Return the power (W) of the wrench on a twist; of a batch (N,), of uncertain ones that of the means.
 
         Raises:
             SemanticError: they speak of different bodies or points, or are expressed in different frames.
         """
-        rules.dot(self.coord, coord_of(twist, "Twist"))
-        (f, t), (v, w) = self.numbers, twist.numbers
-        return float(f @ v + t @ w)
+        ruled(rules.dot, self.coord, coord_of(twist, "Twist"))
+        return _power(self._value, twist._value)
+
+
+def _power(wrench: Vector, twist: Vector) -> float | Vector:
+    return float(wrench @ twist) if wrench.ndim == twist.ndim == 1 else (wrench * twist).sum(axis=-1)
 
 
 @overload
@@ -272,15 +325,16 @@ def differentiate(before: Any, later: Any, dt: float, *, screw: bool = False) ->
     """
     first = coord_of(before, "Pose")
     coord = rules.differentiate(first, coord_of(later, first.relation), screw=screw)
+    if before.covariance is not None or later.covariance is not None:
+        rule = "what is differentiated is exact: how its errors at two times belong together is not known"
+        raise SemanticError.of("differentiate", [Violation(rule, "a covariance", repair="with_covariance(None)")])
+    now, then = before._value, later._value
     if isinstance(before, SemanticPosition):
-        return SemanticLinearVelocity(coord, (later.numbers[0] - before.numbers[0]) / elapsed(dt))
+        return SemanticLinearVelocity(coord, (then - now) / elapsed(dt))
+    own = values.product(then, values.inverse(now)) if screw else values.product(values.inverse(now), then)
     if isinstance(before, SemanticOrientation):
-        turned = rotations().from_matrix(later.numbers[0] @ before.numbers[0].T)
-        return SemanticAngularVelocity(coord, turned.as_rotvec() / elapsed(dt))
-    now, then = _pose(before.numbers), _pose(later.numbers)
-    moved = then @ now.inverse() if screw else now.inverse() @ then
-    return SemanticTwist(coord, reps.TwistVector(np.array(moved.log()) / elapsed(dt)))
-
-
-def _pose(numbers: Numbers) -> Pose:
-    return Pose.from_rotation_matrix(numbers[0], numbers[1])
+        own = values.product(then, values.inverse(now))
+    six = (own.log() if isinstance(own, Pose) else log_each(own)) / elapsed(dt)
+    if isinstance(before, SemanticOrientation):
+        return SemanticAngularVelocity(coord, six[..., 3:])
+    return SemanticTwist(coord, reps.TwistVector(six))

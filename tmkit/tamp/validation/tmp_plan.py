@@ -35,7 +35,7 @@ from tmkit.plans.plan_file import TMP_HEADER, tmp_footer
 from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.robots import Manipulator, Robots, find_manipulators, home_configuration, movable_frames
 from tmkit.robots.mechanisms import held_by
-from tmkit.spatial.plain import read_only
+from tmkit.spatial.plain import plain_numbers, read_only
 from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain, load_planning_domain
 from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.validation.segment_rules import handling_supports, line_faults, segment_exemptions
@@ -76,7 +76,7 @@ def load_tmp_plan(
         words = load_planning_domain(domain or header.domain, manipulator=manipulators, semantics=semantics)
         objects = words.semantics.objects(scene)
         names = (*objects, *(constant.name for constant in words.domain.constants))
-        base = np.array(home_configuration(manipulators, scene) if q is None else q, dtype=float)
+        base = np.array(home_configuration(manipulators, scene) if q is None else plain_numbers(q, "q"))
         scene.at(base)
         if goal is not None:
             parse_goal(goal, words.domain, objects=objects)

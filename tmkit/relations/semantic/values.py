@@ -1,0 +1,211 @@
+"""Arithmetic of relations: on vectors (3,) and six-vectors (6,), on poses of the core, and on batches of them.
+
+A batch is an array with one more dimension: vectors (N, 3), six-vectors (N, 6), poses (N, 7) as x, y, z and quaternion
+x, y, z, w; an orientation is a pose without translation. Every function takes one value or a batch for each argument,
+and one value belongs to all of a batch.
+
+The *Jacobians* of an operation give how errors of its operands become the error of its result; None is the identity.
+Errors of vectors add up in the frame of expression, those of poses and orientations are ``T = mean @ Exp(xi)`` in the
+axes of the frame itself (the right, local tangent, ``xi = [rho, theta]``).
+
+Source: the adjoint of a rigid transform, Murray, Li, Sastry, "A mathematical introduction to robotic manipulation".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tmkit.relations.representation import Numbers, Vector, frozen, rotations
+from tmkit.spatial import Pose, adjoint, compose_each
+
+Value = Any
+Jacobians = tuple[Vector | None, Vector | None]
+_BACK = np.array([-1.0, -1.0, -1.0, -1.0, -1.0, -1.0, 1.0])
+_TURN = np.array([0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0])
+_HERE = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+
+
+def rows(value: Value) -> Vector:
+    """Return poses as rows (N, 7), one pose as one row."""
+    made: Vector = value.as_array()[None] if type(value) is Pose else value
+    return made
+
+
+def product(a: Value, b: Value) -> Value:
+    """Return the products ``a @ b`` of poses."""
+    return a @ b if type(a) is type(b) is Pose else compose_each(rows(a), rows(b))
+
+
+def after(a: Value, b: Value) -> Value:
+    """Return the products ``b @ a`` of poses: the pose of a frame in another, then that of the other in a third."""
+    return b @ a if type(a) is type(b) is Pose else compose_each(rows(b), rows(a))
+
+
+def inverse(a: Value) -> Value:
+    """Return the inverses of poses."""
+    if type(a) is Pose:
+        return a.inverse()
+    return compose_each(a * (_BACK * _TURN), a * (_BACK * (1.0 - _TURN)) + _HERE)
+
+
+def inverse_in_axes(a: Value) -> Value:
+    """Return poses with the opposite translation and the inverse rotation, both in the same axes."""
+    return Pose.from_array(_BACK * a.as_array()) if type(a) is Pose else _BACK * a
+
+
+def moved(a: Value, step: Vector) -> Value:
+    """Return poses moved by a step (3,) or steps (N, 3) along the axes in which they are expressed."""
+    if type(a) is Pose and step.ndim == 1:
+        return Pose(step) @ a
+    made = np.array(np.broadcast_to(rows(a), (max(len(rows(a)), len(np.atleast_2d(step))), 7)))
+    made[:, :3] += step
+    return made
+
+
+def turned_pose(a: Value, turn: Value) -> Value:
+    """Return poses expressed in other axes: ``turn`` takes the old ones to the new ones."""
+    return product(product(turn, a), inverse(turn))
+
+
+def turned(vectors: Vector, turn: Value) -> Vector:
+    """Return vectors or six-vectors expressed in other axes: ``turn`` takes the old ones to the new ones."""
+    if type(turn) is Pose:
+        return turn.rotate(vectors.reshape(-1, 3)).reshape(vectors.shape)
+    halves = vectors.reshape(-1, vectors.shape[-1] // 3, 3, 1)
+    return (pose_numbers(turn)[1][:, None] @ halves).reshape(len(turn), -1)
+
+
+def cross(a: Vector, b: Vector) -> Vector:
+    """Return cross products; numpy's is ten times slower for single vectors and twice for many."""
+    if a.ndim == b.ndim == 1:
+        a0, a1, a2 = a.tolist()
+        b0, b1, b2 = b.tolist()
+        return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
+    (a0, a1, a2), (b0, b1, b2) = a.T, b.T
+    made = np.empty((3, max(a.size, b.size) // 3))
+    made[0], made[1], made[2] = a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0
+    return made.T
+
+
+def twist_at(twist: Vector, step: Vector) -> Vector:
+    """Return twists at points ``step`` away: ``v + w x step``."""
+    return _added(twist, cross(twist[..., 3:], step), 0)
+
+
+def wrench_about(wrench: Vector, step: Vector) -> Vector:
+    """Return wrenches about points ``step`` away: ``t - step x f``."""
+    return _added(wrench, cross(wrench[..., :3], step), 3)
+
+
+def _added(six: Vector, part: Vector, start: int) -> Vector:
+    """Return six-vectors to a half of which vectors are added; column by column, since rows of three are slow."""
+    made: Vector = six.copy() if six.ndim == part.ndim else np.repeat(six[None], len(part), axis=0)
+    if made.ndim == 1:
+        made[start : start + 3] += part
+    else:
+        for i in range(3):
+            made[:, start + i] += part[:, i]
+    return made
+
+
+def pose_numbers(value: Value) -> Numbers:
+    """Return translations and rotation matrices of poses."""
+    if type(value) is Pose:
+        return value.translation, value.rotation
+    return frozen(value[:, :3].copy()), frozen(rotations().from_quat(value[:, 3:]).as_matrix())
+
+
+def pose_value(p: Vector, matrix: Vector) -> Value:
+    """Return a pose, or a batch, from translations and rotation matrices, which have been checked."""
+    if matrix.ndim == 2 and np.abs(matrix @ matrix.T - np.eye(3)).max() < 1e-9:
+        return Pose.from_rotation_matrix(p, matrix)
+    quat = rotations().from_matrix(np.array(matrix)).as_quat()
+    return Pose(p, quat) if matrix.ndim == 2 else frozen(np.hstack([p, quat]))
+
+
+# --- Jacobians --------------------------------------------------------------------------------------------------------
+
+
+def skew(v: Vector) -> Vector:
+    """Return the matrix (3, 3) of the cross product with a vector."""
+    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
+
+
+def carried(dimension: int, *terms: tuple[Vector | None, Vector | None]) -> Vector:
+    """Return the covariance (d, d) of a sum of independent errors.
+
+    Args:
+        dimension: d; the last rows of Jacobians are taken, as for the rotation of a pose.
+        terms: pairs of a Jacobian and a covariance, whose last columns are taken; without covariance a term is exact.
+    """
+    total = np.zeros((dimension, dimension))
+    for jacobian, covariance in terms:
+        if covariance is not None and jacobian is not None:
+            jacobian = jacobian[-dimension:, -len(covariance) :]
+            total += jacobian @ covariance @ jacobian.T
+        elif covariance is not None:
+            total += covariance
+    return frozen(0.5 * (total + total.T))
+
+
+def of_sum(_a: Value, _b: Value = None) -> Jacobians:
+    """Errors that add up."""
+    return None, None
+
+
+def of_after(a: Pose, _b: Pose) -> Jacobians:
+    """Errors of ``b @ a``."""
+    return None, adjoint(a.inverse())
+
+
+def of_inverse(a: Pose, _: Value = None) -> Jacobians:
+    """Errors of the inverse, but for the sign."""
+    return adjoint(a), None
+
+
+def of_moved_frame(a: Pose, step: Vector) -> Jacobians:
+    """Errors where the point of a frame changes by a step that is constant in its body."""
+    back = a.rotation.T
+    return adjoint(Pose(-(back @ step))), _upper(back)
+
+
+def of_moved_reference(a: Pose, _step: Vector) -> Jacobians:
+    """Errors where the reference point changes."""
+    return None, _upper(a.rotation.T)
+
+
+def of_turned_frame(_a: Pose, turn: Pose) -> Jacobians:
+    """Errors of ``a @ turn``."""
+    return adjoint(turn.inverse()), np.eye(6)[:, 3:]
+
+
+def of_turned_reference(a: Pose, _turn: Pose) -> Jacobians:
+    """Errors of ``turn @ a``."""
+    return None, adjoint(a.inverse())[:, 3:]
+
+
+def of_turned(vectors: Vector, turn: Pose) -> Jacobians:
+    """Errors of vectors in other axes."""
+    matrix = turn.rotation
+    parts = [-matrix @ skew(part) for part in vectors.reshape(-1, 3)]
+    return np.kron(np.eye(len(parts)), matrix).astype(float), np.vstack(parts)
+
+
+def of_twist_at(twist: Vector, step: Vector) -> Jacobians:
+    """Errors of a twist at another point."""
+    jacobian = np.eye(6)
+    jacobian[:3, 3:] = -skew(step)
+    return jacobian, _upper(skew(twist[3:]))
+
+
+def of_wrench_about(wrench: Vector, step: Vector) -> Jacobians:
+    """Errors of a wrench about another point."""
+    jacobian = np.eye(6)
+    jacobian[3:, :3] = -skew(step)
+    return jacobian, np.vstack([np.zeros((3, 3)), skew(wrench[:3])])
+
+
+def _upper(matrix: Vector) -> Vector:
+    return np.vstack([matrix, np.zeros((3, 3))])
