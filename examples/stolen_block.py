@@ -10,7 +10,7 @@ from tmkit.plans import PlanStep
 from tmkit.simulation import Camera, Film, SimulatedCamera, SimulatedExecutor, Simulation, open_studio
 from tmkit.world import execute_closed_loop
 
-VIEW = Camera((1.5, -0.9, 0.9), (0.4, 0.0, 0.15), width=400, height=300)
+VIEW = Camera((1.7, -1.0, 1.0), (0.35, 0.0, 0.28), width=400, height=300)
 SENSORS = (Camera((1.3, -0.5, 1.0), (0.45, 0.0, 0.1)), Camera((0.2, 1.2, 1.0), (0.45, 0.0, 0.1)))
 
 

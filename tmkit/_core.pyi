@@ -799,13 +799,14 @@ class AttachedShape:
         friction: coefficient of friction of its surface, or None to let the simulator choose.
         level: how much of it counts in collisions, ``"box"``, ``"hull"`` or ``"exact"``, or None to let the collision
             world choose; see ``CollisionWorld``.
+        stamp: when it was attached or seen, seconds on any clock; part of equality. None if omitted.
 
     Raises:
-        ShapeError: a colour outside 0 to 1, or a negative friction.
+        ShapeError: a colour outside 0 to 1, a negative friction, or a stamp that is not finite.
         UnknownNameError: another level.
     """
 
-    def __init__(self, shape: Shape, pose: Pose = ..., *, color: numpy.typing.ArrayLike | None = None, visual: bool = True, collision: bool = True, friction: float | None = None, level: str | None = None) -> None: ...
+    def __init__(self, shape: Shape, pose: Pose = ..., *, color: numpy.typing.ArrayLike | None = None, visual: bool = True, collision: bool = True, friction: float | None = None, level: str | None = None, stamp: float | None = None) -> None: ...
 
     @property
     def shape(self) -> Shape:
@@ -835,6 +836,10 @@ class AttachedShape:
     @property
     def friction(self) -> float | None:
         """Coefficient of friction of its surface, or None."""
+
+    @property
+    def stamp(self) -> float | None:
+        """When it was attached or seen, seconds, or None."""
 
     @property
     def level(self) -> str | None:
@@ -1091,7 +1096,7 @@ class StampedPoses:
 
         Args:
             stamp: seconds, on the clock of the stamps.
-            policy: ``closest``, ``preceding``, ``interpolated`` or ``screw``; see ``SceneGraph.pose``.
+            policy: ``closest``, ``preceding``, ``interpolated``, ``screw`` or ``clamped``; see ``SceneGraph.pose``.
 
         Raises:
             StampError: the stamp lies outside the history.
@@ -1180,6 +1185,10 @@ class FrameSpecification:
     @property
     def attributes(self) -> PMap[str, Any]:
         """Its attributes, an immutable map; see :meth:`SceneGraph.attributes`."""
+
+    @property
+    def attribute_stamps(self) -> PMap[str, float]:
+        """When its attributes were set: seconds by key, of those with a stamp."""
 
     @property
     def twist(self) -> tuple[str, numpy.typing.NDArray[numpy.float64]] | None:
@@ -1273,7 +1282,11 @@ class SceneDifference:
     def __repr__(self) -> str: ...
 
 class Group:
-    """What a group holds itself: frames and other groups. Immutable."""
+    """A group: its name, and what it holds itself. Immutable."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
 
     @property
     def frames(self) -> tuple[str, ...]:
@@ -1282,6 +1295,18 @@ class Group:
     @property
     def groups(self) -> tuple[str, ...]:
         """The groups in it, as they were given."""
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """The frames that it is below."""
+
+    @property
+    def attributes(self) -> PMap[str, Any]:
+        """Its attributes, an immutable map; see :meth:`SceneGraph.attributes`."""
+
+    @property
+    def attribute_stamps(self) -> PMap[str, float]:
+        """When its attributes were set: seconds by key, of those with a stamp."""
 
     def __eq__(self, other: object | None) -> bool: ...
 
@@ -1335,12 +1360,13 @@ class SceneGraph:
             q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
             policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer), of the ``preceding``,
                 or one ``interpolated``: the origin along a straight line, the orientation along the shorter arc; with
-                ``screw`` the motion between both is one of constant twist.
+                ``screw`` the motion between both is one of constant twist. ``clamped`` interpolates, and outside of a history
+                takes the pose at its nearer end.
 
         Raises:
             UnknownNameError: no such frame, or policy.
             DisconnectedError: the frames are in different trees.
-            StampError: the stamp lies outside the history of an edge on the path.
+            StampError: the stamp lies outside the history of an edge on the path, and the policy is not ``clamped``.
             ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
         """
 
@@ -1641,6 +1667,14 @@ class SceneGraph:
             UnknownNameError: no such frame.
         """
 
+    def attribute_stamps(self, frame: str) -> PMap[str, float]:
+        """
+        Return when the attributes of a frame were set: seconds by key, of those with a stamp.
+
+        Raises:
+            UnknownNameError: no such frame.
+        """
+
     def frames_of_group(self, name: str) -> tuple[str, ...]:
         """
         Return the frames of a group and of the groups in it, each once, in insertion order.
@@ -1649,9 +1683,13 @@ class SceneGraph:
             UnknownNameError: no such group.
         """
 
-    def groups_of(self, frame: str) -> tuple[str, ...]:
+    def groups_of(self, frame: str, *, nested: bool = False) -> tuple[str, ...]:
         """
-        Return the groups that contain a frame directly, sorted. O(groups and their members).
+        Return the groups that contain a frame, sorted. O(groups and their members).
+
+        Args:
+            frame: the frame.
+            nested: whether groups that contain it through the groups in them count; only direct ones if omitted.
 
         Raises:
             UnknownNameError: no such frame.
@@ -2167,8 +2205,8 @@ class SceneGraph:
 
         Args:
             frame: the frame.
-            attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these. Replaces those it
-                has.
+            attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these; each may be a
+                ``graph.Stamped``, with the time at which it was set. Replaces those it has.
 
         Raises:
             UnknownNameError: no such frame.
@@ -2189,7 +2227,7 @@ class SceneGraph:
             SceneError: an empty key, or a value that is not JSON.
         """
 
-    def set_group(self, name: str, *, frames: Sequence[str] = (), groups: Sequence[str] = ()) -> SceneGraph:
+    def set_group(self, name: str, *, frames: Sequence[str] = (), groups: Sequence[str] = (), parents: Sequence[str] | None = None, attributes: Mapping[str, Any] | None = None) -> SceneGraph:
         """
         Make a group, or replace what it holds. O(members log n).
 
@@ -2200,10 +2238,27 @@ class SceneGraph:
             name: of the group.
             frames: its frames.
             groups: the groups in it, which exist.
+            parents: the frames that it is below, in a walk through frames and groups; those that it has if omitted.
+            attributes: JSON values by key, as of frames; those that it has if omitted.
 
         Raises:
             UnknownNameError: no such frame or group.
+            SceneError: an attribute that is not JSON.
             CycleError: the group would hold itself.
+        """
+
+    def set_group_attribute(self, group: str, key: str, value: object | None) -> SceneGraph:
+        """
+        Set one attribute of a group. O(its members).
+
+        Args:
+            group: the group.
+            key: the name of the attribute, not empty.
+            value: a JSON value; see ``set_attributes``.
+
+        Raises:
+            UnknownNameError: no such group.
+            SceneError: an empty key, or a value that is not JSON.
         """
 
     def remove_group(self, name: str) -> SceneGraph:
@@ -2717,8 +2772,8 @@ class SceneEdit:
 
         Args:
             frame: the frame.
-            attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these. Replaces those it
-                has.
+            attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these; each may be a
+                ``graph.Stamped``, with the time at which it was set. Replaces those it has.
 
         Raises:
             UnknownNameError: no such frame.
@@ -2739,7 +2794,7 @@ class SceneEdit:
             SceneError: an empty key, or a value that is not JSON.
         """
 
-    def set_group(self, name: str, *, frames: Sequence[str] = (), groups: Sequence[str] = ()) -> None:
+    def set_group(self, name: str, *, frames: Sequence[str] = (), groups: Sequence[str] = (), parents: Sequence[str] | None = None, attributes: Mapping[str, Any] | None = None) -> None:
         """
         Make a group, or replace what it holds. O(members log n).
 
@@ -2750,10 +2805,27 @@ class SceneEdit:
             name: of the group.
             frames: its frames.
             groups: the groups in it, which exist.
+            parents: the frames that it is below, in a walk through frames and groups; those that it has if omitted.
+            attributes: JSON values by key, as of frames; those that it has if omitted.
 
         Raises:
             UnknownNameError: no such frame or group.
+            SceneError: an attribute that is not JSON.
             CycleError: the group would hold itself.
+        """
+
+    def set_group_attribute(self, group: str, key: str, value: object | None) -> None:
+        """
+        Set one attribute of a group. O(its members).
+
+        Args:
+            group: the group.
+            key: the name of the attribute, not empty.
+            value: a JSON value; see ``set_attributes``.
+
+        Raises:
+            UnknownNameError: no such group.
+            SceneError: an empty key, or a value that is not JSON.
         """
 
     def remove_group(self, name: str) -> None:
@@ -3356,8 +3428,8 @@ class SceneArrays:
 
         Args:
             frame: the frame.
-            attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these. Replaces those it
-                has.
+            attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these; each may be a
+                ``graph.Stamped``, with the time at which it was set. Replaces those it has.
 
         Raises:
             UnknownNameError: no such frame.
@@ -3378,7 +3450,7 @@ class SceneArrays:
             SceneError: an empty key, or a value that is not JSON.
         """
 
-    def set_group(self, name: str, *, frames: Sequence[str] = (), groups: Sequence[str] = ()) -> None:
+    def set_group(self, name: str, *, frames: Sequence[str] = (), groups: Sequence[str] = (), parents: Sequence[str] | None = None, attributes: Mapping[str, Any] | None = None) -> None:
         """
         Make a group, or replace what it holds. O(members squared).
 
@@ -3389,11 +3461,28 @@ class SceneArrays:
             name: of the group.
             frames: its frames.
             groups: the groups in it, which exist.
+            parents: the frames that it is below, in a walk through frames and groups; those that it has if omitted.
+            attributes: JSON values by key, as of frames; those that it has if omitted.
 
         Raises:
             UnknownNameError: no such frame or group.
+            SceneError: an attribute that is not JSON.
             CycleError: the group would hold itself.
             CapacityError: no room for another group, or for so many members.
+        """
+
+    def set_group_attribute(self, group: str, key: str, value: object | None) -> None:
+        """
+        Set one attribute of a group. O(its members).
+
+        Args:
+            group: the group.
+            key: the name of the attribute, not empty.
+            value: a JSON value; see ``set_attributes``.
+
+        Raises:
+            UnknownNameError: no such group.
+            SceneError: an empty key, or a value that is not JSON.
         """
 
     def remove_group(self, name: str) -> None:
@@ -3751,12 +3840,13 @@ class SceneArrays:
             q: (n_joints,) configuration, radians or metres; the present one if omitted.
             policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer), of the ``preceding``,
                 or one ``interpolated``: the origin along a straight line, the orientation along the shorter arc; with
-                ``screw`` the motion between both is one of constant twist.
+                ``screw`` the motion between both is one of constant twist. ``clamped`` interpolates, and outside of a history
+                takes the pose at its nearer end.
 
         Raises:
             UnknownNameError: no such frame, or policy.
             DisconnectedError: the frames are in different trees.
-            StampError: the stamp lies outside the history of an edge on the path.
+            StampError: the stamp lies outside the history of an edge on the path, and the policy is not ``clamped``.
             ConfigurationError: q has the wrong length or non-finite numbers.
         """
 
@@ -3983,19 +4073,6 @@ def joints_between(scene: SceneGraph, start: str, end: str) -> tuple[str, ...]:
     Raises:
         UnknownNameError: no such frame.
         DisconnectedError: the frames are in different trees.
-    """
-
-def frames_with_attribute(scene: SceneGraph, key: str, value: object | None = Ellipsis) -> tuple[str, ...]:
-    """
-    Return the frames that have an attribute, in insertion order. O(n).
-
-    Args:
-        scene: the scene.
-        key: the name of the attribute.
-        value: the JSON value it must have; any value if omitted.
-
-    Raises:
-        SceneError: a value that is not JSON.
     """
 
 class Contact:

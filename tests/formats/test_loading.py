@@ -13,7 +13,7 @@ import pytest
 
 from tmkit.errors import FileFormatError, MissingFileError, SceneError
 from tmkit.formats import load_scene, write_json_scene
-from tmkit.graph import AttachedShape, Box, Inertia, Mimic, Prismatic, Revolute, SceneGraph
+from tmkit.graph import AttachedShape, Box, Inertia, Mimic, Prismatic, Revolute, SceneGraph, Stamped
 from tmkit.spatial import Pose
 
 ROBOT = (
@@ -205,6 +205,26 @@ def test_nothing_of_a_json_scene_is_lost_in_a_merge(tmp_path: Path) -> None:
     assert merged.frames_of_group("all") == ("cup", "plate")
     assert merged.group("all").groups == ("inner",)
     assert merged == cup.merge(plate)
+
+
+def test_groups_of_two_files_are_united_with_their_places_and_attributes(tmp_path: Path) -> None:
+    """Parents and attributes with their stamps come along; of two values of one attribute the first file's counts."""
+    seen = AttachedShape(Box([0.1, 0.1, 0.1]), stamp=2.0)
+    cup = SceneGraph().add_frame("cup", "world", shapes=[seen]).set_attribute("cup", "full", Stamped(True, 1.5))
+    cup = cup.set_group("all", parents=["world"]).set_group_attribute("all", "x", Stamped(1, 3))
+    cup = cup.set_attribute("world", "w", 1)
+    plate = SceneGraph().add_frame("plate", "world").set_group("all", parents=["plate"], attributes={"x": 2})
+    plate = plate.set_group_attribute("all", "x", Stamped(2, 4)).set_group_attribute("all", "y", Stamped(5, 6))
+    plate = plate.set_attribute("world", "w", Stamped(2, 7)).set_attribute("world", "v", Stamped(3, 8))
+    write_json_scene(cup, tmp_path / "cup.json")
+    write_json_scene(plate, tmp_path / "plate.json")
+    merged = load_scene(tmp_path / "cup.json", tmp_path / "plate.json")
+    group = merged.group("all")
+    assert group.parents == ("world", "plate")
+    assert (group.attributes, group.attribute_stamps) == ({"x": 1, "y": 5}, {"x": 3, "y": 6})
+    assert merged.attribute_stamps("cup") == {"full": 1.5}
+    assert (merged.attributes("world"), merged.attribute_stamps("world")) == ({"w": 1, "v": 3}, {"v": 8})
+    assert merged.shapes("cup") == (seen,)
 
 
 @pytest.mark.parametrize("kind", [str, Path])

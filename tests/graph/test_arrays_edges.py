@@ -21,7 +21,7 @@ from support.effort import scaled_examples
 
 from tmkit.errors import CapacityError, SceneError, StampError, TmkitError
 from tmkit.formats.json.scene import scene_from_dict, scene_to_dict
-from tmkit.graph import Free, Revolute, SceneArrays, SceneGraph, StampedPoses, diff, twist_path
+from tmkit.graph import Free, Revolute, SceneArrays, SceneGraph, Stamped, StampedPoses, diff, twist_path
 from tmkit.spatial import Pose
 
 _FRAMES = ("world", "moon", *"abcdefgh")
@@ -31,7 +31,7 @@ _frames, _bodies, _groups = st.sampled_from(_FRAMES), st.sampled_from(_BODIES), 
 _poses = st.sampled_from([Pose(), Pose([1, 0, 0]), Pose.from_rpy([0, 2, 1], [0.1, 0.2, 0.3])])
 _vectors = st.sampled_from([[1.0, 0, 0, 0, 0, 0], [0.5, -1, 2, 0.1, 0.2, 0.3], [0.0] * 6])
 _stamps = st.one_of(st.integers(-4, 12).map(float), st.sampled_from([math.nan, 2.5]))
-_policies = st.sampled_from(["closest", "preceding", "interpolated", "screw"])
+_policies = st.sampled_from(["closest", "preceding", "interpolated", "screw", "clamped"])
 _whole = st.integers(0, 6)
 
 
@@ -78,7 +78,13 @@ def _calls(draw: st.DrawFn) -> Call:
             return "set_stamped_poses", (draw(_frames), draw(_histories)), {}
         case "set_group":
             members = {"frames": draw(st.lists(_frames, max_size=3)), "groups": draw(st.lists(_groups, max_size=2))}
+            if draw(st.booleans()):
+                members |= {"parents": draw(st.lists(_frames, max_size=2))}
             return "set_group", (draw(_groups),), members
+        case "set_group_attribute":
+            value, stamp = draw(st.sampled_from(["red", 2, ["a"]])), draw(st.sampled_from([None, 2.5, math.nan]))
+            stamped = value if stamp is None else Stamped(value, stamp)
+            return "set_group_attribute", (draw(_groups), draw(st.sampled_from(["x", "y"])), stamped), {}
         case "remove_group":
             return "remove_group", (draw(_groups),), {}
         case "rename_frame":
@@ -92,7 +98,7 @@ def _calls(draw: st.DrawFn) -> Call:
 _KINDS = (
     *["add_frame", "set_twist", "add_stamped_pose"] * 4,
     *["add_root", "attach", "remove_frame", "reparent", "add_body", "set_group"] * 2,
-    *["remove_body", "remove_twist", "set_stamped_poses", "remove_group", "rename_frame"],
+    *["remove_body", "remove_twist", "set_stamped_poses", "remove_group", "rename_frame", "set_group_attribute"],
 )
 
 

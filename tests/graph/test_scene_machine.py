@@ -18,6 +18,7 @@ from support.scene_model import RefusedError, SceneModel
 
 from tmkit.errors import DisconnectedError, TmkitError
 from tmkit.graph import SceneEdit, SceneGraph, diff
+from tmkit.graph.stamps import stamped_attributes
 
 Version = tuple[SceneGraph, SceneModel]
 
@@ -49,12 +50,22 @@ def check_names(scene: SceneGraph, model: SceneModel) -> None:
         assert scene.shapes(name) == frame.shapes
         assert scene.attributes(name) == dict(frame.attributes)
         assert scene.frame_of_id(scene.frame_id(name)) == name
-        groups = sorted(group for group, (frames, _) in model.groups.items() if name in frames)
-        assert list(scene.groups_of(name)) == groups
+        assert scene.attribute_stamps(name) == dict(frame.attribute_stamps)
+        assert scene.groups_of(name) == tuple(sorted(g for g, group in model.groups.items() if name in group.frames))
+        around = {g for g in model.groups if any(name in model.groups[inner].frames for inner in model.nested(g))}
+        assert scene.groups_of(name, nested=True) == tuple(sorted(around))
     assert list(scene.group_names) == sorted(model.groups)
-    for group, (frames, nested) in model.groups.items():
-        assert (scene.group(group).frames, scene.group(group).groups) == (frames, nested)
-        members = {member for inner in model.nested(group) for member in model.groups[inner][0]}
+    for group, said in model.groups.items():
+        found = scene.group(group)
+        assert (found.name, found.frames, found.groups, found.parents) == (
+            group,
+            said.frames,
+            said.groups,
+            said.parents,
+        )
+        assert found.attributes == dict(said.attributes)
+        assert found.attribute_stamps == dict(said.attribute_stamps)
+        members = {member for inner in model.nested(group) for member in model.groups[inner].frames}
         assert scene.frames_of_group(group) == tuple(name for name in model.frames if name in members)
     for joint, frame_name in model.joints().items():
         assert scene.joint_frame(joint) == frame_name
@@ -221,8 +232,9 @@ class SceneMachine(RuleBasedStateMachine):
         with copy.edit() as builder:
             for group in model.groups:
                 builder.set_group(group)
-            for group, (members, nested) in model.groups.items():
-                builder.set_group(group, frames=members, groups=nested)
+            for name, group in model.groups.items():
+                members = {"frames": group.frames, "groups": group.groups, "parents": group.parents}
+                builder.set_group(name, **members, attributes=stamped_attributes(scene.group(name)))
         copy = builder.finish()
         assert copy == scene
         assert hash(copy) == hash(scene)

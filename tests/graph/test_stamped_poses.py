@@ -20,16 +20,18 @@ from tmkit.graph import (
     FrameSpecification,
     Free,
     Revolute,
+    SceneArrays,
     SceneGraph,
     SceneHistory,
     StampedPoses,
     collapse_fixed_frames,
     diff,
+    latest_common_stamp,
 )
 from tmkit.spatial import Pose
 
 FACTS = json.loads((Path(__file__).resolve().parents[1] / "data" / "semantics.json").read_text())
-POLICIES = ("closest", "preceding", "interpolated", "screw")
+POLICIES = ("closest", "preceding", "interpolated", "screw", "clamped")
 
 
 def along_x(x: float) -> Pose:
@@ -101,10 +103,10 @@ def test_a_quarter_turn_by_both_ways_between() -> None:
     assert straight.distance(round_)[1] < 1e-9
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", POLICIES[:-1])
 @pytest.mark.parametrize("stamp", [0.999, 4.001, math.nan, math.inf, -math.inf])
 def test_outside_nothing_is_known(stamp: float, policy: str) -> None:
-    """Before the oldest and after the newest there is no answer: nothing is clamped, nothing extrapolated."""
+    """Before the oldest and after the newest there is no answer: nothing is clamped unasked, nothing extrapolated."""
     with pytest.raises(StampError, match=r"frame 'cup' has poses from 1 s to 4 s, so none at .* s is known") as caught:
         tracked().pose("hand", relative_to="cup", q=[0.0], stamp=stamp, policy=policy)
     assert (caught.value.data["frame"], caught.value.data["oldest"], caught.value.data["newest"]) == ("cup", 1.0, 4.0)
@@ -198,15 +200,16 @@ def test_a_history_is_a_short_sorted_list(
         known = [t for t in known if t >= known[-1] - window][-capacity:]
         assert scene.stamped_poses("cup").stamps.tolist() == known
         assert scene.pose("cup", relative_to="world").translation[0] == known[-1]
-    if not known or not known[0] <= asked <= known[-1]:
+    time = min(max(asked, known[0]), known[-1]) if known and policy == "clamped" else asked
+    if not known or not known[0] <= time <= known[-1]:
         if known:
             with pytest.raises(StampError):
                 scene.pose("cup", relative_to="world", stamp=asked, policy=policy)
         return
-    before = max(t for t in known if t <= asked)
-    after = min(t for t in known if t >= asked)
-    nearer = before if asked - before < after - asked else after
-    expected = {"closest": nearer, "preceding": before}.get(policy, asked)
+    before = max(t for t in known if t <= time)
+    after = min(t for t in known if t >= time)
+    nearer = before if time - before < after - time else after
+    expected = {"closest": nearer, "preceding": before}.get(policy, time)
     assert scene.pose("cup", relative_to="world", stamp=asked, policy=policy).translation[0] == pytest.approx(
         expected, abs=1e-9
     )
@@ -363,3 +366,49 @@ def test_twists_between_moving_frames() -> None:
         scene.twist_from_stamps("a", relative_to="b", first=2, second=1)
     with pytest.raises(StampError, match="has poses from 1 s to 2 s, so none at 3 s is known"):
         scene.twist_from_stamps("a", relative_to="b", first=1, second=3)
+
+
+@given(st.lists(st.integers(0, 9), unique=True, min_size=1, max_size=4).map(sorted), st.integers(-3, 12))
+def test_clamped_poses_are_those_of_the_nearest_stamp_inside(stamps: list[int], stamp: int) -> None:
+    """Clamped is interpolated at the stamp moved into the history, for values, scenes and arrays; not for no time."""
+    history = StampedPoses(stamps, [Pose.from_rpy([s, 0, 0], [0, 0, s / 5]) for s in stamps])
+    scene = SceneGraph().add_frame("cup", "world", joint=Free()).set_stamped_poses("cup", history)
+    inside = float(min(max(stamp, stamps[0]), stamps[-1]))
+    expected = history.at(inside)
+    assert history.at(stamp, policy="clamped") == expected
+    for where in (scene, SceneArrays(scene)):
+        assert where.pose("cup", stamp=stamp, policy="clamped") == scene.pose("cup", stamp=inside)
+        with pytest.raises(StampError, match="so none at nan s is known"):
+            where.pose("cup", stamp=math.nan, policy="clamped")
+    with pytest.raises(StampError, match="has no stamped pose yet"):
+        StampedPoses().at(stamp, policy="clamped")
+
+
+@given(st.lists(st.lists(st.integers(0, 12), unique=True, min_size=1, max_size=3).map(sorted), min_size=1, max_size=4))
+def test_the_latest_common_stamp_is_the_newest_that_all_edges_know(histories: list[list[int]]) -> None:
+    """By trial of all stamps: the newest at which the pose of the path is known; refused where there is none."""
+    scene, parent = SceneGraph().add_frame("tip", "world"), "world"
+    for number, stamps in enumerate(histories):
+        scene = scene.add_frame(f"f{number}", parent, joint=Free())
+        for stamp in stamps:
+            scene = scene.add_stamped_pose(f"f{number}", along_x(stamp), stamp=stamp)
+        parent = f"f{number}"
+    known = [stamp for stamp in range(13) if all(stamps[0] <= stamp <= stamps[-1] for stamps in histories)]
+    if known:
+        assert latest_common_stamp(scene, parent, relative_to="tip") == latest_common_stamp(scene, parent) == known[-1]
+        scene.pose(parent, relative_to="tip", stamp=known[-1])
+    else:
+        with pytest.raises(StampError, match=r"the newest pose of 'f\d' is of \d+ s, the oldest of 'f\d' of \d+ s"):
+            latest_common_stamp(scene, parent)
+
+
+def test_no_common_stamp_without_stamped_edges() -> None:
+    """Neither where nothing is stamped, nor where a history is empty, nor between two trees."""
+    scene = tracked()
+    assert latest_common_stamp(scene, "cup", relative_to="hand") == 4.0
+    with pytest.raises(StampError, match="no edge between 'hand' and 'world' has stamped poses"):
+        latest_common_stamp(scene, "hand")
+    with pytest.raises(StampError, match="frame 'cup' has no stamped pose yet"):
+        latest_common_stamp(scene.set_stamped_poses("cup", StampedPoses()), "cup")
+    with pytest.raises(DisconnectedError, match="moon"):
+        latest_common_stamp(scene.add_root("moon"), "cup", relative_to="moon")

@@ -24,9 +24,9 @@ from tmkit.graph import (
     collapse_fixed_frames,
     common_ancestor,
     diff,
-    frames_with_attribute,
     joints_between,
     moved_frames,
+    nodes_with_attributes,
 )
 from tmkit.motion import CollisionWorld
 from tmkit.spatial import Pose
@@ -325,9 +325,9 @@ def test_names_that_swap() -> None:
 def test_pickles_of_other_versions_are_refused() -> None:
     """A state of another format is refused with its number."""
     format_, *content = robot().__getstate__()
-    assert format_ == 8
-    for other in (7, 9):
-        with pytest.raises(SceneError, match=f"format {other}, written by another version of tmkit; format 8 is read"):
+    assert format_ == 9
+    for other in (8, 10):
+        with pytest.raises(SceneError, match=f"format {other}, written by another version of tmkit; format 9 is read"):
             SceneGraph.__new__(SceneGraph).__setstate__((other, *content))
 
 
@@ -339,9 +339,9 @@ def test_attributes_are_values() -> None:
         scene.attributes("world")["colour"] = "blue"  # type: ignore[index]  # which is what is tested
     assert scene.attributes("world")["colour"] == "red"
     assert scene.set_attribute("world", "colour", "red") is scene
-    assert frames_with_attribute(scene, "colour") == ("world",)
-    assert frames_with_attribute(scene, "colour", "blue") == ()
-    assert frames_with_attribute(scene, "sizes", [1, 2.5]) == ("world",)
+    assert nodes_with_attributes(scene, {"colour": ...}) == (("frame", "world"),)
+    assert nodes_with_attributes(scene, {"colour": "blue"}) == ()
+    assert nodes_with_attributes(scene, {"sizes": [1, 2.5]}) == (("frame", "world"),)
     for bad in (float("nan"), object(), {1, 2}):
         with pytest.raises(SceneError, match="attribute 'x' must be text, a finite number"):
             scene.set_attribute("world", "x", bad)

@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from support.scene_model import InertiaSpec, JointSpec, PoseSpec, SceneModel
-from tmkit.graph import AttachedShape, Box, Cylinder, Mesh, SceneArrays, SceneEdit, SceneGraph, Shape, Sphere
+from tmkit.graph import AttachedShape, Box, Cylinder, Mesh, SceneArrays, SceneEdit, SceneGraph, Shape, Sphere, Stamped
 from tmkit.spatial import Pose
 
 __all__ = ["FRAME_NAMES", "Edit", "configurations", "edits"]
@@ -65,6 +65,7 @@ _attributes = st.dictionaries(
     st.sampled_from(["red", 1, 2.5, False, None, ["a", "b"], {"x": 1, "y": [2]}]),
     max_size=2,
 )
+_entries = st.sampled_from([("colour", "red"), ("mass", 1), ("tags", "a @1"), ("mass", 2.5), ("tags", ["x", "@2"])])
 
 
 def _members(names: st.SearchStrategy[str]) -> st.SearchStrategy[tuple[str, ...]]:
@@ -186,7 +187,14 @@ def edits(draw: st.DrawFn, model: SceneModel) -> Edit:
             return Edit("set_attributes", (draw(frame), draw(_attributes)))
         case "set_group":
             members = {"frames": draw(_members(frame)), "groups": draw(_members(_groups))}
-            return Edit("set_group", (draw(_groups),), members)
+            more = {"parents": _members(frame), "attributes": _attributes}
+            given = {key: draw(values) for key, values in more.items() if draw(st.booleans())}
+            return Edit("set_group", (draw(_groups),), members | given)
+        case kind if kind in ("set_attribute", "set_group_attribute"):
+            key, value = draw(_entries)
+            stamp = draw(st.sampled_from([None, 0.0, 2.5, -1e300]))
+            name = draw(frame if kind == "set_attribute" else _groups)
+            return Edit(kind, (name, key, value if stamp is None else Stamped(value, stamp)))
         case "remove_group":
             return Edit("remove_group", (draw(_groups),))
         case "allow_collision":
@@ -212,6 +220,8 @@ _KINDS = (
         "add_shape",
         "set_inertia",
         "set_attributes",
+        "set_attribute",
+        "set_group_attribute",
         "remove_group",
     ],
     *["set_group"] * 2,

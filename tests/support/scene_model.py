@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from tmkit.errors import CycleError, DisconnectedError, DuplicateNameError, SceneError, UnknownNameError
-from tmkit.graph import AttachedShape, Continuous, Fixed, Free, Inertia, Joint, Mimic, Prismatic, Revolute
+from tmkit.graph import AttachedShape, Continuous, Fixed, Free, Inertia, Joint, Mimic, Prismatic, Revolute, Stamped
 from tmkit.spatial import Pose
 
 Matrix = NDArray[np.float64]
@@ -126,6 +126,26 @@ class FrameModel:
     classes: tuple[str, ...] = ()
     shapes: tuple[AttachedShape, ...] = ()
     attributes: tuple[tuple[str, Any], ...] = ()  # sorted by key
+    attribute_stamps: tuple[tuple[str, float], ...] = ()  # sorted by key
+
+
+@dataclass(frozen=True)
+class GroupModel:
+    """One group: its members, the frames that it is below, and its attributes with their stamps, sorted by key."""
+
+    frames: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    parents: tuple[str, ...] = ()
+    attributes: tuple[tuple[str, Any], ...] = ()
+    attribute_stamps: tuple[tuple[str, float], ...] = ()
+
+
+def _with_attribute(node: Any, key: str, value: Any) -> Any:
+    """Return a frame or a group with one attribute changed; without a stamp it loses the old one."""
+    stamps = {other: old for other, old in node.attribute_stamps if other != key}
+    stamps |= {key: value.stamp} if isinstance(value, Stamped) else {}
+    attributes = {**dict(node.attributes), key: value.value if isinstance(value, Stamped) else value}
+    return replace(node, attributes=tuple(sorted(attributes.items())), attribute_stamps=tuple(sorted(stamps.items())))
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +183,7 @@ class SceneModel:
     frames: dict[str, FrameModel] = field(default_factory=dict)
     inertias: dict[str, BodyInertia] = field(default_factory=dict)
     allowed: dict[frozenset[str], str] = field(default_factory=dict)
-    groups: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)  # frames, groups
+    groups: dict[str, GroupModel] = field(default_factory=dict)
 
     # --- queries ----------------------------------------------------------------------------------------------------
 
@@ -383,9 +403,13 @@ class SceneModel:
             if stays is not None:
                 moved = inertia.moved(stays, self.pose(inertia.frame, relative_to=stays, q=self.zero()))
                 inertias[body] = inertia if stays == inertia.frame else moved
+
+        def left(members: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(frame for frame in members if frame not in leaving)
+
         groups = {
-            group: (tuple(frame for frame in members if frame not in leaving), nested)
-            for group, (members, nested) in self.groups.items()
+            name: replace(group, frames=left(group.frames), parents=left(group.parents))
+            for name, group in self.groups.items()
         }
         return SceneModel(frames, inertias, allowed, groups)
 
@@ -405,7 +429,10 @@ class SceneModel:
             for other, frame in self.frames.items()
         }
         inertias = {body: replace(inertia, frame=renamed(inertia.frame)) for body, inertia in self.inertias.items()}
-        groups = {group: (tuple(map(renamed, members)), nested) for group, (members, nested) in self.groups.items()}
+        groups = {
+            group: replace(old, frames=tuple(map(renamed, old.frames)), parents=tuple(map(renamed, old.parents)))
+            for group, old in self.groups.items()
+        }
         return SceneModel(frames, inertias, {frozenset(map(renamed, p)): r for p, r in self.allowed.items()}, groups)
 
     def reparent(self, name: str, parent: str, *, pose: PoseSpec) -> SceneModel:
@@ -508,18 +535,27 @@ class SceneModel:
     def set_attributes(self, name: str, attributes: dict[str, Any]) -> SceneModel:
         """Set all free tags."""
         self.require(name)
-        return self._with_frame(name, replace(self.frames[name], attributes=tuple(sorted(attributes.items()))))
+        found = tuple(sorted(attributes.items()))
+        return self._with_frame(name, replace(self.frames[name], attributes=found, attribute_stamps=()))
+
+    def set_attribute(self, name: str, key: str, value: Any) -> SceneModel:
+        """Set one free tag."""
+        self.require(name)
+        return self._with_frame(name, _with_attribute(self.frames[name], key, value))
 
     # --- groups -----------------------------------------------------------------------------------------------------
 
     def nested(self, group: str) -> set[str]:
         """Return a group and all groups in it."""
-        return {group}.union(*(self.nested(member) for member in self.groups[group][1]))
+        return {group}.union(*(self.nested(member) for member in self.groups[group].groups))
 
-    def set_group(self, name: str, *, frames: tuple[str, ...], groups: tuple[str, ...]) -> SceneModel:
+    def set_group(
+        self, name: str, *, frames: tuple[str, ...], groups: tuple[str, ...], parents: tuple[str, ...] | None = None,
+        attributes: dict[str, Any] | None = None,
+    ) -> SceneModel:  # fmt: skip
         """Make or replace a group."""
         wrong: set[type[Exception]] = set()
-        if any(frame not in self.frames for frame in frames):
+        if any(frame not in self.frames for frame in (*frames, *(parents or ()))):
             wrong.add(UnknownNameError)
         if any(group not in self.groups and group != name for group in groups):
             wrong.add(UnknownNameError)
@@ -527,16 +563,28 @@ class SceneModel:
             wrong.add(CycleError)
         if wrong:
             raise RefusedError(*wrong)
-        members = (tuple(dict.fromkeys(frames)), tuple(dict.fromkeys(groups)))
-        return SceneModel(self.frames, self.inertias, self.allowed, {**self.groups, name: members})
+        made = self.groups.get(name, GroupModel())
+        made = replace(made, frames=tuple(dict.fromkeys(frames)), groups=tuple(dict.fromkeys(groups)))
+        if parents is not None:
+            made = replace(made, parents=tuple(dict.fromkeys(parents)))
+        if attributes is not None:
+            made = replace(made, attributes=tuple(sorted(attributes.items())), attribute_stamps=())
+        return SceneModel(self.frames, self.inertias, self.allowed, {**self.groups, name: made})
+
+    def set_group_attribute(self, name: str, key: str, value: Any) -> SceneModel:
+        """Set one attribute of a group."""
+        if name not in self.groups:
+            raise RefusedError(UnknownNameError)
+        groups = {**self.groups, name: _with_attribute(self.groups[name], key, value)}
+        return SceneModel(self.frames, self.inertias, self.allowed, groups)
 
     def remove_group(self, name: str) -> SceneModel:
         """Remove a group, also from those that hold it."""
         if name not in self.groups:
             raise RefusedError(UnknownNameError)
         groups = {
-            group: (frames, tuple(member for member in nested if member != name))
-            for group, (frames, nested) in self.groups.items()
+            group: replace(old, groups=tuple(member for member in old.groups if member != name))
+            for group, old in self.groups.items()
             if group != name
         }
         return SceneModel(self.frames, self.inertias, self.allowed, groups)

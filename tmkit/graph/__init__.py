@@ -24,8 +24,8 @@ if TYPE_CHECKING:
         PointCloud as PointCloud, Prismatic as Prismatic, Revolute as Revolute, SceneArrays as SceneArrays,
         SceneDifference as SceneDifference, SceneEdit as SceneEdit, SceneGraph as SceneGraph, Shape as Shape,
         Sphere as Sphere, StampedPoses as StampedPoses, common_ancestor as common_ancestor,
-        contributions as contributions, diff as diff, frames_with_attribute as frames_with_attribute,
-        innovation as innovation, joint_gaussian as joint_gaussian, joints_between as joints_between,
+        contributions as contributions, diff as diff, innovation as innovation, joint_gaussian as joint_gaussian,
+        joints_between as joints_between,
         path_noise as path_noise, sample_poses as sample_poses, twist_covariance as twist_covariance,
         twist_noise as twist_noise, twist_path as twist_path,
     )  # fmt: skip
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from tmkit.graph.folding import collapse_fixed_frames as collapse_fixed_frames
     from tmkit.graph.history import HistoryEntry as HistoryEntry, SceneHistory as SceneHistory
     from tmkit.graph.movement import moved_frames as moved_frames
+    from tmkit.graph.nodes import (
+        nodes_with_attributes as nodes_with_attributes, paths_to as paths_to, remote_roots as remote_roots,
+        remove_with_groups as remove_with_groups, uuid_of as uuid_of, walk_nodes as walk_nodes,
+    )  # fmt: skip
     from tmkit.graph.observation_frames import (
         Observation as Observation, add_observation as add_observation, observations as observations,
         remove_observations as remove_observations,
@@ -46,6 +50,7 @@ if TYPE_CHECKING:
         relate as relate, transport as transport, twist as twist, update_pose as update_pose,
         update_twist as update_twist,
     )  # fmt: skip
+    from tmkit.graph.stamps import Stamped as Stamped, latest_common_stamp as latest_common_stamp
     from tmkit.graph.traversal import chain as chain, walk as walk
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -1,4 +1,4 @@
-"""Attributes of frames as immutable maps.
+"""Attributes of frames and groups as immutable maps.
 
 The core stores each value as canonical JSON text: equality, digests and pickles need no Python. Users receive a
 persistent map; equal attributes, whatever the frame, version or scene, are one map while it is among the last used.
@@ -12,7 +12,10 @@ from typing import Any
 
 from pyrsistent import PMap, freeze, pmap, thaw
 
+from tmkit.graph.stamps import Stamped
+
 _REMEMBERED = 1024
+_encoded = json.JSONEncoder(sort_keys=True, allow_nan=False, default=thaw).encode
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -26,5 +29,8 @@ def attribute_map(text: str) -> PMap[str, Any]:
     return pmap({key: freeze(value) if isinstance(value, (list, dict)) else value for key, value in values.items()})
 
 
-attribute_text = json.JSONEncoder(sort_keys=True, allow_nan=False, default=thaw).encode
-"""Return a JSON value, or an immutable one made of it, as canonical text."""
+def attribute_text(value: object) -> str:
+    """Return a JSON value, or an immutable one made of it, as canonical text; ``@`` and the stamp follow if stamped."""
+    if isinstance(value, Stamped):
+        return f"{_encoded(value.value)}@{_encoded(value.stamp + 0.0)}"
+    return _encoded(value)

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 from tmkit._core import AttachedShape, EdgeNoise, FrameSpecification, Inertia, SceneGraph, StampedPoses, path_noise
 from tmkit.errors import UnknownNameError
+from tmkit.graph.stamps import stamped_attributes
 from tmkit.spatial import Pose
 
 
@@ -70,7 +71,8 @@ def collapse_fixed_frames(scene: SceneGraph, *, keep: Iterable[str] = ()) -> Sce
         if name not in scene:
             raise UnknownNameError.of("frame", name, scene.frame_names)
     partners = _partners(scene)
-    meant = {frame for group in scene.group_names for frame in scene.group(group).frames} | kept_names
+    groups = [scene.group(name) for name in scene.group_names]
+    meant = {frame for group in groups for frame in (*group.frames, *group.parents)} | kept_names
     edges = [edge for frame in scene.twist_frames if (edge := scene.twist_edge(frame)) is not None]
     references = {reference for reference, _ in edges}  # bodies that may not go with their frames
     kept: dict[str, _Kept] = {}
@@ -109,11 +111,10 @@ def collapse_fixed_frames(scene: SceneGraph, *, keep: Iterable[str] = ()) -> Sce
         bodies_without_frames=scene.bodies_without_frames,
     )
     with folded.edit() as edit:
-        for group in scene.group_names:
-            edit.set_group(group)
-        for group in scene.group_names:
-            members = scene.group(group)
-            edit.set_group(group, frames=members.frames, groups=members.groups)
+        for group in groups:
+            edit.set_group(group.name, frames=group.frames, parents=group.parents, attributes=stamped_attributes(group))
+        for group in groups:
+            edit.set_group(group.name, frames=group.frames, groups=group.groups)
     return edit.finish()
 
 
@@ -203,7 +204,7 @@ def _specification(frame: _Kept) -> FrameSpecification:
     masses = frame.masses if said.inertia is None else [(Pose(), said.inertia), *frame.masses]
     return FrameSpecification(
         said.name, frame.parent, pose=frame.pose, joint=said.joint, body=said.body, classes=said.classes,
-        shapes=frame.shapes, inertia=joined_inertia(masses), attributes=said.attributes, twist=said.twist,
+        shapes=frame.shapes, inertia=joined_inertia(masses), attributes=stamped_attributes(said), twist=said.twist,
         twist_noise=said.twist_noise, stamps=frame.stamps, noise=frame.noise,
     )  # fmt: skip
 

@@ -148,6 +148,7 @@ class SceneHistory:
     set_attributes = _Recorded(SceneGraph.set_attributes)
     set_attribute = _Recorded(SceneGraph.set_attribute)
     set_group = _Recorded(SceneGraph.set_group)
+    set_group_attribute = _Recorded(SceneGraph.set_group_attribute)
     remove_group = _Recorded(SceneGraph.remove_group)
     mount = _Recorded(SceneGraph.mount)
     merge = _Recorded(SceneGraph.merge)

@@ -138,7 +138,7 @@ def _coloured(example: FailureExample, red: Iterable[str]) -> SceneGraph:
 def _with_colour(part: AttachedShape, color: tuple[float, ...]) -> AttachedShape:
     return AttachedShape(
         part.shape, part.pose, color=color, visual=part.visual, collision=part.collision, friction=part.friction,
-        level=part.level,
+        level=part.level, stamp=part.stamp,
     )  # fmt: skip
 
 

@@ -213,6 +213,31 @@ def mesh_of(document: dict[str, Any]) -> dict[str, Any]:
         (lambda d: mesh_of(d).update(vertices=base64.b64encode(b"\0" * 96).decode()), "it is broken|has changed"),
         (lambda d: d["allowed"].append(["a"]), r"allowed\[1\]: expected two frames and a reason, received 1"),
         (lambda d: d["allowed"].append(["a", "x", "user"]), "unknown frame 'x'"),
+        (lambda d: d["frames"][1].update(attribute_stamps={"x": 1}), r"frames\[1\]: needs the key 'attributes'"),
+        (
+            lambda d: d["frames"][1].update(attributes={"colour": 1}, attribute_stamps={"color": 1}),
+            r"frames\[1\].attributes: needs the key 'color'",
+        ),
+        (
+            lambda d: d["frames"][1].update(attributes={"x": 1}, attribute_stamps={"x": "now"}),
+            r"frames\[1\].attribute_stamps.x: expected a finite number, received the text 'now'",
+        ),
+        (lambda d: d["frames"][1]["shapes"][0].update(stamp="x"), r"shapes\[0\].stamp: expected a finite number"),
+        (lambda d: d.update(groups={"g": {"frames": []}}), "groups.g: needs the key 'groups'"),
+        (
+            lambda d: d.update(groups={"g": {"frames": [], "groups": [], "parents": ["wrold"]}}),
+            "groups.g: unknown frame 'wrold'; did you mean 'world'",
+        ),
+        (
+            lambda d: d.update(groups={"g": {"frames": [], "groups": [], "attributes": {"": 1}}}),
+            "groups.g: an attribute's key is text that is not empty",
+        ),
+        (
+            lambda d: d.update(
+                groups={"g": {"frames": [], "groups": [], "attributes": {}, "attribute_stamps": {"a": 1}}}
+            ),
+            "groups.g.attributes: needs the key 'a'",
+        ),
     ],
 )
 def test_wrong_documents_are_refused(change: Change, reason: str) -> None:

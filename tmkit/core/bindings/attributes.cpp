@@ -3,6 +3,19 @@
 #include "registered.hpp"
 
 namespace tmkit::bindings {
+namespace {
+
+// What stands before the value of a key in a JSON object.
+std::string quoted_key(bool is_first, const std::string& key) {
+    std::string text = is_first ? "\"" : ", \"";
+    for (const char letter : key) {
+        if (letter == '"' || letter == '\\') text += '\\';
+        text += letter;
+    }
+    return text + "\": ";
+}
+
+}  // namespace
 
 // A value of an attribute as canonical JSON text, and back.
 std::string attribute_text(const std::string& key, nb::handle value) {
@@ -15,6 +28,20 @@ std::string attribute_text(const std::string& key, nb::handle value) {
             "attribute '{}' must be text, a finite number, true, false, None, or lists and dicts of these, not {}", key,
             nb::cast<std::string>(nb::repr(value)));
     }
+}
+
+// JSON that ends in a digit is a number, in which there is no `@`.
+std::string_view unstamped(std::string_view text) {
+    const bool ends_in_digit = !text.empty() && text.back() >= '0' && text.back() <= '9';
+    return ends_in_digit ? text.substr(0, text.rfind('@')) : text;
+}
+
+nb::object stamps_of(const Attributes& attributes) {
+    std::string text;
+    for (const auto& [key, value] : attributes)
+        if (const std::size_t end = unstamped(value).size(); end < value.size())
+            text += quoted_key(text.empty(), key) + value.substr(end + 1);
+    return registered_function(&Registered::attribute_map)("{" + text + "}");
 }
 
 Attributes attributes_of(const AttributeMapping& values) {
@@ -37,22 +64,15 @@ Attributes with_attribute(Attributes attributes, const std::string& key, const s
     return attributes;
 }
 
-const Attributes& attributes_on(const FrameRecord& record) {
-    static const Attributes none;
-    return record.details ? record.details->attributes : none;
+const FrameDetails& details_on(const FrameRecord& record) {
+    static const FrameDetails none;
+    return record.details ? *record.details : none;
 }
 
 nb::object attribute_map(const Attributes& attributes) {
-    std::string text = "{";
-    for (const auto& [key, value] : attributes) {
-        text += text.size() > 1 ? ", \"" : "\"";
-        for (const char letter : key) {
-            if (letter == '"' || letter == '\\') text += '\\';
-            text += letter;
-        }
-        text += "\": " + value;
-    }
-    return registered_function(&Registered::attribute_map)(text + "}");
+    std::string text;
+    for (const auto& [key, value] : attributes) text.append(quoted_key(text.empty(), key)).append(unstamped(value));
+    return registered_function(&Registered::attribute_map)("{" + text + "}");
 }
 
 }  // namespace tmkit::bindings

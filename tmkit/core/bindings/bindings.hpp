@@ -46,6 +46,7 @@ struct ArrayArgument {
     operator nb::handle() const { return value; }
 };
 // Arguments that may be None.
+using OptionalStamp = std::optional<double>;  // seconds
 using OptionalArray = std::optional<ArrayArgument>;
 using OptionalName = std::optional<std::string_view>;
 
@@ -240,9 +241,11 @@ bool equals(const Value& a, nb::handle b) {
 using AttributeMapping = nb::typed<Mapping, nb::str, nb::any>;
 std::string attribute_text(const std::string& key, nb::handle value);
 Attributes attributes_of(const AttributeMapping& values);
-const Attributes& attributes_on(const FrameRecord& record);
+std::string_view unstamped(std::string_view text);  // the JSON alone
+const FrameDetails& details_on(const FrameRecord& record);
 nb::object attribute_map(const Attributes& attributes);
 Attributes with_attribute(Attributes attributes, const std::string& key, const std::string& text);
+nb::object stamps_of(const Attributes& attributes);
 
 // Twist edges: name of the reference body, and six numbers.
 using TwistArgument = std::tuple<std::string, nb::object>;
@@ -271,15 +274,9 @@ struct SourceHandle {
 // A shape on a frame, checked.
 AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const OptionalArray& color, bool visual,
                             bool collision, const std::optional<double>& friction,
-                            const std::optional<std::string>& level);
+                            const std::optional<std::string>& level, const OptionalStamp& stamp = {});
 // The same error, to the bit as it was once given; throws Error(scene) where it is not that of the maps.
 Ref<const EdgeNoise> with_covariance(const EdgeNoise& noise, const Covariance& covariance);
-
-// What a group holds, as Python sees it.
-struct Group {
-    std::vector<std::string> frames, groups;
-    bool operator==(const Group&) const = default;
-};
 
 nb::tuple scene_state(const SceneGraph& scene);
 SceneGraph scene_from_state(nb::handle state);

@@ -65,6 +65,8 @@ void bind_specification_properties(nb::class_<FrameSpecification>& cls) {
                      "Mass properties of the body, in the axes of this frame, or None.")
         .def_prop_ro("attributes", [](const FrameSpecification& f) { return attribute_map(f.attributes); },
                      "Its attributes, an immutable map; see :meth:`SceneGraph.attributes`.")
+        .def_prop_ro("attribute_stamps", [](const FrameSpecification& f) { return stamps_of(f.attributes); },
+                     "When its attributes were set: seconds by key, of those with a stamp.")
         .def_prop_ro("twist", [](const FrameSpecification& f) { return twist_tuple(f.twist); },
                      "Name of the reference body and (6,) the twist, or None.")
         .def_prop_ro("twist_noise",

@@ -55,12 +55,13 @@ Args:)" OF_FRAME R"(
     stamp: seconds.)" Q_OR_PRESENT R"(
     policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer), of the ``preceding``,
         or one ``interpolated``: the origin along a straight line, the orientation along the shorter arc; with
-        ``screw`` the motion between both is one of constant twist.
+        ``screw`` the motion between both is one of constant twist. ``clamped`` interpolates, and outside of a history
+        takes the pose at its nearer end.
 
 Raises:
     UnknownNameError: no such frame, or policy.
     DisconnectedError: the frames are in different trees.
-    StampError: the stamp lies outside the history of an edge on the path.)" BAD_Q));
+    StampError: the stamp lies outside the history of an edge on the path, and the policy is not ``clamped``.)" BAD_Q));
 }
 
 GaussianPose gaussian(const SceneGraph& scene, std::string_view frame, std::string_view reference, const double* q) {

@@ -57,7 +57,7 @@ Args:
 }
 
 template <class Self>
-void bind_attribute_and_group_edits(auto& cls) {
+void bind_attribute_edits(auto& cls) {
     cls.def("set_attributes",
             [](Self self, std::string_view frame, const AttributeMapping& attributes) {
         Attributes tags = attributes_of(attributes);
@@ -66,8 +66,8 @@ void bind_attribute_and_group_edits(auto& cls) {
 
 Args:
     frame: the frame.
-    attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these. Replaces those it
-        has.)" NO_FRAME R"(
+    attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these; each may be a
+        ``graph.Stamped``, with the time at which it was set. Replaces those it has.)" NO_FRAME R"(
     SceneError: a key that is no text or empty, or a value that is not JSON.)"))
         .def("set_attribute", [](Self self, std::string_view frame, const std::string& key, nb::handle value) {
         const std::string text = attribute_text(key, value);
@@ -81,12 +81,28 @@ Args:
     key: the name of the attribute, not empty.
     value: a JSON value; see ``set_attributes``.)" NO_FRAME R"(
     SceneError: an empty key, or a value that is not JSON.)"));
+}
+
+template <class Self>
+void bind_group_edits(auto& cls) {
     cls.def("set_group",
             [](Self self, const std::string& name, const std::vector<std::string>& frames,
-               const std::vector<std::string>& groups) {
-        return apply_edit(self, [&](auto& s) { s.set_group({name, frames, groups}); });
+               const std::vector<std::string>& groups, const std::optional<std::vector<std::string>>& parents,
+               const std::optional<AttributeMapping>& attributes) {
+        const Attributes tags = attributes ? attributes_of(*attributes) : Attributes{};
+        return apply_edit(self, [&](auto& s) {
+            const std::vector<std::string> names = scene_of(s).group_names();
+            GroupSpecification made{name, {}, {}};
+            if (std::ranges::count(names, name)) made = scene_of(s).group(name);
+            made.frames = frames;
+            made.groups = groups;
+            if (parents) made.parents = *parents;
+            if (attributes) made.attributes = tags;
+            s.set_group(made);
+        });
     },
-            "name"_a, nb::kw_only(), "frames"_a = nb::tuple(), "groups"_a = nb::tuple(),
+            "name"_a, nb::kw_only(), "frames"_a = nb::tuple(), "groups"_a = nb::tuple(), "parents"_a = nb::none(),
+            "attributes"_a = nb::none(),
             text_for<Self>(R"(Make a group, or replace what it holds. {O(members log n)|O(members squared)}.
 
 Groups organise frames by meaning: they nest, may share members, and have no poses. They follow their frames
@@ -96,11 +112,29 @@ Args:
     name: of the group.
     frames: its frames.
     groups: the groups in it, which exist.
+    parents: the frames that it is below, in a walk through frames and groups; those that it has if omitted.
+    attributes: JSON values by key, as of frames; those that it has if omitted.
 
 Raises:
     UnknownNameError: no such frame or group.
+    SceneError: an attribute that is not JSON.
     CycleError: the group would hold itself.{|
     CapacityError: no room for another group, or for so many members.})"))
+        .def("set_group_attribute",
+             [](Self self, std::string_view group, const std::string& key, nb::handle value) {
+        const std::string text = attribute_text(key, value);
+        return apply_edit(self, [&](auto& s) {
+            GroupSpecification made = scene_of(s).group(group);
+            made.attributes = with_attribute(std::move(made.attributes), key, text);
+            s.set_group(made);
+        });
+    }, "group"_a, "key"_a, "value"_a.none(), R"(Set one attribute of a group. O(its members).
+
+Args:
+    group: the group.
+    key: the name of the attribute, not empty.
+    value: a JSON value; see ``set_attributes``.)" NO_GROUP R"(
+    SceneError: an empty key, or a value that is not JSON.)")
         .def("remove_group", EDIT(remove_group, std::string_view), "name"_a,
              R"(Remove a group, also from the groups that hold it; its frames stay.)" NO_GROUP);
 }
@@ -148,7 +182,8 @@ Raises:
 template <class Self>
 void bind_content_edits_of(auto& cls) {
     bind_shape_and_collision_edits<Self>(cls);
-    bind_attribute_and_group_edits<Self>(cls);
+    bind_attribute_edits<Self>(cls);
+    bind_group_edits<Self>(cls);
 }
 
 template <class Self>

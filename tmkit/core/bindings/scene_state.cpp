@@ -9,7 +9,7 @@
 
 namespace tmkit::bindings {
 
-constexpr int scene_format = 8;  // of what is written and read
+constexpr int scene_format = 9;  // of what is written and read
 
 // What pickle keeps: (format, shapes, frames, allowed pairs, groups, bare bodies, noise sources). A shape and a source
 // are written once however many frames hold them.
@@ -22,7 +22,7 @@ nb::tuple scene_state(const SceneGraph& scene) {
             const auto [place, is_new] = places.emplace(a.shape.get(), places.size());
             if (is_new) shapes.append(nb::cast(ShapeHandle{a.shape}));
             attached.append(nb::make_tuple(place->second, a.pose, a.color, a.has_color, a.visual, a.collision,
-                                           a.friction, a.level ? nb::cast(name_of(*a.level)) : nb::none()));
+                                           a.friction, a.level ? nb::cast(name_of(*a.level)) : nb::none(), a.stamp));
         }
         return attached;
     };
@@ -47,10 +47,8 @@ nb::tuple scene_state(const SceneGraph& scene) {
                                      noise_state(f.twist ? f.twist->noise.get() : nullptr)));
     }
     nb::list groups;
-    for (const std::string& name : scene.group_names()) {
-        const GroupSpecification group = scene.group(name);
-        groups.append(nb::make_tuple(group.name, group.frames, group.groups));
-    }
+    for (const GroupSpecification& g : scene.groups_inside_out())
+        groups.append(nb::make_tuple(g.name, g.frames, g.groups, g.parents, g.attributes));
     for (const AllowedPair& pair : scene.allowed_pairs()) allowed.append(nb::make_tuple(pair.a, pair.b, pair.reason));
     return nb::make_tuple(scene_format, shapes, frames, allowed, groups, scene.bodies_without_frames(), sources);
 }
@@ -93,23 +91,29 @@ Ref<const EdgeNoise> SharedParts::noise(nb::handle state) const {
 }
 
 AttachedShape SharedParts::attached(nb::handle state) const {
-    const StateTuple a(state, "an attached shape", 8);
+    const StateTuple a(state, "an attached shape", 9);
     const std::size_t number = a.get<std::size_t>(0);
     if (number >= shapes.size()) throw damaged_state("it names shape {} of {}", number, shapes.size());
     const OptionalArray color = a.get<bool>(3) ? std::optional(ArrayArgument{a.at(2)}) : std::nullopt;
     return make_attached(shapes[number], a.get<Pose>(1), color, a.get<bool>(4), a.get<bool>(5),
-                         a.get<std::optional<double>>(6), a.get<std::optional<std::string>>(7));
+                         a.get<std::optional<double>>(6), a.get<std::optional<std::string>>(7),
+                         a.get<OptionalStamp>(8));
 }
 
 Attributes read_attributes(const StateTuple& frame, std::size_t i) {
     Attributes attributes = frame.get<Attributes>(i);
-    for (const auto& [key, text] : attributes)
-        if (key.empty() || attribute_text(key, nb::module_::import_("json").attr("loads")(text)) != text)
+    const nb::object loads = nb::module_::import_("json").attr("loads");
+    for (const auto& [key, text] : attributes) {
+        const std::string_view json = unstamped(text), stamp = std::string_view(text).substr(json.size());
+        const auto same = [&](std::string_view said) { return attribute_text(key, loads(said)) == said; };
+        const auto is_time = [&](std::string_view said) { return nb::isinstance<nb::float_>(loads(said)); };
+        if (key.empty() || !same(json) || !(stamp.empty() || (same(stamp.substr(1)) && is_time(stamp.substr(1)))))
             throw damaged_state("attribute '{}' is not kept as JSON", key);
+    }
     std::sort(attributes.begin(), attributes.end());
     const auto same_key = [](const auto& a, const auto& b) { return a.first == b.first; };
     if (std::adjacent_find(attributes.begin(), attributes.end(), same_key) != attributes.end())
-        throw damaged_state("a frame has two attributes of one key");
+        throw damaged_state("there are two attributes of one key");
     return attributes;
 }
 
@@ -153,9 +157,11 @@ SceneGraph scene_from_state(nb::handle state) {
     using Text = std::string;
     for (const auto& [a, b, reason] : s.get<std::vector<std::tuple<Text, Text, Text>>>(3))
         edit.allow_collision(a, b, reason);
-    const auto groups = s.get<std::vector<std::tuple<Text, std::vector<Text>, std::vector<Text>>>>(4);
-    for (const auto& group : groups) edit.set_group({std::get<0>(group), {}, {}});  // first all of them: they may nest
-    for (const auto& [name, members, nested] : groups) edit.set_group({name, members, nested});
+    for (const nb::object& item : s.items(4)) {
+        const StateTuple g(item, "a group", 5);
+        const auto names = [&](std::size_t i) { return g.get<std::vector<Text>>(i); };
+        edit.set_group({g.get<Text>(0), names(1), names(2), names(3), read_attributes(g, 4)});
+    }
     return std::move(edit).take();
 }
 

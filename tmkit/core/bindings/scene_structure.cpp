@@ -112,10 +112,8 @@ Returns:
         .def("specification", [](const Scene& s, std::string_view frame) { return s.specification(frame); }, "frame"_a,
              text_for<Scene>("Return the full specification of a frame; ``SceneGraph.from_frames`` makes a scene of "
                              "these.{| For the writer.}" NO_FRAME))
-        .def("group", [](const Scene& s, std::string_view name) {
-        GroupSpecification group = s.group(name);
-        return Group{std::move(group.frames), std::move(group.groups)};
-    }, "name"_a, text_for<Scene>(R"(Return the direct content of a group.{| For the writer.})" NO_GROUP));
+        .def("group", [](const Scene& s, std::string_view name) { return s.group(name); }, "name"_a,
+             text_for<Scene>(R"(Return the direct content of a group.{| For the writer.})" NO_GROUP));
 }
 
 void bind_frame_queries(nb::class_<SceneGraph>& cls) {
@@ -145,14 +143,11 @@ Costs as ``children``, and O(log n) for each of them.)" NO_FRAME)
              R"(Return the mass properties of a frame's body in the axes of that frame, or None.)" NO_FRAME R"(
     DisconnectedError: the inertia was given in another tree.)");
     cls.def("shapes",
-            [](const SceneGraph& s, const std::string& frame) {
-        const FrameRecord& record = s.record(frame);
-        return tuple_of(record.details ? record.details->shapes : std::vector<AttachedShape>{});
-    }, "frame"_a, "Return the shapes on a frame. O(log n + shapes)." NO_FRAME)
+            [](const SceneGraph& s, const std::string& frame) { return tuple_of(details_on(s.record(frame)).shapes); },
+            "frame"_a, "Return the shapes on a frame. O(log n + shapes)." NO_FRAME)
         .def("classes",
              [](const SceneGraph& s, const std::string& frame) {
-        const FrameRecord& record = s.record(frame);
-        return tuple_of(record.details ? record.details->classes : std::vector<std::string>{});
+        return tuple_of(details_on(s.record(frame)).classes);
     }, "frame"_a, "Return the classes of a frame, e.g. ``('movable',)``. O(log n)." NO_FRAME)
         .def("frames_of_class",
              [](const SceneGraph& s, const std::string& name) {
@@ -172,7 +167,7 @@ Raises:
 
 void bind_group_and_path_queries(nb::class_<SceneGraph>& cls) {
     cls.def("attributes", [](const SceneGraph& s, std::string_view frame) {
-        return attribute_map(attributes_on(s.record(frame)));
+        return attribute_map(details_on(s.record(frame)).attributes);
     }, "frame"_a, R"(Return the attributes of a frame, an immutable map (``pyrsistent.PMap``).
 
 Lists in it are ``PVector``, dicts ``PMap``; ``pyrsistent.thaw`` returns plain ones. The order of keys is undefined.
@@ -181,12 +176,21 @@ Args:
     frame: the frame.
 
 Cost: O(log n + length of the attributes as JSON), some microseconds; more on their first use.)" NO_FRAME);
+    cls.def("attribute_stamps", [](const SceneGraph& s, std::string_view frame) {
+        return stamps_of(details_on(s.record(frame)).attributes);
+    }, "frame"_a, "Return when the attributes of a frame were set: seconds by key, of those with a stamp." NO_FRAME);
     cls.def("frames_of_group",
             [](const SceneGraph& s, std::string_view name) { return names_of(s, s.frames_of_group(name)); }, "name"_a,
             R"(Return the frames of a group and of the groups in it, each once, in insertion order.)" NO_GROUP)
-        .def("groups_of", [](const SceneGraph& s, std::string_view frame) {
-        return tuple_of(s.groups_of(frame));
-    }, "frame"_a, "Return the groups that contain a frame directly, sorted. O(groups and their members)." NO_FRAME);
+        .def("groups_of",
+             [](const SceneGraph& s, std::string_view frame, bool nested) {
+        return tuple_of(s.groups_of(frame, nested));
+    }, "frame"_a, nb::kw_only(), "nested"_a = false,
+             R"(Return the groups that contain a frame, sorted. O(groups and their members).
+
+Args:
+    frame: the frame.
+    nested: whether groups that contain it through the groups in them count; only direct ones if omitted.)" NO_FRAME);
     cls.def("frame_id", [](const SceneGraph& s, std::string_view frame) { return s.record(frame).id; }, "frame"_a,
             R"(Return the number of a frame, which survives rename and reparenting. O(log n).
 
@@ -251,38 +255,26 @@ Args:
 
 Returns:
     Names of the joints, in the order of the path.)" NO_PATH);
-    m.def("frames_with_attribute",
-          [](const SceneGraph& s, const std::string& key, nb::object value) {
-        const bool any = value.is(nb::ellipsis());
-        const std::string text = any ? std::string() : attribute_text(key, value);
-        std::vector<std::string> names;
-        s.for_each_frame([&](const FrameRecord& frame) {
-            for (const auto& [name, said] : attributes_on(frame))
-                if (name == key && (any || said == text)) names.push_back(frame.name->text);
-        });
-        return tuple_of(names);
-    }, "scene"_a, "key"_a, "value"_a.none() = nb::ellipsis(),
-          R"(Return the frames that have an attribute, in insertion order. O(n).
-
-Args:
-    scene: the scene.
-    key: the name of the attribute.
-    value: the JSON value it must have; any value if omitted.
-
-Raises:
-    SceneError: a value that is not JSON.)");
 }
 
 void bind_group(nb::module_& m) {
-    nb::class_<Group>(m, "Group", nb::is_weak_referenceable(),
-                      "What a group holds itself: frames and other groups. Immutable.")
-        .def_prop_ro("frames", [](const Group& g) { return tuple_of(g.frames); }, "Its frames, as they were given.")
-        .def_prop_ro("groups", [](const Group& g) { return tuple_of(g.groups); },
+    nb::class_<GroupSpecification>(m, "Group", nb::is_weak_referenceable(),
+                                   "A group: its name, and what it holds itself. Immutable.")
+        .def_ro("name", &GroupSpecification::name, "Its name.")
+        .def_prop_ro("frames", [](const GroupSpecification& g) { return tuple_of(g.frames); },
+                     "Its frames, as they were given.")
+        .def_prop_ro("groups", [](const GroupSpecification& g) { return tuple_of(g.groups); },
                      "The groups in it, as they were given.")
-        .def("__eq__", &equals<Group>, "other"_a.none())
-        .def("__hash__", [](const Group& g) {
+        .def_prop_ro("parents", [](const GroupSpecification& g) { return tuple_of(g.parents); },
+                     "The frames that it is below.")
+        .def_prop_ro("attributes", [](const GroupSpecification& g) { return attribute_map(g.attributes); },
+                     "Its attributes, an immutable map; see :meth:`SceneGraph.attributes`.")
+        .def_prop_ro("attribute_stamps", [](const GroupSpecification& g) { return stamps_of(g.attributes); },
+                     "When its attributes were set: seconds by key, of those with a stamp.")
+        .def("__eq__", &equals<GroupSpecification>, "other"_a.none())
+        .def("__hash__", [](const GroupSpecification& g) {
         return nb::hash(nb::make_tuple(tuple_of(g.frames), tuple_of(g.groups)));
-    }).def("__repr__", [](const Group& g) {
+    }).def("__repr__", [](const GroupSpecification& g) {
         return "Group(frames=" + nb::cast<std::string>(nb::repr(tuple_of(g.frames))) +
                ", groups=" + nb::cast<std::string>(nb::repr(tuple_of(g.groups))) + ")";
     });

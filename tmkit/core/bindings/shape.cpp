@@ -156,18 +156,19 @@ Args:
     friction: coefficient of friction of its surface, or None to let the simulator choose.
     level: how much of it counts in collisions, ``"box"``, ``"hull"`` or ``"exact"``, or None to let the collision
         world choose; see ``CollisionWorld``.
+    stamp: when it was attached or seen, seconds on any clock; part of equality. None if omitted.
 
 Raises:
-    ShapeError: a colour outside 0 to 1, or a negative friction.
+    ShapeError: a colour outside 0 to 1, a negative friction, or a stamp that is not finite.
     UnknownNameError: another level.)");
-    attached.def(
-        "__init__",
-        [](AttachedShape* self, const ShapeHandle& shape, const Pose& pose, const OptionalArray& color, bool visual,
-           bool collision, const std::optional<double>& friction, const std::optional<std::string>& level) {
-        new (self) AttachedShape(make_attached(shape, pose, color, visual, collision, friction, level));
+    attached.def("__init__",
+                 [](AttachedShape* self, const ShapeHandle& shape, const Pose& pose, const OptionalArray& color,
+                    bool visual, bool collision, const std::optional<double>& friction,
+                    const std::optional<std::string>& level, const OptionalStamp& stamp) {
+        new (self) AttachedShape(make_attached(shape, pose, color, visual, collision, friction, level, stamp));
     },
-        "shape"_a, "pose"_a = Pose{}, nb::kw_only(), "color"_a = nb::none(), "visual"_a = true, "collision"_a = true,
-        "friction"_a = nb::none(), "level"_a = nb::none());
+                 "shape"_a, "pose"_a = Pose{}, nb::kw_only(), "color"_a = nb::none(), "visual"_a = true,
+                 "collision"_a = true, "friction"_a = nb::none(), "level"_a = nb::none(), "stamp"_a = nb::none());
     attached.def_prop_ro("shape", [](const AttachedShape& a) { return ShapeHandle{a.shape}; }, "The shape.")
         .def_prop_ro("pose", [](const AttachedShape& a) { return a.pose; }, "frame_from_shape.")
         .def_prop_ro("color",
@@ -183,6 +184,7 @@ Raises:
         .def_ro("visual", &AttachedShape::visual, "Whether it is drawn.")
         .def_ro("collision", &AttachedShape::collision, "Whether it collides.")
         .def_ro("friction", &AttachedShape::friction, "Coefficient of friction of its surface, or None.")
+        .def_ro("stamp", &AttachedShape::stamp, "When it was attached or seen, seconds, or None.")
         .def_prop_ro("level", [](const AttachedShape& a) { return level_text(a.level); },
                      "How much of it counts in collisions: ``box``, ``hull``, ``exact``, or None.")
         .def("__eq__", &equals<AttachedShape>, "other"_a.none())
@@ -192,11 +194,12 @@ Raises:
 
     bind_state(attached, [](nb::handle self) {
         return nb::make_tuple(self.attr("shape"), self.attr("pose"), self.attr("color"), self.attr("visual"),
-                              self.attr("collision"), self.attr("friction"), self.attr("level"));
+                              self.attr("collision"), self.attr("friction"), self.attr("level"), self.attr("stamp"));
     }, [](nb::handle state) {
-        const StateTuple s(state, "an attached shape", 7);
+        const StateTuple s(state, "an attached shape", 8);
         return make_attached(s.get<ShapeHandle>(0), s.get<Pose>(1), s.get<OptionalArray>(2), s.get<bool>(3),
-                             s.get<bool>(4), s.get<std::optional<double>>(5), s.get<std::optional<std::string>>(6));
+                             s.get<bool>(4), s.get<std::optional<double>>(5), s.get<std::optional<std::string>>(6),
+                             s.get<OptionalStamp>(7));
     });
 }
 
@@ -310,11 +313,13 @@ std::vector<AttachedShape> attached_shapes(const std::vector<ShapeArgument>& sha
 
 AttachedShape make_attached(const ShapeHandle& shape, const Pose& pose, const OptionalArray& color, bool visual,
                             bool collision, const std::optional<double>& friction,
-                            const std::optional<std::string>& level) {
+                            const std::optional<std::string>& level, const OptionalStamp& stamp) {
+    if (stamp && !std::isfinite(*stamp))
+        throw Error(ErrorKind::shape, "the stamp of a shape is finite seconds, not {}", number_text(*stamp));
     if (friction && !(*friction >= 0.0 && std::isfinite(*friction)))
         throw Error(ErrorKind::shape, "friction must be a finite number at least 0, not {}", number_text(*friction));
-    AttachedShape attached{shape.shape, pose,     {0.7, 0.7, 0.7, 1.0}, color.has_value(), visual,
-                           collision,   friction, std::nullopt};
+    AttachedShape attached{shape.shape,  pose, {0.7, 0.7, 0.7, 1.0}, color.has_value(), visual, collision, friction,
+                           std::nullopt, stamp};
     if (level) attached.level = read_level(*level);
     if (color) {
         const std::vector<double> c = read_vector(*color, "color", 4, ErrorKind::shape);

@@ -91,7 +91,7 @@ Raises:
 
 Args:
     stamp: seconds, on the clock of the stamps.
-    policy: ``closest``, ``preceding``, ``interpolated`` or ``screw``; see ``SceneGraph.pose``.
+    policy: ``closest``, ``preceding``, ``interpolated``, ``screw`` or ``clamped``; see ``SceneGraph.pose``.
 
 Raises:
     StampError: the stamp lies outside the history.

@@ -28,6 +28,7 @@ from tmkit.graph import (
     Fixed,
     FrameSpecification,
     Free,
+    Group,
     Inertia,
     Joint,
     Mimic,
@@ -35,6 +36,7 @@ from tmkit.graph import (
     Shape,
     StampedPoses,
 )
+from tmkit.graph.stamps import Stamped
 from tmkit.spatial import Pose
 
 COLLISION_LEVELS = ("box", "hull", "exact")
@@ -49,11 +51,7 @@ Json = dict[str, Any]
 
 def frame_to_dict(frame: FrameSpecification, sources: SourceList) -> Json:
     """Return a frame as a JSON object; its noise sources are added to the list."""
-    document: Json = {}
-    if attributes := frame.attributes:
-        from pyrsistent import thaw  # few scenes have attributes
-
-        document["attributes"] = thaw(attributes)
+    document = attributes_to_dict(frame)
     if frame.noise is not None:
         document["noise"] = sources.noise_to_dict(frame.noise)
     if frame.twist is not None:
@@ -70,10 +68,29 @@ def frame_to_dict(frame: FrameSpecification, sources: SourceList) -> Json:
     }  # fmt: skip
 
 
+def attributes_to_dict(owner: FrameSpecification | Group) -> Json:
+    """Return the attributes of a frame or a group and their stamps, where there are any."""
+    if not owner.attributes:
+        return {}
+    from pyrsistent import thaw  # few scenes have attributes
+
+    found = {"attributes": thaw(owner.attributes), "attribute_stamps": thaw(owner.attribute_stamps)}
+    return {key: values for key, values in found.items() if values}
+
+
+def attributes_from_dict(node: JsonNode) -> Json | None:
+    """Return the attributes in the JSON object of a frame or a group, with their stamps."""
+    attributes = node.get("attributes").table() if "attributes" in node.table() else None
+    if "attribute_stamps" not in node.table():
+        return attributes
+    values, stamps = node.get("attributes"), node.get("attribute_stamps")
+    return values.table() | {key: Stamped(values.get(key).value, stamps.get(key).number()) for key in stamps.table()}
+
+
 def frame_from_dict(node: JsonNode, shapes: Mapping[str, Shape], sources: list[NoiseSource]) -> FrameSpecification:
     """Return the frame of a JSON object."""
     known = ("attributes", "body", "classes", "inertia", "joint", "name", "noise", "parent", "pose", "shapes", "stamps")
-    node.only(*known, "twist")
+    node.only(*known, "attribute_stamps", "twist")
     parent = node.get("parent")
     moves = "twist" in node.table()
     is_uncertain = moves and "noise" in node.get("twist").table()
@@ -83,7 +100,7 @@ def frame_from_dict(node: JsonNode, shapes: Mapping[str, Shape], sources: list[N
         classes=[item.text() for item in node.get("classes").items()],
         shapes=[_attached_from_dict(item, shapes) for item in node.get("shapes").items()],
         inertia=_inertia_from_dict(node.get("inertia")),
-        attributes=node.get("attributes").table() if "attributes" in node.table() else None,
+        attributes=attributes_from_dict(node),
         twist=_twist_from_dict(node.get("twist")) if moves else None,
         twist_noise=_noise_from_dict(node.get("twist").get("noise"), sources) if is_uncertain else None,
         stamps=_stamps_from_dict(node.get("stamps")) if "stamps" in node.table() else None,
@@ -144,8 +161,8 @@ def _inertia_from_dict(node: JsonNode) -> Inertia | None:
 
 
 def _attached_to_dict(part: AttachedShape) -> Json:
-    level = {} if part.level is None else {"level": part.level}
-    return level | {
+    given = {key: value for key in ("level", "stamp") if (value := getattr(part, key)) is not None}
+    return given | {
         "collision": part.collision, "color": None if part.color is None else numbers_to_list(part.color),
         "friction": part.friction, "pose": numbers_to_list(part.pose.as_array()), "shape": part.shape.digest,
         "visual": part.visual,
@@ -153,7 +170,7 @@ def _attached_to_dict(part: AttachedShape) -> Json:
 
 
 def _attached_from_dict(node: JsonNode, shapes: Mapping[str, Shape]) -> AttachedShape:
-    node.only("collision", "color", "friction", "level", "pose", "shape", "visual")
+    node.only("collision", "color", "friction", "level", "pose", "shape", "stamp", "visual")
     digest = node.get("shape").text()
     if digest not in shapes:
         raise node.get("shape").error(f"no shape of digest '{digest}' in 'shapes'")
@@ -161,11 +178,13 @@ def _attached_from_dict(node: JsonNode, shapes: Mapping[str, Shape]) -> Attached
     visual, collision = node.get("visual").flag(), node.get("collision").flag()
     friction = None if node.get("friction").value is None else node.get("friction").number()
     level = node.get("level").one_of(COLLISION_LEVELS) if "level" in node.table() else None
+    stamp = node.get("stamp").number() if "stamp" in node.table() else None
     pose = _pose_from_dict(node.get("pose"))
     with reported(node):
         return AttachedShape(
-            shapes[digest], pose, color=color, visual=visual, collision=collision, friction=friction, level=level
-        )
+            shapes[digest], pose, color=color, visual=visual, collision=collision, friction=friction, level=level,
+            stamp=stamp,
+        )  # fmt: skip
 
 
 # --- poses, where they were, and their errors -------------------------------------------------------------------------

@@ -18,6 +18,8 @@ from tmkit._support.source_location import SourceLocation, reported
 from tmkit.errors import CycleError, DuplicateNameError, FileFormatError, TmkitError, UnknownNameError
 from tmkit.formats.json.frames import (
     SourceList,
+    attributes_from_dict,
+    attributes_to_dict,
     frame_from_dict,
     frame_to_dict,
     joint_to_dict,
@@ -27,7 +29,7 @@ from tmkit.formats.json.frames import (
 from tmkit.formats.json.reading import JsonNode, with_line
 from tmkit.formats.json.shapes import arrays_as_files, shape_from_dict, shape_to_dict
 from tmkit.formats.mesh.meshes import MeshLoader
-from tmkit.graph import SceneGraph
+from tmkit.graph import Group, SceneGraph
 from tmkit.spatial import Pose
 
 FORMAT = "tmkit-scene"
@@ -62,8 +64,7 @@ def scene_to_dict(scene: SceneGraph, *, loader: MeshLoader | None = None) -> Jso
         "shapes": dict(sorted(shapes.items())), "version": VERSION,
     }  # fmt: skip
     if scene.group_names:  # said only where there is something to say, as attributes are
-        groups = {name: scene.group(name) for name in scene.group_names}
-        document["groups"] = {name: {"frames": [*g.frames], "groups": [*g.groups]} for name, g in groups.items()}
+        document["groups"] = {name: _group_to_dict(scene.group(name)) for name in scene.group_names}
     if sources:
         document["noise_sources"] = sources.to_list()
     if scene.bodies_without_frames:
@@ -221,15 +222,23 @@ def _dumped_pose(pose: Pose) -> Json:
     return {"translation": numbers_to_list(pose.translation), "quat_xyzw": numbers_to_list(pose.quat_xyzw)}
 
 
+def _group_to_dict(group: Group) -> Json:
+    parents = {"parents": [*group.parents]} if group.parents else {}
+    return {"frames": [*group.frames], "groups": [*group.groups]} | parents | attributes_to_dict(group)
+
+
 def _with_groups(scene: SceneGraph, node: JsonNode) -> SceneGraph:
     """Return the scene with the groups of a document, which may hold each other in any order."""
     edit = scene.edit()
     for name in node.table():
-        node.get(name).only("frames", "groups")
+        node.get(name).only("attribute_stamps", "attributes", "frames", "groups", "parents")
         with reported(node):
             edit.set_group(name)
     for name in node.table():
-        members = {kind: [item.text() for item in node.get(name).get(kind).items()] for kind in ("frames", "groups")}
-        with reported(node.get(name)):
-            edit.set_group(name, frames=members["frames"], groups=members["groups"])
+        group = node.get(name)
+        kinds = ["frames", "groups", *(["parents"] if "parents" in group.table() else [])]
+        members = {kind: [item.text() for item in group.get(kind).items()] for kind in kinds}
+        attributes = attributes_from_dict(group)
+        with reported(group):
+            edit.set_group(name, **members, attributes=attributes)
     return edit.finish()

@@ -197,6 +197,7 @@ def _attached_of(spec: GeometrySpec, loader: MeshLoader, friction: float | None)
             shape, pose_of(spec.pose), color=spec.color, visual=spec.visual, collision=spec.collision,
             friction=spec.friction if spec.friction is not None else friction if spec.collision else None,
             level=spec.level,
+            stamp=spec.stamp,
         )  # fmt: skip
 
 
@@ -226,6 +227,7 @@ def _variant(
     return AttachedShape(
         part.shape if shape is None else shape, part.pose, color=color, visual=visual,
         collision=part.collision if collision is None else collision, friction=part.friction, level=part.level,
+        stamp=part.stamp,
     )  # fmt: skip
 
 
@@ -323,14 +325,17 @@ def _add_groups(edit: SceneEdit, specs: Iterable[SceneSpecification]) -> None:
     """Make the groups that files name; those of one name are united. They may hold each other in any order."""
     united: dict[str, GroupSpec] = {}
     for group in (group for spec in specs for group in spec.groups):
-        known = united.get(group.name, replace(group, frames=(), groups=()))
-        frames, groups = (*known.frames, *group.frames), (*known.groups, *group.groups)
-        united[group.name] = replace(known, frames=frames, groups=groups)
+        known = united.get(group.name, replace(group, frames=(), groups=(), parents=()))
+        united[group.name] = replace(
+            known, frames=(*known.frames, *group.frames), groups=(*known.groups, *group.groups),
+            parents=(*known.parents, *group.parents), attributes={**group.attributes, **known.attributes},
+        )  # fmt: skip
     for name in united:
         edit.set_group(name)
     for group in united.values():
         with reported(group.place):
-            edit.set_group(group.name, frames=group.frames, groups=group.groups)
+            members = {"frames": group.frames, "groups": group.groups, "parents": group.parents}
+            edit.set_group(group.name, **members, attributes=group.attributes)
 
 
 def whole_name(name: str) -> str:

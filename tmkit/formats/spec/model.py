@@ -94,6 +94,7 @@ class GeometrySpec:
         visual: whether it is drawn; ``collision``: whether it collides.
         mass: kilograms of this solid, taken as uniformly dense; ``None`` when the file does not say.
         level: how much of it counts in collisions, ``None`` when the file leaves it open.
+        stamp: when it was attached or seen, seconds, ``None`` when the file does not say.
         friction: coefficient of friction of its surface, ``None`` where that of the frame counts.
     """
 
@@ -105,6 +106,7 @@ class GeometrySpec:
     collision: bool = True
     mass: float | None = None
     level: str | None = None
+    stamp: float | None = None
     friction: float | None = None
 
 
@@ -136,6 +138,7 @@ class FrameSpec:
         friction: coefficient of friction of its surface, ``None`` when the file does not say.
         aliases: other names by which a file may speak of this frame, where no frame is called so: the joint above a
             link, after which the original TMKit names the link's frame.
+        attributes: free tags, by key; a ``Stamped`` where the file says when it was set.
         twist: name of a reference body, and the twist (6,) of the frame relative to it, at its origin and in its axes.
         twist_noise: the error of the twist, ``None`` when it is exact.
         noise: the error of its pose relative to its parent, ``None`` when it is exact.
@@ -173,12 +176,17 @@ class AllowedPairSpec:
 
 @dataclass(frozen=True, slots=True)
 class GroupSpec:
-    """A group: its frames, and the groups in it. Those of one name in several files are one, with all their members."""
+    """A group, with its frames, the groups in it and the frames that it is below.
+
+    Those of one name in several files are one, with all that each has; of two values of an attribute the first counts.
+    """
 
     name: str
     frames: tuple[str, ...]
     groups: tuple[str, ...]
     place: SourceLocation
+    parents: tuple[str, ...] = ()
+    attributes: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ from tmkit.graph import (
     Shape,
     Sphere,
 )
+from tmkit.graph.stamps import stamped_attributes
 from tmkit.spatial import Pose
 
 
@@ -98,7 +99,7 @@ def specification_of_scene(scene: SceneGraph, *, path: str) -> SceneSpecificatio
                 joint=_joint(frame.joint, place), body=frame.body if frame.body != name else None,
                 classes=tuple(frame.classes), geometry=tuple(_geometry(part, place) for part in frame.shapes),
                 inertia=_inertia(frame.inertia, place) if frame.inertia is not None else None,
-                attributes=frame.attributes,
+                attributes=stamped_attributes(frame),
                 twist=None if frame.twist is None else (frame.twist[0], tuple(map(float, frame.twist[1]))),
                 twist_noise=frame.twist_noise, stamps=frame.stamps, noise=frame.noise,
             )  # fmt: skip
@@ -106,8 +107,10 @@ def specification_of_scene(scene: SceneGraph, *, path: str) -> SceneSpecificatio
     allowed = [
         AllowedPairSpec(first, second, reason, SourceLocation(path)) for first, second, reason in scene.allowed_pairs
     ]
-    named = ((name, scene.group(name)) for name in scene.group_names)
-    groups = [GroupSpec(name, group.frames, group.groups, SourceLocation(path)) for name, group in named]
+    groups = [
+        GroupSpec(g.name, g.frames, g.groups, SourceLocation(path), g.parents, stamped_attributes(g))
+        for g in map(scene.group, scene.group_names)
+    ]
     return SceneSpecification(tuple(frames), tuple(allowed), tuple(groups), scene.bodies_without_frames)
 
 
@@ -124,7 +127,7 @@ def _joint(joint: Joint, place: SourceLocation) -> JointSpec:
 
 def _geometry(part: AttachedShape, place: SourceLocation) -> GeometrySpec:
     spec = GeometrySpec(part.shape, place, spec_of_pose(part.pose))
-    same = ("color", "visual", "collision", "level", "friction")
+    same = ("color", "visual", "collision", "level", "friction", "stamp")
     return replace(spec, **{key: getattr(part, key) for key in same})
 
 

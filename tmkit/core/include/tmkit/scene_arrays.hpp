@@ -290,6 +290,7 @@ private:
     void drop_twist(Slot slot);
     void drop_stamps(Slot slot, std::int32_t kept);  // but for the newest so many
     void insert_stamp(Slot slot, const StampedPose& entry);
+    void clear_group(Slot group);
     std::size_t check_nested(std::string_view name, std::span<const std::string> groups);
     std::vector<std::string> sorted_groups() const;
     StampBounds bounds_of(Slot slot, std::size_t capacity, double window) const;
@@ -415,8 +416,9 @@ private:
         noise_;  // by frame, with room for all; without sources: the edge is exact. None without capacity
     NameTable group_names_;
     std::vector<char> is_group_;
-    std::vector<Slot> group_frames_, group_groups_;  // by group: the first member of each kind
-    SlotLists<Slot> members_;                        // frames or groups
+    std::vector<Slot> group_frames_, group_groups_, group_parents_;  // by group: the first of each kind
+    std::vector<Attributes> group_attributes_;
+    SlotLists<Slot> members_;  // frames or groups
     SlotLists<AttachedShape> shapes_;
     NameArena reasons_;
     std::vector<std::array<FrameId, 2>> pair_ids_;

@@ -158,8 +158,9 @@ public:
     GroupSpecification group(std::string_view name) const;              // throws unknown_name
     std::vector<GroupSpecification> groups_inside_out() const;          // each after those that it holds
     std::vector<FrameId> frames_of_group(std::string_view name) const;  // with those of nested groups, ids ascending
-    std::vector<std::string> groups_of(std::string_view frame) const;   // that name the frame itself
-    FrameId common_ancestor(FrameId a, FrameId b) const;                // throws Error(disconnected)
+    // Groups that name the frame itself; `nested`: or that hold such a group.
+    std::vector<std::string> groups_of(std::string_view frame, bool nested = false) const;
+    FrameId common_ancestor(FrameId a, FrameId b) const;  // throws Error(disconnected)
     // The frames from one to another: up to their nearest common ancestor and down. Throws Error(disconnected).
     std::vector<FrameId> path(FrameId from, FrameId to, std::size_t* top = nullptr) const;
     // How the joint above a frame, which must be actuated, follows the configuration.

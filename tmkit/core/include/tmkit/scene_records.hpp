@@ -49,7 +49,8 @@ struct Inertia {
     bool operator==(const Inertia&) const = default;
 };
 
-// Free tags of a frame, sorted by key. A value is JSON text in its canonical form, so that equal values are equal text.
+// Free tags of a frame or a group, sorted by key. A value is JSON text in its canonical form, so that equal values are
+// equal text; behind it `@` and seconds, a JSON number, where a stamp says when it was set.
 using Attributes = std::vector<std::pair<std::string, std::string>>;
 
 // A twist edge: how the body of a frame moves relative to another body, at the frame's origin and in its axes; metres
@@ -105,14 +106,16 @@ struct BodyRecord : Shared {
     Inertia inertia;
 };
 
-// Frames and groups by meaning: groups nest and may share members.
+// Frames and groups by meaning: groups nest, may share members, and may be below frames.
 struct GroupRecord : Shared {
     std::vector<FrameId> frames;          // as they were given, each once
     std::vector<Ref<const Name>> groups;  // each once
+    std::vector<FrameId> parents;         // frames that it is below, each once
+    Attributes attributes;
 
     bool same_content(const GroupRecord& other) const {
         const auto same_name = [](const Ref<const Name>& a, const Ref<const Name>& b) { return a->text == b->text; };
-        return frames == other.frames &&
+        return frames == other.frames && parents == other.parents && attributes == other.attributes &&
                std::equal(groups.begin(), groups.end(), other.groups.begin(), other.groups.end(), same_name);
     }
 };
@@ -141,7 +144,8 @@ struct AllowedPair {
 
 struct GroupSpecification {
     std::string name;
-    std::vector<std::string> frames, groups;
+    std::vector<std::string> frames, groups, parents{};
+    Attributes attributes{};
     bool operator==(const GroupSpecification&) const = default;
 };
 

@@ -130,11 +130,12 @@ struct AttachedShape {
     bool collision = true;
     std::optional<double> friction;       // coefficient of its surface; none: the simulator chooses
     std::optional<CollisionLevel> level;  // how much of it counts; none: the collision world chooses
+    std::optional<double> stamp{};        // seconds: when it was attached or seen
 
     bool operator==(const AttachedShape& other) const {
         return shape->same_content(*other.shape) && pose == other.pose && color == other.color &&
                has_color == other.has_color && visual == other.visual && collision == other.collision &&
-               friction == other.friction && level == other.level;
+               friction == other.friction && level == other.level && stamp == other.stamp;
     }
 };
 

@@ -8,8 +8,8 @@
 // moment contradict each other; one that is older than the window, or than all of a full history, is refused too, as it
 // would be dropped at once. A new one drops what has become too old.
 //
-// Between two stamps a pose is asked for by a policy. Outside of the history nothing is known: there is no answer, for
-// no policy. At a stamp the answer is the pose given for it, bit for bit.
+// Between two stamps a pose is asked for by a policy. Outside of the history nothing is known: only `clamped` answers.
+// At a stamp the answer is the pose given for it, bit for bit.
 //
 // Costs: asking O(log k) for k poses, adding O(k), since histories are immutable and shared between versions.
 #pragma once
@@ -32,8 +32,9 @@ struct StampedPose {
 };
 
 // closest: the nearer in time, of two equally near the newer. preceding: the last one before. interpolated: the origin
-// along a straight line, the orientation by the shorter way (Pose::interpolate). screw: with a constant twist.
-enum class StampPolicy : unsigned char { closest, preceding, interpolated, screw };
+// along a straight line, the orientation by the shorter way (Pose::interpolate). screw: with a constant twist. clamped:
+// interpolated, and outside of the history the pose at its nearer end.
+enum class StampPolicy : unsigned char { closest, preceding, interpolated, screw, clamped };
 
 // Throws unknown_name for what is no policy.
 StampPolicy stamp_policy(std::string_view name);

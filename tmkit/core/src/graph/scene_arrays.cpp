@@ -54,7 +54,7 @@ Capacities needed_for(const SceneGraph& scene) {
         const GroupSpecification members = scene.group(group);
         name(group);
         ++needed.groups;
-        needed.group_members += members.frames.size() + members.groups.size();
+        needed.group_members += members.frames.size() + members.groups.size() + members.parents.size();
     }
     for (const AllowedPair& pair : scene.allowed_pairs()) {
         name(pair.reason);
@@ -109,12 +109,12 @@ SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& c, std::null
       leader_(c.frames, none), next_top_(c.frames, none), previous_top_(c.frames, none), first_top_(c.bodies, none),
       inertia_frame_(c.bodies, none), inertia_(c.bodies), first_shape_(c.frames, none), details_(c.frames),
       twist_noise_(c.twists), noise_(c.noise ? c.frames : 0), group_names_(c.groups, c.name_bytes),
-      is_group_(c.groups, 0), group_frames_(c.groups, none), group_groups_(c.groups, none), members_(c.group_members),
-      shapes_(c.shapes), reasons_(c.allowed_pairs, c.name_bytes), pair_ids_(c.allowed_pairs),
-      pair_frames_(c.allowed_pairs), next_id_(scene.next_frame_id()), free_frames_(all_free(c.frames)),
-      free_bodies_(all_free(c.bodies)), free_groups_(all_free(c.groups)), free_stamp_(c.stamps ? 0 : none),
-      free_stamps_(c.stamps), marks_(c.frames), twist_goes_(c.twists, 0), group_marks_(c.groups),
-      group_queue_(c.groups), gathered_(c.frames), values_(c.frames) {
+      is_group_(c.groups, 0), group_frames_(c.groups, none), group_groups_(c.groups, none),
+      group_parents_(c.groups, none), group_attributes_(c.groups), members_(c.group_members), shapes_(c.shapes),
+      reasons_(c.allowed_pairs, c.name_bytes), pair_ids_(c.allowed_pairs), pair_frames_(c.allowed_pairs),
+      next_id_(scene.next_frame_id()), free_frames_(all_free(c.frames)), free_bodies_(all_free(c.bodies)),
+      free_groups_(all_free(c.groups)), free_stamp_(c.stamps ? 0 : none), free_stamps_(c.stamps), marks_(c.frames),
+      twist_goes_(c.twists, 0), group_marks_(c.groups), group_queue_(c.groups), gathered_(c.frames), values_(c.frames) {
     for (std::size_t i = 1; i < c.stamps; ++i) older_.store(static_cast<Slot>(i - 1), static_cast<Slot>(i));
     for (Ref<EdgeNoise>& noise : noise_) {
         noise = make_ref<EdgeNoise>();

@@ -45,11 +45,13 @@ std::size_t SceneArrays::check_nested(std::string_view name, std::span<const std
 
 void SceneArrays::set_group(const GroupSpecification& wanted) {
     const Writer writer(lock_);
-    const auto& [name, frames, groups] = wanted;
+    const auto& [name, frames, groups, parents, given] = wanted;
     if (name.empty()) throw refusals::empty_group_name();
     std::size_t needed = 0;
-    marks_.forget();
-    for (const std::string& frame : frames) needed += marks_.mark(require_frame(frame));
+    for (const auto* names : {&frames, &parents}) {
+        marks_.forget();
+        for (const std::string& frame : *names) needed += marks_.mark(require_frame(frame));
+    }
     needed += check_nested(name, groups);
     Slot group = group_names_.find(name);
     std::size_t room = members_.room();
@@ -57,9 +59,12 @@ void SceneArrays::set_group(const GroupSpecification& wanted) {
         require_fit(name);
         if (free_groups_.empty()) throw refusals::full("group", capacities_.groups, "groups");
     } else {
-        room += members_.size(group_frames_[group]) + members_.size(group_groups_[group]);
+        for (const auto* lists : {&group_frames_, &group_groups_, &group_parents_})
+            room += members_.size((*lists)[group]);
     }
     if (needed > room) throw refusals::full("member of a group", capacities_.group_members, "group_members");
+    Attributes attributes = given;
+    std::sort(attributes.begin(), attributes.end());
 
     if (group == none) {
         group = free_groups_.back();
@@ -67,22 +72,30 @@ void SceneArrays::set_group(const GroupSpecification& wanted) {
         group_names_.insert(group, name);
         is_group_[group] = 1;
     }
-    members_.clear(group_frames_[group]);
-    members_.clear(group_groups_[group]);
-    marks_.forget();
-    for (const std::string& frame : frames)
-        if (const Slot slot = frame_names_.find(frame); marks_.mark(slot)) members_.append(group_frames_[group], slot);
+    clear_group(group);
+    group_attributes_[group] = std::move(attributes);
+    const auto enter = [&](const std::vector<std::string>& names, Slot& first) {
+        marks_.forget();
+        for (const std::string& frame : names)
+            if (const Slot slot = frame_names_.find(frame); marks_.mark(slot)) members_.append(first, slot);
+    };
+    enter(frames, group_frames_[group]);
+    enter(parents, group_parents_[group]);
     group_marks_.forget();
     for (const std::string& member : groups)
         if (const Slot nested = group_names_.find(member); group_marks_.mark(nested))
             members_.append(group_groups_[group], nested);
 }
 
+void SceneArrays::clear_group(Slot group) {
+    for (auto* lists : {&group_frames_, &group_groups_, &group_parents_}) members_.clear((*lists)[group]);
+    group_attributes_[group].clear();
+}
+
 void SceneArrays::remove_group(std::string_view name) {
     const Writer writer(lock_);
     const Slot group = require_group(name);
-    members_.clear(group_frames_[group]);
-    members_.clear(group_groups_[group]);
+    clear_group(group);
     for (Slot& first : group_groups_) members_.drop_if(first, [group](Slot nested) { return nested == group; });
     group_names_.erase(group);
     is_group_[group] = 0;
@@ -92,9 +105,10 @@ void SceneArrays::remove_group(std::string_view name) {
 // --- queries ---------------------------------------------------------------------------------------------------------
 
 GroupSpecification SceneArrays::members_of(Slot group) const {
-    GroupSpecification made{std::string(group_names_.view(group)), {}, {}};
+    GroupSpecification made{std::string(group_names_.view(group)), {}, {}, {}, group_attributes_[group]};
     members_.for_each(group_frames_[group], [&](Slot frame) { made.frames.emplace_back(frame_names_.view(frame)); });
     members_.for_each(group_groups_[group], [&](Slot nested) { made.groups.emplace_back(group_names_.view(nested)); });
+    members_.for_each(group_parents_[group], [&](Slot frame) { made.parents.emplace_back(frame_names_.view(frame)); });
     return made;
 }
 

@@ -120,9 +120,12 @@ SceneArrays::Found SceneArrays::pose_at(Slot slot, const Moment& moment) const {
         after = at;
         at = older_.load(at);
     }
+    const bool clamps = moment.policy == StampPolicy::clamped;
+    if (at == none && clamps && after != none) return {Trouble::nothing, stamp_pose_.load(after)};
     if (at == none) return {Trouble::stamp, {}, slot};
     const StampedPose before{stamp_.load(at), stamp_pose_.load(at)};
-    if (before.stamp == moment.stamp) return {Trouble::nothing, before.pose};
+    if (before.stamp == moment.stamp || (clamps && after == none && moment.stamp > before.stamp))
+        return {Trouble::nothing, before.pose};
     if (after == none) return {Trouble::stamp, {}, slot};
     try {
         return {Trouble::nothing, tmkit::pose_between(before, {stamp_.load(after), stamp_pose_.load(after)}, moment)};

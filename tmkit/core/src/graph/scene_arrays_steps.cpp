@@ -151,7 +151,8 @@ void SceneArrays::remove_marked(std::int32_t leaving) {
         const auto& [a, b] = pair_frames_[pair];
         if (goes(a) || goes(b)) drop_pair(pair);
     }
-    for (Slot& first : group_frames_) members_.drop_if(first, goes);
+    for (auto* lists : {&group_frames_, &group_parents_})
+        for (Slot& first : *lists) members_.drop_if(first, goes);
     for (std::int32_t i = leaving; i-- > 0;) {
         const Slot slot = gathered_[i];
         parent_.store(slot, none);

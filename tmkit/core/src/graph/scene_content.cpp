@@ -37,6 +37,10 @@ public:
         number(static_cast<std::uint64_t>(text.size()));
         bytes_.append(text);
     }
+    void texts(const std::vector<std::string>& texts) {
+        number(static_cast<std::uint64_t>(texts.size()));
+        for (const std::string& each : texts) text(each);
+    }
     template <std::size_t N>
     void numbers(const std::array<double, N>& values) {
         for (double value : values) number(value);
@@ -70,7 +74,9 @@ void write(Writer& out, const AttachedShape& attached) {
     out.flag(attached.collision);
     out.flag(attached.friction.has_value());
     out.number(attached.friction.value_or(0.0));
-    out.number(attached.level ? 1 + static_cast<std::uint64_t>(*attached.level) : std::uint64_t{0});
+    const std::uint64_t level = attached.level ? 1 + static_cast<std::uint64_t>(*attached.level) : 0;
+    out.number(level + (attached.stamp ? 256 : 0));
+    if (attached.stamp) out.number(*attached.stamp);
 }
 
 void write(Writer& out, const Inertia& inertia) {
@@ -86,6 +92,14 @@ void write(Writer& out, const StampedPoses& stamps) {
     for (const StampedPose& entry : stamps.entries) {
         out.number(entry.stamp);
         out.pose(entry.pose);
+    }
+}
+
+void write(Writer& out, const Attributes& attributes) {
+    out.number(static_cast<std::uint64_t>(attributes.size()));
+    for (const auto& [key, value] : attributes) {
+        out.text(key);
+        out.text(value);
     }
 }
 
@@ -121,13 +135,8 @@ void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame, Sourc
     out.number(static_cast<std::uint64_t>(frame.joint_type));
     if (frame.joint) write(out, *frame.joint);
     const FrameDetails none, &details = frame.details ? *frame.details : none;
-    out.number(static_cast<std::uint64_t>(details.classes.size()));
-    for (const std::string& name : details.classes) out.text(name);
-    out.number(static_cast<std::uint64_t>(details.attributes.size()));
-    for (const auto& [key, value] : details.attributes) {
-        out.text(key);
-        out.text(value);
-    }
+    out.texts(details.classes);
+    write(out, details.attributes);
     out.number(static_cast<std::uint64_t>(details.shapes.size()));
     for (const AttachedShape& attached : details.shapes) write(out, attached);
     const bool carries_inertia = body.inertia_frame == frame.id;
@@ -199,10 +208,12 @@ std::string SceneGraph::content_bytes() const {
     for (const std::string& name : group_names()) {
         const GroupSpecification group = this->group(name);
         out.text(group.name);
-        for (const auto* members : {&group.frames, &group.groups}) {
-            out.number(static_cast<std::uint64_t>(members->size()));
-            for (const std::string& member : *members) out.text(member);
-        }
+        out.texts(group.frames);
+        out.texts(group.groups);
+        if (group.parents.empty() && group.attributes.empty()) continue;  // the bytes of scenes without these stay
+        out.number(~std::uint64_t{0});                                    // which is no length of a name
+        out.texts(group.parents);
+        write(out, group.attributes);
     }
     for (const std::string& name : bodies_without_frames()) out.text(name);
     return out.take();

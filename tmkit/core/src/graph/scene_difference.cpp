@@ -368,12 +368,11 @@ void SceneEdit::rebuild(const SceneDifference& difference) {
     for (const AllowedPair& pair : scene_.allowed_pairs())
         if (!names.is_gone(pair.a) && !names.is_gone(pair.b))
             fresh.allow_collision(names.now(pair.a), names.now(pair.b), pair.reason);
-    std::vector<GroupSpecification> groups;
-    for (const std::string& name : scene_.group_names()) groups.push_back(scene_.group(name));
-    for (GroupSpecification& group : groups) fresh.set_group({group.name, {}, {}});
-    for (GroupSpecification& group : groups) {
-        std::erase_if(group.frames, [&](const std::string& frame) { return names.is_gone(frame); });
-        for (std::string& frame : group.frames) frame = names.now(frame);
+    for (GroupSpecification group : scene_.groups_inside_out()) {
+        for (auto* frames : {&group.frames, &group.parents}) {
+            std::erase_if(*frames, [&](const std::string& frame) { return names.is_gone(frame); });
+            for (std::string& frame : *frames) frame = names.now(frame);
+        }
         fresh.set_group(group);
     }
     scene_ = std::move(fresh).take();

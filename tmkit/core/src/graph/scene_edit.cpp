@@ -248,10 +248,15 @@ void SceneEdit::forbid_collisions(FrameId frame) {
 void SceneEdit::set_group(const GroupSpecification& group) {
     if (group.name.empty()) throw refusals::empty_group_name();
     auto made = make_ref<GroupRecord>();
-    for (const std::string& frame : group.frames) {
-        const FrameId id = record(frame).id;
-        if (std::find(made->frames.begin(), made->frames.end(), id) == made->frames.end()) made->frames.push_back(id);
-    }
+    const auto enter = [&](const std::vector<std::string>& names, std::vector<FrameId>& ids) {
+        for (const std::string& frame : names)
+            if (const FrameId id = record(frame).id; std::find(ids.begin(), ids.end(), id) == ids.end())
+                ids.push_back(id);
+    };
+    enter(group.frames, made->frames);
+    enter(group.parents, made->parents);
+    made->attributes = group.attributes;
+    std::sort(made->attributes.begin(), made->attributes.end());
     std::vector<std::string_view> below;  // groups reached from here
     for (const std::string& member : group.groups) {
         if (member == group.name) throw refusals::group_holds_itself(member);
@@ -291,8 +296,9 @@ void SceneEdit::remove_group(std::string_view name) {
 }
 
 void SceneEdit::leave_groups(const std::vector<FrameId>& leaving) {
-    drop_members(&GroupRecord::frames,
-                 [&](FrameId id) { return std::binary_search(leaving.begin(), leaving.end(), id); });
+    const auto goes = [&](FrameId id) { return std::binary_search(leaving.begin(), leaving.end(), id); };
+    drop_members(&GroupRecord::frames, goes);
+    drop_members(&GroupRecord::parents, goes);
 }
 
 }  // namespace tmkit

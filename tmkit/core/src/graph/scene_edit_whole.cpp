@@ -61,7 +61,7 @@ void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::stri
         for (GroupSpecification group : other.groups_inside_out()) {
             group.name.insert(0, prefix);
             if (scene_.groups_.find(std::string_view(group.name))) throw duplicate("group", group.name);
-            for (auto* members : {&group.frames, &group.groups})
+            for (auto* members : {&group.frames, &group.groups, &group.parents})
                 for (std::string& member : *members) member.insert(0, prefix);
             set_group(group);
         }
@@ -103,8 +103,12 @@ void SceneEdit::merge(const SceneGraph& other) {
         for (GroupSpecification group : other.groups_inside_out()) {
             if (scene_.groups_.find(std::string_view(group.name))) {
                 const GroupSpecification mine = scene_.group(group.name);
-                group.frames.insert(group.frames.begin(), mine.frames.begin(), mine.frames.end());
-                group.groups.insert(group.groups.begin(), mine.groups.begin(), mine.groups.end());
+                for (const auto members :
+                     {&GroupSpecification::frames, &GroupSpecification::groups, &GroupSpecification::parents})
+                    (group.*members).insert((group.*members).begin(), (mine.*members).begin(), (mine.*members).end());
+                if (!group.attributes.empty() && !mine.attributes.empty() && group.attributes != mine.attributes)
+                    throw Error(ErrorKind::scene, "group '{}' has other attributes in the scene to merge", group.name);
+                if (group.attributes.empty()) group.attributes = mine.attributes;
             }
             set_group(group);
         }
@@ -141,12 +145,13 @@ void SceneEdit::extract(std::string_view frame) {
                 part.allow_collision(record(id).name->text, record(pair.second).name->text, reason->text);
             return pair.first == id;
         });
-    // A group stays when a frame of it, or of a group in it, does.
+    // A group stays when a frame of it, of a group in it or above it does.
     for (GroupSpecification group : whole.groups_inside_out()) {
-        std::erase_if(group.frames, [&](const std::string& name) { return !stays(record(name).id); });
+        for (auto* frames : {&group.frames, &group.parents})
+            std::erase_if(*frames, [&](const std::string& name) { return !stays(record(name).id); });
         std::erase_if(group.groups,
                       [&](const std::string& name) { return !part.scene_.groups_.find(std::string_view(name)); });
-        if (!group.frames.empty() || !group.groups.empty()) part.set_group(group);
+        if (!group.frames.empty() || !group.groups.empty() || !group.parents.empty()) part.set_group(group);
     }
     scene_ = std::move(part).take();
 }

@@ -216,7 +216,9 @@ GroupSpecification SceneGraph::group(std::string_view name) const {
     if (!found) throw unknown_name("group", name, group_names());
     GroupSpecification group{std::string(name), {}, {}};
     for (FrameId id : (*found)->frames) group.frames.push_back(record(id).name->text);
+    for (FrameId id : (*found)->parents) group.parents.push_back(record(id).name->text);
     for (const Ref<const Name>& nested : (*found)->groups) group.groups.push_back(nested->text);
+    group.attributes = (*found)->attributes;
     return group;
 }
 
@@ -251,12 +253,12 @@ std::vector<FrameId> SceneGraph::frames_of_group(std::string_view name) const {
     return frames;
 }
 
-std::vector<std::string> SceneGraph::groups_of(std::string_view frame) const {
+std::vector<std::string> SceneGraph::groups_of(std::string_view frame, bool nested) const {
     const FrameId id = record(frame).id;
     std::vector<std::string> names;
     groups_.for_each([&](const Ref<const Name>& name, const Ref<const GroupRecord>& group) {
-        if (std::find(group->frames.begin(), group->frames.end(), id) != group->frames.end())
-            names.push_back(name->text);
+        const std::vector<FrameId> frames = nested ? frames_of_group(name->text) : group->frames;
+        if (std::find(frames.begin(), frames.end(), id) != frames.end()) names.push_back(name->text);
     });
     return names;
 }

@@ -9,7 +9,7 @@
 namespace tmkit {
 namespace {
 
-constexpr std::array<std::string_view, 4> policy_names{"closest", "preceding", "interpolated", "screw"};
+constexpr std::array<std::string_view, 5> policy_names{"closest", "preceding", "interpolated", "screw", "clamped"};
 
 std::string seconds(double value) {
     char text[32];
@@ -125,6 +125,10 @@ void StampedPoses::drop_old() {
 }
 
 Pose StampedPoses::at(const Moment& moment, std::string_view frame) const {
+    if (moment.policy == StampPolicy::clamped && !entries.empty()) {
+        if (moment.stamp < oldest()) return entries.front().pose;
+        if (moment.stamp > newest()) return entries.back().pose;
+    }
     if (entries.empty() || !(moment.stamp >= oldest() && moment.stamp <= newest()))
         throw outside_stamps(moment.stamp, bounds_of(*this), frame);
     const auto after = first_not_before(entries, moment.stamp);
@@ -148,6 +152,7 @@ Pose pose_between(const StampedPose& before, const StampedPose& after, const Mom
         case StampPolicy::closest:
             return moment.stamp - before.stamp < after.stamp - moment.stamp ? before.pose : after.pose;
         case StampPolicy::preceding: return before.pose;
+        case StampPolicy::clamped:
         case StampPolicy::interpolated: return before.pose.interpolate(after.pose, fraction);
         case StampPolicy::screw: break;
     }

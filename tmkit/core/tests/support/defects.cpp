@@ -71,7 +71,8 @@ std::string SceneGraph::defects_of_maps() const {
     groups_.for_each([&](const Ref<const Name>& name, const Ref<const GroupRecord>& group) {
         const auto has_group = [this](const Ref<const Name>& nested) { return groups_.find(nested) != nullptr; };
         const auto has_frame = [this](FrameId id) { return find(id) != nullptr; };
-        if (!std::ranges::all_of(group->frames, has_frame) || !std::ranges::all_of(group->groups, has_group))
+        if (!std::ranges::all_of(group->frames, has_frame) || !std::ranges::all_of(group->groups, has_group) ||
+            !std::ranges::all_of(group->parents, has_frame))
             note(said, "a member of group {} is gone", name->text);
     });
     std::vector<std::string> wrong;
@@ -176,7 +177,8 @@ std::string SceneArrays::defects_of_pools() const {
     }
     for (std::size_t group = 0; group < is_group_.size(); ++group) {
         groups += is_group_[group] != 0;
-        members += members_.size(group_frames_[group]) + members_.size(group_groups_[group]);
+        members += members_.size(group_frames_[group]) + members_.size(group_groups_[group]) +
+                   members_.size(group_parents_[group]);
     }
     for (std::size_t body = 0; body < capacities_.bodies; ++body)
         bodies += bare_[static_cast<Slot>(body)] || first_top_[body] != none;
