@@ -3985,6 +3985,24 @@ def joints_between(scene: SceneGraph, start: str, end: str) -> tuple[str, ...]:
         DisconnectedError: the frames are in different trees.
     """
 
+def common_stamps(scene: SceneGraph, a: str, b: str) -> tuple[float, float] | None:
+    """
+    Return the interval of time in which all stamped edges between two frames have poses. O(depth log n).
+
+    Args:
+        scene: the scene.
+        a: a frame.
+        b: another frame of the same tree.
+
+    Returns:
+        The oldest and the newest stamp, in seconds; the oldest is the later one where the histories have no common time.
+        None where no edge between the frames has stamped poses.
+
+    Raises:
+        UnknownNameError: no such frame.
+        DisconnectedError: the frames are in different trees.
+    """
+
 def frames_with_attribute(scene: SceneGraph, key: str, value: object | None = Ellipsis) -> tuple[str, ...]:
     """
     Return the frames that have an attribute, in insertion order. O(n).
