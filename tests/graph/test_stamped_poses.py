@@ -412,3 +412,14 @@ def test_no_common_stamp_without_stamped_edges() -> None:
         latest_common_stamp(scene.set_stamped_poses("cup", StampedPoses()), "cup")
     with pytest.raises(DisconnectedError, match="moon"):
         latest_common_stamp(scene.add_root("moon"), "cup", relative_to="moon")
+@given(st.floats(-math.pi, math.pi), st.lists(st.floats(-1, 1), min_size=3, max_size=3), st.floats(0, 1), st.booleans())
+def test_interpolation_is_that_of_poses(angle: float, axis: list[float], fraction: float, is_turned: bool) -> None:
+    """Small turns go by a series, large ones by sines: both as ``Pose.interpolate``, also between q and -q."""
+    length = math.sqrt(sum(x * x for x in axis))
+    unit = np.array(axis) / length if length > 1e-3 else np.array([0.0, 0.0, 1.0])
+    first = Pose.from_rpy([1, 2, 3], [0.3, -0.8, 2.0])
+    numbers = (first @ Pose.exp(np.concatenate([[0.5, 0, -0.5], angle * unit]))).as_array()
+    second = Pose.from_array(np.concatenate([numbers[:3], -numbers[3:] if is_turned else numbers[3:]]))
+    found = StampedPoses([0.0, 1.0], [first, second]).at(fraction)
+    expected = first.interpolate(second, fraction) if 0 < fraction < 1 else (first, second)[int(fraction)]
+    assert np.abs(found.as_matrix() - expected.as_matrix()).max() < 4e-15

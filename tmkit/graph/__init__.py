@@ -24,8 +24,8 @@ if TYPE_CHECKING:
         PointCloud as PointCloud, Prismatic as Prismatic, Revolute as Revolute, SceneArrays as SceneArrays,
         SceneDifference as SceneDifference, SceneEdit as SceneEdit, SceneGraph as SceneGraph, Shape as Shape,
         Sphere as Sphere, StampedPoses as StampedPoses, common_ancestor as common_ancestor,
-        contributions as contributions, diff as diff, innovation as innovation, joint_gaussian as joint_gaussian,
-        joints_between as joints_between,
+        common_stamps as common_stamps, contributions as contributions, diff as diff, innovation as innovation,
+        joint_gaussian as joint_gaussian, joints_between as joints_between,
         path_noise as path_noise, sample_poses as sample_poses, twist_covariance as twist_covariance,
         twist_noise as twist_noise, twist_path as twist_path,
     )  # fmt: skip
@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from tmkit.graph.dynamics import acceleration as acceleration, momentum as momentum
     from tmkit.graph.folding import collapse_fixed_frames as collapse_fixed_frames
     from tmkit.graph.history import HistoryEntry as HistoryEntry, SceneHistory as SceneHistory
+    from tmkit.graph.joint_histories import (
+        add_joint_values as add_joint_values, configuration as configuration, joint_history as joint_history,
+        joint_velocities as joint_velocities,
+    )  # fmt: skip
+    from tmkit.graph.moments import at_stamp as at_stamp, gaussian_pose as gaussian_pose, pose_through as pose_through
     from tmkit.graph.movement import moved_frames as moved_frames
     from tmkit.graph.nodes import (
         nodes_with_attributes as nodes_with_attributes, paths_to as paths_to, remote_roots as remote_roots,

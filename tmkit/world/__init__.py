@@ -1,4 +1,9 @@
-"""The live world: execution in a closed loop."""
+"""The live world: transforms that come in from outside, versions of the scene that they make, and the closed loop.
+
+:class:`Buffer` has the interface of ROS's ``tf2_ros.Buffer``, and holds a :class:`~tmkit.graph.SceneGraph`. Messages
+are shaped like those of ``geometry_msgs``; ROS's own messages, times and durations are taken as well. ROS is not
+needed. :func:`execute_closed_loop` executes a plan and looks after each step.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +12,19 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
+    from tmkit.world.buffer import Buffer as Buffer
     from tmkit.world.closed_loop import (
         ClosedLoopEvent as ClosedLoopEvent, ClosedLoopResult as ClosedLoopResult, ClosedLoopStatus as ClosedLoopStatus,
         RemainingActions as RemainingActions, Sensor as Sensor, execute_closed_loop as execute_closed_loop,
+    )  # fmt: skip
+    from tmkit.world.exceptions import (
+        ConnectivityException as ConnectivityException, ExtrapolationException as ExtrapolationException,
+        InvalidArgumentException as InvalidArgumentException, LookupException as LookupException,
+        TimeoutException as TimeoutException, TransformException as TransformException,
+    )  # fmt: skip
+    from tmkit.world.messages import (
+        Header as Header, JointState as JointState, Quaternion as Quaternion, Time as Time, Transform as Transform,
+        TransformStamped as TransformStamped, Vector3 as Vector3,
     )  # fmt: skip
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -16,28 +16,35 @@ sources are one step of both times, and what is learned of where a body came to 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import EdgeNoise, NoiseSource, SceneGraph
-from tmkit.errors import NumberOverflowError, SceneError
+from tmkit._core import EdgeNoise, Joint, SceneGraph
+from tmkit.errors import ConfigurationError, SceneError
+from tmkit.graph.moments import Maps, moved_edge, summed
 from tmkit.graph.semantic_edges.names import frame_on
 from tmkit.graph.semantic_edges.twist_queries import uncertain_twist
 from tmkit.relations import SemanticError, TwistCoord, Violation
 from tmkit.relations.representation import elapsed, seconds
-from tmkit.spatial import Pose, adjoint, inverse_right_jacobian, right_jacobian
+from tmkit.spatial import Pose, adjoint, inverse_right_jacobian
 
 Array = NDArray[np.float64]
-Maps = dict[NoiseSource, Array]
 
 
-def integrate(scene: SceneGraph, dt: float) -> SceneGraph:
-    """Return the scene after a time in which every body moves by its twist, constantly.
+@overload
+def integrate(scene: SceneGraph, dt: float) -> SceneGraph: ...
+@overload
+def integrate(scene: SceneGraph, dt: float, *, q: ArrayLike, qd: ArrayLike) -> tuple[SceneGraph, Array]: ...
+def integrate(
+    scene: SceneGraph, dt: float, *, q: ArrayLike | None = None, qd: ArrayLike | None = None
+) -> SceneGraph | tuple[SceneGraph, Array]:
+    """Return the scene after a time in which every body moves by its twist, constantly, and joints at their speed.
 
     Each edge of poses between two bodies moves by the twist of the one relative to the other, where twist edges tell
-    it. What has no twist relative to its parent goes along with that. Joints stay where they are: the configuration is
-    not part of a scene. O(n) where there are twists.
+    it. What has no twist relative to its parent goes along with that. Where a twist edge leads over a joint, the joint
+    moves as the twist says; other joints move as ``qd`` says. O(n) where there are twists.
 
     The covariances of the poses grow by those of the twists, and all correlations stay: of edges that one twist moves,
     and of the twist with what it has moved. ``integrate(a).integrate(b)`` has the covariance of ``integrate(a + b)``.
@@ -45,55 +52,64 @@ def integrate(scene: SceneGraph, dt: float) -> SceneGraph:
     Args:
         scene: the scene.
         dt: seconds; may be negative.
+        q: (n_joints,) configuration. Without it joints stay where they are: the configuration is not part of a scene.
+        qd: (n_joints,) joint velocities, rad/s or m/s; passed with q.
+
+    Returns:
+        The scene; where q and qd are passed, also the configuration (n_joints,). Limits of joints are not applied.
 
     Raises:
-        SemanticError: a twist cannot act, as poses do not join its bodies or the twist of an edge between is not known.
-        ConfigurationError: a joint is in the way of a pose.
+        SemanticError: a twist cannot act, as poses do not join its bodies or the twist of an edge between is not known;
+            or it is none that the joint in its way can have.
+        ConfigurationError: a joint is in the way of a pose and q is omitted; or only one of q and qd is passed, or one
+            of a wrong length.
     """
     dt = seconds(dt)
+    if (q is None) != (qd is None):
+        raise ConfigurationError("integrate takes both q and qd, or neither")
+    after = None if q is None else scene.configuration({}, base=q)
+    rates = None if qd is None else np.array(scene.configuration({}, base=qd))
     moving = {scene.body(frame) for frame in scene.twist_frames}
-    if not moving:
-        return scene
     moved: list[tuple[str, Pose, EdgeNoise | Maps | None]] = []
     unknown: dict[str, SemanticError] = {}
-    for frame, body, reference in _edges_between_bodies(scene, moving):
+    for frame, body, reference in _edges_between_bodies(scene, moving) if moving else ():
         coord = TwistCoord._of(frame, body, reference, frame)
         try:
-            twist, error = uncertain_twist(scene, coord)
+            twist, error = uncertain_twist(scene, coord, q=after, qd=rates)
         except SemanticError as refusal:
             unknown[frame] = refusal
             continue
+        joint = scene.joint(frame)
+        if rates is not None and joint.type not in ("fixed", "free"):
+            if joint.mimic is None:
+                rates[scene.joint_names.index(joint.name)] = _joint_velocity(joint, twist, frame)
+            continue
         if error is None and not twist.any():
             continue
-        with np.errstate(over="ignore"):
-            motion = twist * dt
-        if not np.isfinite(motion).all():
-            raise NumberOverflowError(
-                f"the motion of '{frame}' in {dt:g} s is beyond the range of floating-point numbers"
-            )
-        pose = scene.pose(frame, relative_to=_parent(scene, frame)) @ Pose.exp(motion)
-        noise: EdgeNoise | Maps | None = scene.noise(frame)
-        if error is not None or (noise is not None and motion.any()):
-            back = adjoint(Pose.exp(-motion))
-            noise = _summed((back, scene.noise(frame)), (dt * right_jacobian(motion), error))
-        moved.append((frame, pose, noise))
+        pose = scene.pose(frame, relative_to=_parent(scene, frame))
+        moved.append((frame, *moved_edge(pose, scene.noise(frame), twist, error, dt, frame=frame)))
     _require_all_acted(scene, unknown)
     with scene.edit() as edit:
         for frame, pose, noise in moved:
             edit.set_pose(frame, pose)
             edit.set_noise(frame, noise)
-    return edit.finish()
+    made = edit.finish() if moved else scene
+    return made if after is None or rates is None else (made, scene.configuration({}, base=after + rates * dt))
 
 
-def _summed(*parts: tuple[Array, EdgeNoise | None]) -> Maps:
-    """Return the sum of errors, each multiplied by a matrix (6, 6), source by source."""
-    maps: Maps = {}
-    for matrix, noise in parts:
-        if noise is None:
-            continue
-        for source in noise.sources:
-            maps[source] = maps.get(source, np.zeros((6, source.dimension))) + matrix @ noise.map(source)
-    return maps
+def _joint_velocity(joint: Joint, twist: Array, frame: str) -> float:
+    """Return the velocity of a joint whose child moves by a twist, at its origin and in its axes.
+
+    Raises:
+        SemanticError: the joint cannot move in this way.
+    """
+    axis = np.array(joint.axis)
+    unit = np.concatenate([axis, np.zeros(3)] if joint.type == "prismatic" else [np.zeros(3), axis])
+    velocity = float(unit @ twist)
+    if not np.allclose(twist, velocity * unit, rtol=0.0, atol=1e-9 * (1.0 + float(np.abs(twist).max()))):
+        rule = f"the twist of frame '{frame}' is one of its joint '{joint.name}'"
+        raise SemanticError.of("integrate", [Violation(rule, f"it is {twist.round(9).tolist()}")])
+    return velocity
 
 
 def _require_all_acted(scene: SceneGraph, unknown: dict[str, SemanticError]) -> None:
@@ -149,7 +165,7 @@ def finite_difference(
             motion = np.zeros(6) if before == after else np.array((before.inverse() @ after).log())
             edit.set_twist(frame, motion / dt, relative_to_body=later.body(_parent(later, frame)))
             back = inverse_right_jacobian(motion) / dt
-            noise = _summed((back, later.noise(frame)), (-back @ adjoint(Pose.exp(-motion)), earlier.noise(frame)))
+            noise = summed((back, later.noise(frame)), (-back @ adjoint(Pose.exp(-motion)), earlier.noise(frame)))
             edit.set_twist_noise(frame, noise)
     return edit.finish()
 

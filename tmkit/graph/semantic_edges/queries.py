@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import Kinematics, SceneGraph
 from tmkit.errors import DisconnectedError
+from tmkit.graph.moments import moment
 from tmkit.graph.semantic_edges.names import check_names, explain, unjoined
 from tmkit.relations import (
     AngularVelocityCoord,
@@ -52,6 +53,9 @@ class _Options(TypedDict, total=False):
     representation: type[Representation] | None
     q: ArrayLike | None
     qd: ArrayLike | None
+    stamp: float | None
+    policy: str
+    extrapolate: float
 
 
 @overload
@@ -70,7 +74,8 @@ def relate(scene: _Scene, coord: TwistCoord, **options: Unpack[_Options]) -> Sem
 def relate(scene: _Scene, coord: Coord, **options: Unpack[_Options]) -> SemanticRelation: ...
 def relate(
     scene: SceneGraph | Kinematics, coord: Coord, *, representation: type[Representation] | None = None,
-    q: ArrayLike | None = None, qd: ArrayLike | None = None,
+    q: ArrayLike | None = None, qd: ArrayLike | None = None, stamp: float | None = None, policy: str = "interpolated",
+    extrapolate: float = 0.0,
 ) -> Any:  # fmt: skip
     """Return a relation that holds in a scene, with its numbers. O(depth log n), for twists and as much for each edge.
 
@@ -86,6 +91,10 @@ def relate(
         qd: (n_joints,) joint velocities. Twist edges say how frames on the way of a velocity move; elsewhere joints
             move as ``qd`` says, free edges do not, and fixed edges never do. Without it, joints and free edges say
             nothing.
+        stamp: seconds: at this time, by stamped poses, their differences and the histories of joints
+            (:func:`~tmkit.graph.at_stamp`); now if omitted.
+        policy: as for :func:`~tmkit.graph.at_stamp`.
+        extrapolate: likewise.
 
     Returns:
         The relation: a :class:`~tmkit.relations.SemanticPose` for a ``PoseCoord``, and so on.
@@ -95,6 +104,7 @@ def relate(
         SemanticError: a frame is not on the body named; no poses lead from one to the other, or nothing says how the
             one moves relative to the other; or the representation cannot say what is asked.
         ConfigurationError: a joint is on the way and q is missing.
+        StampError: the stamp lies outside of what is known.
     """
     if type(scene) is not SceneGraph and isinstance(scene, Kinematics):  # the quicker test first
         at = scene
@@ -109,6 +119,8 @@ def relate(
         rule = "a scene relates positions, orientations, poses and velocities"
         raise SemanticError.of(f"relate({coord!r})", [Violation(rule, f"a {coord.relation}")])
     made, usual, elsewhere, from_numbers = query
+    if stamp is not None:
+        scene, q, qd = moment_of(scene, coord, stamp, q=q, qd=qd, policy=policy, extrapolate=extrapolate)
     try:
         numbers = from_numbers(scene, coord, q, qd)
     except DisconnectedError as error:
@@ -124,6 +136,22 @@ def relate(
         repair = f"such as {usual.__name__}, or omit it"
         raise SemanticError.of(f"relate({coord!r})", [Violation(rule, what, repair=repair)])
     return made._of(coord, held(representation, numbers))
+
+
+def moment_of(
+    scene: SceneGraph, coord: Any, stamp: float, *, q: ArrayLike | None, qd: ArrayLike | None, policy: str,
+    extrapolate: float, also: str | None = None,
+) -> tuple[SceneGraph, ArrayLike | None, ArrayLike | None]:  # fmt: skip
+    """Return the version of a time, as far as a relation and one more frame need it, with q and qd of then.
+
+    Raises:
+        UnknownNameError, StampError: as :func:`relate`.
+    """
+    check_names(scene, coord)
+    names = [getattr(coord, name, coord.coord) for name in ("point", "ori", "ref_point", "ref_ori", "coord")]
+    names += [] if also is None else [also]
+    bodies = (coord.body, coord.ref_body) if isinstance(coord, _VELOCITIES) else None
+    return moment(scene, stamp, names, bodies=bodies, q=q, qd=qd, policy=policy, extrapolate=extrapolate)
 
 
 def held(representation: Any, numbers: Vector) -> Any:
@@ -155,6 +183,7 @@ def _parts(relation: str, numbers: Vector) -> Numbers:
 # ------------------------------------------------------------------------------------------------- numbers, by relation
 # The scene is typed as Any: what the core keeps for this module is not in its published types.
 
+_VELOCITIES = (LinearVelocityCoord, AngularVelocityCoord, TwistCoord)
 _Numbers = Callable[[Any, Any, ArrayLike | None, ArrayLike | None], Vector]
 
 

@@ -14,6 +14,7 @@ from tmkit._core import EdgeNoise, Kinematics, SceneGraph
 from tmkit.errors import DisconnectedError
 from tmkit.graph.rigid import loose_edge
 from tmkit.graph.semantic_edges.names import check_names, explain, unjoined
+from tmkit.graph.semantic_edges.queries import moment_of
 from tmkit.relations import (
     SemanticError,
     SemanticTwist,
@@ -30,8 +31,9 @@ Vector = NDArray[np.float64]
 
 
 def gaussian_twist(
-    scene: SceneGraph, coord: TwistCoord, *, q: ArrayLike | None = None, qd: ArrayLike | None = None
-) -> GaussianTwist:
+    scene: SceneGraph, coord: TwistCoord, *, q: ArrayLike | None = None, qd: ArrayLike | None = None,
+    stamp: float | None = None, policy: str = "interpolated", extrapolate: float = 0.0,
+) -> GaussianTwist:  # fmt: skip
     """Return a twist that holds in a scene and its uncertainty. O(t) for t twist edges, and a pose for each on the way.
 
     The errors of the twist edges on the way are moved to the point and into the axes that are asked for, and added up:
@@ -44,6 +46,9 @@ def gaussian_twist(
         coord: what is asked for, as for :func:`relate`.
         q: (n_joints,) configuration; needed where a joint is on the way of a pose.
         qd: (n_joints,) joint velocities, exact; as for :func:`relate`.
+        stamp: as for :func:`relate`; differences of stamped poses are exact.
+        policy: likewise.
+        extrapolate: likewise.
 
     Returns:
         The linear velocity of the point and the angular velocity, in the axes of the frame of expression; exact (a
@@ -59,6 +64,8 @@ def gaussian_twist(
         what = " ".join(repr(coord).split())[:80]
         repair = "such as TwistCoord('g|C', 'D', '[g]')"
         raise SemanticError.of("gaussian_twist", [Violation("it takes coordinates of a twist", what, repair=repair)])
+    if stamp is not None:
+        scene, q, qd = moment_of(scene, coord, stamp, q=q, qd=qd, policy=policy, extrapolate=extrapolate)
     vector, error = uncertain_twist(scene, coord, q=q, qd=qd)
     return GaussianTwist(vector, None if error is None else error.covariance)
 
@@ -88,7 +95,8 @@ def uncertain_twist(
 
 def twist(
     scene: SceneGraph | Kinematics, frame: str, *, relative_to: str | None = None, at: str | None = None,
-    axes: str | None = None, q: ArrayLike | None = None, qd: ArrayLike | None = None,
+    axes: str | None = None, q: ArrayLike | None = None, qd: ArrayLike | None = None, stamp: float | None = None,
+    policy: str = "interpolated", extrapolate: float = 0.0,
 ) -> SemanticTwist:  # fmt: skip
     """Return how a frame moves relative to another, with its semantics; the bodies are those of the frames.
 
@@ -104,6 +112,9 @@ def twist(
         axes: the frame in whose axes the numbers are; ``relative_to`` if omitted.
         q: (n_joints,) configuration; needed where a joint is on the way.
         qd: (n_joints,) joint velocities, rad/s or m/s; without them joints and free edges say nothing of motion.
+        stamp: as for :func:`relate`.
+        policy: likewise.
+        extrapolate: likewise.
 
     Returns:
         The twist: linear velocity (m/s), then angular velocity (rad/s).
@@ -112,6 +123,7 @@ def twist(
         UnknownNameError: no such frame.
         SemanticError: no poses lead to a frame, or nothing says how the one moves relative to the other.
         ConfigurationError: a joint is on the way and q is missing.
+        StampError: the stamp lies outside of what is known.
     """
     if type(scene) is not SceneGraph and isinstance(scene, Kinematics):  # the quicker test first
         at_q = scene
@@ -120,6 +132,9 @@ def twist(
     reference = scene.root(frame) if relative_to is None else relative_to
     turned = reference if axes is None else axes
     coord = TwistCoord._of(frame if at is None else at, scene.body(frame), scene.body(reference), turned)
+    if stamp is not None:
+        ends = coord.replace(point=frame)
+        scene, q, qd = moment_of(scene, ends, stamp, q=q, qd=qd, policy=policy, extrapolate=extrapolate, also=at)
     q = scene.zero_configuration() if q is None and qd is not None else q
     core: Any = scene
     try:

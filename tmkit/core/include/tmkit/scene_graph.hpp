@@ -172,6 +172,9 @@ public:
     // The same at a moment: where edges on the path have stamped poses, by these. Throws Error(stamp) outside of one's.
     Pose pose(std::string_view target, std::string_view reference, const double* q, const Moment& moment) const;
     Ref<const StampedPoses> stamped_poses(std::string_view frame) const;  // null when none are kept
+    // The oldest and the newest stamp between which every stamped edge between two frames has a pose: none where the
+    // first is later; nothing where no edge is stamped. Throws Error(disconnected).
+    std::optional<std::array<double, 2>> common_stamps(std::string_view a, std::string_view b) const;
     // The constant twist of target relative to reference that leads from where it is at one stamp to where at the
     // other.
     Vector6 twist_from_stamps(std::string_view target, std::string_view reference, double first, double second,

@@ -58,10 +58,9 @@ struct StampedPoses : Shared {
 
     // Throws Error(stamp) for a capacity of 0, a window that is not positive, or poses that do not fit.
     void check(std::string_view frame) const;
-    // Other limits; drops what does not fit them. Throws Error(stamp) as `check` does.
-    void limit(std::size_t most, double seconds, std::string_view frame);
-    // Throws Error(stamp) when the history of the frame cannot take the pose.
-    void add(const StampedPose& entry, std::string_view frame);
+    // With one more, under these limits. Throws Error(stamp) when the history of the frame cannot take it.
+    Ref<const StampedPoses> with(const StampedPose& entry, std::size_t most, double seconds,
+                                 std::string_view frame) const;
     // Throws Error(stamp) outside of the history.
     Pose at(const Moment& moment, std::string_view frame) const;
     // Every pose p becomes parent_from_old_parent * p.
@@ -70,9 +69,6 @@ struct StampedPoses : Shared {
     bool operator==(const StampedPoses& other) const {
         return capacity == other.capacity && window == other.window && entries == other.entries;
     }
-
-private:
-    void drop_old();
 };
 
 // A pose at a stamp that lies between those of two others, or at one of them.

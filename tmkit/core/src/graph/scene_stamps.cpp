@@ -1,6 +1,8 @@
 // Stamped poses of edges: the rules that they share with poses, and what follows from them.
+#include <algorithm>
+
+#include "ascent.hpp"
 #include "tmkit/scene_edit.hpp"
-#include "tmkit/scene_errors.hpp"
 
 namespace tmkit {
 
@@ -32,9 +34,9 @@ void SceneEdit::add_stamped_pose(std::string_view frame, const StampedPose& entr
     const FrameRecord& on = record(frame);
     require_edge_for_stamps(on);
     const Ref<const StampedPoses> old = on.details ? on.details->stamps : nullptr;
-    const Ref<StampedPoses> made(old ? new StampedPoses(*old) : new StampedPoses());
-    made->limit(capacity.value_or(made->capacity), window.value_or(made->window), frame);
-    made->add(entry, frame);
+    const StampedPoses none, &known = old ? *old : none;
+    const Ref<const StampedPoses> made =
+        known.with(entry, capacity.value_or(known.capacity), window.value_or(known.window), frame);
     const bool is_newest = entry.stamp == made->newest();
     const FrameId id = on.id;
     change_details(on, [&](FrameDetails& details) { details.stamps = made; });
@@ -57,6 +59,23 @@ void SceneEdit::set_stamped_poses(std::string_view frame, const Ref<const Stampe
 Ref<const StampedPoses> SceneGraph::stamped_poses(std::string_view frame) const {
     const FrameRecord& on = record(frame);
     return on.details ? on.details->stamps : nullptr;
+}
+
+std::optional<std::array<double, 2>> SceneGraph::common_stamps(std::string_view a, std::string_view b) const {
+    constexpr double end = std::numeric_limits<double>::infinity();
+    const Ascent up(*this, record(a)), other(*this, record(b));
+    const auto [steps_up, steps_other] = below_common(up, other);
+    std::optional<std::array<double, 2>> found;
+    const auto meet = [&](const FrameRecord& edge) {
+        if (!edge.details || !edge.details->stamps) return;
+        const StampedPoses& known = *edge.details->stamps;
+        if (!found) found = {-end, end};
+        (*found)[0] = known.entries.empty() ? end : std::max((*found)[0], known.oldest());
+        (*found)[1] = known.entries.empty() ? -end : std::min((*found)[1], known.newest());
+    };
+    for (std::size_t i = 0; i < steps_up; ++i) meet(*up[i]);
+    for (std::size_t i = 0; i < steps_other; ++i) meet(*other[i]);
+    return found;
 }
 
 Vector6 SceneGraph::twist_from_stamps(std::string_view target, std::string_view reference, double first, double second,

@@ -99,29 +99,31 @@ void StampedPoses::check(std::string_view frame) const {
             oldest());
 }
 
-void StampedPoses::add(const StampedPose& entry, std::string_view frame) {
-    require_admission(entry.stamp, bounds_of(*this), frame);
+Ref<const StampedPoses> StampedPoses::with(const StampedPose& entry, std::size_t most, double seconds,
+                                           std::string_view frame) const {
+    require_limits(most, seconds, frame);
+    const auto first_kept = [&](double end, std::size_t room) {
+        const auto kept = first_not_before(entries, end - seconds);
+        const auto left = static_cast<std::size_t>(entries.end() - kept);
+        return left > room ? kept + static_cast<std::ptrdiff_t>(left - room) : kept;
+    };
+    StampBounds bounds{0, most, seconds, 0.0, entry.stamp};
+    if (!entries.empty()) {
+        const auto kept = first_kept(newest(), most);
+        bounds = {static_cast<std::size_t>(entries.end() - kept), most, seconds, kept->stamp, newest()};
+    }
+    require_admission(entry.stamp, bounds, frame);
     const auto at = first_not_before(entries, entry.stamp);
     if (at != entries.end() && at->stamp == entry.stamp) throw duplicate_stamp(entry.stamp, frame);
-    entries.insert(at, entry);
-    drop_old();
-}
-
-void StampedPoses::limit(std::size_t most, double seconds, std::string_view frame) {
-    require_limits(most, seconds, frame);
-    capacity = most;
-    window = seconds;
-    drop_old();
-}
-
-void StampedPoses::drop_old() {
-    if (entries.empty()) return;
-    const double first = newest() - window;
-    auto kept =
-        std::find_if(entries.begin(), entries.end(), [first](const StampedPose& e) { return e.stamp >= first; });
-    if (const auto left = static_cast<std::size_t>(entries.end() - kept); left > capacity)
-        kept += static_cast<std::ptrdiff_t>(left - capacity);
-    entries.erase(entries.begin(), kept);
+    const auto first = first_kept(std::max(bounds.newest, entry.stamp), most - 1);
+    const Ref<StampedPoses> made(new StampedPoses());
+    made->capacity = most;
+    made->window = seconds;
+    made->entries.reserve(static_cast<std::size_t>(entries.end() - first) + 1);  // each of the others is copied once
+    made->entries.assign(first, at);
+    made->entries.push_back(entry);
+    made->entries.insert(made->entries.end(), at, entries.end());
+    return made;
 }
 
 Pose StampedPoses::at(const Moment& moment, std::string_view frame) const {
@@ -144,6 +146,29 @@ StampedPoses StampedPoses::moved(const Pose& parent_from_old_parent) const {
     return made;
 }
 
+// The weights of two unit quaternions on the shorter way from one to the other: sin(t a) / sin(a) as a series in
+// x = cos(a) - 1 (Eberly, "A fast and accurate algorithm for computing SLERP", 2011), without division, root or sine.
+// Its terms shrink by -x / 2: for a <= 0.245, half of the angle between the orientations, the rest is below 1e-17.
+static double slerp_weight(double t, double x) {
+    double term = t, weight = t;
+    for (int i = 1; i <= 8; ++i) {
+        term *= (t * t - i * i) * (x * (1.0 / (i * (2 * i + 1))));
+        weight += term;
+    }
+    return weight;
+}
+
+static Pose interpolated(const Pose& before, const Pose& after, double fraction) {
+    const Vector4 &p = before.quat_xyzw, &q = after.quat_xyzw;
+    const double cosine = p[0] * q[0] + p[1] * q[1] + p[2] * q[2] + p[3] * q[3];
+    if (std::abs(cosine) < 0.97) return before.interpolate(after, fraction);
+    const double x = std::min(std::abs(cosine) - 1.0, 0.0), one = slerp_weight(1.0 - fraction, x),
+                 other = std::copysign(slerp_weight(fraction, x), cosine);
+    Vector4 turned;
+    for (std::size_t i = 0; i < 4; ++i) turned[i] = one * p[i] + other * q[i];
+    return Pose::checked(before.translation + fraction * (after.translation - before.translation), turned);
+}
+
 Pose pose_between(const StampedPose& before, const StampedPose& after, const Moment& moment) {
     if (moment.stamp == after.stamp) return after.pose;
     if (moment.stamp == before.stamp) return before.pose;
@@ -153,7 +178,7 @@ Pose pose_between(const StampedPose& before, const StampedPose& after, const Mom
             return moment.stamp - before.stamp < after.stamp - moment.stamp ? before.pose : after.pose;
         case StampPolicy::preceding: return before.pose;
         case StampPolicy::clamped:
-        case StampPolicy::interpolated: return before.pose.interpolate(after.pose, fraction);
+        case StampPolicy::interpolated: return interpolated(before.pose, after.pose, fraction);
         case StampPolicy::screw: break;
     }
     Vector6 xi = (before.pose.inverse() * after.pose).log();

@@ -1,0 +1,269 @@
+"""A scene as it was at a time: edges at their stamped poses, and how they moved then.
+
+All that a scene answers is answered at a stamp by the version of that moment (:func:`at_stamp`): poses with their
+errors, relations, structure. Edges without stamped poses stay where they are; their errors are those of now.
+
+**Motion** at a stamp is that of twist edges; a stamped edge that none leads over moves as its policy interpolates, that
+is by the difference of the two stamped poses around the stamp.
+
+**After the newest** stamped pose T a twist V with the error d, that of twist edges, leads on for the time dt when that
+is allowed: to ``T exp(V dt)``, with the error of :mod:`tmkit.graph.semantic_edges.integration`. A twist is never
+constant, so white noise of the acceleration may be added (Bar-Shalom, Li and Kirubarajan, *Estimation with applications
+to tracking and navigation*, 2001, section 6.2.2): with the power spectral density s, the variance of each direction
+grows by ``s dt^3 / 3``. It is noise of the acceleration, and not of the twist, as no force moves a body by jumps: close
+to the last look the pose is nearly as certain as it was, and what is not known of the speed counts by ``dt^2``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tmkit._core import EdgeNoise, NoiseSource, SceneGraph, common_ancestor, common_stamps, twist_path
+from tmkit.errors import ConfigurationError, DisconnectedError, NumberOverflowError, SceneError, StampError
+from tmkit.graph.joint_histories import CLASS, configuration, driving_joints, joint_velocities, segment
+from tmkit.spatial import GaussianPose, Pose, adjoint, right_jacobian
+
+Array = NDArray[np.float64]
+Maps = dict[NoiseSource, Array]
+
+
+def at_stamp(
+    scene: SceneGraph, stamp: float, *, frames: Iterable[str] | None = None, policy: str = "interpolated",
+    extrapolate: float = 0.0, acceleration_noise: tuple[float, float] = (0.0, 0.0),
+) -> SceneGraph:  # fmt: skip
+    """Return the version in which stamped edges have their poses of a time. O(n), or O(log n + k) for each frame named.
+
+    Args:
+        scene: the scene.
+        stamp: seconds.
+        frames: the frames whose edges are meant; by default all that have stamped poses.
+        policy: between two stamps, as for ``SceneGraph.pose``.
+        extrapolate: so many seconds after its newest stamped pose an edge may go on by its twist edge.
+        acceleration_noise: power spectral densities of the linear and the angular acceleration, m^2/s^3 and rad^2/s^3,
+            by which extrapolated edges become uncertain.
+
+    Raises:
+        UnknownNameError: no such frame or policy.
+        StampError: the stamp lies outside of the history of an edge, or no twist edge leads over it.
+        SceneError: extrapolate or acceleration_noise is negative or not finite.
+    """
+    if not all(math.isfinite(given) and given >= 0.0 for given in (extrapolate, *acceleration_noise)):
+        given = f"{extrapolate} and {acceleration_noise}"
+        raise SceneError(f"extrapolate and acceleration_noise are finite numbers of at least 0, not {given}")
+    with scene.edit() as edit:
+        for frame, parent, newest in _stamped_edges(scene, frames):
+            dt = stamp - newest
+            if not 0.0 < dt <= extrapolate:
+                edit.set_pose(frame, _pose(scene, frame, parent, stamp, policy))
+                continue
+            twist, error = _twist(scene, frame, parent, dt)
+            before = _pose(scene, frame, parent, newest, policy)
+            pose, noise = moved_edge(before, scene.noise(frame), twist, error, dt, frame=frame)
+            if any(acceleration_noise):
+                noise = {} if noise is None else noise if isinstance(noise, dict) else summed((np.eye(6), noise))
+                densities = np.repeat(acceleration_noise, 3)
+                noise[NoiseSource(6, f"acceleration of {frame}")] = np.diag(np.sqrt(densities * dt**3 / 3.0))
+            edit.set_pose(frame, pose)
+            edit.set_noise(frame, noise)
+    return edit.finish()
+
+
+def _stamped_edges(scene: SceneGraph, frames: Iterable[str] | None) -> Iterator[tuple[str, str, float]]:
+    """Yield the frames of edges with stamped poses, their parents and their newest stamps; -inf where there is none."""
+    for frame in scene.frame_names if frames is None else frames:
+        parent = scene.parent(frame)
+        known = None if parent is None else common_stamps(scene, frame, parent)
+        if known is not None and parent is not None and CLASS not in scene.classes(frame):
+            yield frame, parent, known[1] if known[1] > -math.inf else math.inf
+
+
+def _pose(scene: SceneGraph, frame: str, parent: str, stamp: float, policy: str) -> Pose:
+    """Return the pose of a stamped edge at joint value 0.
+
+    Raises:
+        StampError: none is known.
+    """
+    try:
+        return scene.pose(frame, relative_to=parent, stamp=stamp, policy=policy)
+    except ConfigurationError:  # it has a joint as well, which does not count here
+        known = scene.stamped_poses(frame)
+        assert known is not None, "it has stamped poses"
+        return known.at(stamp, policy=policy)
+
+
+def _twist(scene: Any, frame: str, parent: str, dt: float) -> tuple[Array, EdgeNoise | None]:
+    """Return the twist of an edge by twist edges.
+
+    Raises:
+        StampError: none leads over it.
+    """
+    body, reference = scene.body(frame), scene.body(parent)
+    found = scene._uncertain_twist(frame, body, reference, frame) if _has_twist(scene, body, reference) else None
+    if found is None:
+        repair = "add one with set_twist, such as twist_from_stamps gives"
+        message = (
+            f"no twist edge leads over frame '{frame}', so its pose {dt:g} s after the newest is not known; {repair}"
+        )
+        raise StampError(message, frame=frame)
+    return found  # type: ignore[no-any-return]
+
+
+def _has_twist(scene: SceneGraph, body: str, reference: str) -> bool:
+    return bool(_twist_frames(scene, body, reference))
+
+
+def _twist_frames(scene: SceneGraph, body: str, other: str) -> tuple[str, ...]:
+    if not scene.twist_frames:
+        return ()
+    return twist_path(scene, body, relative_to_body=other) + twist_path(scene, other, relative_to_body=body)
+
+
+def moved_edge(
+    pose: Pose, noise: EdgeNoise | None, twist: Array, error: EdgeNoise | None, dt: float, *, frame: str
+) -> tuple[Pose, EdgeNoise | Maps | None]:
+    """Return the pose and the noise of an edge after a time of constant twist (6,), in its frame's axes and origin.
+
+    Raises:
+        NumberOverflowError: the motion is too large.
+    """
+    with np.errstate(over="ignore"):
+        motion = twist * dt
+    if not np.isfinite(motion).all():
+        raise NumberOverflowError(f"the motion of '{frame}' in {dt:g} s is beyond the range of floating-point numbers")
+    after: EdgeNoise | Maps | None = noise
+    if error is not None or (noise is not None and motion.any()):
+        after = summed((adjoint(Pose.exp(-motion)), noise), (dt * right_jacobian(motion), error))
+    return pose @ Pose.exp(motion), after
+
+
+def summed(*parts: tuple[Array, EdgeNoise | None]) -> Maps:
+    """Return the sum of errors, each multiplied by a matrix (6, 6), source by source."""
+    maps: Maps = {}
+    for matrix, noise in parts:
+        if noise is None:
+            continue
+        for source in noise.sources:
+            maps[source] = maps.get(source, np.zeros((6, source.dimension))) + matrix @ noise.map(source)
+    return maps
+
+
+def moment(
+    scene: SceneGraph, stamp: float, names: Iterable[str], *, bodies: tuple[str, str] | None = None,
+    q: ArrayLike | None = None, qd: ArrayLike | None = None, policy: str = "interpolated", extrapolate: float = 0.0,
+    acceleration_noise: tuple[float, float] = (0.0, 0.0),
+) -> tuple[SceneGraph, ArrayLike | None, ArrayLike | None]:  # fmt: skip
+    """Return the version of a time as far as a query needs it, and the configuration and joint velocities of then.
+
+    The query is of the frames named, or of the relative motion of two bodies. Where q or qd are omitted, the histories
+    of the joints on the way give them.
+
+    Raises:
+        UnknownNameError, StampError: as :func:`at_stamp`.
+    """
+    first, *others = dict.fromkeys(names)
+    if bodies is not None:
+        others += [frame for body in bodies for frame in scene.frames_of_body(body)[:1]]
+        others += _twist_frames(scene, *bodies)
+    edges: dict[str, None] = {}
+    is_apart = False
+    joints: set[str] = set()
+    try:
+        for other in dict.fromkeys(others):
+            top = common_ancestor(scene, first, other)
+            edges |= dict.fromkeys(frame for frame in scene.path(first, other) if frame != top)
+            joints |= driving_joints(scene, first, other)
+    except DisconnectedError:  # twist edges join the trees, or the query explains it
+        is_apart = bodies is not None
+    at = at_stamp(scene, stamp, frames=None if is_apart else edges, policy=policy, extrapolate=extrapolate,
+                  acceleration_noise=acceleration_noise)  # fmt: skip
+    has_histories = bool(joints and scene.frames_of_class(CLASS))
+    if has_histories and q is None:
+        q = configuration(scene, stamp, joints=joints, policy=policy, extrapolate=extrapolate)
+    if bodies is None:
+        return at, q, qd
+    if has_histories and qd is None:
+        qd = joint_velocities(scene, stamp, joints=joints, policy=policy)
+    with at.edit() as edit:
+        for frame, parent, _ in _stamped_edges(scene, None if is_apart else edges):
+            if not _has_twist(scene, scene.body(frame), scene.body(parent)):
+                motion = _difference(scene, frame, at.local_pose(frame), stamp, policy)
+                edit.set_twist(frame, motion, relative_to_body=scene.body(parent))
+    return edit.finish(), q, qd
+
+
+def _difference(scene: SceneGraph, frame: str, pose: Pose, stamp: float, policy: str) -> Array:
+    """Return the twist (6,) of an edge by its stamped poses, at the frame's origin and in its axes of the moment.
+
+    Raises:
+        StampError: it has one only.
+    """
+    known = scene.stamped_poses(frame)
+    stamps = np.zeros(0) if known is None else known.stamps
+    if known is None or len(stamps) < 2:
+        message = f"frame '{frame}' has {len(stamps)} stamped poses and no twist edge: its motion needs two"
+        raise StampError(message, frame=frame, stamp=stamp)
+    if not stamps[0] <= stamp <= stamps[-1]:  # clamped
+        return np.zeros(6)
+    first, second = segment(stamps, stamp)
+    before, after = known.at(first), known.at(second)
+    twist = np.array((before.inverse() @ after).log()) / (second - first)
+    if policy != "screw":  # the origin goes along a straight line
+        twist[:3] = pose.inverse().rotate((after.translation - before.translation) / (second - first))
+    return twist
+
+
+def gaussian_pose(
+    scene: SceneGraph, frame: str, *, relative_to: str | None = None, stamp: float, q: ArrayLike | None = None,
+    policy: str = "interpolated", extrapolate: float = 0.0, acceleration_noise: tuple[float, float] = (0.0, 0.0),
+) -> GaussianPose:  # fmt: skip
+    """Return the pose of one frame relative to another at a time, with its covariance.
+
+    Args:
+        scene: the scene.
+        frame: the frame.
+        relative_to: the other; the root of its tree if omitted.
+        stamp: seconds.
+        q: (n_joints,) configuration; if omitted, the histories of the joints give it.
+        policy: as for :func:`at_stamp`.
+        extrapolate: likewise.
+        acceleration_noise: likewise.
+
+    Raises:
+        UnknownNameError, DisconnectedError, ConfigurationError: as ``SceneGraph.gaussian_pose``.
+        StampError: as :func:`at_stamp`.
+    """
+    reference = scene.root(frame) if relative_to is None else relative_to
+    at, q, _ = moment(scene, stamp, (frame, reference), q=q, policy=policy, extrapolate=extrapolate,
+                      acceleration_noise=acceleration_noise)  # fmt: skip
+    return at.gaussian_pose(frame, relative_to=reference, q=q)
+
+
+def pose_through(
+    scene: SceneGraph, frame: str, *, stamp: float, relative_to: str, relative_stamp: float, fixed: str,
+    policy: str = "interpolated",
+) -> Pose:  # fmt: skip
+    """Return the pose of a frame at one time relative to another frame at another, as ``lookup_transform_full`` does.
+
+    Args:
+        scene: the scene.
+        frame: the frame, ...
+        stamp: ... where it was at this time, in seconds.
+        relative_to: the other frame, ...
+        relative_stamp: ... where it was at this time, in seconds.
+        fixed: the frame that stays between the two times, such as the map.
+        policy: between two stamps, as for ``SceneGraph.pose``.
+
+    Raises:
+        UnknownNameError, DisconnectedError, StampError: as ``SceneGraph.pose``, also of joints on the way.
+    """
+
+    def pose(of: str, other: str, when: float) -> Pose:
+        at, q, _ = moment(scene, when, (of, other), policy=policy)
+        return at.pose(of, relative_to=other, q=q)
+
+    return pose(fixed, relative_to, relative_stamp) @ pose(frame, fixed, stamp)

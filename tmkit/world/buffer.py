@@ -1,0 +1,454 @@
+"""Transforms as they come, and as they were: tf2's buffer over versions of a scene.
+
+The buffer holds one version of a scene. A transform that comes makes the next; readers take the version that is there
+and see it whole, however long they compute, without waiting and without being waited for. Who waits for a transform
+sleeps until one comes that makes it known.
+
+As in tf2, ``lookup_transform(target, source, time)`` returns target_from_source: the pose of the source frame in the
+target frame, which takes points of the source frame to the target frame. Time 0 is the newest time at which all of the
+way is known. What tf2 ignores with a line in its log is ignored here too, and noted in :attr:`Buffer.refusals`.
+
+Unlike tf2, a frame that gets another parent has no history from before, and a second, different transform of one frame
+and stamp is refused, as is one that would make a loop.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+import time as clock
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tmkit._core import SceneGraph, StampedPoses, common_stamps
+from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, StampError, TmkitError, UnknownNameError
+from tmkit.graph.joint_histories import add_joint_values, configuration, driving_joints, joint_history
+from tmkit.spatial import Pose
+from tmkit.world.exceptions import (
+    ConnectivityException,
+    ExtrapolationException,
+    InvalidArgumentException,
+    LookupException,
+    TimeoutException,
+    TransformException,
+)
+from tmkit.world.messages import Time, TransformStamped, pose_of, seconds_and_nanoseconds, seconds_of, transform_message
+
+_REMEMBERED = 100  # refusals
+_Found = tuple[Pose, tuple[int, int]]  # target_from_source, and its time in seconds and nanoseconds
+
+
+class Buffer:
+    """Transforms of frames over time, with the interface of ``tf2_ros.Buffer``. Any thread may call any method.
+
+    Times are messages with ``sec`` and ``nanosec``, ``rclpy`` times, or seconds; durations likewise.
+
+    Args:
+        cache_time: how long transforms are kept, in seconds or as a duration.
+        scene: the scene to begin with, such as one with a robot; an empty one if omitted. It may have joints
+            (:meth:`set_joint_states`).
+        capacity: so many transforms of one frame are kept at most, the newest.
+    """
+
+    def __init__(self, cache_time: Any = 10.0, *, scene: SceneGraph | None = None, capacity: int = 1000) -> None:
+        self._window = seconds_of(cache_time)
+        StampedPoses(capacity=capacity, window=self._window)  # refuses limits
+        self._capacity = capacity
+        self._scene = SceneGraph() if scene is None else scene
+        self._lock = threading.RLock()  # of writers
+        self._changed = threading.Condition(self._lock)
+        self._refusals: deque[str] = deque(maxlen=_REMEMBERED)
+
+    @property
+    def scene(self) -> SceneGraph:
+        """The version of now, whose newest transforms are the poses of its edges: what a planner takes."""
+        return self._scene
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """Why transforms were ignored, of the last 100, with their authority."""
+        return tuple(self._refusals)
+
+    # --- what comes in -----------------------------------------------------------------------------------------------
+
+    def set_transform(self, transform: Any, authority: str = "default_authority") -> bool:
+        """Take the pose of a frame in its parent at a time. O(log n), and O(k) for k that are kept of the frame.
+
+        Args:
+            transform: a ``TransformStamped``.
+            authority: who says so, for messages.
+
+        Returns:
+            Whether it was taken. One that is too old, broken, or contradicts what is there is ignored and noted in
+            :attr:`refusals`.
+        """
+        return self._taken(authority, lambda: self._insert(transform, is_static=False))
+
+    def set_transform_static(self, transform: Any, authority: str = "default_authority") -> bool:
+        """Take a pose that holds for all time, in place of all that was known of the frame.
+
+        Args:
+            transform: a ``TransformStamped``; its stamp means nothing.
+            authority: who says so, for messages.
+
+        Returns:
+            Whether it was taken, as :meth:`set_transform`.
+        """
+        return self._taken(authority, lambda: self._insert(transform, is_static=True))
+
+    def set_joint_states(self, message: Any, authority: str = "default_authority") -> bool:
+        """Take the values of joints at a time. Joints that mimic others are left to these.
+
+        Args:
+            message: a ``JointState``; velocity and effort are not used.
+            authority: who says so, for messages.
+
+        Returns:
+            Whether they were taken, all of them, as :meth:`set_transform`.
+        """
+
+        def insert() -> None:
+            if len(message.name) != len(message.position):
+                raise InvalidArgumentException(f"{len(message.name)} joints have {len(message.position)} positions")
+            scene = self._scene
+            values = {
+                joint: float(value)
+                for joint, value in zip(message.name, message.position, strict=True)
+                if scene.joint(scene.joint_frame(joint)).mimic is None
+            }
+            stamp = seconds_of(message.header.stamp)
+            self._scene = add_joint_values(scene, values, stamp=stamp, capacity=self._capacity, window=self._window)
+
+        return self._taken(authority, insert)
+
+    def update(self, edit: Callable[[SceneGraph], SceneGraph]) -> SceneGraph:
+        """Put the result of an edit in the place of the present version, with no transform between, and return it.
+
+        Args:
+            edit: a function of the present version, such as ``lambda scene: scene.add_frame("cup", "table")``.
+
+        Raises:
+            InvalidArgumentException: the function returns no scene, or changed the buffer.
+        """
+        with self._lock:
+            before = self._scene
+            made = edit(before)
+            if not isinstance(made, SceneGraph):
+                raise InvalidArgumentException(f"an edit returns a SceneGraph, not {type(made).__name__}")
+            if self._scene is not before:
+                raise InvalidArgumentException("an edit returns a scene and leaves the buffer itself alone")
+            self._scene = made
+            self._changed.notify_all()
+        return made
+
+    def clear(self) -> None:
+        """Forget the transforms of all times; frames and static transforms stay."""
+
+        def emptied(scene: SceneGraph) -> SceneGraph:
+            with scene.edit() as edit:
+                for frame in scene.frame_names:
+                    known = scene.stamped_poses(frame)
+                    if known is not None:
+                        edit.set_stamped_poses(frame, StampedPoses(capacity=known.capacity, window=known.window))
+            return edit.finish()
+
+        self.update(emptied)
+
+    def _taken(self, authority: str, insert: Callable[[], None]) -> bool:
+        with self._lock:
+            try:
+                insert()
+            except (TmkitError, AttributeError, TypeError) as error:
+                self._refusals.append(f"{authority}: {error}")
+                return False
+            self._changed.notify_all()
+        return True
+
+    def _insert(self, transform: Any, *, is_static: bool) -> None:
+        header = transform.header
+        child, parent = transform.child_frame_id.removeprefix("/"), header.frame_id.removeprefix("/")
+        if not child or not parent or child == parent:
+            raise InvalidArgumentException(f"a transform needs two frames, not '{parent}' and '{child}'")
+        pose = pose_of(transform.transform.translation, transform.transform.rotation)
+        stamp, scene = seconds_of(header.stamp), self._scene
+        if child not in scene or scene.parent(child) != parent:
+            scene = self._joined(scene, child, parent, pose, stamp, is_static)
+        elif (joint := scene.joint(child)).type not in ("fixed", "free"):
+            message = f"frame '{child}' moves by joint '{joint.name}': its values come with set_joint_states"
+            raise InvalidArgumentException(message)
+        if is_static:
+            scene = scene.set_stamped_poses(child, None).set_pose(child, pose)
+        else:
+            try:
+                scene = scene.add_stamped_pose(child, pose, stamp=stamp, capacity=self._capacity, window=self._window)
+            except StampError:
+                known = scene.stamped_poses(child)
+                if known is None or stamp not in known.stamps or not known.at(stamp).is_close(pose):
+                    raise
+        self._scene = scene
+
+    @staticmethod
+    def _joined(scene: SceneGraph, child: str, parent: str, pose: Pose, stamp: float, is_static: bool) -> SceneGraph:
+        """Return the scene in which a frame has a parent."""
+        if parent not in scene:
+            scene = scene.add_frame(parent, body=parent)
+        if child not in scene:
+            return scene.add_frame(child, parent, pose=pose)
+        if scene.parent(child) is None:
+            return scene.attach(child, parent, pose=pose)
+        known = scene.stamped_poses(child)
+        if known is not None and len(known) and stamp < known.stamps[-1] and not is_static:
+            message = f"frame '{child}' has parent '{scene.parent(child)}' since before {known.stamps[-1]:.9g} s"
+            raise StampError(f"{message}, so a pose in '{parent}' at {stamp:.9g} s is too old", frame=child)
+        return scene.reparent(child, parent, pose=pose)
+
+    # --- queries -----------------------------------------------------------------------------------------------------
+
+    def lookup_transform(
+        self, target_frame: str, source_frame: str, time: Any = 0, timeout: Any = 0
+    ) -> TransformStamped:
+        """Return the transform that takes points of the source frame to the target frame.
+
+        Args:
+            target_frame: the frame to transform into.
+            source_frame: the frame to transform from.
+            time: when; 0 for the newest time at which all of the way is known.
+            timeout: so long to wait for it.
+
+        Raises:
+            LookupException, ConnectivityException, ExtrapolationException, InvalidArgumentException: why it is not
+                known, also after waiting.
+        """
+        pose, stamp = self._found(lambda scene: _find(scene, target_frame, source_frame, time), timeout)
+        return transform_message(pose, target_frame, source_frame, stamp)
+
+    def lookup_transform_full(
+        self, target_frame: str, target_time: Any, source_frame: str, source_time: Any, fixed_frame: str,
+        timeout: Any = 0,
+    ) -> TransformStamped:  # fmt: skip
+        """Return the transform from the source frame at one time to the target frame at another.
+
+        Args:
+            target_frame: the frame to transform into, ...
+            target_time: ... where it was at this time.
+            source_frame: the frame to transform from, ...
+            source_time: ... where it was at this time.
+            fixed_frame: the frame that stays between the two times.
+            timeout: so long to wait for it.
+
+        Raises:
+            LookupException, ConnectivityException, ExtrapolationException, InvalidArgumentException: as
+                :meth:`lookup_transform`.
+        """
+        asked = (target_frame, target_time, source_frame, source_time, fixed_frame)
+        pose, stamp = self._found(lambda scene: _find_full(scene, *asked), timeout)
+        return transform_message(pose, target_frame, source_frame, stamp)
+
+    def can_transform(
+        self, target_frame: str, source_frame: str, time: Any = 0, timeout: Any = 0, return_debug_tuple: bool = False
+    ) -> bool | tuple[bool, str]:
+        """Return whether a transform is known, after waiting for it.
+
+        Args:
+            target_frame: as for :meth:`lookup_transform`.
+            source_frame: likewise.
+            time: likewise.
+            timeout: likewise.
+            return_debug_tuple: whether to return the reason too, as text.
+        """
+        why = self._refusal(lambda scene: _find(scene, target_frame, source_frame, time), timeout)
+        return (not why, why) if return_debug_tuple else not why
+
+    def can_transform_full(
+        self, target_frame: str, target_time: Any, source_frame: str, source_time: Any, fixed_frame: str,
+        timeout: Any = 0, return_debug_tuple: bool = False,
+    ) -> bool | tuple[bool, str]:  # fmt: skip
+        """Return whether a transform between two times is known, after waiting for it.
+
+        Args:
+            target_frame: as for :meth:`lookup_transform_full`.
+            target_time: likewise.
+            source_frame: likewise.
+            source_time: likewise.
+            fixed_frame: likewise.
+            timeout: likewise.
+            return_debug_tuple: whether to return the reason too, as text.
+        """
+        asked = (target_frame, target_time, source_frame, source_time, fixed_frame)
+        why = self._refusal(lambda scene: _find_full(scene, *asked), timeout)
+        return (not why, why) if return_debug_tuple else not why
+
+    def wait_for_transform(self, target_frame: str, source_frame: str, time: Any, timeout: Any) -> TransformStamped:
+        """Return a transform as soon as it is known.
+
+        Args:
+            target_frame: as for :meth:`lookup_transform`.
+            source_frame: likewise.
+            time: likewise.
+            timeout: likewise.
+
+        Raises:
+            TimeoutException: it is not known in time.
+        """
+        try:
+            return self.lookup_transform(target_frame, source_frame, time, timeout)
+        except InvalidArgumentException:
+            raise
+        except TransformException as error:
+            message = f"no transform from '{source_frame}' to '{target_frame}' in {seconds_of(timeout):g} s: {error}"
+            raise TimeoutException(message, **error.data) from error
+
+    def get_latest_common_time(self, target_frame: str, source_frame: str) -> Time:
+        """Return the newest time at which all of the way between two frames is known; 0 if all of it is static.
+
+        Args:
+            target_frame: the one.
+            source_frame: the other.
+
+        Raises:
+            LookupException, ConnectivityException, ExtrapolationException: as :meth:`lookup_transform`.
+        """
+        return Time(*_find(self._scene, target_frame, source_frame, 0)[1])
+
+    def transform(self, message: Any, target_frame: str, timeout: Any = 0) -> Any:
+        """Return a copy of a stamped message in another frame, at its time.
+
+        Args:
+            message: has ``header``, and ``point``, ``vector``, ``transform`` or ``pose``; a ``pose`` may itself have
+                ``pose`` and ``covariance`` (36 numbers), which is turned into the axes of the target frame.
+            target_frame: the frame to transform into.
+            timeout: so long to wait for the transform.
+
+        Raises:
+            LookupException, ConnectivityException, ExtrapolationException, InvalidArgumentException: as
+                :meth:`lookup_transform`; or a message with none of these fields.
+        """
+        header = message.header
+        pose, _ = self._found(lambda scene: _find(scene, target_frame, header.frame_id, header.stamp), timeout)
+        made = copy.deepcopy(message)
+        made.header.frame_id = target_frame
+        if hasattr(message, "point"):
+            made.point.x, made.point.y, made.point.z = pose.apply(_xyz(message.point)).tolist()
+        elif hasattr(message, "vector"):
+            made.vector.x, made.vector.y, made.vector.z = pose.rotate(_xyz(message.vector)).tolist()
+        elif hasattr(message, "transform"):
+            _move(pose, made.transform.translation, made.transform.rotation)
+        elif hasattr(getattr(message, "pose", None), "position"):
+            _move(pose, made.pose.position, made.pose.orientation)
+        elif hasattr(getattr(message, "pose", None), "covariance"):
+            _move(pose, made.pose.pose.position, made.pose.pose.orientation)
+            turn = np.kron(np.eye(2), pose.rotation)
+            made.pose.covariance[:] = (turn @ np.reshape(message.pose.covariance, (6, 6)) @ turn.T).ravel()
+        else:
+            what = type(message).__name__
+            raise InvalidArgumentException(f"{what} has no point, vector, transform or pose to be transformed")
+        return made
+
+    def all_frames_as_string(self) -> str:
+        """Return a line for each frame that has a parent, as tf2 writes them."""
+        scene = self._scene
+        lines = [f"Frame {frame} exists with parent {scene.parent(frame)}.\n" for frame in scene.frame_names]
+        return "".join(line for line in lines if not line.endswith("parent None.\n"))
+
+    def _found(self, find: Callable[[SceneGraph], _Found], timeout: Any) -> _Found:
+        """Return what is found in the present version, or in one that comes in time.
+
+        Raises:
+            TransformException: why nothing is.
+        """
+        end = None
+        while True:
+            scene = self._scene
+            try:
+                return find(scene)
+            except InvalidArgumentException:
+                raise
+            except TransformException:
+                if end is None:
+                    end = clock.monotonic() + seconds_of(timeout)
+                left = end - clock.monotonic()
+                if left <= 0.0:
+                    raise
+                with self._changed:
+                    self._changed.wait_for(lambda seen=scene: self._scene is not seen, left)  # type: ignore[misc]
+
+    def _refusal(self, find: Callable[[SceneGraph], _Found], timeout: Any) -> str:
+        """Return why something is not found in time, as text; nothing if it is."""
+        try:
+            self._found(find, timeout)
+        except TransformException as error:
+            return str(error)
+        return ""
+
+
+def _find(scene: SceneGraph, target: str, source: str, time: Any) -> _Found:
+    """Return the pose of the source in the target, and its time.
+
+    Raises:
+        TransformException: why it is not known.
+    """
+    when = seconds_and_nanoseconds(time)
+    if target == source:  # known of all frames, as in tf2
+        return Pose(), when
+    stamp = None if when == (0, 0) else when[0] + when[1] / 1e9
+    try:
+        if stamp is None:
+            common = common_stamps(scene, source, target)
+            stamp = None if common is None else common[1]
+        if stamp is None:
+            return scene.pose(source, relative_to=target), when
+        pose = scene.pose(source, relative_to=target, stamp=stamp)
+    except ConfigurationError:  # a joint is on the way
+        return _find_by_joints(scene, target, source, stamp, is_latest=when == (0, 0))
+    except (SceneError, UnknownNameError) as error:
+        raise _explained(error, target, source) from error
+    return pose, when if when != (0, 0) else seconds_and_nanoseconds(stamp)
+
+
+def _find_by_joints(scene: SceneGraph, target: str, source: str, stamp: float | None, *, is_latest: bool) -> _Found:
+    joints = driving_joints(scene, source, target)
+    try:
+        if is_latest or stamp is None:
+            newest = [joint_history(scene, joint)[0][-1:] for joint in joints]
+            stamp = min(np.concatenate(newest).tolist() + ([] if stamp is None else [stamp]), default=0.0)
+        q = configuration(scene, stamp, joints=joints)
+        return scene.pose(source, relative_to=target, stamp=stamp, q=q), seconds_and_nanoseconds(stamp)
+    except SceneError as error:
+        raise _explained(error, target, source) from error
+
+
+def _find_full(scene: SceneGraph, target: str, target_time: Any, source: str, source_time: Any, fixed: str) -> _Found:
+    there, _ = _find(scene, fixed, source, source_time)
+    back, stamp = _find(scene, target, fixed, target_time)
+    return back @ there, stamp
+
+
+def _explained(error: TmkitError, target: str, source: str) -> TransformException:
+    """Return the error of a lookup in tf2's terms."""
+    frames = {"target_frame": target, "source_frame": source}
+    way = f"when looking up the transform from frame [{source}] to frame [{target}]"
+    for name in (target, source):
+        if not name or name.startswith("/"):
+            return InvalidArgumentException(
+                f"a frame id is not empty and has no '/' in front, unlike '{name}'", **frames
+            )
+    if isinstance(error, UnknownNameError):
+        return LookupException(str(error), **frames)
+    if isinstance(error, DisconnectedError):
+        return ConnectivityException(f"{error}, {way}", **frames)
+    stamp, newest = error.data.get("stamp"), error.data.get("newest")
+    where = "" if stamp is None or newest is None else f" into the {'future' if stamp > newest else 'past'}"
+    return ExtrapolationException(f"this needs extrapolation{where}: {error}, {way}", **frames)
+
+
+def _xyz(vector: Any) -> list[float]:
+    return [vector.x, vector.y, vector.z]
+
+
+def _move(pose: Pose, position: Any, orientation: Any) -> None:
+    """Change a position and an orientation of a message to those in another frame."""
+    moved = (pose @ pose_of(position, orientation)).as_array().tolist()
+    position.x, position.y, position.z, orientation.x, orientation.y, orientation.z, orientation.w = moved
