@@ -1,4 +1,4 @@
-"""A block is taken out of the hand while a tower is built: the closed loop sees it, and builds the tower all the same."""
+"""A block is taken out of the hand while a tower is built: the closed loop sees it, and builds the tower anyway."""
 
 import argparse
 from pathlib import Path

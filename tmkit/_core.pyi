@@ -4044,6 +4044,24 @@ def twist_covariance(scene: SceneArrays, frame: str) -> numpy.typing.NDArray[num
         UnknownNameError: no such frame.
     """
 
+def common_stamps(scene: SceneGraph, a: str, b: str) -> tuple[float, float] | None:
+    """
+    Return the interval of time in which all stamped edges between two frames have poses. O(depth log n).
+
+    Args:
+        scene: the scene.
+        a: a frame.
+        b: another frame of the same tree.
+
+    Returns:
+        The oldest and the newest stamp, in seconds; the oldest is the later one where the histories have no common time.
+        None where no edge between the frames has stamped poses.
+
+    Raises:
+        UnknownNameError: no such frame.
+        DisconnectedError: the frames are in different trees.
+    """
+
 def common_ancestor(scene: SceneGraph, a: str, b: str) -> str:
     """
     Return the nearest frame that is an ancestor of both frames, or one of them. O(depth log n).

@@ -412,6 +412,8 @@ def test_no_common_stamp_without_stamped_edges() -> None:
         latest_common_stamp(scene.set_stamped_poses("cup", StampedPoses()), "cup")
     with pytest.raises(DisconnectedError, match="moon"):
         latest_common_stamp(scene.add_root("moon"), "cup", relative_to="moon")
+
+
 @given(st.floats(-math.pi, math.pi), st.lists(st.floats(-1, 1), min_size=3, max_size=3), st.floats(0, 1), st.booleans())
 def test_interpolation_is_that_of_poses(angle: float, axis: list[float], fraction: float, is_turned: bool) -> None:
     """Small turns go by a series, large ones by sines: both as ``Pose.interpolate``, also between q and -q."""

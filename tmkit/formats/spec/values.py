@@ -95,14 +95,21 @@ def specification_of_scene(scene: SceneGraph, *, path: str) -> SceneSpecificatio
         frame = scene.specification(name)
         frames.append(
             FrameSpec(
-                name=name, parent=frame.parent, place=place, pose=spec_of_pose(frame.pose),
-                joint=_joint(frame.joint, place), body=frame.body if frame.body != name else None,
-                classes=tuple(frame.classes), geometry=tuple(_geometry(part, place) for part in frame.shapes),
+                name=name,
+                parent=frame.parent,
+                place=place,
+                pose=spec_of_pose(frame.pose),
+                joint=_joint(frame.joint, place),
+                body=frame.body if frame.body != name else None,
+                classes=tuple(frame.classes),
+                geometry=tuple(_geometry(part, place) for part in frame.shapes),
                 inertia=_inertia(frame.inertia, place) if frame.inertia is not None else None,
                 attributes=stamped_attributes(frame),
                 twist=None if frame.twist is None else (frame.twist[0], tuple(map(float, frame.twist[1]))),
-                twist_noise=frame.twist_noise, stamps=frame.stamps, noise=frame.noise,
-            )  # fmt: skip
+                twist_noise=frame.twist_noise,
+                stamps=frame.stamps,
+                noise=frame.noise,
+            )
         )
     allowed = [
         AllowedPairSpec(first, second, reason, SourceLocation(path)) for first, second, reason in scene.allowed_pairs
