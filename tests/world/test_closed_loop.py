@@ -124,7 +124,7 @@ def test_detections_without_names_go_to_the_nearest() -> None:
     at = {name: scene.pose(name, q=q).translation for name in "abc"}
     found = [detection(None, *(at["c"] + [0, 0.01, 0])), detection("a", *at["a"]), detection(None, *at["b"])]
     assert _associated(found, scene, q) == {"a": found[1], "b": found[2], "c": found[0]}
-    elsewhere = [Detection(None, Pose([0, 0, 0]), COVARIANCE, kind="bottle")]
+    elsewhere = [Detection(None, Pose([0, 0, 0]), COVARIANCE, classes=("bottle",))]
     assert _associated(elsewhere, scene, q) == {}
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import SceneGraph
+from tmkit._core import AttachedShape, SceneGraph
 from tmkit.errors import SimulationError
 from tmkit.simulation.camera import Camera, Posed, crosses_box, sampled_boxes
 from tmkit.simulation.pieces import partition
@@ -35,13 +35,15 @@ class Detection:
         frame: the object; None where the sensor cannot tell objects of a kind apart.
         pose: root_from_frame as measured.
         covariance: (6, 6) of its error, [rho, theta] in the axes of the frame, metres and radians.
-        kind: a class of the object, such as ``movable``, among which to look for it; empty: any.
+        classes: of the object, as far as known; one without a name is looked for among the objects that have them.
+        shapes: of the object, in its axes, where the sensor sees them: then one that nobody knew of can be believed.
     """
 
     frame: str | None
     pose: Pose
     covariance: NDArray[np.float64]
-    kind: str = ""
+    classes: tuple[str, ...] = ()
+    shapes: tuple[AttachedShape, ...] = ()
 
 
 class SimulatedCamera:
@@ -88,7 +90,8 @@ class SimulatedCamera:
             pose = self.simulation.pose(name) @ Pose.exp(self._root @ random.normal(size=self._root.shape[1]))
             if numbers[1] < self._false_rate:
                 pose = Pose([*random.uniform(-_OFF, _OFF, 2), 0.0]) @ pose
-            found.append(Detection(name if self._is_naming else None, pose, self._covariance))
+            known, scene = name if self._is_naming else None, self.simulation.scene
+            found.append(Detection(known, pose, self._covariance, scene.classes(name), scene.shapes(name)))
         return tuple(found)
 
     def in_view(self, scene: SceneGraph, q: ArrayLike) -> frozenset[str]:

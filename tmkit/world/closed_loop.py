@@ -29,7 +29,7 @@ from scipy.optimize import linear_sum_assignment
 
 from tmkit._support.results import Result
 from tmkit.errors import ArgumentError, SceneError, TaskError
-from tmkit.graph import SceneGraph
+from tmkit.graph import Free, SceneGraph
 from tmkit.motion.regions.surfaces import support_surfaces
 from tmkit.pddl import GroundAction, Problem, validate_task_plan
 from tmkit.plans import Executor, Plan, execute_step
@@ -187,8 +187,12 @@ class _Loop:
         options = self._options
         if remaining and options.task_planner is None:
             options = replace(options, task_planner=RemainingActions(remaining))
+        problem = replace(self._problem, scene=self._scene, q=self._q)
+        if self._plans:  # a problem file has facts of the beginning, too
+            first = self._plans[0]
+            problem = replace(problem, goal=(first.goal, *first.continuous_goals))
         try:
-            result: PlanResult = plan_problem(replace(self._problem, scene=self._scene, q=self._q), options)
+            result: PlanResult = plan_problem(problem, options)
         except (SceneError, TaskError) as error:  # it has no state in the domain, or objects of the goal are gone
             if not self._plans:
                 raise
@@ -224,7 +228,7 @@ class _Loop:
             for sensor in self._sensors:
                 for name, detection in _associated(sensor.look(), expected, self._q).items():
                     seen.setdefault(name, []).append(detection)
-            is_odd = any(not _agrees(at.pose(name), one) for name, found in seen.items() for one in found[-1:])
+            is_odd = any(name not in expected or not _agrees(at.pose(name), found[-1]) for name, found in seen.items())
             if not is_odd and view <= set(seen):
                 return False
         return self._believed(expected, plan, seen, view)
@@ -237,11 +241,24 @@ class _Loop:
         at, scene, news = expected.at(self._q), expected, list[str]()
         tips = {robot.tip: robot for robot in plan.robots}
         for name, found in seen.items():
-            if any(_agrees(at.pose(name), one) for one in found):
+            is_known = name in expected
+            if is_known and any(_agrees(at.pose(name), one) for one in found):
                 continue
             pose = _agreed(found)
             if pose is None:
                 continue  # looks that contradict each other say nothing
+            if not is_known:
+                scene = scene.add_frame(
+                    name,
+                    scene.root(plan.robot.base),
+                    pose=pose,
+                    joint=Free(),
+                    classes=found[0].classes,
+                    shapes=found[0].shapes,
+                )
+                scene = _resting(scene, name, pose, self._q)
+                news.append(f"'{name}' is there, which nobody knew of, on '{scene.parent(name)}'")
+                continue
             metres, radians = at.pose(name).distance(pose)
             if metres <= _NEAR and radians <= 10.0 * _NEAR:
                 continue
@@ -304,13 +321,15 @@ def step_places(plan: Plan, step: int, name: str) -> bool:
 def _associated(found: Sequence[Detection], scene: SceneGraph, q: NDArray[np.float64]) -> dict[str, Detection]:
     """Return detections by object: by name, else the nearest of the kind, all of them together, by their errors."""
     objects = movable_frames(scene)
-    named = {one.frame: one for one in found if one.frame is not None and one.frame in objects}
+    named = {
+        one.frame: one for one in found if one.frame in objects or (one.frame and one.frame not in scene and one.shapes)
+    }
     rest = [one for one in found if one.frame is None]
     free = [name for name in objects if name not in named]
     if rest and free:
         at = scene.at(q)
         costs = np.array([
-            [_distance(at.pose(name), one) if one.kind in ("", *scene.classes(name)) else 1e12 for name in free]
+            [_distance(at.pose(name), one) if {*one.classes} <= {*scene.classes(name)} else 1e12 for name in free]
             for one in rest
         ])  # fmt: skip
         rows, columns = linear_sum_assignment(np.minimum(costs, 1e12))
