@@ -16,11 +16,14 @@ from tmkit.graph import (
     Revolute,
     SceneGraph,
     StampedPoses,
+    add_joint_values,
     at_stamp,
     common_stamps,
+    configuration,
     gaussian_pose,
     gaussian_twist,
     integrate,
+    joint_velocities,
     pose_through,
     relate,
     twist,
@@ -122,6 +125,20 @@ def test_twist_edges_go_before_differences() -> None:
     one = scene.set_stamped_poses("box", StampedPoses([1.0], [Pose()]))
     with pytest.raises(StampError, match="frame 'box' has 1 stamped poses and no twist edge: its motion needs two"):
         twist(one, "box", stamp=1.0)
+
+
+def test_clamped_poses_stand_still() -> None:
+    """Outside of a history the pose at its end, at rest; joints likewise."""
+    scene = tracked()
+    found = gaussian_pose(scene, "cup", relative_to="table", stamp=50.0, policy="clamped")
+    assert found.mean.is_close(scene.local_pose("cup"))
+    assert not np.any(twist(scene, "cup", relative_to="camera", stamp=50.0, policy="clamped").numbers)
+    arm = SceneGraph().add_frame("a", "world", joint=Revolute([0, 0, 1], name="j"))
+    for stamp in (1.0, 2.0):
+        arm = add_joint_values(arm, {"j": stamp}, stamp=stamp)
+    assert configuration(arm, 9.0, policy="clamped") == joint_velocities(arm, 1.5) * 2.0
+    assert joint_velocities(arm, 9.0, policy="clamped") == 0.0
+    assert not np.any(twist(arm, "a", stamp=9.0, policy="clamped").numbers)
 
 
 def belt(*, twist_covariance: float = 0.0, pose_covariance: float = 0.0) -> SceneGraph:

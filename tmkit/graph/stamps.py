@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tmkit._core import FrameSpecification, Group, SceneGraph, common_ancestor
+from tmkit._core import FrameSpecification, Group, SceneGraph, common_ancestor, common_stamps
 from tmkit.errors import StampError
 
 
@@ -39,14 +39,15 @@ def latest_common_stamp(scene: SceneGraph, frame: str, *, relative_to: str | Non
         StampError: no edge on the path has stamped poses, or two have none at a common time.
     """
     other = scene.root(frame) if relative_to is None else relative_to
-    edges = set(scene.path(frame, other)) - {common_ancestor(scene, frame, other)}
-    stamped = [(found.stamps, name) for name in sorted(edges) if (found := scene.stamped_poses(name)) is not None]
-    if not stamped:
+    known = common_stamps(scene, frame, other)
+    if known is None:
         raise StampError(f"no edge between '{frame}' and '{other}' has stamped poses")
+    if known[0] <= known[1]:
+        return known[1]
+    edges = set(scene.path(frame, other)) - {common_ancestor(scene, frame, other)}  # which of them is the reason
+    stamped = [(found.stamps, name) for name in sorted(edges) if (found := scene.stamped_poses(name)) is not None]
     if empty := [name for stamps, name in stamped if not len(stamps)]:
         raise StampError(f"frame '{empty[0]}' has no stamped pose yet")
     newest, last = min((stamps[-1], name) for stamps, name in stamped)
     oldest, first = max((stamps[0], name) for stamps, name in stamped)
-    if newest < oldest:
-        raise StampError(f"the newest pose of '{last}' is of {newest:g} s, the oldest of '{first}' of {oldest:g} s")
-    return float(newest)
+    raise StampError(f"the newest pose of '{last}' is of {newest:g} s, the oldest of '{first}' of {oldest:g} s")
