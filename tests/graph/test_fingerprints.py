@@ -79,7 +79,7 @@ def test_differences_are_made_of_frames() -> None:
     made = SceneDifference(
         [FrameDifference(f.frame_id, f.before, f.after) for f in found.frames],
         pairs=found.pairs,
-        groups=[("g", ([], []))],
+        groups=[("g", ([], [], [], None))],
         bodies_before=found.bodies_before,
         bodies_after=found.bodies_after,
     )

@@ -62,7 +62,7 @@ def test_conflicts_name_the_frame_and_both_edits() -> None:
     assert conflicts[0] == Conflict("frame", "cup", "'cup': pose", "'cup': pose")
     assert conflicts[1] == Conflict("frame", "pan", "removed 'pan'", "'pan': pose")
     assert conflicts[2] == Conflict("new frame", "fork", "added 'fork'", "added 'fork'")
-    assert conflicts[3] == Conflict("group", "things", "None", "(['pan'], [])")
+    assert conflicts[3] == Conflict("group", "things", "None", "(['pan'], [], [], None)")
     with pytest.raises(MergeConflictError, match="pair 'cup and pan': ours reason 'a'; theirs reason 'b'"):
         merge_scenes(
             BASE, BASE.allow_collision("pan", "cup", reason="a"), BASE.allow_collision("cup", "pan", reason="b")

@@ -16,7 +16,7 @@ from support.scene_model import RefusedError, SceneModel
 
 import tmkit as tk
 from tmkit.errors import StoreError, TmkitError, UnknownNameError
-from tmkit.graph import AttachedShape, HeightField, Mesh, PointCloud, Revolute, SceneGraph, diff
+from tmkit.graph import AttachedShape, HeightField, Mesh, PointCloud, Revolute, SceneGraph, Stamped, diff
 from tmkit.spatial import Pose
 from tmkit.store import Store, StoreLimits
 
@@ -65,13 +65,16 @@ def everything() -> SceneGraph:
     cloud = PointCloud([[0, 0, 0], [1, 1, 1]], radius=0.01)
     field = HeightField([[0, 0.1], [0.2, 0.3], [0, 0]], size=[1, 2])
     scene = tk.load_scene("panda_table", "blocks3")
-    scene = scene.add_frame("x", "world", pose=Pose([1, 2, 3]), covariance=small, shapes=[mesh, AttachedShape(cloud)])
+    scene = scene.add_frame(
+        "x", "world", pose=Pose([1, 2, 3]), covariance=small, shapes=[mesh, AttachedShape(cloud, stamp=3.0)]
+    )
     scene = scene.add_frame("y", "x", joint=Revolute([0, 0, 1], lower=-1, upper=2, velocity=3), shapes=[mesh, field])
-    scene = scene.set_attributes("x", {"colour": "red", "big": 2**80, "tags": [1, {"a": None}]})
+    scene = scene.set_attributes("x", {"colour": "red", "big": 2**80, "tags": Stamped([1, {"a": None}], 2.5)})
     scene = scene.add_frame("z", "world", pose=Pose([0, 0, 9])).set_twist(
         "z", [1, 2, 3, 0, 0, 1], relative_to_body="world"
     )
     scene = scene.add_stamped_pose("z", Pose([0, 0, 9]), stamp=1.0).add_stamped_pose("z", Pose([0, 0, 8]), stamp=2.0)
+    scene = scene.set_group("f", parents=["y"], attributes={"b": Stamped(1, 2.0), "a": "text"})
     return scene.set_group("g", frames=["x", "z"]).set_group("h", groups=["g"]).add_body("bare").reparent("z", "x")
 
 

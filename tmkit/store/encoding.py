@@ -30,7 +30,8 @@ from tmkit.spatial import Pose
 Seven = tuple[float, float, float, float, float, float, float]
 Place = Annotated[int, msgspec.Meta(ge=0)]  # in a list of the record
 Noise = tuple[bytes, list[tuple[Place, bytes]]]  # covariance; source by its place in the list, and its map
-AttachedRecord = tuple[Place, Seven, list[float] | None, bool, bool, float | None, str | None]
+AttachedRecord = tuple[Place, Seven, list[float] | None, bool, bool, float | None, str | None, float | None]
+GroupRecord = tuple[list[str], list[str], list[str], str | None]  # frames, groups, parents, attributes
 JointState = tuple[
     int, tuple[float, float, float], float, float, float, float, float, float, str, tuple[str, float, float] | None
 ]
@@ -42,7 +43,7 @@ _LARGEST_SOURCE = 100_000  # dimensions
 
 
 class FrameRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A frame: what :class:`~tmkit.graph.FrameSpecification` says; the attributes as JSON text."""
+    """A frame: what :class:`~tmkit.graph.FrameSpecification` says; attributes and their stamps as JSON text."""
 
     name: str
     parent: str | None
@@ -66,7 +67,7 @@ class DifferenceRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
     shapes: list[tuple[str, list[float] | str]] = []
     sources: list[tuple[bytes, int, str]] = []
     pairs: list[tuple[str, str, str | None, str | None]] = []
-    groups: list[tuple[str, tuple[list[str], list[str]] | None]] = []
+    groups: list[tuple[str, GroupRecord | None]] = []
     bodies_before: list[str] = []
     bodies_after: list[str] = []
 
@@ -104,7 +105,7 @@ class DifferenceWriter:
             frames.append((frame.frame_id, old, None if now is None else self.frame(now)))
         if len(gone & came - {None}):
             return None
-        groups = [(name, group_lists(after, name)) for name in difference.groups]
+        groups = [(name, group_record(after, name)) for name in difference.groups]
         # A pair goes with its frames.
         pairs = [pair for pair in difference.pairs if pair[3] is not None or (pair[0] in after and pair[1] in after)]
         shapes = [(s.kind, s.dimensions) if s.kind in _PRIMITIVES else (s.digest, s.source) for s in self._shapes]
@@ -126,7 +127,7 @@ class DifferenceWriter:
             frame.classes,
             [self._attached(part) for part in frame.shapes],
             inertia and (inertia.mass, _bytes(inertia.center), _bytes(inertia.matrix)),
-            _json_text(attributes) if attributes else None,
+            _attributes_text(frame) if attributes else None,
             twist and (twist[0], _bytes(twist[1])),
             None if stamps is None else _stamps_record(stamps),
             noise and self._noise(noise),
@@ -138,7 +139,7 @@ class DifferenceWriter:
         number = self._shapes.setdefault(part.shape, len(self._shapes))
         color = None if part.color is None else np.asarray(part.color).tolist()
         pose = part.pose.as_array().tolist()
-        return [number, pose, color, part.visual, part.collision, part.friction, part.level]
+        return [number, pose, color, part.visual, part.collision, part.friction, part.level, part.stamp]
 
     def _noise(self, noise: EdgeNoise) -> tuple[bytes, list[Any]]:
         numbers = [(self._sources.setdefault(s, len(self._sources)), _bytes(noise.map(s))) for s in noise.sources]
@@ -177,7 +178,7 @@ def decode_difference(
         now = None if after is None else _frame_of(after, shapes, sources)
         frames.append(graph.FrameDifference(number, before, now))
     return SceneDifference(
-        frames, pairs=record.pairs, groups=record.groups, bodies_before=record.bodies_before,
+        frames, pairs=record.pairs, groups=[(name, group_content(group)) for name, group in record.groups], bodies_before=record.bodies_before,
         bodies_after=record.bodies_after,
     )  # fmt: skip
 
@@ -196,15 +197,15 @@ def _frame_of(record: FrameRecord, shapes: list[Shape], sources: list[NoiseSourc
         more["shapes"] = [
             graph.AttachedShape(
                 shapes[number], Pose.from_array(pose), color=color, visual=visual, collision=collision,
-                friction=friction, level=level,
+                friction=friction, level=level, stamp=stamp,
             )
-            for number, pose, color, visual, collision, friction, level in record.shapes
+            for number, pose, color, visual, collision, friction, level, stamp in record.shapes
         ]  # fmt: skip
     if record.inertia is not None:
         mass, center, matrix = record.inertia
         more["inertia"] = graph.Inertia(mass, _numbers(center), matrix=_numbers(matrix, 3))
     if record.attributes is not None:
-        more["attributes"] = json.loads(record.attributes)
+        more["attributes"] = _attributes_of(record.attributes)
     if record.twist is not None:
         more["twist"] = (record.twist[0], _numbers(record.twist[1]))
     if record.stamps is not None:
@@ -228,8 +229,8 @@ def _trimmed(values: list[Any]) -> list[Any]:
     return values
 
 
-def group_lists(scene: SceneGraph, name: str) -> tuple[list[str], list[str]] | None:
-    """Return the frames and the groups in a group, None when there is none.
+def group_record(scene: SceneGraph, name: str) -> GroupRecord | None:
+    """Return what is in a group, None when there is none.
 
     Args:
         scene: the scene.
@@ -238,7 +239,12 @@ def group_lists(scene: SceneGraph, name: str) -> tuple[list[str], list[str]] | N
     if name not in scene.group_names:
         return None
     group = scene.group(name)
-    return [*group.frames], [*group.groups]
+    return [*group.frames], [*group.groups], [*group.parents], _attributes_text(group) if group.attributes else None
+
+
+def group_content(record: GroupRecord | None) -> tuple[list[str], list[str], list[str], dict[str, Any] | None] | None:
+    """Return what a record of a group says, for a :class:`~tmkit.graph.SceneDifference`."""
+    return record and (*record[:3], None if record[3] is None else _attributes_of(record[3]))
 
 
 def _joint_state(joint: graph.Joint) -> list[Any]:
@@ -263,10 +269,16 @@ def _stamps_record(stamps: graph.StampedPoses) -> tuple[int, float, list[tuple[f
     return stamps.capacity, stamps.window, [(stamp, pose.as_array().tolist()) for stamp, pose in rows]
 
 
-def _json_text(attributes: Any) -> str:
+def _attributes_text(owner: FrameSpecification | graph.Group) -> str:
     from pyrsistent import thaw  # few scenes have attributes
 
-    return json.dumps(thaw(attributes), separators=(",", ":"), sort_keys=True)
+    values = [thaw(owner.attributes), thaw(owner.attribute_stamps)]
+    return json.dumps(values, separators=(",", ":"), sort_keys=True)
+
+
+def _attributes_of(text: str) -> dict[str, Any]:
+    values, stamps = json.loads(text)
+    return {k: graph.Stamped(v, stamps[k]) if k in stamps else v for k, v in sorted(values.items())}
 
 
 def _bytes(values: npt.ArrayLike) -> bytes:

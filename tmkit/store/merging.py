@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tmkit.errors import MergeConflictError, TmkitError
 from tmkit.graph import SceneDifference, SceneGraph, diff
-from tmkit.store.encoding import DifferenceWriter, group_lists
+from tmkit.store.encoding import DifferenceWriter, group_content, group_record
 
 _KINDS = ("frame", "pair", "group")
 
@@ -87,8 +87,8 @@ def _edits(difference: SceneDifference, after: SceneGraph, writer: DifferenceWri
     for pair in difference.pairs:
         found["pair", " and ".join(sorted(pair[:2]))] = _Edit(pair[3], f"reason {pair[3]!r}", pair)
     for name in difference.groups:
-        group = group_lists(after, name)
-        found["group", name] = _Edit(group, repr(group), (name, group))
+        group = group_record(after, name)
+        found["group", name] = _Edit(group, repr(group), (name, group_content(group)))
     return found
 
 
