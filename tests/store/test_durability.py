@@ -239,6 +239,7 @@ def forged(path: Path, body: bytes, **changed: object) -> Store:
 
 POSE = [0.0, 0, 0, 0, 0, 0, 1]
 ROOT = [1, None, ["world", None, POSE]]
+ATTACHED = [POSE, None, True, True, None, None, None]
 NOISE = [b"\0" * 288, [[0, b"\0" * 48]]]
 
 
@@ -257,8 +258,8 @@ NOISE = [b"\0" * 288, [[0, b"\0" * 48]]]
         ([[ROOT, [2, None, ["b", "ghost", POSE]]]], "unknown frame 'ghost'"),
         ([[ROOT, ROOT]], "'world'"),
         ([[ROOT, [2, None, ["b", "b", POSE]]]], "own ancestor|unknown frame"),
-        ([[ROOT, [2, None, ["b", "world", POSE, None, None, [], [[-1, POSE, None, True, True, None, None, None]]]]]], ">= 0"),
-        ([[ROOT, [2, None, ["b", "world", POSE, None, None, [], [[3, POSE, None, True, True, None, None, None]]]]]], "range"),
+        ([[ROOT, [2, None, ["b", "world", POSE, None, None, [], [[-1, *ATTACHED]]]]]], ">= 0"),
+        ([[ROOT, [2, None, ["b", "world", POSE, None, None, [], [[3, *ATTACHED]]]]]], "range"),
         ([[ROOT], [["box", [1.0, 2.0]]]], "positional argument|box|size"),
         ([[ROOT], [["box", [-1.0, 2.0, 1.0]]]], "positive"),
         ([[ROOT], [["exec", [1.0]]]], "there is no shape of kind 'exec'"),

@@ -178,8 +178,8 @@ def decode_difference(
         now = None if after is None else _frame_of(after, shapes, sources)
         frames.append(graph.FrameDifference(number, before, now))
     return SceneDifference(
-        frames, pairs=record.pairs, groups=[(name, group_content(group)) for name, group in record.groups], bodies_before=record.bodies_before,
-        bodies_after=record.bodies_after,
+        frames, pairs=record.pairs, groups=[(name, group_content(group)) for name, group in record.groups],
+        bodies_before=record.bodies_before, bodies_after=record.bodies_after,
     )  # fmt: skip
 
 

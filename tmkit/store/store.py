@@ -492,7 +492,7 @@ def _explained(version: bytes, read: Callable[[], Value]) -> Value:
         return read()
     except StoreDamageError:
         raise
-    except (TmkitError, msgspec.MsgspecError, ValueError, TypeError, LookupError, OverflowError, RecursionError) as error:
+    except (TmkitError, ValueError, TypeError, LookupError, OverflowError, RecursionError) as error:
         reason = str(error).split("\n")[0][:300]
         raise _damage(version, f"it is damaged: {reason}") from error
 
