@@ -1209,7 +1209,19 @@ class FrameSpecification:
     def __repr__(self) -> str: ...
 
 class FrameDifference:
-    """How one frame differs between two versions of a scene. Immutable."""
+    """
+    How one frame differs between two versions of a scene. Immutable.
+
+    Args:
+        frame_id: id of the frame, which a new one gets if it is free.
+        before: all that the first version says of it, None when it is not there.
+        after: all that the second version says of it, None when it is not there.
+
+    Raises:
+        SceneError: no such id, or neither of both.
+    """
+
+    def __init__(self, frame_id: int, before: FrameSpecification | None, after: FrameSpecification | None) -> None: ...
 
     @property
     def frame_id(self) -> int:
@@ -1236,7 +1248,24 @@ class SceneDifference:
     What differs between two versions of a scene. Immutable.
 
     Made by ``diff(a, b)``; ``a.apply(diff(a, b)) == b``. Frames are matched by id: a renamed one is one change.
+
+    Args:
+        frames: in the order of their ids.
+        pairs: as ``pairs`` gives them.
+        groups: (name, (frames, groups) in it in the second version or None).
+        bodies_before: bodies without frames that the first version has alone.
+        bodies_after: those that the second version has alone.
     """
+
+    def __init__(self, frames: Sequence[FrameDifference], *, pairs: Sequence[tuple[str, str, str | None, str | None]] = (), groups: Sequence[tuple[str, tuple[Sequence[str], Sequence[str]] | None]] = (), bodies_before: Sequence[str] = (), bodies_after: Sequence[str] = ()) -> None: ...
+
+    @property
+    def bodies_before(self) -> list[str]:
+        """Bodies without frames of the first alone."""
+
+    @property
+    def bodies_after(self) -> list[str]:
+        """Bodies without frames of the second alone."""
 
     @property
     def frames(self) -> tuple[FrameDifference, ...]:
@@ -1805,6 +1834,16 @@ class SceneGraph:
         The same in every process. Content is what ``==`` compares: insertion order, names, parents, bodies, joints, poses,
         classes, attributes, shapes, inertia, allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers:
         q and -q, one rotation, make two scenes.
+        """
+
+    @property
+    def fingerprint(self) -> str:
+        """
+        32 hexadecimal digits of the content: equal for equal scenes, the same in every process.
+
+        Not cryptographic: of scenes that an adversary made, equal fingerprints are to be confirmed with ``==``. O(changes
+        log n) when a version was asked before from which this one was made, or which was made from this one; O(n log n) for the
+        first, after a rename, and where frames with errors changed.
         """
 
     def at(self, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> Kinematics:

@@ -18,11 +18,11 @@ from typing import Any, Self
 
 __all__ = [
     "ArgumentError", "CapacityError", "CollisionError", "ConcurrentWriteError", "ConfigurationError", "CostError",
-    "CycleError", "DisconnectedError", "DuplicateNameError", "FileFormatError", "MeshError", "MissingExtraError",
-    "MissingFileError", "NumberOverflowError", "OutputError", "PickledStateError", "PlanFileError", "RobotError",
-    "SamplerError", "SceneError", "SemanticsMismatchError", "ShapeError", "SimulationError", "StampError", "TaskError",
-    "TaskPlannerError", "TimeLimitError", "TmkitError", "UnknownNameError", "WorkerError", "install_command",
-    "nearest_name",
+    "CycleError", "DisconnectedError", "DuplicateNameError", "FileFormatError", "MergeConflictError", "MeshError",
+    "MissingExtraError", "MissingFileError", "NumberOverflowError", "OutputError", "PickledStateError",
+    "PlanFileError", "RobotError", "SamplerError", "SceneError", "SemanticsMismatchError", "ShapeError",
+    "SimulationError", "StampError", "StoreDamageError", "StoreError", "TaskError", "TaskPlannerError",
+    "TimeLimitError", "TmkitError", "UnknownNameError", "WorkerError", "install_command", "nearest_name",
 ]  # fmt: skip
 
 _LONGEST_NAME = 200  # characters that are compared
@@ -283,6 +283,28 @@ class WorkerError(TmkitError, RuntimeError):
 
 class SimulationError(TmkitError, RuntimeError):
     """The physics simulation could not be built or run."""
+
+
+class StoreError(TmkitError, ValueError):
+    """A store of scene versions refuses an operation, or cannot be opened."""
+
+
+class StoreDamageError(StoreError):
+    """An entry of a store is missing or damaged. Attribute: ``entry``, such as ``version 12ab...``."""
+
+    @classmethod
+    def of(cls, entry: str, reason: str) -> StoreDamageError:
+        """Build the error.
+
+        Args:
+            entry: what is damaged, e.g. ``blob 12ab``.
+            reason: what is wrong with it.
+        """
+        return cls(f"{entry}: {reason}", entry=entry)
+
+
+class MergeConflictError(StoreError):
+    """Two versions change the same thing differently. Attribute: ``conflicts``, each with its name and both edits."""
 
 
 class MissingExtraError(TmkitError, ImportError):

@@ -280,6 +280,7 @@ Ref<const EdgeNoise> with_covariance(const EdgeNoise& noise, const Covariance& c
 
 nb::tuple scene_state(const SceneGraph& scene);
 SceneGraph scene_from_state(nb::handle state);
+std::string digest_text(const ContentSum& digest);
 
 // Shortest text that reads back to the same number.
 std::string number_text(double value);

@@ -48,9 +48,35 @@ Names names_where(const SceneDifference& difference, Choose&& choose) {
     return Names(nb::tuple(names));
 }
 
+using NameList = std::vector<std::string>;
+using PairChange =
+    std::tuple<std::string, std::string, std::optional<std::string>, std::optional<std::string>>;  // as of `pairs`
+using GroupContent = std::tuple<NameList, NameList, NameList, std::optional<AttributeMapping>>;
+using GroupChange = std::pair<std::string, std::optional<GroupContent>>;
+
+void bind_difference_construction(nb::class_<SceneDifference>& cls) {
+    cls.def("__init__",
+            [](SceneDifference* self, std::vector<FrameDifference> frames, const std::vector<PairChange>& pairs,
+               const std::vector<GroupChange>& groups, const NameList& bodies_before, const NameList& bodies_after) {
+        auto* made = new (self) SceneDifference{std::move(frames), {}, {}, bodies_before, bodies_after};
+        for (const auto& [a, b, before, after] : pairs) made->pairs.push_back({{{a, b}}, {{a, b}}, before, after});
+        for (const auto& [name, after] : groups) {
+            made->groups.push_back({GroupSpecification{name, {}, {}}, {}});
+            if (!after) continue;
+            const auto& [frames, nested, parents, tags] = *after;
+            made->groups.back().after =
+                GroupSpecification{name, frames, nested, parents, tags ? attributes_of(*tags) : Attributes{}};
+        }
+    },
+            "frames"_a, nb::kw_only(), "pairs"_a = nb::tuple(), "groups"_a = nb::tuple(),
+            "bodies_before"_a = nb::tuple(), "bodies_after"_a = nb::tuple());
+}
+
 void bind_difference_properties(nb::class_<SceneDifference>& cls) {
-    cls.def_prop_ro("frames", [](const SceneDifference& d) { return tuple_of(d.frames); },
-                    "One entry for each frame that was added, removed or changed, in insertion order.")
+    cls.def_ro("bodies_before", &SceneDifference::bare_bodies_before, "Bodies without frames of the first alone.")
+        .def_ro("bodies_after", &SceneDifference::bare_bodies_after, "Bodies without frames of the second alone.")
+        .def_prop_ro("frames", [](const SceneDifference& d) { return tuple_of(d.frames); },
+                     "One entry for each frame that was added, removed or changed, in insertion order.")
         .def_prop_ro("added",
                      [](const SceneDifference& d) {
         return names_where(d, [](const FrameDifference& f) { return f.before ? nullptr : &*f.after; });
@@ -106,7 +132,23 @@ Names are those of the second version, where both frames are in it.)")
 
 void bind_scene_difference(nb::module_& m) {
     nb::class_<FrameDifference>(m, "FrameDifference", nb::is_weak_referenceable(),
-                                "How one frame differs between two versions of a scene. Immutable.")
+                                R"(How one frame differs between two versions of a scene. Immutable.
+
+Args:
+    frame_id: id of the frame, which a new one gets if it is free.
+    before: all that the first version says of it, None when it is not there.
+    after: all that the second version says of it, None when it is not there.
+
+Raises:
+    SceneError: no such id, or neither of both.)")
+        .def("__init__",
+             [](FrameDifference* self, FrameId id, const std::optional<FrameSpecification>& before,
+                const std::optional<FrameSpecification>& after) {
+        if ((!before && !after) || id == no_frame || id > (1u << 31))
+            throw Error(ErrorKind::scene, "a frame difference needs an id from 1 to 2^31, and before, after or both");
+        new (self) FrameDifference{id, before, after};
+    },
+             "frame_id"_a, "before"_a.none(), "after"_a.none())
         .def_ro("frame_id", &FrameDifference::id, "Id of the frame, the same in both.")
         .def_prop_ro("before", [](const FrameDifference& d) { return d.before; },
                      "All that the first version says of it, None when it is not there.")
@@ -119,7 +161,15 @@ void bind_scene_difference(nb::module_& m) {
     nb::class_<SceneDifference> cls(m, "SceneDifference", nb::is_weak_referenceable(),
                                     R"(What differs between two versions of a scene. Immutable.
 
-Made by ``diff(a, b)``; ``a.apply(diff(a, b)) == b``. Frames are matched by id: a renamed one is one change.)");
+Made by ``diff(a, b)``; ``a.apply(diff(a, b)) == b``. Frames are matched by id: a renamed one is one change.
+
+Args:
+    frames: in the order of their ids.
+    pairs: as ``pairs`` gives them.
+    groups: (name, (frames, groups, parents, attributes or None) in the second version, or None).
+    bodies_before: bodies without frames that the first version has alone.
+    bodies_after: those that the second version has alone.)");
+    bind_difference_construction(cls);
     bind_difference_properties(cls);
 }
 

@@ -169,6 +169,12 @@ void bind_configuration_queries(nb::class_<SceneGraph>& cls) {
 The same in every process. Content is what ``==`` compares: insertion order, names, parents, bodies, joints, poses,
 classes, attributes, shapes, inertia, allowed pairs and groups; not ids. -0.0 is 0.0. A pose is its seven numbers:
 q and -q, one rotation, make two scenes.)");
+    cls.def_prop_ro("fingerprint", [](const SceneGraph& s) { return digest_text(s.content_sum()); },
+                    R"(32 hexadecimal digits of the content: equal for equal scenes, the same in every process.
+
+Not cryptographic: of scenes that an adversary made, equal fingerprints are to be confirmed with ``==``. O(changes
+log n) when a version was asked before from which this one was made, or which was made from this one; O(n log n) for the
+first, after a rename, and where frames with errors changed.)");
     cls.def("at", &kinematics_at, "q"_a = nb::none(), "qd"_a = nb::none(),
             R"(Run forward kinematics at a configuration. O(n).
 

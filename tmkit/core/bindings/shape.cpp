@@ -5,14 +5,15 @@
 #define NO_SIZE "\n\nRaises:\n    ShapeError: a size that is not positive."
 
 namespace tmkit::bindings {
-namespace {
 
-std::string digest_text(const Shape& shape) {
+std::string digest_text(const ContentSum& digest) {
     char text[33];
-    std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(shape.digest()[0]),
-                  static_cast<unsigned long long>(shape.digest()[1]));
+    std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(digest[0]),
+                  static_cast<unsigned long long>(digest[1]));
     return text;
 }
+
+namespace {
 
 std::string source_text(const Shape& shape) {
     return shape.source().empty() ? "" : ", source='" + shape.source() + "'";
@@ -223,7 +224,7 @@ height field (x, y, floor); mesh and plane ().)")
 }
 
 void bind_shape_measures(nb::class_<ShapeHandle>& cls) {
-    cls.def_prop_ro("digest", [](const ShapeHandle& s) { return digest_text(*s.shape); },
+    cls.def_prop_ro("digest", [](const ShapeHandle& s) { return digest_text(s.shape->digest()); },
                     "32 hexadecimal digits that depend on the content alone, the same in every process.")
         .def_prop_ro("bounds",
                      [](const ShapeHandle& s) {

@@ -52,6 +52,8 @@ struct JointRule {
 
 inline constexpr std::size_t most_layout_changes = 6;  // from which a layout is mended, see below
 
+struct LastHash;
+
 // What versions share, and copies of a version have alike.
 struct SceneMaps {
     FrameMap frames_;
@@ -73,6 +75,7 @@ struct SceneMaps {
     std::uint32_t change_count_ = 0;
     bool joints_as_before_ = true;  // no joint came, went or changed since
     Ref<FrameIndex> index_;         // null while there is no frame
+    Ref<LastHash> last_hash_;       // as index_
 };
 
 class SceneGraph : SceneMaps {
@@ -184,8 +187,11 @@ public:
 
     bool same_version(const SceneGraph& other) const;
     bool same_content(const SceneGraph& other) const;  // insertion order counts, ids do not
-    std::uint64_t content_hash() const;                // equal for equal content, stable across processes
-    std::string content_bytes() const;                 // equal exactly for equal content: what a digest is made of
+    // Equal for equal content, stable across processes, not cryptographic. O(changes log n) from the version of the
+    // lineage that was summed last; O(n log n) for the first, after a rename, and where frames with errors changed.
+    ContentSum content_sum() const;
+    std::uint64_t content_hash() const;  // half of it
+    std::string content_bytes() const;   // equal exactly for equal content: what a digest is made of
 
     // Calls visit(id, before, after) for each frame whose record differs between two versions, in ascending order of
     // ids; `before` or `after` is null where the frame is missing. O(changes log n) between versions made from one
@@ -241,6 +247,14 @@ private:
     mutable std::atomic<const Layout*> layout_{nullptr};
     mutable std::atomic<std::uint64_t> hash_{
         0};  // of this version, once computed; a copy may be edited and has its own
+    bool add_changes(const SceneGraph& before, ContentSum& sum) const;
+};
+
+// The version of a lineage whose content was summed last: the next one adds what differs from it.
+struct LastHash : Shared {
+    std::mutex mutex;
+    SceneGraph scene;  // with neither index nor layout
+    ContentSum sum{};
 };
 
 }  // namespace tmkit

@@ -14,8 +14,10 @@
 // triangles that share the edge from its corner of least x and y to that of largest x and y.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -27,6 +29,40 @@
 #include "tmkit/reference.hpp"
 
 namespace tmkit {
+
+using ContentSum = std::array<std::uint64_t, 2>;  // hashes, added lane by lane in whatever order
+
+// Two lanes of the 64-bit finaliser of MurmurHash3 over eight bytes at a time; not cryptographic.
+class ContentHash {
+public:
+    void add(const void* data, std::size_t bytes) {
+        const auto* next = static_cast<const unsigned char*>(data);
+        while (bytes > 0) {
+            std::uint64_t word = 0;
+            const std::size_t taken = std::min<std::size_t>(bytes, 8);
+            std::memcpy(&word, next, taken);
+            lanes_[0] = mix(lanes_[0] ^ word);
+            lanes_[1] = mix(lanes_[1] + word * 0x9E3779B97F4A7C15ull);
+            next += taken;
+            bytes -= taken;
+        }
+    }
+    template <class T>
+    void add(const std::vector<T>& values) {
+        const std::uint64_t count = values.size();
+        add(&count, sizeof count);
+        add(values.data(), values.size() * sizeof(T));
+    }
+    const ContentSum& lanes() const { return lanes_; }
+
+private:
+    static std::uint64_t mix(std::uint64_t x) {
+        x = (x ^ (x >> 33)) * 0xFF51AFD7ED558CCDull;
+        x = (x ^ (x >> 33)) * 0xC4CEB9FE1A85EC53ull;
+        return x ^ (x >> 33);
+    }
+    ContentSum lanes_{0x2545F4914F6CDD1Dull, 0x94D049BB133111EBull};
+};
 
 // The numbers are part of the digest: new kinds go to the end.
 enum class ShapeKind { box, sphere, cylinder, cone, capsule, mesh, plane, point_cloud, height_field };

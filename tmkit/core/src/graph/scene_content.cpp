@@ -153,6 +153,18 @@ void write(Writer& out, const SceneGraph& scene, const FrameRecord& frame, Sourc
     if (frame.noise) write(out, *frame.noise, number);
 }
 
+void write(Writer& out, std::string_view text) { out.text(text); }
+
+void write(Writer& out, const GroupSpecification& group) {
+    out.text(group.name);
+    out.texts(group.frames);
+    out.texts(group.groups);
+    if (group.parents.empty() && group.attributes.empty()) return;  // the bytes of scenes without these stay
+    out.number(~std::uint64_t{0});                                  // which is no length of a name
+    out.texts(group.parents);
+    write(out, group.attributes);
+}
+
 bool same_joint(const FrameRecord& a, const FrameRecord& b) {
     return a.joint_type == b.joint_type &&
            (a.joint == b.joint || (a.joint && b.joint && a.joint->same_content(*b.joint)));
@@ -205,32 +217,102 @@ std::string SceneGraph::content_bytes() const {
         out.text(reason);
     }
     out.number(static_cast<std::uint64_t>(groups_.size()));
-    for (const std::string& name : group_names()) {
-        const GroupSpecification group = this->group(name);
-        out.text(group.name);
-        out.texts(group.frames);
-        out.texts(group.groups);
-        if (group.parents.empty() && group.attributes.empty()) continue;  // the bytes of scenes without these stay
-        out.number(~std::uint64_t{0});                                    // which is no length of a name
-        out.texts(group.parents);
-        write(out, group.attributes);
-    }
+    for (const std::string& name : group_names()) write(out, group(name));
     for (const std::string& name : bodies_without_frames()) out.text(name);
     return out.take();
 }
 
+namespace {
+
+// Adds the hash of a record to a sum, or takes it away.
+void change(ContentSum& sum, char kind, const std::string& bytes, bool comes) {
+    ContentHash hash;
+    hash.add(&kind, 1);
+    hash.add(bytes.data(), bytes.size());
+    for (std::size_t lane = 0; lane < sum.size(); ++lane) sum[lane] += comes ? hash.lanes()[lane] : -hash.lanes()[lane];
+}
+
+bool is_renamed(const auto* before, const auto* after) {
+    return before && after && before->name->text != after->name->text;
+}
+
+}  // namespace
+
+// The sum is over the hashes of records: of each frame with the name of the one before it, which holds their order, of
+// each pair, group, and body without frames. They refer to others by name and to sources by number, so this gives up,
+// unless `before` is empty, where a name, or a frame with errors changed.
+bool SceneGraph::add_changes(const SceneGraph& before, ContentSum& sum) const {
+    std::vector<FrameId> ids;
+    bool is_certain = true;
+    const auto add = [&](char kind, const SceneGraph& scene, const auto&... parts) {
+        Writer out;
+        (write(out, parts), ...);
+        change(sum, kind, out.take(), &scene == this);
+    };
+    const auto add_pair = [&](const SceneGraph& scene, FrameId a, FrameId b, const Name* reason) {
+        const std::string_view x = scene.record(a).name->text, y = scene.record(b).name->text;
+        add('p', scene, std::min(x, y), std::max(x, y), std::string_view(reason->text));
+    };
+    const auto add_next = [&ids](const SceneGraph& scene, FrameId id) {
+        const std::size_t next = scene.frames_.rank(id) + 1;
+        if (next < scene.size()) ids.push_back(scene.frames_.at_rank(next).key);
+    };
+    for_each_changed_frame(before, *this, [&](FrameId id, const FrameRecord* x, const FrameRecord* y) {
+        ids.push_back(id);
+        if (is_renamed(x, y)) is_certain = false;
+        if (before.size() && !(x && y)) add_next(x ? before : *this, id);
+    });
+    for_each_changed_body(before, *this, [&](const BodyRecord* x, const BodyRecord* y) {
+        if (is_renamed(x, y)) is_certain = false;
+        for (const BodyRecord* body : {x, y}) {
+            if (body && body->inertia_frame != no_frame) ids.push_back(body->inertia_frame);
+            if (body && body->tops.empty()) change(sum, 'b', body->name->text, body == y);
+        }
+    });
+    std::sort(ids.begin(), ids.end());
+    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+    SourceNumbers number;
+    for (const FrameId id : ids)
+        for (const SceneGraph* scene : {&before, this}) {
+            const FrameRecord* frame = scene->find(id);
+            if (!frame) continue;
+            if (before.size() && (frame->noise || frame->twist_noise())) is_certain = false;
+            if (!is_certain) return false;
+            const std::size_t rank = scene->frames_.rank(id);
+            Writer out;
+            out.text(rank ? scene->frames_.at_rank(rank - 1).value->name->text : std::string());
+            write(out, *scene, *frame, number);
+            change(sum, 'f', out.take(), scene == this);
+        }
+    for_each_changed_pair(before, *this, [&](FrameId a, FrameId b, const Name* x, const Name* y) {
+        if (x) add_pair(before, a, b, x);
+        if (y) add_pair(*this, a, b, y);
+    });
+    for_each_changed_group(before, *this, [&](const std::string& name) {
+        if (before.has_group(name)) add('g', before, before.group(name));
+        if (has_group(name)) add('g', *this, group(name));
+    });
+    return is_certain;
+}
+
+ContentSum SceneGraph::content_sum() const {
+    LastHash alone;
+    LastHash& last = last_hash_ ? *last_hash_ : alone;
+    const std::lock_guard guard(last.mutex);
+    ContentSum sum = last.sum;
+    if (!add_changes(last.scene, sum)) add_changes(SceneGraph(), sum = {});
+    SceneMaps& maps = last.scene;
+    maps = *this;
+    maps.last_hash_ = nullptr;  // no circle
+    maps.layout_before_ = nullptr;
+    maps.index_ = nullptr;
+    last.sum = sum;
+    return sum;
+}
+
 std::uint64_t SceneGraph::content_hash() const {
-    if (const std::uint64_t known = hash_.load(std::memory_order_relaxed)) return known;
-    const std::string bytes = content_bytes();
-    std::uint64_t hash = 0x2545F4914F6CDD1Dull;
-    for (std::size_t at = 0; at < bytes.size(); at += sizeof hash) {
-        std::uint64_t word = 0;
-        bytes.copy(reinterpret_cast<char*>(&word), sizeof word, at);
-        hash = (hash ^ word) * 0xFF51AFD7ED558CCDull;
-        hash ^= hash >> 33;
-    }
-    hash_.store(hash, std::memory_order_relaxed);
-    return hash;
+    if (!hash_.load(std::memory_order_relaxed)) hash_.store(content_sum()[0] | 1, std::memory_order_relaxed);
+    return hash_.load(std::memory_order_relaxed);
 }
 
 bool SceneGraph::same_version(const SceneGraph& o) const {
@@ -242,6 +324,9 @@ bool SceneGraph::same_content(const SceneGraph& other) const {
     if (same_version(other)) return true;
     if (size() != other.size() || pair_count() != other.pair_count() || groups_.size() != other.groups_.size())
         return false;
+    const std::uint64_t mine = hash_.load(std::memory_order_relaxed),
+                        theirs = other.hash_.load(std::memory_order_relaxed);
+    if (mine && theirs && mine != theirs) return false;
     const std::optional<bool> known = same_changes(other);
     return known ? *known : same_all(other);
 }

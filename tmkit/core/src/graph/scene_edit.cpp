@@ -83,7 +83,10 @@ void SceneEdit::add(const FrameSpecification& specification, FrameId id) {
     if (specification.stamps) check_new_stamps(specification, parent);
     const Ref<const Joint> joint = checked_joint(specification.joint, id, specification.name);
     // All is well; nothing from here on throws, but for want of memory.
-    if (scene_.frames_.empty()) scene_.index_ = make_ref<FrameIndex>();
+    if (scene_.frames_.empty()) {
+        scene_.index_ = make_ref<FrameIndex>();
+        scene_.last_hash_ = make_ref<LastHash>();
+    }
     auto record = make_ref<FrameRecord>();
     record->id = id;
     record->name = make_ref<const Name>(specification.name);

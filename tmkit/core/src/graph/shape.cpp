@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <numbers>
 
@@ -12,38 +11,6 @@ namespace tmkit {
 namespace {
 
 constexpr std::size_t dimension_counts[] = {3, 1, 2, 2, 2};  // of the kinds before the mesh
-
-// Two lanes of the 64-bit finaliser of MurmurHash3 over eight bytes at a time; not cryptographic.
-class ContentHash {
-public:
-    void add(const void* data, std::size_t bytes) {
-        const auto* next = static_cast<const unsigned char*>(data);
-        while (bytes > 0) {
-            std::uint64_t word = 0;
-            const std::size_t taken = std::min<std::size_t>(bytes, 8);
-            std::memcpy(&word, next, taken);
-            lanes_[0] = mix(lanes_[0] ^ word);
-            lanes_[1] = mix(lanes_[1] + word * 0x9E3779B97F4A7C15ull);
-            next += taken;
-            bytes -= taken;
-        }
-    }
-    template <class T>
-    void add(const std::vector<T>& values) {
-        const std::uint64_t count = values.size();
-        add(&count, sizeof count);
-        add(values.data(), values.size() * sizeof(T));
-    }
-    std::array<std::uint64_t, 2> lanes() const { return lanes_; }
-
-private:
-    static std::uint64_t mix(std::uint64_t x) {
-        x = (x ^ (x >> 33)) * 0xFF51AFD7ED558CCDull;
-        x = (x ^ (x >> 33)) * 0xC4CEB9FE1A85EC53ull;
-        return x ^ (x >> 33);
-    }
-    std::array<std::uint64_t, 2> lanes_{0x2545F4914F6CDD1Dull, 0x94D049BB133111EBull};
-};
 
 // " (source)" for messages.
 std::string note(const std::string& source) { return source.empty() ? source : " (" + source + ")"; }

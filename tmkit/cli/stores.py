@@ -1,0 +1,130 @@
+"""Commands about stores of scene versions: ``tmkit store put``, ``log``, ``diff``, ``merge`` and others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tmkit._support.terminal import printable
+from tmkit.cli.common import AllowFolders, AsJson, Packages, Scenes, load, print_json, require_writable, say
+from tmkit.cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from tmkit.store import Store
+
+app = typer.Typer(help="Keep versions of scenes in a folder: branches, history, merges.", no_args_is_help=True)
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the store.")]
+VersionName = Annotated[str, typer.Argument(metavar="VERSION", help="A branch, an id, or how one begins.")]
+Branch = Annotated[str, typer.Option("--branch", metavar="NAME", help="The branch.")]
+Message = Annotated[str, typer.Option("-m", "--message", metavar="TEXT", help="What was done.")]
+
+
+@app.command("ls")
+def branches(folder: Folder, as_json: AsJson = False) -> None:
+    """List the branches and their latest versions."""
+    with _opened(folder) as store:
+        if as_json:
+            print_json(dict(store.branches))
+            return
+        for name, version in store.branches.items():
+            say(f"{version[:12]} {name}: {len(store.get(version))} frames")
+
+
+@app.command()
+def log(folder: Folder, version: VersionName = "main", as_json: AsJson = False) -> None:
+    """List a version and all that it was made from, the latest first."""
+    with _opened(folder) as store:
+        entries = [*store.log(version)]
+    if as_json:
+        print_json([entry._asdict() for entry in entries])
+        return
+    for entry in entries:
+        merged = f" (merges {', '.join(parent[:12] for parent in entry.parents[1:])})" if entry.parents[1:] else ""
+        say(printable(f"{entry.id[:12]}{merged} {entry.message}".rstrip(), keep=""))
+
+
+@app.command()
+def show(folder: Folder, version: VersionName = "main") -> None:
+    """Print the frames of a version as a tree."""
+    from tmkit.graph import tree_text
+
+    with _opened(folder) as store:
+        say(printable(tree_text(store.get(version))))
+
+
+@app.command()
+def put(
+    folder: Folder, scenes: Scenes, branch: Branch = "main", message: Message = "", allow: AllowFolders = None,
+    package: Packages = None,
+) -> None:  # fmt: skip
+    """Store a scene, merged from all files, as the next version of a branch; the folder is made if it is new."""
+    from tmkit.store import Store
+
+    scene = load(scenes, allow=allow, packages=package)
+    with Store(folder) as store:
+        say(store.put(scene, branch, message=message))
+
+
+@app.command()
+def get(
+    folder: Folder,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="A .json, .robray or .urdf file.")],
+    version: VersionName = "main",
+) -> None:
+    """Write a version as a scene file."""
+    from tmkit.formats import convert_scene
+
+    require_writable(output)
+    with _opened(folder) as store:
+        for file in convert_scene(store.get(version), output):
+            say(f"Written to {file}")
+
+
+@app.command()
+def diff(folder: Folder, before: VersionName, after: VersionName) -> None:
+    """Print what differs between two versions; exit code 1 if anything does."""
+    with _opened(folder) as store:
+        difference = store.diff(before, after)
+    for frame in difference.frames:
+        say(printable(repr(frame)[len("FrameDifference(") : -1], keep=""))
+    for a, b, old, new in difference.pairs:
+        say(printable(f"pair '{a}' and '{b}': {old or 'checked'} -> {new or 'checked'}", keep=""))
+    for name in difference.groups:
+        say(printable(f"group '{name}'", keep=""))
+    if difference:
+        raise typer.Exit(ExitCode.NO)
+
+
+@app.command()
+def merge(folder: Folder, version: VersionName, branch: Branch = "main", message: Message = "") -> None:
+    """Merge a version into a branch, frame by frame; exit code 1 where both changed the same frame differently."""
+    from tmkit.errors import MergeConflictError
+
+    with _opened(folder) as store:
+        try:
+            say(store.merge(version, into=branch, message=message))
+        except MergeConflictError as error:
+            say(printable(str(error)))
+            raise typer.Exit(ExitCode.NO) from None
+
+
+@app.command()
+def gc(folder: Folder) -> None:
+    """Remove versions that no branch leads to, and what only they need; name what is damaged."""
+    with _opened(folder) as store:
+        damaged = store.damaged()
+        for line in damaged:
+            say(printable(line))
+        if damaged:
+            raise typer.Exit(ExitCode.NO)
+        found = store.gc()
+    say(f"Removed {found.versions} versions and {found.blobs} blobs of {found.blob_bytes} bytes")
+
+
+def _opened(folder: Path) -> Store:
+    from tmkit.store import Store
+
+    return Store(folder, must_exist=True)

@@ -1,0 +1,133 @@
+"""The database of a store: versions and branches in one SQLite file, safe for processes and for kills.
+
+SQLite writes ahead to a log, with ``synchronous=NORMAL``: a process that is killed, at any moment, leaves the state
+before or after a transaction. A power cut may take back the last commits, those since the last checkpoint, each whole
+and in order, and damages no older ones. One process writes at a time (others wait), any number reads.
+
+A file may come from a stranger: its schema must be ours to the letter, so it holds neither triggers nor views; rows are
+bounded; and what SQLite finds malformed is a :class:`StoreDamageError`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tmkit.errors import StoreDamageError, StoreError
+
+FILE = "versions.sqlite"
+FORMAT = 1
+_APPLICATION = 0x746D6B73  # "tmks"
+_SCHEMA = {
+    "versions": "CREATE TABLE versions (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, header BLOB NOT NULL, "
+    "body BLOB NOT NULL)",
+    "branches": "CREATE TABLE branches (name TEXT PRIMARY KEY, id BLOB NOT NULL) WITHOUT ROWID",
+}
+
+
+class Database:
+    """A connection to the database of a folder, opened anew in a forked process.
+
+    Attributes:
+        lock: of the threads of this process.
+
+    Args:
+        folder: of the store; it is there.
+        largest: bytes of one row.
+        patience: seconds to wait for another process that writes.
+
+    Raises:
+        StoreError: the file is no database of a store, or cannot be opened.
+    """
+
+    def __init__(self, folder: Path, *, largest: int, patience: float) -> None:
+        self._path, self._largest, self._patience = folder / FILE, largest, patience
+        self._inherited: list[sqlite3.Connection] = []  # of parent processes: closing one would drop their locks
+        self._open()
+
+    def _open(self) -> None:
+        self._process, self.lock, self._depth = os.getpid(), threading.RLock(), 0
+        if any(os.path.islink(f"{self._path}{end}") for end in ("", "-wal", "-shm")):
+            raise StoreError(f"{self._path}: expected a regular file, received a link")
+        handle = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)  # of several processes one makes the tables
+            self._connection = sqlite3.connect(
+                self._path, timeout=self._patience, isolation_level=None, check_same_thread=False
+            )
+            self._prepare()
+        except sqlite3.Error as error:
+            raise self._error(error) from None
+        finally:
+            os.close(handle)
+
+    def _prepare(self) -> None:
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, self._largest + 1_000_000)
+        for setting in ("trusted_schema=OFF", "cell_size_check=ON", "synchronous=NORMAL"):
+            self.query(f"PRAGMA {setting}")
+        found = dict(self.query("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"))
+        ((application,),), ((version,),) = self.query("PRAGMA application_id"), self.query("PRAGMA user_version")
+        if not found and not application:
+            self.query("PRAGMA journal_mode=WAL")
+            settings = f"PRAGMA application_id={_APPLICATION}", f"PRAGMA user_version={FORMAT}"
+            for statement in ("BEGIN IMMEDIATE", *_SCHEMA.values(), *settings, "COMMIT"):
+                self.query(statement)
+        elif application != _APPLICATION or found != _SCHEMA:
+            raise StoreError(f"{self._path}: it is not the database of a store")
+        elif version != FORMAT:
+            raise StoreError(f"{self._path}: it has format {version}; this tmkit reads format {FORMAT}")
+
+    def query(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement.
+
+        Args:
+            statement: SQL of this package.
+            values: for its question marks.
+        """
+        if self._process != os.getpid():
+            self._inherited.append(self._connection)
+            self._open()
+        try:
+            with self.lock:
+                return self._connection.execute(statement, values).fetchall()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise self._error(error) from None
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Be the one writer; all is committed at the end, or nothing after an exception. May nest."""
+        if self._process != os.getpid():
+            self.query("SELECT 1")
+        with self.lock:
+            if not self._depth:
+                self.query("BEGIN IMMEDIATE")
+            self._depth += 1
+            try:
+                yield
+                if self._depth == 1:
+                    self.query("COMMIT")
+            except BaseException:
+                if self._depth == 1 and self._connection.in_transaction:
+                    self.query("ROLLBACK")
+                raise
+            finally:
+                self._depth -= 1
+
+    def close(self) -> None:
+        """Close the connection; it refuses everything then."""
+        if self._process == os.getpid():
+            self._connection.close()
+
+    def _error(self, error: Exception) -> StoreError:
+        name = getattr(error, "sqlite_errorname", "")
+        if name.startswith("SQLITE_BUSY"):
+            return StoreError(f"{self._path}: another process has been writing for {self._patience:g} seconds")
+        if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_TOOBIG", "SQLITE_ERROR")) or not name:
+            return StoreDamageError.of(f"file {FILE}", str(error))
+        return StoreError(f"{self._path}: {error}")

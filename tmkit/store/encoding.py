@@ -1,0 +1,290 @@
+"""Differences between versions as bytes: MessagePack arrays, each value checked when it is read.
+
+A record says what the second of two versions has that the first has not: the frames that came or changed, whole, with
+their ids; of those that went their names; pairs, groups and bodies without frames that differ. The first version is
+at hand when a record is read, so nothing is said of it twice, and a whole scene is the difference to an empty one.
+
+A frame is an array of up to thirteen values, in the order of :class:`FrameRecord`; those at the end that most frames
+lack are omitted. Poses are seven numbers, numbers eight bytes, matrices little-endian bytes row by row. Shapes are
+listed once: primitives by their kind and dimensions, those with arrays by the digest of their blob
+(:mod:`tmkit.store.blobs`). Noise sources are listed by a key of 16 bytes, their identity in the store: two versions
+that a store gives have errors of one source where the versions that were put had.
+
+Invariant: what is read has run no code and was checked twice, its form here and its meaning by the core.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from tmkit import graph
+from tmkit.graph import EdgeNoise, FrameSpecification, NoiseSource, SceneDifference, SceneGraph, Shape
+from tmkit.spatial import Pose
+
+Seven = tuple[float, float, float, float, float, float, float]
+Place = Annotated[int, msgspec.Meta(ge=0)]  # in a list of the record
+Noise = tuple[bytes, list[tuple[Place, bytes]]]  # covariance; source by its place in the list, and its map
+AttachedRecord = tuple[Place, Seven, list[float] | None, bool, bool, float | None, str | None, float | None]
+GroupRecord = tuple[list[str], list[str], list[str], str | None]  # frames, groups, parents, attributes
+JointState = tuple[
+    int, tuple[float, float, float], float, float, float, float, float, float, str, tuple[str, float, float] | None
+]
+_PRIMITIVES: dict[str, Callable[..., Shape]] = {
+    "box": lambda *size: graph.Box(size), "sphere": graph.Sphere, "cylinder": graph.Cylinder, "cone": graph.Cone,
+    "capsule": graph.Capsule, "plane": graph.Plane,
+}  # fmt: skip
+_LARGEST_SOURCE = 100_000  # dimensions
+
+
+class FrameRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A frame: what :class:`~tmkit.graph.FrameSpecification` says; attributes and their stamps as JSON text."""
+
+    name: str
+    parent: str | None
+    pose: Seven
+    body: str | None = None  # of the frame's own name
+    joint: JointState | None = None  # fixed
+    classes: list[str] = []
+    shapes: list[AttachedRecord] = []
+    inertia: tuple[float, bytes, bytes] | None = None
+    attributes: str | None = None
+    twist: tuple[str, bytes] | None = None
+    stamps: tuple[int, float, list[tuple[float, Seven]]] | None = None  # capacity, window, poses
+    noise: Noise | None = None
+    twist_noise: Noise | None = None
+
+
+class DifferenceRecord(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A difference; shapes as (kind, dimensions) or (digest, source label), sources as (key, dimension, label)."""
+
+    frames: list[tuple[int, str | None, FrameRecord | None]]  # id, name before, frame after
+    shapes: list[tuple[str, list[float] | str]] = []
+    sources: list[tuple[bytes, int, str]] = []
+    pairs: list[tuple[str, str, str | None, str | None]] = []
+    groups: list[tuple[str, GroupRecord | None]] = []
+    bodies_before: list[str] = []
+    bodies_after: list[str] = []
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(DifferenceRecord)
+
+
+class DifferenceWriter:
+    """Makes the record of a difference; the shapes and sources in it are numbered as they come.
+
+    Args:
+        source_key: returns the key of a noise source, given its place in this record, too.
+    """
+
+    def __init__(self, source_key: Callable[[NoiseSource, int], bytes] = lambda *_: b"") -> None:
+        self._shapes: dict[Shape, int] = {}
+        self._sources: dict[NoiseSource, int] = {}
+        self._source_key = source_key
+
+    def encode(self, difference: SceneDifference, after: SceneGraph) -> bytes | None:
+        """Return the bytes of a difference; None where a name comes to mean another frame, which edits would confuse.
+
+        Args:
+            difference: of two versions.
+            after: the second one.
+        """
+        frames, gone, came = [], set(), set()
+        for frame in difference.frames:
+            before, now = frame.before, frame.after
+            old, new = before and before.name, now and now.name
+            if old != new:
+                gone.add(old)
+                came.add(new)
+            frames.append((frame.frame_id, old, None if now is None else self.frame(now)))
+        if len(gone & came - {None}):
+            return None
+        groups = [(name, group_record(after, name)) for name in difference.groups]
+        # A pair goes with its frames.
+        pairs = [pair for pair in difference.pairs if pair[3] is not None or (pair[0] in after and pair[1] in after)]
+        shapes = [(s.kind, s.dimensions) if s.kind in _PRIMITIVES else (s.digest, s.source) for s in self._shapes]
+        sources = [(self._source_key(s, place), s.dimension, s.label) for s, place in self._sources.items()]
+        more = [shapes, sources, pairs, groups, difference.bodies_before, difference.bodies_after]
+        return _encoder.encode([frames, *_trimmed(more)])
+
+    def blobs(self) -> list[Shape]:
+        """Return the shapes that the record names by digest."""
+        return [shape for shape in self._shapes if shape.kind not in _PRIMITIVES]
+
+    def frame(self, frame: FrameSpecification) -> list[Any]:
+        """Return the values of a :class:`FrameRecord`."""
+        name, joint, body, attributes = frame.name, frame.joint, frame.body, frame.attributes
+        inertia, twist, stamps, noise = frame.inertia, frame.twist, frame.stamps, frame.noise
+        more = [
+            None if body == name else body,
+            None if joint.type == "fixed" else _joint_state(joint),
+            frame.classes,
+            [self._attached(part) for part in frame.shapes],
+            inertia and (inertia.mass, _bytes(inertia.center), _bytes(inertia.matrix)),
+            _attributes_text(frame) if attributes else None,
+            twist and (twist[0], _bytes(twist[1])),
+            None if stamps is None else _stamps_record(stamps),
+            noise and self._noise(noise),
+            frame.twist_noise and self._noise(frame.twist_noise),
+        ]
+        return [name, frame.parent, frame.pose.as_array().tolist(), *_trimmed(more)]
+
+    def _attached(self, part: graph.AttachedShape) -> list[Any]:
+        number = self._shapes.setdefault(part.shape, len(self._shapes))
+        color = None if part.color is None else np.asarray(part.color).tolist()
+        pose = part.pose.as_array().tolist()
+        return [number, pose, color, part.visual, part.collision, part.friction, part.level, part.stamp]
+
+    def _noise(self, noise: EdgeNoise) -> tuple[bytes, list[Any]]:
+        numbers = [(self._sources.setdefault(s, len(self._sources)), _bytes(noise.map(s))) for s in noise.sources]
+        return _bytes(noise.covariance), numbers
+
+
+def decode_difference(
+    data: bytes,
+    base: SceneGraph,
+    *,
+    shape: Callable[[str, str], Shape],
+    source: Callable[[bytes, int, str], NoiseSource],
+) -> SceneDifference:
+    """Return the difference that a record says.
+
+    Args:
+        data: the bytes.
+        base: the first version.
+        shape: returns the shape of a blob by digest and source label.
+        source: returns the noise source of a key, with its dimension and label.
+
+    Raises:
+        ValueError: it is no record, or says nonsense (:class:`~tmkit.errors.TmkitError` of the core are ValueErrors
+            or KeyErrors); a dimension of a source that is too large.
+    """
+    record = _decoder.decode(data)
+    shapes = [
+        shape(kind, known) if isinstance(known, str) else _primitive(kind, known) for kind, known in record.shapes
+    ]
+    if any(not 1 <= dimension <= _LARGEST_SOURCE for _, dimension, _ in record.sources):
+        raise ValueError(f"a noise source has no dimension from 1 to {_LARGEST_SOURCE}")
+    sources = [source(*known) for known in record.sources]
+    frames = []
+    for number, old, after in record.frames:
+        before = None if old is None else base.specification(old)
+        now = None if after is None else _frame_of(after, shapes, sources)
+        frames.append(graph.FrameDifference(number, before, now))
+    return SceneDifference(
+        frames, pairs=record.pairs, groups=[(name, group_content(group)) for name, group in record.groups],
+        bodies_before=record.bodies_before, bodies_after=record.bodies_after,
+    )  # fmt: skip
+
+
+def blob_digests(data: bytes) -> list[str]:
+    """Return the digests of the blobs that a record names."""
+    return [kind for kind, known in _decoder.decode(data).shapes if isinstance(known, str)]
+
+
+def _frame_of(record: FrameRecord, shapes: list[Shape], sources: list[NoiseSource]) -> FrameSpecification:
+    more: dict[str, Any] = {}  # what most frames lack
+    if record.joint is not None:
+        *state, mimic = record.joint
+        more["joint"] = _restored(graph.Joint, (*state, mimic and _restored(graph.Mimic, mimic)))
+    if record.shapes:
+        more["shapes"] = [
+            graph.AttachedShape(
+                shapes[number], Pose.from_array(pose), color=color, visual=visual, collision=collision,
+                friction=friction, level=level, stamp=stamp,
+            )
+            for number, pose, color, visual, collision, friction, level, stamp in record.shapes
+        ]  # fmt: skip
+    if record.inertia is not None:
+        mass, center, matrix = record.inertia
+        more["inertia"] = graph.Inertia(mass, _numbers(center), matrix=_numbers(matrix, 3))
+    if record.attributes is not None:
+        more["attributes"] = _attributes_of(record.attributes)
+    if record.twist is not None:
+        more["twist"] = (record.twist[0], _numbers(record.twist[1]))
+    if record.stamps is not None:
+        capacity, window, entries = record.stamps
+        times, poses = [stamp for stamp, _ in entries], [Pose.from_array(pose) for _, pose in entries]
+        more["stamps"] = graph.StampedPoses(times, poses, capacity=capacity, window=window)
+    for key in ("noise", "twist_noise"):
+        if (noise := getattr(record, key)) is not None:
+            maps = {sources[number]: _numbers(matrix, sources[number].dimension) for number, matrix in noise[1]}
+            more[key] = EdgeNoise(maps, covariance=_numbers(noise[0], 6))
+    return FrameSpecification(
+        record.name, record.parent, pose=Pose.from_array(record.pose), body=record.body or record.name,
+        classes=record.classes, **more,
+    )  # fmt: skip
+
+
+def _trimmed(values: list[Any]) -> list[Any]:
+    """Return values without the empty ones at the end."""
+    while values and not values[-1]:
+        values.pop()
+    return values
+
+
+def group_record(scene: SceneGraph, name: str) -> GroupRecord | None:
+    """Return what is in a group, None when there is none.
+
+    Args:
+        scene: the scene.
+        name: of the group.
+    """
+    if name not in scene.group_names:
+        return None
+    group = scene.group(name)
+    return [*group.frames], [*group.groups], [*group.parents], _attributes_text(group) if group.attributes else None
+
+
+def group_content(record: GroupRecord | None) -> tuple[list[str], list[str], list[str], dict[str, Any] | None] | None:
+    """Return what a record of a group says, for a :class:`~tmkit.graph.SceneDifference`."""
+    return record and (*record[:3], None if record[3] is None else _attributes_of(record[3]))
+
+
+def _joint_state(joint: graph.Joint) -> list[Any]:
+    *state, mimic = joint.__getstate__()
+    return [*state, mimic and mimic.__getstate__()]
+
+
+def _restored(cls: Any, state: tuple[Any, ...]) -> Any:
+    value = cls.__new__(cls)
+    value.__setstate__(state)  # which checks all of it
+    return value
+
+
+def _primitive(kind: str, dimensions: list[float]) -> Shape:
+    if kind not in _PRIMITIVES:
+        raise ValueError(f"there is no shape of kind '{kind}'")
+    return _PRIMITIVES[kind](*dimensions)
+
+
+def _stamps_record(stamps: graph.StampedPoses) -> tuple[int, float, list[tuple[float, Any]]]:
+    rows = zip(np.asarray(stamps.stamps).tolist(), stamps.poses, strict=True)
+    return stamps.capacity, stamps.window, [(stamp, pose.as_array().tolist()) for stamp, pose in rows]
+
+
+def _attributes_text(owner: FrameSpecification | graph.Group) -> str:
+    from pyrsistent import thaw  # few scenes have attributes
+
+    values = [thaw(owner.attributes), thaw(owner.attribute_stamps)]
+    return json.dumps(values, separators=(",", ":"), sort_keys=True)
+
+
+def _attributes_of(text: str) -> dict[str, Any]:
+    values, stamps = json.loads(text)
+    return {k: graph.Stamped(v, stamps[k]) if k in stamps else v for k, v in sorted(values.items())}
+
+
+def _bytes(values: npt.ArrayLike) -> bytes:
+    return np.ascontiguousarray(values, dtype="<f8").tobytes()
+
+
+def _numbers(data: bytes, columns: int = 0) -> npt.NDArray[np.float64]:
+    values = np.frombuffer(data, dtype="<f8").astype(np.float64)
+    return values.reshape(-1, columns) if columns else values
