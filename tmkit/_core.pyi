@@ -2121,20 +2121,6 @@ class SceneGraph:
                 a body is given.
         """
 
-    def make_root(self, frame: str) -> SceneGraph:
-        """
-        Make a frame the root of its tree: the edges above it are turned round, and nothing moves. O(depth log n).
-
-        Errors, stamped poses and twist edges stay what they say.
-
-        Args:
-            frame: the frame.
-
-        Raises:
-            UnknownNameError: no such frame.
-            SceneError: a joint is above it.
-        """
-
     def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: numpy.typing.ArrayLike | None = None, covariance: numpy.typing.ArrayLike | None = None) -> SceneGraph:
         """
         Move a frame with its subtree under another parent. O(depth log n).
@@ -2161,6 +2147,20 @@ class SceneGraph:
             ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
             SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist
                 edges contradict each other.
+        """
+
+    def make_root(self, frame: str) -> SceneGraph:
+        """
+        Make a frame the root of its tree: the edges above it are turned round, and nothing moves. O(depth log n).
+
+        Errors, stamped poses and twist edges stay what they say.
+
+        Args:
+            frame: the frame.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: a joint is above it.
         """
 
     def set_classes(self, frame: str, classes: Sequence[str]) -> SceneGraph:
@@ -2688,20 +2688,6 @@ class SceneEdit:
                 a body is given.
         """
 
-    def make_root(self, frame: str) -> None:
-        """
-        Make a frame the root of its tree: the edges above it are turned round, and nothing moves. O(depth log n).
-
-        Errors, stamped poses and twist edges stay what they say.
-
-        Args:
-            frame: the frame.
-
-        Raises:
-            UnknownNameError: no such frame.
-            SceneError: a joint is above it.
-        """
-
     def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: numpy.typing.ArrayLike | None = None, covariance: numpy.typing.ArrayLike | None = None) -> None:
         """
         Move a frame with its subtree under another parent. O(depth log n).
@@ -2728,6 +2714,20 @@ class SceneEdit:
             ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
             SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist
                 edges contradict each other.
+        """
+
+    def make_root(self, frame: str) -> None:
+        """
+        Make a frame the root of its tree: the edges above it are turned round, and nothing moves. O(depth log n).
+
+        Errors, stamped poses and twist edges stay what they say.
+
+        Args:
+            frame: the frame.
+
+        Raises:
+            UnknownNameError: no such frame.
+            SceneError: a joint is above it.
         """
 
     def set_classes(self, frame: str, classes: Sequence[str]) -> None:
@@ -3383,6 +3383,59 @@ class SceneArrays:
             CapacityError: the joint's name is too long.
         """
 
+    def add_frame(self, name: str, parent: str | None = None, *, pose: Pose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = (), covariance: numpy.typing.ArrayLike | None = None) -> None:
+        """
+        Add a frame under a parent. O(depth), with a joint O(n).
+
+        Args:
+            name: unique among frames.
+            parent: name of the parent frame. If omitted, the frame is the root of a tree of its own on an existing
+                ``body``, until a pose or ``attach`` joins it to others.
+            pose: parent_from_frame, at joint value 0.
+            joint: how the frame moves relative to the parent; fixed if omitted.
+            body: the body that the frame is on, made before with ``add_body`` or by another frame; under a parent by
+                default a new body of the frame's own name. A frame on its parent's body is joined to it by a fixed edge.
+            classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
+            shapes: the shapes on the frame; a ``Shape`` alone is put at its origin. None if omitted.
+            covariance: (6, 6) of the error of its pose, [rho, theta] in the frame's own axes, behind the joint; exact if
+                omitted. See ``set_covariance``.
+
+        Raises:
+            UnknownNameError: no such parent, no such body, or a mimic joint whose leader is not there.
+            DuplicateNameError: the frame, joint or body name is taken.
+            SceneError: the body already has a frame in this tree that is not joined to the parent; or neither a parent nor
+                a body is given.
+            CapacityError: no room for another frame, body or shape, or a name that is too long.
+        """
+
+    def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: numpy.typing.ArrayLike | None = None, covariance: numpy.typing.ArrayLike | None = None) -> None:
+        """
+        Move a frame with its subtree under another parent. O(depth + subtree).
+
+        With t twist edges O(t depth) more. What is known of motions along the old edge ends with it: its stamped
+        poses, and all twist edges whose path of poses, from their frame to the body that they are relative to, leads over
+        it. A cup on a belt that is grasped moves with the hand. Motions inside the subtree stay; set what still holds with
+        ``set_twist``.
+
+        Args:
+            frame: the frame that moves.
+            parent: its new parent.
+            pose: parent_from_frame in the new place, at joint value 0.
+            q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); at the present one if omitted.
+            covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of
+                its own. With ``pose`` it is the whole error of the new edge, which is exact without it. Otherwise it is
+                added (slip of a grasp, placement): the new edge keeps the errors of all edges between frame and parent,
+                source by source; to first order every relative pose in the scene keeps its distribution.
+
+        Raises:
+            UnknownNameError: no such frame.
+            CycleError: the parent is the frame itself or its descendant.
+            ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
+            SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist
+                edges contradict each other.
+            CapacityError: no room for the sources of its error; construct SceneArrays with a larger ``noise``.
+        """
+
     def set_classes(self, frame: str, classes: Sequence[str]) -> None:
         """
         Set the classes of a frame. O(classes).
@@ -3602,39 +3655,6 @@ class SceneArrays:
             noise: what ``twist_noise`` returned; None: exact.
         """
 
-    def add_frame(self, name: str, parent: str, *, pose: Pose = ..., joint: Joint = ..., body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = ()) -> None:
-        """
-        Add a frame under a parent, as ``SceneGraph.add_frame``. O(depth), with a joint O(n).
-
-        Args:
-            name: unique among frames.
-            parent: name of the parent frame.
-            pose: parent_from_frame, at joint value 0.
-            joint: how the frame moves relative to the parent; fixed if omitted.
-            body: an existing body that the frame is on; by default a new one of the frame's own name.
-            classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
-            shapes: the shapes on the frame; a ``Shape`` alone is put at its origin. None if omitted.
-
-        Raises:
-            UnknownNameError, DuplicateNameError, SceneError: as ``SceneGraph.add_frame``.
-            CapacityError: no room for another frame, body or shape, or a name that is too long.
-        """
-
-    def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: numpy.typing.ArrayLike | None = None) -> None:
-        """
-        Move a frame with its subtree under another parent. O(depth + subtree).
-
-        Args:
-            frame: the frame that moves.
-            parent: its new parent.
-            pose: parent_from_frame in the new place, at joint value 0.
-            q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); at the present
-                one if omitted.
-
-        Raises:
-            UnknownNameError, CycleError, ConfigurationError, SceneError: as ``SceneGraph.reparent``.
-        """
-
     def forward(self, q: numpy.typing.ArrayLike) -> None:
         """
         Go to a configuration (n_joints,): computes the poses of all frames in place. O(n).
@@ -3680,6 +3700,30 @@ class SceneArrays:
 
         Raises:
             UnknownNameError: no such frame.
+        """
+
+    def twist(self, frame: str, *, relative_to: str | None = None, at: str | None = None, axes: str | None = None, q: numpy.typing.ArrayLike | None = None, qd: numpy.typing.ArrayLike | None = None) -> numpy.typing.NDArray[numpy.float64]:
+        """
+        Return the twist (6,) of a frame relative to another: linear part in m/s, then angular part in rad/s.
+
+        Twist edges, moving joints and fixed edges count together, along the one way between the two bodies: the numbers of
+        ``tmkit.graph.twist``, to the same bits. O(depth); with t twist edges O(t depth), and O(n depth) where edges of poses
+        are on the way. For the writer: it works in the arrays' own scratch.
+
+        Args:
+            frame: a frame of the body that moves.
+            relative_to: a frame of the body relative to which it moves; the root of its tree if omitted.
+            at: the frame at whose origin the linear velocity is; ``frame`` if omitted.
+            axes: the frame in whose axes the numbers are; ``relative_to`` if omitted.
+            q: (n_joints,) configuration, radians or metres; the present one if omitted.
+            qd: (n_joints,) joint velocities, rad/s or m/s; without them joints and free edges say nothing of motion.
+
+        Raises:
+            UnknownNameError: no such frame.
+            DisconnectedError: the frames are in different trees.
+            ConfigurationError: q or qd has the wrong length or non-finite numbers.
+            SceneError: nothing says how the one moves relative to the other.
+            ConcurrentWriteError: another thread is writing.
         """
 
     @property

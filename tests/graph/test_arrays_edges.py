@@ -19,9 +19,24 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from support.effort import scaled_examples
 
-from tmkit.errors import CapacityError, SceneError, StampError, TmkitError
+from tmkit.errors import CapacityError, DisconnectedError, SceneError, StampError, TmkitError, UnknownNameError
 from tmkit.formats.json.scene import scene_from_dict, scene_to_dict
-from tmkit.graph import Free, Revolute, SceneArrays, SceneGraph, Stamped, StampedPoses, diff, twist_path
+from tmkit.graph import (
+    AttachedShape,
+    Box,
+    Free,
+    Inertia,
+    NoiseSource,
+    Revolute,
+    SceneArrays,
+    SceneGraph,
+    Stamped,
+    StampedPoses,
+    diff,
+    twist,
+    twist_path,
+)
+from tmkit.relations import SemanticError
 from tmkit.spatial import Pose
 
 _FRAMES = ("world", "moon", *"abcdefgh")
@@ -43,6 +58,29 @@ def _along_x(stamps: set[int], capacity: int) -> StampedPoses:
 _histories = st.one_of(st.none(), st.builds(_along_x, st.sets(_whole, max_size=3), st.integers(3, 5)))
 
 Call = tuple[str, tuple[Any, ...], dict[str, Any]]
+
+
+# Two sources that errors share, and what frames carry besides edges.
+_SOURCES = (NoiseSource(1, "wheel"), NoiseSource(2, "mount"))
+_maps = st.sets(st.integers(0, 1)).map(
+    lambda chosen: {_SOURCES[i]: np.arange(6.0 * (i + 1)).reshape(6, i + 1) - i for i in sorted(chosen)}
+)
+_carried = st.one_of(
+    st.tuples(st.just("set_noise"), st.tuples(_frames, _maps), st.just({})),
+    st.tuples(st.just("set_twist_noise"), st.tuples(_frames, _maps), st.just({})),
+    st.tuples(
+        st.just("set_classes"), st.tuples(_frames, st.sampled_from([(), ("cup",), ("cup", "blue")])), st.just({})
+    ),
+    st.tuples(
+        st.just("set_attribute"), st.tuples(_frames, st.just("colour"), st.sampled_from([1, "red"])), st.just({})
+    ),
+    st.tuples(st.just("add_shape"), st.tuples(_frames, st.just(AttachedShape(Box([1, 2, 3])))), st.just({})),
+    st.tuples(
+        st.just("set_inertia"), st.tuples(_frames, st.sampled_from([None, Inertia(2.0, [1, 0, 0])])), st.just({})
+    ),
+    st.tuples(st.just("allow_collision"), st.tuples(_frames, _frames), st.just({"reason": "they touch"})),
+    st.tuples(st.just("forbid_collision"), st.tuples(_frames, _frames), st.just({})),
+)
 
 
 @st.composite
@@ -91,6 +129,8 @@ def _calls(draw: st.DrawFn) -> Call:
             return "rename_frame", (draw(_frames), draw(_frames)), {}
         case kind if kind in ("add_body", "remove_body"):
             return kind, (draw(_bodies),), {}
+        case "carry":
+            return draw(_carried)
         case kind:
             return kind, (draw(_frames),), {}
 
@@ -98,6 +138,7 @@ def _calls(draw: st.DrawFn) -> Call:
 _KINDS = (
     *["add_frame", "set_twist", "add_stamped_pose"] * 4,
     *["add_root", "attach", "remove_frame", "reparent", "add_body", "set_group"] * 2,
+    *["carry"] * 3,
     *["remove_body", "remove_twist", "set_stamped_poses", "remove_group", "rename_frame", "set_group_attribute"],
 )
 
@@ -156,7 +197,23 @@ class EdgesMachine(RuleBasedStateMachine):
         self.scene = (
             SceneGraph().add_root("moon").add_body("X").add_frame("a", "world").add_frame("b", "moon", body="a")
         )
-        self.arrays = SceneArrays(self.scene)
+        self.arrays = SceneArrays(self.scene, noise=3)
+
+    @rule(frames=st.tuples(_frames, _frames, _frames, _frames), moves=st.booleans())
+    def ask_motion(self, frames: tuple[str, str, str, str], moves: bool) -> None:
+        """Both give the same bits for a twist between frames, or neither knows it."""
+        frame, reference, at, axes = frames
+        q = np.linspace(0.5, 1.0, len(self.arrays.q))
+        qd = np.linspace(-1.0, 2.0, len(q)) if moves else None
+        keywords: dict[str, Any] = {"relative_to": reference, "at": at, "axes": axes, "q": q, "qd": qd}
+        try:
+            expected = twist(self.scene, frame, **keywords).representation.vector
+        except (UnknownNameError, SemanticError) as refused:
+            allowed = (SceneError, DisconnectedError) if isinstance(refused, SemanticError) else UnknownNameError
+            with pytest.raises(allowed):
+                self.arrays.twist(frame, **keywords)
+            return
+        assert self.arrays.twist(frame, **keywords).tobytes() == expected.tobytes()
 
     @rule(call=_calls())
     def edit(self, call: Call) -> None:
@@ -190,7 +247,7 @@ class EdgesMachine(RuleBasedStateMachine):
     @rule()
     def begin_again(self) -> None:
         """Arrays made of the scene go on like those that it was frozen from."""
-        self.arrays = SceneArrays(self.scene)
+        self.arrays = SceneArrays(self.scene, noise=3)
 
     @invariant()
     def variants_agree(self) -> None:

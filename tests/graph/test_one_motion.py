@@ -18,6 +18,7 @@ from tmkit.graph import (
     Joint,
     Prismatic,
     Revolute,
+    SceneArrays,
     SceneGraph,
     is_rigid,
     relate,
@@ -166,7 +167,41 @@ def test_what_is_rigid_does_not_move(seed: int) -> None:
             assert not twist(scene, frame, relative_to=other).representation.vector.any()
 
 
+@settings(max_examples=scaled_examples(1.0))
+@given(SEEDS)
+def test_arrays_answer_with_the_same_bits(seed: int) -> None:
+    """At any point, in any axes, with and without joint velocities; and what a scene does not know they refuse."""
+    world = random_world(seed)
+    rng, scene = np.random.default_rng(seed + 2), world.scene
+    arrays = SceneArrays(scene)
+    arrays.forward(world.q)
+    for _ in range(6):
+        frame, reference, at, axes = (str(rng.choice(scene.frame_names)) for _ in range(4))
+        for qd in (world.qd, None):
+            if not world.is_known(frame, reference, with_qd=qd is not None):
+                with pytest.raises(SceneError, match=f"nothing says how frame '{frame}' moves relative to"):
+                    arrays.twist(frame, relative_to=reference, at=at, axes=axes, qd=qd)
+                continue
+            expected = twist(scene, frame, relative_to=reference, at=at, axes=axes, q=world.q, qd=qd)
+            found = arrays.twist(frame, relative_to=reference, at=at, axes=axes, qd=qd)
+            assert found.tobytes() == expected.representation.vector.tobytes()
+    if world.is_known("f0", "world", with_qd=True):
+        given_q = arrays.twist("f0", q=2.0 * world.q, qd=world.qd)
+        assert given_q.tobytes() == twist(scene, "f0", q=2.0 * world.q, qd=world.qd).representation.vector.tobytes()
+
+
 # --- known answers ----------------------------------------------------------------------------------------------------
+
+
+def test_what_arrays_refuse_to_say_of_motions() -> None:
+    """The frame, the number of joint velocities, and the tree."""
+    arrays = SceneArrays(cart_with_camera().add_root("moon"))
+    with pytest.raises(UnknownNameError, match="unknown frame 'camra'; did you mean 'camera'"):
+        arrays.twist("camra")
+    with pytest.raises(ConfigurationError, match="qd must hold 1 numbers"):
+        arrays.twist("camera", qd=[1.0, 2.0])
+    with pytest.raises(SceneError, match="nothing says how frame 'camera' moves relative to 'moon'"):
+        arrays.twist("camera", relative_to="moon", qd=[1.0])
 
 
 def cart_with_camera() -> SceneGraph:

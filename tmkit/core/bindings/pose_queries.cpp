@@ -23,8 +23,6 @@ std::string_view reference_of(const SceneGraph& scene, std::string_view frame, c
 const OptionalName& reference_of(const SceneArrays&, std::string_view, const OptionalName& relative_to) {
     return relative_to;
 }
-template <class Scene>
-using At = std::conditional_t<std::is_same_v<Scene, SceneGraph>, ConfigurationArgument, GivenConfiguration>;
 
 template <class Scene>
 void bind_poses(nb::class_<Scene>& cls) {

@@ -80,6 +80,31 @@ Raises:
     }, "frame"_a, R"(Return the Jacobian (6, n_joints) of a frame's origin. O(depth + n_joints).
 
 At the present configuration, as ``Kinematics.jacobian``.)" NO_FRAME);
+    cls.def("twist",
+            [](SceneArrays& self, std::string_view frame, const OptionalName& relative_to, const OptionalName& at,
+               const OptionalName& axes, const OptionalArray& q, const OptionalArray& qd) {
+        return make_array(self.related_twist(frame, relative_to, at, axes, GivenConfiguration(q, self).get(),
+                                             GivenConfiguration(qd, self, "qd").get()));
+    },
+            "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "at"_a = nb::none(), "axes"_a = nb::none(),
+            "q"_a = nb::none(), "qd"_a = nb::none(),
+            R"(Return the twist (6,) of a frame relative to another: linear part in m/s, then angular part in rad/s.
+
+Twist edges, moving joints and fixed edges count together, along the one way between the two bodies: the numbers of
+``tmkit.graph.twist``, to the same bits. O(depth); with t twist edges O(t depth), and O(n depth) where edges of poses
+are on the way. For the writer: it works in the arrays' own scratch.
+
+Args:
+    frame: a frame of the body that moves.
+    relative_to: a frame of the body relative to which it moves; the root of its tree if omitted.
+    at: the frame at whose origin the linear velocity is; ``frame`` if omitted.
+    axes: the frame in whose axes the numbers are; ``relative_to`` if omitted.
+    q: (n_joints,) configuration, radians or metres; the present one if omitted.
+    qd: (n_joints,) joint velocities, rad/s or m/s; without them joints and free edges say nothing of motion.)" NO_PATH
+            R"(
+    ConfigurationError: q or qd has the wrong length or non-finite numbers.
+    SceneError: nothing says how the one moves relative to the other.
+    ConcurrentWriteError: another thread is writing.)");
     cls.def_prop_ro("capacities", &capacities, R"(The sizes of the arrays.
 
 By name: ``frames``, ``bodies``, ``shapes``, ``allowed_pairs``, ``name_bytes``, ``twists``, ``stamps``, ``groups``
@@ -92,56 +117,6 @@ and ``group_members``.)")
     cls.def("_defects", &SceneArrays::defects,
             "Describe a broken invariant, for tests; empty when all is well. O(n^2).");
 #endif
-}
-
-// The edits of scenes, and two that take less.
-void bind_arrays_edits(nb::class_<SceneArrays>& cls) {
-    bind_scene_edits(cls);
-    bind_content_edits(cls);
-    bind_noise_edits(cls);
-    cls.def("add_frame",
-            [](SceneArrays& self, std::string_view name, std::string_view parent, const Pose& pose, const Joint& joint,
-               const OptionalName& body, const std::vector<std::string>& classes,
-               const std::vector<ShapeArgument>& shapes) {
-        require_known_body(self, name, body);
-        const std::vector<AttachedShape> attached = attached_shapes(shapes);
-        self.add_frame({name, parent, pose, &joint, body.value_or(std::string_view()), attached, classes});
-    },
-            "name"_a, "parent"_a, nb::kw_only(), "pose"_a = Pose{}, "joint"_a = Joint{}, "body"_a = nb::none(),
-            "classes"_a = nb::tuple(), "shapes"_a = nb::tuple(),
-            R"(Add a frame under a parent, as ``SceneGraph.add_frame``. O(depth), with a joint O(n).
-
-Args:
-    name: unique among frames.
-    parent: name of the parent frame.
-    pose: parent_from_frame, at joint value 0.
-    joint: how the frame moves relative to the parent; fixed if omitted.
-    body: an existing body that the frame is on; by default a new one of the frame's own name.
-    classes: what the frame is, e.g. ``movable`` or ``surface``; none if omitted.
-    shapes: the shapes on the frame; a ``Shape`` alone is put at its origin. None if omitted.
-
-Raises:
-    UnknownNameError, DuplicateNameError, SceneError: as ``SceneGraph.add_frame``.
-    CapacityError: no room for another frame, body or shape, or a name that is too long.)");
-    cls.def("reparent",
-            [](SceneArrays& self, std::string_view frame, std::string_view parent, const Pose* pose,
-               const OptionalArray& q) {
-        if (pose && q) throw Error(ErrorKind::scene, "give either pose or q to reparent, not both");
-        if (pose) return self.reparent(frame, parent, *pose);
-        self.reparent_keeping_pose(frame, parent, GivenConfiguration(q, self).configuration);
-    },
-            "frame"_a, "parent"_a, nb::kw_only(), "pose"_a.none() = nb::none(), "q"_a = nb::none(),
-            R"(Move a frame with its subtree under another parent. O(depth + subtree).
-
-Args:
-    frame: the frame that moves.
-    parent: its new parent.
-    pose: parent_from_frame in the new place, at joint value 0.
-    q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); at the present
-        one if omitted.
-
-Raises:
-    UnknownNameError, CycleError, ConfigurationError, SceneError: as ``SceneGraph.reparent``.)");
 }
 
 }  // namespace
@@ -193,7 +168,9 @@ read and to write, and what either process writes later the other does not see.)
                "allowed_pairs"_a = nb::none(), "name_bytes"_a = nb::none(), "twists"_a = nb::none(),
                "stamps"_a = nb::none(), "groups"_a = nb::none(), "group_members"_a = nb::none(),
                "noise"_a = nb::none());
-    bind_arrays_edits(arrays);
+    bind_scene_edits(arrays);
+    bind_content_edits(arrays);
+    bind_noise_edits(arrays);
     bind_arrays_configuration(arrays);
     bind_structure_queries(arrays);
     bind_pose_queries(arrays);

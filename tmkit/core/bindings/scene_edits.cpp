@@ -120,6 +120,14 @@ Args:
     CapacityError: no room for so many.})"));
 }
 
+void add_specified(SceneEdit& edit, const FrameSpecification& frame) {
+    if (frame.parent.empty()) edit.add_frames({frame});
+    else edit.add_frame(frame);
+}
+void add_specified(SceneArrays& arrays, const FrameSpecification& f) {
+    arrays.add_frame({f.name, f.parent, f.pose, &f.joint, f.body, f.shapes, f.classes, f.noise});
+}
+
 template <class Self>
 void bind_add_frame(auto& cls) {
     cls.def("add_frame",
@@ -129,16 +137,16 @@ void bind_add_frame(auto& cls) {
         const std::string above = parent.value_or("");
         FrameSpecification specification{name, above, pose, joint, body.value_or(""), classes, attached_shapes(shapes)};
         specification.noise = own_noise(covariance, name, above);
-        return apply_edit(self, [&](SceneEdit& s) {
-            require_known_body(s.scene(), name, body);
-            if (parent) return s.add_frame(specification);
-            if (!body) throw refusals::on_no_body(name);
-            s.add_frames({specification});
+        return apply_edit(self, [&](auto& s) {
+            require_known_body(scene_of(s), name, body);
+            if (parent && above.empty()) throw refusals::without_parent(name);
+            if (!parent && !body) throw refusals::on_no_body(name);
+            add_specified(s, specification);
         });
     },
             "name"_a, "parent"_a = nb::none(), nb::kw_only(), "pose"_a = Pose{}, "joint"_a = Joint{},
             "body"_a = nb::none(), "classes"_a = nb::tuple(), "shapes"_a = nb::tuple(), "covariance"_a = nb::none(),
-            R"(Add a frame under a parent. O(log n).
+            text_for<Self>(R"(Add a frame under a parent. {O(log n)|O(depth), with a joint O(n)}.
 
 Args:
     name: unique among frames.
@@ -157,7 +165,12 @@ Raises:
     UnknownNameError: no such parent, no such body, or a mimic joint whose leader is not there.
     DuplicateNameError: the frame, joint or body name is taken.
     SceneError: the body already has a frame in this tree that is not joined to the parent; or neither a parent nor
-        a body is given.)");
+        a body is given.{|
+    CapacityError: no room for another frame, body or shape, or a name that is too long.})"));
+}
+
+template <class Self>
+void bind_make_root(auto& cls) {
     cls.def(
         "make_root",
         [](Self self, std::string_view frame) { return apply_edit(self, [&](SceneEdit& s) { s.make_root(frame); }); },
@@ -224,20 +237,22 @@ Raises:
 template <class Self>
 void bind_reparent(auto& cls) {
     cls.def("reparent",
-            [](Self self, std::string_view frame, std::string_view parent, const std::optional<Pose>& pose,
-               const OptionalArray& q, const OptionalArray& covariance) {
+            [](Self self, std::string_view frame, std::string_view parent, const Pose* pose, const OptionalArray& q,
+               const OptionalArray& covariance) {
         if (pose && q) throw Error(ErrorKind::scene, "give either pose or q to reparent, not both");
         const Ref<const EdgeNoise> noise = own_noise(covariance, frame, parent);
-        const ConfigurationArgument configuration(q, scene_before(self));
-        return apply_edit(self, [&](SceneEdit& s) {
+        const At<Self> configuration(q, scene_before(self));
+        return apply_edit(self, [&](auto& s) {
             if (pose) s.reparent(frame, parent, *pose, noise);
             else s.reparent_keeping_pose(frame, parent, configuration.get(), noise);
         });
     },
-            "frame"_a, "parent"_a, nb::kw_only(), "pose"_a = nb::none(), "q"_a = nb::none(),
-            "covariance"_a = nb::none(), R"(Move a frame with its subtree under another parent. O(depth log n).
+            "frame"_a, "parent"_a, nb::kw_only(), "pose"_a.none() = nb::none(), "q"_a = nb::none(),
+            "covariance"_a = nb::none(),
+            text_for<Self>(
+                R"(Move a frame with its subtree under another parent. {O(depth log n)|O(depth + subtree)}.
 
-With t twist edges O(t depth log n) more. What is known of motions along the old edge ends with it: its stamped
+With t twist edges O(t depth{ log n|}) more. What is known of motions along the old edge ends with it: its stamped
 poses, and all twist edges whose path of poses, from their frame to the body that they are relative to, leads over
 it. A cup on a belt that is grasped moves with the hand. Motions inside the subtree stay; set what still holds with
 ``set_twist``.
@@ -246,8 +261,8 @@ Args:
     frame: the frame that moves.
     parent: its new parent.
     pose: parent_from_frame in the new place, at joint value 0.
-    q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); optional when no
-        joint is on the path between frame and parent.
+    q: without ``pose``, the frame keeps its place in the world at this configuration (n_joints,); {optional when no
+        joint is on the path between frame and parent|at the present one if omitted}.
     covariance: (6, 6) of an error that comes with the move, [rho, theta] in the frame's own axes, from a source of
         its own. With ``pose`` it is the whole error of the new edge, which is exact without it. Otherwise it is
         added (slip of a grasp, placement): the new edge keeps the errors of all edges between frame and parent,
@@ -255,7 +270,8 @@ Args:
     CycleError: the parent is the frame itself or its descendant.
     ConfigurationError: a joint is on the path and q is missing, or q has the wrong length.
     SceneError: the frame is a root, or would leave its body, or give a body two paths, or join trees whose twist
-        edges contradict each other.)");
+        edges contradict each other.{|
+    CapacityError: no room for the sources of its error; construct SceneArrays with a larger ``noise``.})"));
 }
 
 template <class Self>
@@ -264,13 +280,14 @@ void bind_frame_and_edge_edits(auto& cls) {
     bind_twist_edits<Self>(cls);
     bind_stamped_pose_edits<Self>(cls);
     bind_frame_edits<Self>(cls);
+    bind_add_frame<Self>(cls);
+    bind_reparent<Self>(cls);
 }
 
 template <class Self>
 void bind_all_edits(auto& cls) {
     bind_frame_and_edge_edits<Self>(cls);
-    bind_add_frame<Self>(cls);
-    bind_reparent<Self>(cls);
+    bind_make_root<Self>(cls);
 }
 
 }  // namespace

@@ -19,9 +19,10 @@
 // stretch is scanned once, for a frame moves along when its parent does.
 //
 // Names lie in fixed cells and are found by open addressing (name_table.hpp). Attached shapes are entries of a pool,
-// each sharing its immutable Shape; so are twist edges, the stamped poses of edges (a list for each edge, the newest
-// first) and the members of groups. The error of an edge stands beside it, where there is room for as many sources as
-// `noise` says. Classes, attributes and the errors of twists are cold, and shared with the scene that they came from.
+// each sharing its immutable Shape; so are the stamped poses of edges (a list for each edge, the newest first) and the
+// members of groups. A twist edge stands beside its frame, and a list has the frames that have one. The error of an
+// edge stands beside it, where there is room for as many sources as `noise` says. Classes, attributes and the errors of
+// twists are cold, and shared with the scene that they came from.
 //
 // Invariants, besides those of SceneGraph: root_pose(frame) is root_pose(parent) * edge(frame at q), bit for bit; an
 // edit that is refused, or for which there is no room, changes nothing; `order` holds each slot once, parents first.
@@ -31,7 +32,7 @@
 // and the order stay dense; a new twist edge O(t * (log t + depth)) for t of them, and so a move to another parent
 // where there are any; another value of one O(1); a stamped pose O(poses of that edge); moves on uncertain ways O(edges
 // * dimensions of sources); forward O(n), and only frames below a joint take time. After construction nothing is
-// allocated by edits, forward kinematics, poses and Jacobians, but for an error that is thrown, names that are
+// allocated by edits, forward kinematics, poses, Jacobians and twists, but for an error that is thrown, names that are
 // returned, `freeze`, the classes and attributes that an edit is given, and errors on a way with more than 32 sources.
 //
 // Threads. One writer, any number of readers, no waiting for the writer: a sequence lock (sequence_lock.hpp). Readers
@@ -51,6 +52,7 @@
 
 #include "tmkit/name_table.hpp"
 #include "tmkit/scene_graph.hpp"
+#include "tmkit/scene_relations.hpp"
 #include "tmkit/sequence_lock.hpp"
 #include "tmkit/slot_lists.hpp"
 #include "tmkit/twist_rules.hpp"
@@ -88,12 +90,13 @@ inline constexpr std::array<std::pair<const char*, std::size_t Capacities::*>, 1
      {"noise", &Capacities::noise}}};
 
 struct NewFrame {
-    std::string_view name, parent;
+    std::string_view name, parent;  // no parent: a root
     Pose pose{};
     const Joint* joint = nullptr;  // null: fixed
     std::string_view body{};       // empty: a body of the frame's own name
     std::span<const AttachedShape> shapes{};
     std::span<const std::string> classes{};
+    Ref<const EdgeNoise> noise{};  // null: exact
 };
 
 class SceneArrays {
@@ -125,9 +128,12 @@ public:
     void add_frame(const NewFrame& frame);
     void remove_frame(std::string_view name, bool with_subtree);
     void rename_frame(std::string_view name, std::string_view new_name);
-    // The new edge is exact, and with keeping_pose as sure as the scene was: see SceneEdit.
-    void reparent(std::string_view frame, std::string_view parent, const Pose& parent_from_frame);
-    void reparent_keeping_pose(std::string_view frame, std::string_view parent, const Configuration& q);
+    // The new edge has this noise, and with keeping_pose it comes on top of what the scene was unsure of: see
+    // SceneEdit.
+    void reparent(std::string_view frame, std::string_view parent, const Pose& parent_from_frame,
+                  const Ref<const EdgeNoise>& noise = {});
+    void reparent_keeping_pose(std::string_view frame, std::string_view parent, const Configuration& q,
+                               const Ref<const EdgeNoise>& slip = {});
     void set_pose(std::string_view frame, const Pose& parent_from_frame);
     void set_noise(std::string_view frame, const Ref<const EdgeNoise>& noise);  // null: exact
     // A joint that stays keeps its entry's value; a new one begins at 0.
@@ -152,6 +158,13 @@ public:
                                const Configuration& q = std::nullopt);
     const EdgeNoise* noise(std::string_view frame) const;            // null when the edge is exact
     Ref<const EdgeNoise> twist_noise(std::string_view frame) const;  // null when its twist is exact, or there is none
+
+    // The twist of a frame relative to another (the root of its tree), at the origin of `point` (its own) and in the
+    // axes of `axes` (those of the other), as tmkit::related_twist has it; without qd, joints say nothing of motion.
+    // For the writer, too. Throws Error(scene) where nothing says how the one moves relative to the other.
+    Vector6 related_twist(std::string_view frame, std::optional<std::string_view> reference,
+                          std::optional<std::string_view> point, std::optional<std::string_view> axes,
+                          const Configuration& q = std::nullopt, const Configuration& qd = std::nullopt);
 
     // Queries from any thread.
     std::size_t size() const { return static_cast<std::size_t>(counts_.load(frame_count)); }
@@ -199,18 +212,9 @@ private:
     // How many edges lie between two frames and their nearest common ancestor.
     struct Ways {
         std::int32_t target = 0, reference = 0;
-        bool meet = false;
     };
-    enum class Trouble { nothing, target, reference, trees, length, stamp, numbers };
-    struct Found {
-        Trouble trouble = Trouble::nothing;
-        Pose pose;
-        Slot where = none;  // the edge that has no pose at the moment
-    };
-    struct TwistRow {
-        FrameId id;
-        Slot frame, body, reference;
-    };
+    class View;  // for rules that are those of scenes, too: graph/scene_arrays_view.hpp
+    class Way;   // between two frames, with its errors
 
     // What a new or changed joint is to be, all rules checked.
     struct JointPlan {
@@ -236,25 +240,12 @@ private:
     void require_fit(std::string_view text) const;
     void require_length(const Configuration& q) const;
     void require_room_for(const NewFrame& frame, bool with_body) const;
-    Slot root_beside(Slot moving, Slot parent) const;
     Slot body_for(const NewFrame& frame, Slot parent) const;  // none: a new one
     // slot: the frame whose joint is changed, none for a new one
     JointPlan plan_joint(const Joint& joint, std::string_view name, Slot slot) const;
-    Slot leader_for(std::string_view leader, std::string_view name, Slot slot) const;
-    void require_no_followers() const;    // of the frames that are marked
-    void require_no_twists_from() const;  // the bodies of the frames that are marked
+    void require_no_followers() const;  // of the frames that are marked
     Slot require_body(std::string_view name) const;
     Slot require_group(std::string_view name) const;
-    Slot require_edge_for_stamps(std::string_view frame) const;
-    void check_new_twist(Slot slot, Slot reference) const;
-    void check_twists_joined(Slot moving, Slot parent) const;
-    void mark_twists_across(Slot edge) const;
-    bool is_below(Slot top, Slot slot) const;
-    Slot first_twist_across(Slot edge, Slot root) const;
-    Slot unstamped_twist(Slot target, Slot reference) const;
-    Error refusal(const TwistRules::Broken& broken) const;
-    void check_bodies_on_move(Slot moving, Slot parent, Slot root) const;
-    bool stays_on_body(Slot moving, Slot parent, const Pose& pose) const;
     Joint joint_of(Slot slot) const;
     // numbers: of the joint with this name and leader, checked
     bool same_joint(Slot slot, const Joint& numbers, std::string_view name, std::string_view leader) const;
@@ -262,8 +253,6 @@ private:
     // Steps of edits
     void add(const NewFrame& frame, Slot parent);
     void move(Slot moving, Slot parent, const Pose& pose);
-    void link(Slot slot, Slot parent);
-    void unlink(Slot slot);
     void restore_order(Slot moving, Slot parent);
     void remove_marked(std::int32_t leaving);
     void write_joint(Slot slot, const JointPlan& plan);
@@ -286,16 +275,15 @@ private:
     void refresh_after_joint(Slot slot);
     void change_parent(Slot moving, Slot parent, bool joins_parts);
     Slot take_body(std::string_view name);
-    Slot append_twist(Slot slot, Slot reference);
-    void drop_twist(Slot slot);
+    void append_twist(Slot slot, Slot reference);
+    template <class Goes>
+    void drop_twists(Goes&& goes);                   // of frames
     void drop_stamps(Slot slot, std::int32_t kept);  // but for the newest so many
     void insert_stamp(Slot slot, const StampedPose& entry);
     void clear_group(Slot group);
     std::size_t check_nested(std::string_view name, std::span<const std::string> groups);
     std::vector<std::string> sorted_groups() const;
     StampBounds bounds_of(Slot slot, std::size_t capacity, double window) const;
-    void add_top(Slot slot);
-    void remove_top(Slot slot);
     void leave_body(Slot slot);
     template <class Change>
     void change_details(std::string_view frame, Change&& change);
@@ -305,28 +293,23 @@ private:
 
     // Walks, for the writer and for readers: bounded whatever they read
     std::int32_t depth(Slot slot) const;
-    Slot root_of(Slot slot) const;
-    Ways ways(Slot target, Slot reference) const;
+    Ways ways(Slot target, Slot reference) const;  // throws Error(disconnected)
     Pose edge(Slot slot, const Configuration& q) const;
     Pose edge_from(Slot slot, const Pose& pose, const Configuration& q) const;
-    Found pose_at(Slot slot, const Moment& moment) const;
+    Pose pose_at(Slot slot, const Moment& moment) const;  // of an edge, at joint value 0
     template <class EdgeOf>
     Pose pose_down(std::int32_t edges, Slot slot, EdgeOf&& edge_of) const;
-    Found find_pose(std::string_view target, std::optional<std::string_view> reference, const Configuration& q,
-                    const Moment* moment) const;
-    Pose pose_of(const Found& found, std::string_view target, std::optional<std::string_view> reference,
-                 const Configuration& q,
-                 const Moment* moment) const;  // throws what was in the way
+    template <class EdgeOf>
+    Pose pose_along(Slot target, Slot reference, EdgeOf&& edge_of) const;  // reference: none for the root
+    Pose pose_between(Slot target, Slot reference, const Configuration& q) const;
+    Pose pose_between(Slot target, Slot reference, const Configuration& q, const Moment& moment) const;
+    Slot reference_slot(std::optional<std::string_view> reference) const {
+        return reference ? require_frame(*reference) : none;
+    }
     // What read(slot) returns of a frame, for any thread; throws unknown_frame.
     template <class Read>
     auto read_frame(std::string_view frame, Read&& read) const {
-        using Answer = std::optional<decltype(read(none))>;
-        Answer found = lock_.read([&] {
-            const Slot slot = frame_names_.find(frame);
-            return slot == none ? Answer() : Answer(std::in_place, read(slot));
-        });
-        if (!found) throw unknown_frame(frame);
-        return *std::move(found);
+        return lock_.read([&] { return read(require_frame(frame)); });
     }
     std::vector<std::string> names_in(const NameTable& table, const Column<Slot>& slots, int counted) const;
     std::string defects_of_frame(Slot slot) const;
@@ -334,14 +317,8 @@ private:
     std::string defects_of_children() const;
     std::string defects_of_twists() const;
     std::string defects_of_pools() const;
-    Error outside_stamps(Slot slot, double stamp) const;
-    std::vector<TwistRow> twist_rows() const;                     // by id
     void add_bare_bodies(std::vector<std::string>& names) const;  // sorted
-    Pose pose_between(Slot target, Slot reference,
-                      const Configuration& q) const;  // the writer; throws when disconnected
-    Error disconnected(std::string_view target, std::string_view reference) const;
     Error unknown_frame(std::string_view name) const;
-    Error unknown_body(std::string_view name) const;
 
     static std::string_view pair_key(const std::array<FrameId, 2>& ids) {
         return {reinterpret_cast<const char*>(ids.data()), sizeof ids};
@@ -349,96 +326,86 @@ private:
     std::array<FrameId, 2> pair_of(Slot a, Slot b) const;
     bool is_top(Slot slot) const { return parent_[slot] == none || body_[parent_[slot]] != body_[slot]; }
 
+    const EdgeNoise* noise_at(Slot slot) const {
+        return noise_.empty() || noise_[slot]->terms.empty() ? nullptr : noise_[slot].get();
+    }
     void write_noise(Slot slot, const EdgeNoise* noise);
     void require_noise_fits(std::size_t columns) const;
 
-    struct NoisyEdge {
-        Pose pose;
-        const EdgeNoise* noise;
-    };
-    // The way between two frames, in scratch, root first.
-    class NoisyWay {
-    public:
-        NoisyWay(std::span<const NoisyEdge> to, std::span<const NoisyEdge> from) : sides_{to, from} {}
-        std::size_t count(bool up) const { return sides_[up].size(); }
-        const NoisyEdge& edge(bool up, std::size_t i) const { return sides_[up][i]; }
-        const Pose& pose_of(const NoisyEdge& edge) const { return edge.pose; }
-        const EdgeNoise* noise_of(const NoisyEdge& edge) const { return edge.noise; }
-
-    private:
-        std::span<const NoisyEdge> sides_[2];
-    };
-    NoisyWay noisy_way(Slot target, Slot reference, const Configuration& q);
+    Way way(Slot target, Slot reference, const Configuration& q) const;  // in scratch
 
     Capacities capacities_;
     mutable SequenceLock lock_;
 
     // Read by all, written under the lock.
-    Column<std::int32_t> counts_;
-    NameTable frame_names_, joint_names_, body_names_;  // by slot; by slot of the frame; by body
-    Column<Slot> parent_, body_;
-    Column<Slot> first_child_, next_sibling_;  // a list of children, the newest link first
-    Column<char> bare_;                        // by body: it has a name, but no frame
-    Column<FrameId> id_;
-    Column<JointType> type_;
-    Column<std::int32_t> entry_;  // of the configuration, none when nothing moves the frame
-    Column<double> multiplier_, offset_;
-    Column<Vector3> axis_;
-    Column<Pose> pose_, root_pose_;
-    Column<Slot> sequence_, entries_;
-    Column<double> q_;
-    Column<Slot> twist_;  // by frame: its twist edge, none when it has none
-    Column<Slot> twist_frame_, twist_on_,
-        twist_reference_;  // by twist edge: its frame, that one's body, the other body
-    Column<Vector6> twist_vector_;
-    Column<Slot> newest_;               // by frame: its newest stamped pose
-    Column<std::int32_t> stamp_count_;  // by frame: of stamped poses; none when none are kept
-    Column<std::uint64_t> stamp_capacity_;
-    Column<double> stamp_window_, stamp_;
-    Column<Pose> stamp_pose_;  // by stamped pose
-    Column<Slot> older_;       // by stamped pose: the one before it, or the next that is free
-    NameTable pairs_;          // allowed pairs by their two ids, the smaller first
+    Column<std::int32_t> counts_{count_of_counts};
+    NameTable frame_names_{capacities_.frames, capacities_.name_bytes};  // by slot
+    NameTable joint_names_{capacities_.frames, capacities_.name_bytes};  // by slot of the frame
+    NameTable body_names_{capacities_.bodies, capacities_.name_bytes};   // by body
+    Column<Slot> parent_{capacities_.frames, none}, body_{capacities_.frames, none};
+    SlotChains children_{capacities_.frames, capacities_.frames};
+    SlotChains tops_{capacities_.bodies, capacities_.frames};  // of bodies: their topmost frames
+    Column<char> bare_{capacities_.bodies};                    // by body: it has a name, but no frame
+    Column<FrameId> id_{capacities_.frames};
+    Column<JointType> type_{capacities_.frames};
+    Column<std::int32_t> entry_{capacities_.frames, none};  // of the configuration, none when nothing moves the frame
+    Column<double> multiplier_{capacities_.frames, 1.0}, offset_{capacities_.frames};
+    Column<Vector3> axis_{capacities_.frames};
+    Column<Pose> pose_{capacities_.frames}, root_pose_{capacities_.frames};
+    Column<Slot> sequence_{capacities_.frames}, entries_{capacities_.frames};
+    Column<double> q_{capacities_.frames};
+    Column<Slot> twists_{capacities_.twists};                 // the frames that have a twist edge, by insertion
+    Column<Slot> twist_reference_{capacities_.frames, none};  // by frame: the body that its twist edge refers to
+    Column<Vector6> twist_vector_{capacities_.frames};
+    Column<Slot> newest_{capacities_.frames, none};               // by frame: its newest stamped pose
+    Column<std::int32_t> stamp_count_{capacities_.frames, none};  // by frame: of stamped poses; none: none are kept
+    Column<std::uint64_t> stamp_capacity_{capacities_.frames};
+    Column<double> stamp_window_{capacities_.frames}, stamp_{capacities_.stamps};
+    Column<Pose> stamp_pose_{capacities_.stamps};   // by stamped pose
+    Column<Slot> older_{capacities_.stamps, none};  // by stamped pose: the one before it, or the next that is free
+    NameTable pairs_{capacities_.allowed_pairs, sizeof(std::array<FrameId, 2>)};  // by their ids, the smaller first
 
     // The writer's own.
-    std::vector<Slot> order_, previous_sibling_;
-    std::vector<std::int32_t> position_;  // in order_
-    std::vector<JointNumbers> numbers_;
-    std::vector<char> moves_;   // whether a joint is on the way to the root
-    std::vector<Slot> leader_;  // the frame whose joint this one mimics
+    Own<Slot> order_{capacities_.frames, none};
+    Own<std::int32_t> position_{capacities_.frames};  // in order_
+    Own<JointNumbers> numbers_{capacities_.frames};
+    Own<char> moves_{capacities_.frames};         // whether a joint is on the way to the root
+    Own<Slot> leader_{capacities_.frames, none};  // the frame whose joint this one mimics
     std::int32_t followers_ = 0;
-    std::vector<Slot> next_top_, previous_top_;    // by frame
-    std::vector<Slot> first_top_, inertia_frame_;  // by body
-    std::vector<Inertia> inertia_;
-    std::vector<Slot> first_shape_;
-    std::vector<Ref<const FrameDetails>> details_;   // classes and attributes; what else they hold is kept elsewhere
-    std::vector<Ref<const EdgeNoise>> twist_noise_;  // by twist edge, shared with whoever gave it; null: exact
-    std::vector<Ref<EdgeNoise>>
-        noise_;  // by frame, with room for all; without sources: the edge is exact. None without capacity
-    NameTable group_names_;
-    std::vector<char> is_group_;
-    std::vector<Slot> group_frames_, group_groups_, group_parents_;  // by group: the first of each kind
-    std::vector<Attributes> group_attributes_;
-    SlotLists<Slot> members_;  // frames or groups
-    SlotLists<AttachedShape> shapes_;
-    NameArena reasons_;
-    std::vector<std::array<FrameId, 2>> pair_ids_;
-    std::vector<std::array<Slot, 2>> pair_frames_;
+    Own<Slot> inertia_frame_{capacities_.bodies, none};  // by body
+    Own<Inertia> inertia_{capacities_.bodies};
+    Own<Slot> first_shape_{capacities_.frames, none};
+    Own<Ref<const FrameDetails>> details_{
+        capacities_.frames};  // classes and attributes; what else they hold is elsewhere
+    Own<Ref<const EdgeNoise>> twist_noise_{capacities_.frames};  // shared with whoever gave it; null: exact
+    // By frame, with room for all; without sources: the edge is exact. None without capacity.
+    Own<Ref<EdgeNoise>> noise_{capacities_.noise ? capacities_.frames : 0};
+    NameTable group_names_{capacities_.groups, capacities_.name_bytes};
+    Own<char> is_group_{capacities_.groups};
+    // By group: the first of each kind.
+    Own<Slot> group_frames_{capacities_.groups, none}, group_groups_{capacities_.groups, none};
+    Own<Slot> group_parents_{capacities_.groups, none};
+    Own<Attributes> group_attributes_{capacities_.groups};
+    SlotLists<Slot> members_{capacities_.group_members};  // frames or groups
+    SlotLists<AttachedShape> shapes_{capacities_.shapes};
+    NameArena reasons_{capacities_.allowed_pairs, capacities_.name_bytes};
+    Own<std::array<FrameId, 2>> pair_ids_{capacities_.allowed_pairs};
+    Own<std::array<Slot, 2>> pair_frames_{capacities_.allowed_pairs};
     std::int32_t pair_count_ = 0;
     FrameId next_id_ = 1;
-    std::vector<Slot> free_frames_, free_bodies_, free_groups_;  // stacks
+    FreeSlots free_frames_{capacities_.frames}, free_bodies_{capacities_.bodies}, free_groups_{capacities_.groups};
     Slot free_stamp_ = none;
-    std::size_t free_stamps_ = 0;
+    std::size_t free_stamps_ = capacities_.stamps;
 
     // Scratch.
-    mutable SlotMarks marks_;               // of frames
-    mutable std::vector<char> twist_goes_;  // by twist edge
+    mutable SlotMarks marks_{capacities_.frames};
     mutable TwistRules twist_rules_;
-    SlotMarks group_marks_;
-    std::vector<Slot> group_queue_;
-    mutable std::vector<Slot> gathered_;
-    std::vector<double> values_;  // by entry
+    SlotMarks group_marks_{capacities_.groups};
+    Own<Slot> group_queue_{capacities_.groups};
+    mutable Own<Slot> gathered_{capacities_.frames};
+    Own<double> values_{capacities_.frames};  // by entry
     NoiseSum noise_sum_;
-    std::vector<NoisyEdge> way_;  // twice as many as frames
+    BodyWays<Slot, Slot> body_ways_;
 };
 
 }  // namespace tmkit

@@ -112,12 +112,8 @@ private:
     void correct_twist(FrameId id, const Vector6& xi, const Ref<const EdgeNoise>& noise);
     void correct_pose(FrameId id, const Pose& pose, const Ref<const EdgeNoise>& noise);
     void put_noise(FrameId frame, Ref<const EdgeNoise> noise);
-    void require_edge_for_stamps(const FrameRecord& frame) const;
     void check_new_stamps(const FrameSpecification& specification, const FrameRecord* parent) const;
     static void end_stamps(FrameRecord& changed);
-    void check_twist(const FrameRecord& frame, const TwistEdge& edge) const;
-    void check_twists_joined(FrameId moving, FrameId parent, const std::vector<FrameId>& cut) const;
-    void require_no_twists_from(const std::vector<FrameId>& leaving) const;  // ids ascending
     template <class Members, class Goes>
     void drop_members(Members GroupRecord::* members, Goes&& goes);
     void leave_groups(const std::vector<FrameId>& leaving);
@@ -127,16 +123,11 @@ private:
     void put_joint(FrameId frame, const Ref<const Joint>& joint);
     void require_no_followers(const std::vector<FrameId>& leaving) const;  // ids ascending
     void drop_joint(const FrameRecord& record);
-    void check_leader(const Joint& joint, FrameId frame) const;
 
     void check_entry(const FrameSpecification& specification, const FrameRecord* parent) const;
     BodyId enter_body(const FrameSpecification& specification, FrameId frame, FrameId parent);
     void leave_body(const FrameRecord& record);
-    void check_bodies_on_move(const FrameRecord& moving, const FrameRecord& parent) const;
-    std::vector<FrameId> twists_cut(FrameId moving, FrameId parent, bool keep_twists) const;
-    bool joins_parts(const FrameRecord& moving, const FrameRecord& parent) const;
     void join_parts(const FrameRecord& moving);
-    bool stays_on_body(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose) const;
     void move(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose, bool keep_twists = false);
     void drop_twist(FrameId id);
 

@@ -158,6 +158,14 @@ inline Error twist_left_out(std::string_view target, std::string_view reference,
                target, reference, frame, body, known)
         .with({{"queried_frame", target}, {"relative_to", reference}, {"frame", frame}, {"body", body}});
 }
+inline Error motion_unknown(std::string_view frame, std::string_view reference) {
+    return scene(
+               "nothing says how frame '{}' moves relative to '{}': no twist edges, fixed edges or, with qd, joints "
+               "lead "
+               "from one to the other; add a twist edge with set_twist, or give qd",
+               frame, reference)
+        .with({{"frame", frame}, {"relative_to", reference}});
+}
 inline Error no_such_body(std::string_view name, const std::vector<std::string>& bodies) {
     const Error unknown = unknown_name("body", name, bodies);
     const char* hint = "{}; add it with add_body, or omit body= for a new body of the frame's own name";

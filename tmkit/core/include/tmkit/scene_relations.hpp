@@ -10,6 +10,7 @@
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "tmkit/scene_graph.hpp"
 
@@ -37,5 +38,25 @@ Matrix3 related_orientation(const SceneGraph& scene, std::string_view frame, std
 std::optional<Vector6> related_twist(const SceneGraph& scene, std::optional<std::string_view> point, BodyId body,
                                      BodyId reference, std::string_view axes, const double* q,
                                      const double* qd = nullptr, NoiseSum* error = nullptr);
+
+// Scratch for that: how bodies move relative to each other, by the twist edge of a frame or as the edge of poses above
+// it does; which bodies were reached from one, each with the place of the body before, the step, and whether up or
+// down; and edges of poses that are not to be looked at again, ascending.
+template <class Frame, class Body>
+struct BodyWays {
+    struct Step {
+        Frame frame;
+        Body body, reference;
+        bool by_twist;
+    };
+    struct Reached {
+        Body body;
+        std::size_t before, step;
+        double sign;
+    };
+    std::vector<Step> steps;
+    std::vector<Reached> reached;
+    std::vector<Frame> edges;
+};
 
 }  // namespace tmkit

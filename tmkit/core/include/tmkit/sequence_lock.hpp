@@ -157,15 +157,19 @@ public:
         std::uint64_t count_;
     };
 
-    // What `read` returns, when nothing was written meanwhile. It may be called many times, and must not throw for what
-    // it reads.
+    // What `read` returns, or the Error that it throws, when nothing was written meanwhile. It may be called many
+    // times.
     template <class Read>
     auto read(Read&& read) const {
         for (unsigned attempt = 1;; ++attempt) {
             const std::uint64_t before = count_.load(std::memory_order_acquire);
             if (before % 2 == 0) {
-                auto answer = read();
-                if (count_.load(std::memory_order_relaxed) == before) return answer;
+                try {
+                    auto answer = read();
+                    if (count_.load(std::memory_order_relaxed) == before) return answer;
+                } catch (const Error&) {
+                    if (count_.load(std::memory_order_relaxed) == before) throw;
+                }
             }
             if (attempt % 64 == 0) std::this_thread::yield();  // the writer may want this processor
         }

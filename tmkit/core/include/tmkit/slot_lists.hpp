@@ -1,13 +1,60 @@
-// What arrays keep of slots for their writer: marks that are forgotten at once, and lists in one pool.
+// What arrays keep of slots: marks that are forgotten at once, and lists.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 #include <vector>
 
+#include "tmkit/sequence_lock.hpp"
+
 namespace tmkit {
+
+// A column that is the writer's own.
+template <class Value>
+struct Own : std::vector<Value> {
+    explicit Own(std::size_t size, const Value& value = {}) : std::vector<Value>(size, value) {}
+};
+
+// Slots that are free: a stack, from which 0 comes first.
+struct FreeSlots : std::vector<std::int32_t> {
+    explicit FreeSlots(std::size_t count) : std::vector<std::int32_t>(count) { std::iota(rbegin(), rend(), 0); }
+    std::int32_t take() {
+        const std::int32_t slot = back();
+        pop_back();
+        return slot;
+    }
+};
+
+// A list of slots for each of some owners, the newest first, that readers may follow; -1 ends it.
+class SlotChains {
+public:
+    SlotChains(std::size_t owners, std::size_t slots) : first_(owners, -1), next_(slots, -1), previous_(slots, -1) {}
+
+    std::int32_t first(std::int32_t owner) const { return first_.load(owner); }
+    std::int32_t next(std::int32_t slot) const { return next_.load(slot); }
+    void link(std::int32_t owner, std::int32_t slot) {
+        const std::int32_t next = first(owner);
+        next_.store(slot, next);
+        previous_[slot] = -1;
+        if (next >= 0) previous_[next] = slot;
+        first_.store(owner, slot);
+    }
+    void unlink(std::int32_t owner, std::int32_t slot) {
+        const std::int32_t before = previous_[slot], after = next(slot);
+        if (before < 0) first_.store(owner, after);
+        else next_.store(before, after);
+        if (after >= 0) previous_[after] = before;
+    }
+
+    void clear(std::int32_t owner) { first_.store(owner, -1); }
+
+private:
+    Column<std::int32_t> first_, next_;
+    Own<std::int32_t> previous_;
+};
 
 // A set of slots that is emptied in O(1): a slot is marked when it has the number of the present epoch.
 class SlotMarks {

@@ -20,8 +20,6 @@
 #include <optional>
 #include <vector>
 
-#include "tmkit/scene_errors.hpp"
-
 namespace tmkit {
 
 class TwistRules {
@@ -39,21 +37,9 @@ public:
         Number above = 0, other = 0;
     };
 
-    // The error of a broken rule; the two functions give the names of frames and of bodies.
-    template <class FrameNamed, class BodyNamed>
-    static Error refusal(const Broken& broken, FrameNamed&& frame_named, BodyNamed&& body_named) {
-        const Link& link = broken.link;
-        const std::string_view frame = frame_named(link.frame), reference = body_named(link.reference);
-        if (broken.rule == Rule::TE4)
-            return refusals::second_twist_path(frame, body_named(broken.above), frame_named(broken.other));
-        return broken.rule == Rule::TE5 ? refusals::twist_back(frame, body_named(link.body), reference)
-                                        : refusals::joined_twice(frame, body_named(link.body), reference);
-    }
-
     void reserve(std::size_t links);  // after which nothing allocates up to so many
     void clear() { links_.clear(); }
     void add(const Link& link) { links_.push_back(link); }
-    void sort();  // by frame
 
     // The first rule that the links break, and how; `with_new`: the last one is a new edge, which is then the one that
     // is named. O(t log t) for t links, and as much again for each body with several of its frames in one tree.

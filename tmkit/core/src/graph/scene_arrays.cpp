@@ -1,7 +1,6 @@
 #include "tmkit/scene_arrays.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include "tmkit/scene_edit.hpp"
@@ -63,13 +62,6 @@ Capacities needed_for(const SceneGraph& scene) {
     return needed;
 }
 
-// A stack from which 0 comes first.
-std::vector<SceneArrays::Slot> all_free(std::size_t count) {
-    std::vector<SceneArrays::Slot> slots(count);
-    std::iota(slots.rbegin(), slots.rend(), 0);
-    return slots;
-}
-
 }  // namespace
 
 Capacities Capacities::completed_for(const SceneGraph& scene) const {
@@ -96,25 +88,7 @@ SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& wanted)
     : SceneArrays(scene, wanted.completed_for(scene), nullptr) {}
 
 SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& c, std::nullptr_t)
-    : capacities_(c), counts_(count_of_counts), frame_names_(c.frames, c.name_bytes),
-      joint_names_(c.frames, c.name_bytes), body_names_(c.bodies, c.name_bytes), parent_(c.frames, none),
-      body_(c.frames, none), first_child_(c.frames, none), next_sibling_(c.frames, none), bare_(c.bodies, 0),
-      id_(c.frames, no_frame), type_(c.frames, JointType::fixed), entry_(c.frames, none), multiplier_(c.frames, 1.0),
-      offset_(c.frames, 0.0), axis_(c.frames), pose_(c.frames), root_pose_(c.frames), sequence_(c.frames),
-      entries_(c.frames), q_(c.frames), twist_(c.frames, none), twist_frame_(c.twists, none), twist_on_(c.twists, none),
-      twist_reference_(c.twists, none), twist_vector_(c.twists), newest_(c.frames, none), stamp_count_(c.frames, none),
-      stamp_capacity_(c.frames, 0), stamp_window_(c.frames), stamp_(c.stamps), stamp_pose_(c.stamps),
-      older_(c.stamps, none), pairs_(c.allowed_pairs, sizeof(std::array<FrameId, 2>)), order_(c.frames, none),
-      previous_sibling_(c.frames, none), position_(c.frames, 0), numbers_(c.frames), moves_(c.frames, 0),
-      leader_(c.frames, none), next_top_(c.frames, none), previous_top_(c.frames, none), first_top_(c.bodies, none),
-      inertia_frame_(c.bodies, none), inertia_(c.bodies), first_shape_(c.frames, none), details_(c.frames),
-      twist_noise_(c.twists), noise_(c.noise ? c.frames : 0), group_names_(c.groups, c.name_bytes),
-      is_group_(c.groups, 0), group_frames_(c.groups, none), group_groups_(c.groups, none),
-      group_parents_(c.groups, none), group_attributes_(c.groups), members_(c.group_members), shapes_(c.shapes),
-      reasons_(c.allowed_pairs, c.name_bytes), pair_ids_(c.allowed_pairs), pair_frames_(c.allowed_pairs),
-      next_id_(scene.next_frame_id()), free_frames_(all_free(c.frames)), free_bodies_(all_free(c.bodies)),
-      free_groups_(all_free(c.groups)), free_stamp_(c.stamps ? 0 : none), free_stamps_(c.stamps), marks_(c.frames),
-      twist_goes_(c.twists, 0), group_marks_(c.groups), group_queue_(c.groups), gathered_(c.frames), values_(c.frames) {
+    : capacities_(c), next_id_(scene.next_frame_id()), free_stamp_(c.stamps ? 0 : none) {
     for (std::size_t i = 1; i < c.stamps; ++i) older_.store(static_cast<Slot>(i - 1), static_cast<Slot>(i));
     for (Ref<EdgeNoise>& noise : noise_) {
         noise = make_ref<EdgeNoise>();
@@ -123,7 +97,9 @@ SceneArrays::SceneArrays(const SceneGraph& scene, const Capacities& c, std::null
     }
     noise_sum_.reserve(c.noise + 1, c.noise + 1);
     twist_rules_.reserve(c.twists + 1);
-    if (!noise_.empty()) way_.resize(2 * c.frames);
+    body_ways_.steps.reserve(c.twists + c.frames);
+    body_ways_.reached.reserve(c.bodies);
+    body_ways_.edges.reserve(c.frames);
     load(scene);
 }
 
@@ -140,10 +116,10 @@ void SceneArrays::load(const SceneGraph& scene) {
     }
     counts_.store(frame_count, static_cast<std::int32_t>(layout.size()));
     for (auto at = layout.size(); at-- > 0;)
-        if (const auto slot = static_cast<Slot>(at); parent_[slot] != none) link(slot, parent_[slot]);
+        if (const auto slot = static_cast<Slot>(at); parent_[slot] != none) children_.link(parent_[slot], slot);
     for (std::size_t i = 0; i < layout.size(); ++i) {
         const auto slot = static_cast<Slot>(i);
-        if (is_top(slot)) add_top(slot);
+        if (is_top(slot)) tops_.link(body_[slot], slot);
         const FrameRecord& record = scene.record(layout.ids[i]);
         if (!record.joint || record.joint->mimic.empty()) continue;
         leader_[i] = joint_names_.find(record.joint->mimic);
@@ -194,9 +170,10 @@ void SceneArrays::load_twists(const SceneGraph& scene) {
     for (const FrameId id : scene.frames_with_twists()) {
         const FrameRecord& frame = scene.record(id);
         const TwistEdge& edge = *frame.details->twist;
-        const Slot twist = append_twist(frame_names_.find(frame.name->text), body_names_.find(edge.reference));
-        twist_vector_.store(twist, edge.vector);
-        twist_noise_[twist] = edge.noise;
+        const Slot slot = frame_names_.find(frame.name->text);
+        append_twist(slot, body_names_.find(edge.reference));
+        twist_vector_.store(slot, edge.vector);
+        twist_noise_[slot] = edge.noise;
     }
 }
 
@@ -222,11 +199,9 @@ FrameSpecification SceneArrays::specification(Slot slot) const {
         made.classes = details_[slot]->classes;
         made.attributes = details_[slot]->attributes;
     }
-    if (const Slot twist = twist_[slot]; twist != none)
-        made.twist = TwistEdge{std::string(body_names_.view(twist_reference_[twist])), twist_vector_[twist],
-                               twist_noise_[twist]};
-    if (!noise_.empty() && !noise_[slot]->terms.empty())
-        made.noise = Ref<const EdgeNoise>(new EdgeNoise(*noise_[slot]));
+    if (const Slot reference = twist_reference_[slot]; reference != none)
+        made.twist = TwistEdge{std::string(body_names_.view(reference)), twist_vector_[slot], twist_noise_[slot]};
+    if (const EdgeNoise* noise = noise_at(slot)) made.noise = Ref<const EdgeNoise>(new EdgeNoise(*noise));
     if (stamp_count_[slot] != none) made.stamps = Ref<const StampedPoses>(new StampedPoses(*history(slot)));
     shapes_.for_each(first_shape_[slot], [&](const AttachedShape& shape) { made.shapes.push_back(shape); });
     const Slot body = body_[slot];

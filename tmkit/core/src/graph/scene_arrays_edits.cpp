@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "tmkit/scene_arrays.hpp"
+#include "graph/scene_arrays_view.hpp"
 #include "uncertainty/noise_path.hpp"
 
 namespace tmkit {
@@ -35,25 +35,16 @@ void SceneArrays::add_root(std::string_view name, std::string_view body) {
 
 void SceneArrays::add_frame(const NewFrame& frame) {
     const Writer writer(lock_);
-    if (frame.parent.empty()) throw refusals::without_parent(frame.name);
-    add(frame, require_frame(frame.parent));
+    add(frame, frame.parent.empty() ? none : require_frame(frame.parent));
 }
 
 // The body that a new frame comes to sit on, none when it is to be made.
 SceneArrays::Slot SceneArrays::body_for(const NewFrame& frame, Slot parent) const {
     const std::string_view name = frame.body.empty() ? frame.name : frame.body;
     const Slot body = body_names_.find(name);
-    if (body == none) return none;
-    if (frame.body.empty()) throw duplicate("body", name);
-    if (parent == none) return body;
-    if (body == body_[parent]) {
-        if (frame.joint && frame.joint->type != JointType::fixed)
-            throw refusals::new_edge_inside_body(frame.name, frame_names_.view(parent), name);
-        return body;
-    }
-    for (Slot top = first_top_[body]; top != none; top = next_top_[top])
-        if (root_of(top) == root_of(parent))
-            throw refusals::body_in_this_tree(frame.name, name, frame_names_.view(top));
+    if (body != none)
+        rules::check_entry(View(*this), frame.name, body, !frame.body.empty(), parent,
+                           frame.joint ? frame.joint->type : JointType::fixed);
     return body;
 }
 
@@ -62,12 +53,16 @@ void SceneArrays::require_room_for(const NewFrame& frame, bool with_body) const 
     if (with_body) require_fit(frame.body);
     if (next_id_ == std::numeric_limits<FrameId>::max()) throw refusals::no_ids_left();
     if (free_frames_.empty()) throw refusals::full("frame", capacities_.frames, "capacity");
+    require_noise_fits(frame.noise ? frame.noise->maps.size() : 0);
     if (with_body && free_bodies_.empty()) throw refusals::full("body", capacities_.bodies, "bodies");
     if (frame.shapes.size() > shapes_.room()) throw refusals::full("attached shape", capacities_.shapes, "shapes");
 }
 
 void SceneArrays::add(const NewFrame& frame, Slot parent) {
     require_new_name(frame.name);
+    if (parent == none && ((frame.joint && frame.joint->type != JointType::fixed) || frame.pose != Pose{}))
+        throw refusals::root_with_edge(frame.name);
+    if (parent == none && frame.noise) throw refusals::root_without(frame.name, "covariance");
     Slot body = body_for(frame, parent);
     JointPlan plan;
     if (frame.joint) plan = plan_joint(*frame.joint, frame.joint->name.empty() ? frame.name : frame.joint->name, none);
@@ -80,20 +75,20 @@ void SceneArrays::add(const NewFrame& frame, Slot parent) {
     }
 
     const Section section(lock_);
-    const Slot slot = free_frames_.back();
-    free_frames_.pop_back();
+    const Slot slot = free_frames_.take();
     frame_names_.insert(slot, frame.name);
     id_.store(slot, next_id_++);
     pose_.store(slot, frame.pose);
     entry_.store(slot, none);
     details_[slot] = std::move(details);
+    write_noise(slot, frame.noise.get());
     for (const AttachedShape& shape : frame.shapes) shapes_.append(first_shape_[slot], shape);
     parent_.store(slot, parent);
-    if (parent != none) link(slot, parent);
+    if (parent != none) children_.link(parent, slot);
     if (body == none) body = take_body(frame.body.empty() ? frame.name : frame.body);
     bare_.store(body, 0);
     body_.store(slot, body);
-    if (is_top(slot)) add_top(slot);
+    if (is_top(slot)) tops_.link(body, slot);
     const std::int32_t count = counts_[frame_count];
     order_[count] = slot;
     position_[slot] = count;
@@ -124,16 +119,16 @@ void SceneArrays::remove_frame(std::string_view name, bool with_subtree) {
     const Slot top = require_frame(name);
     const std::int32_t leaving = mark_subtree(top);
     if (!with_subtree && leaving > 1) {
-        Slot first = first_child_[top];
-        for (Slot child = first; child != none; child = next_sibling_[child])
+        Slot first = children_.first(top);
+        for (Slot child = first; child != none; child = children_.next(child))
             if (id_[child] < id_[first]) first = child;
         throw refusals::has_children(name, frame_names_.view(first));
     }
     require_no_followers();
-    require_no_twists_from();
+    rules::check_twists_stay(View(*this), [this](Slot slot) { return marks_.has(slot); });
     {
         const Section section(lock_);
-        if (parent_[top] != none) unlink(top);
+        if (parent_[top] != none) children_.unlink(parent_[top], top);
         remove_marked(leaving);
     }
     for (std::int32_t i = 0; i < leaving; ++i) {  // what this frees, readers need not wait for
@@ -157,84 +152,39 @@ void SceneArrays::rename_frame(std::string_view name, std::string_view new_name)
 
 // --- moving ----------------------------------------------------------------------------------------------------------
 
-void SceneArrays::check_bodies_on_move(Slot moving, Slot parent, Slot root) const {
-    if (root_of(moving) == root) return;  // the bodies of one tree stay joined as they were
-    const auto body_of = [this](Slot slot) { return body_[slot]; };
-    for (Slot at = moving; at != none; at = next_in_subtree(at, moving)) {
-        if (body_of(at) == body_of(moving) && body_of(parent) == body_of(moving))
-            continue;  // joined by the new edge itself
-        for (Slot top = first_top_[body_of(at)]; top != none; top = next_top_[top])
-            if (root_of(top) == root)
-                throw refusals::two_paths(frame_names_.view(moving), frame_names_.view(parent),
-                                          body_names_.view(body_of(at)), frame_names_.view(top));
-    }
-}
-
-// Whether the moving frame hangs off its own body; then it must go on to do so, where it is.
-bool SceneArrays::stays_on_body(Slot moving, Slot parent, const Pose& pose) const {
-    if (is_top(moving)) return false;
-    const auto body = body_[moving];
-    if (body_[parent] != body) throw refusals::leaves_body(frame_names_.view(moving), body_names_.view(body));
-    const auto [metres, radians] = pose_between(moving, parent, std::nullopt).distance(pose);
-    if (metres > refusals::same_pose_tolerance || radians > refusals::same_pose_tolerance)
-        throw refusals::moves_on_body(frame_names_.view(moving), frame_names_.view(parent));
-    return true;
-}
-
-// The root above a frame; throws where the way there leads over the frame that moves.
-SceneArrays::Slot SceneArrays::root_beside(Slot moving, Slot parent) const {
-    Slot root = parent;
-    for (Slot at = parent; at != none; root = at, at = parent_[at])
-        if (at == moving) throw refusals::cycle(frame_names_.view(moving), frame_names_.view(parent));
-    return root;
-}
-
 void SceneArrays::move(Slot moving, Slot parent, const Pose& pose) {
-    const Slot old_parent = parent_[moving];
-    if (old_parent == none) throw refusals::root_without(frame_names_.view(moving), "parent to change");
-    if (old_parent == parent && pose_[moving] == pose) return;
-    const Slot root = root_beside(moving, parent);
-    require_in_range(pose, "the pose of a frame");
-    if (old_parent != parent) check_bodies_on_move(moving, parent, root);
-    const bool stays = stays_on_body(moving, parent, pose);
-    if (stays && old_parent == parent) return;
-    const bool joins_parts = is_top(moving) && body_[parent] == body_[moving];
-    if (joins_parts && type_[moving] != JointType::fixed)
-        throw refusals::joins_parts_by_joint(frame_names_.view(moving));
-    const bool cuts = old_parent != parent && !stays && counts_[twist_count] != 0;
-    if (cuts) {
-        mark_twists_across(moving);
-        check_twists_joined(moving, parent);
+    const rules::Move plan = rules::checked_move(View(*this), moving, parent, pose);
+    if (plan.nothing) return;
+    const bool ends_twists = plan.cuts && counts_[twist_count] != 0;
+    const auto ends = [this](Slot frame) { return marks_.has(frame); };
+    if (ends_twists) {
+        marks_.forget();
+        rules::each_twist_across(View(*this), moving, [this](Slot frame, Slot) { marks_.mark(frame); });
+        rules::check_twists_joined(View(*this), twist_rules_, moving, parent, ends);
     }
 
     const Section section(lock_);
     pose_.store(moving, pose);
-    for (Slot twist = counts_[twist_count]; cuts && twist-- > 0;)
-        if (twist_goes_[twist]) drop_twist(twist_frame_[twist]);  // the last, which has been seen, takes its place
-    if (old_parent != parent) {
+    if (ends_twists) drop_twists(ends);
+    if (parent_[moving] != parent) {
         drop_stamps(moving, none);  // a history belongs to an edge
-        change_parent(moving, parent, joins_parts);
+        change_parent(moving, parent, plan.joins);
     }
     refresh_subtree(moving);
 }
 
 void SceneArrays::change_parent(Slot moving, Slot parent, bool joins_parts) {
-    if (joins_parts) remove_top(moving);  // its body has one top less now
-    if (parent_[moving] != none) unlink(moving);
+    if (joins_parts) tops_.unlink(body_[moving], moving);  // its body has one top less now
+    if (parent_[moving] != none) children_.unlink(parent_[moving], moving);
     parent_.store(moving, parent);
-    link(moving, parent);
+    children_.link(parent, moving);
     restore_order(moving, parent);
 }
 
 void SceneArrays::attach(std::string_view root, std::string_view parent, const Pose& pose, const Joint& joint) {
     const Writer writer(lock_);
     const Slot moving = require_frame(root), target = require_frame(parent);
-    if (parent_[moving] != none) throw refusals::has_parent(root, frame_names_.view(parent_[moving]));
-    check_bodies_on_move(moving, target, root_beside(moving, target));
-    const bool joins_parts = body_[target] == body_[moving];
-    if (joins_parts && joint.type != JointType::fixed) throw refusals::joins_parts_by_joint(root);
-    std::fill_n(twist_goes_.begin(), counts_[twist_count], 0);
-    check_twists_joined(moving, target);
+    const bool joins_parts = rules::check_attachment(View(*this), twist_rules_, moving, target, joint.type);
     const JointPlan plan = plan_joint(joint, joint.name.empty() ? root : std::string_view(joint.name), moving);
 
     const Section section(lock_);
@@ -245,31 +195,38 @@ void SceneArrays::attach(std::string_view root, std::string_view parent, const P
     refresh_after_joint(moving);
 }
 
-void SceneArrays::reparent(std::string_view frame, std::string_view parent, const Pose& parent_from_frame) {
+void SceneArrays::reparent(std::string_view frame, std::string_view parent, const Pose& parent_from_frame,
+                           const Ref<const EdgeNoise>& noise) {
     const Writer writer(lock_);
-    const Slot moving = require_frame(frame);
-    move(moving, require_frame(parent), parent_from_frame);
-    write_noise(moving, nullptr);
+    const Slot moving = require_frame(frame), target = require_frame(parent);
+    require_noise_fits(noise ? noise->maps.size() : 0);
+    move(moving, target, parent_from_frame);
+    write_noise(moving, noise.get());
 }
 
-void SceneArrays::reparent_keeping_pose(std::string_view frame, std::string_view parent, const Configuration& q) {
+void SceneArrays::reparent_keeping_pose(std::string_view frame, std::string_view parent, const Configuration& q,
+                                        const Ref<const EdgeNoise>& slip) {
     const Writer writer(lock_);
     require_length(q);
-    const Slot moving = require_frame(frame);
-    const Slot target = require_frame(parent);
-    if (parent_[moving] == target) return;
-    if (is_below(moving, target)) return move(moving, target, pose_[moving]);  // which refuses
-    Pose pose = pose_between(moving, target, q);
-    if (entry_[moving] != none) {  // the new edge must give this pose at the joint's present value
+    const Slot moving = require_frame(frame), target = require_frame(parent);
+    const bool stays = parent_[moving] == target;
+    if (stays && !slip) return;
+    const View view(*this, q);
+    if (!stays && rules::is_below(view, moving, target)) return move(moving, target, pose_[moving]);  // which refuses
+    require_noise_fits(slip ? slip->maps.size() : 0);
+    Pose pose = stays ? pose_[moving] : pose_between(moving, target, q);
+    if (!stays && entry_[moving] != none) {  // the new edge must give this pose at the joint's present value
         const double value = multiplier_[moving] * (q ? (*q)[entry_[moving]] : q_[entry_[moving]]) + offset_[moving];
         pose = pose * joint_motion(type_[moving], axis_[moving], value).inverse();
     }
     if (noise_.empty()) return move(moving, target, pose);
     noise_sum_.clear();
-    sum_errors(noisy_way(moving, target, q), noise_sum_);
+    if (!stays) sum_errors(way(moving, target, q), noise_sum_);
+    else if (const EdgeNoise* known = noise_at(moving)) noise_sum_.add(*known, as_it_is);
+    if (slip) noise_sum_.add(*slip, as_it_is);
     require_noise_fits(noise_sum_.columns().size());
     require_in_range(noise_sum_.covariance().matrix(), "a covariance");
-    move(moving, target, pose);
+    if (!stays) move(moving, target, pose);
     noise_sum_.write_edge(*noise_[moving]);
 }
 

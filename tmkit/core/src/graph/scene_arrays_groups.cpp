@@ -67,8 +67,7 @@ void SceneArrays::set_group(const GroupSpecification& wanted) {
     std::sort(attributes.begin(), attributes.end());
 
     if (group == none) {
-        group = free_groups_.back();
-        free_groups_.pop_back();
+        group = free_groups_.take();
         group_names_.insert(group, name);
         is_group_[group] = 1;
     }

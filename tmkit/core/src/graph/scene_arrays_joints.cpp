@@ -1,8 +1,7 @@
 // Joints of the arrays: their rules, and which entry of the configuration moves which frame.
 #include <algorithm>
 
-#include "tmkit/scene_arrays.hpp"
-#include "tmkit/scene_errors.hpp"
+#include "scene_arrays_view.hpp"
 
 namespace tmkit {
 namespace {
@@ -33,18 +32,12 @@ SceneArrays::JointPlan SceneArrays::plan_joint(const Joint& joint, std::string_v
     plan.numbers = numbers.numbers();
     plan.name = name;
     if (const Slot holder = joint_names_.find(name); holder != none && holder != slot) throw duplicate("joint", name);
-    if (!joint.mimic.empty()) plan.leader = leader_for(joint.mimic, name, slot);
+    if (!joint.mimic.empty()) {
+        plan.leader = joint_names_.find(joint.mimic);
+        rules::check_leader(View(*this), name, joint.mimic, slot, plan.leader);
+    }
     require_fit(name);
     return plan;
-}
-
-SceneArrays::Slot SceneArrays::leader_for(std::string_view leader, std::string_view name, Slot slot) const {
-    const Slot found = joint_names_.find(leader);
-    if (leader == name || (found != none && found == slot)) throw refusals::mimics_itself(name);
-    if (found == none) throw unknown_name("joint", leader, joint_names());
-    for (Slot at = leader_[found]; at != none; at = leader_[at])
-        if (at == slot) throw refusals::mimics_in_turn(name, leader);
-    return found;
 }
 
 bool SceneArrays::same_joint(Slot slot, const Joint& numbers, std::string_view name, std::string_view leader) const {
@@ -126,15 +119,9 @@ void SceneArrays::renew_entries() {
     if (followers_ == 0) return;
     for (std::int32_t i = 0; i < count; ++i) {
         const Slot slot = sequence_[i];
-        Slot at = slot;
-        JointRule rule;  // in the same steps as SceneGraph::joint_rule
-        for (; leader_[at] != none; at = leader_[at]) {
-            const JointNumbers& numbers = numbers_[at];
-            rule.offset += rule.multiplier * numbers.mimic_offset;
-            rule.multiplier *= numbers.mimic_multiplier;
-        }
-        if (at == slot) continue;
-        entry_.store(slot, entry_[at]);
+        const auto [rule, leader] = rules::followed(View(*this), slot);
+        if (leader == slot) continue;
+        entry_.store(slot, entry_[leader]);
         multiplier_.store(slot, rule.multiplier);
         offset_.store(slot, rule.offset);
     }

@@ -2,20 +2,11 @@
 // rules are those of stamped_poses.hpp.
 #include <algorithm>
 
-#include "tmkit/scene_arrays.hpp"
-#include "tmkit/scene_errors.hpp"
+#include "scene_arrays_view.hpp"
 
 namespace tmkit {
 
 // --- rules -----------------------------------------------------------------------------------------------------------
-
-SceneArrays::Slot SceneArrays::require_edge_for_stamps(std::string_view frame) const {
-    const Slot slot = require_frame(frame);
-    const Slot parent = parent_[slot];
-    if (parent == none) throw refusals::root_without(frame, "pose");
-    if (body_[parent] == body_[slot]) throw refusals::moves_on_body(frame, frame_names_.view(parent));
-    return slot;
-}
 
 // What stays of a history under other bounds: the newest, as many as fit.
 StampBounds SceneArrays::bounds_of(Slot slot, std::size_t capacity, double window) const {
@@ -34,7 +25,8 @@ StampBounds SceneArrays::bounds_of(Slot slot, std::size_t capacity, double windo
 void SceneArrays::add_stamped_pose(std::string_view frame, const StampedPose& entry,
                                    std::optional<std::size_t> capacity, std::optional<double> window) {
     const Writer writer(lock_);
-    const Slot slot = require_edge_for_stamps(frame);
+    const Slot slot = require_frame(frame);
+    rules::check_edge_for_stamps(View(*this), slot);
     const bool keeps = stamp_count_[slot] != none;
     const std::size_t most = capacity.value_or(keeps ? stamp_capacity_[slot] : StampedPoses::usual_capacity);
     const double seconds = window.value_or(keeps ? stamp_window_[slot] : StampedPoses::without_end);
@@ -64,8 +56,9 @@ void SceneArrays::add_stamped_pose(std::string_view frame, const StampedPose& en
 
 void SceneArrays::set_stamped_poses(std::string_view frame, const Ref<const StampedPoses>& stamps) {
     const Writer writer(lock_);
-    const Slot slot = stamps ? require_edge_for_stamps(frame) : require_frame(frame);
+    const Slot slot = require_frame(frame);
     if (stamps) {
+        rules::check_edge_for_stamps(View(*this), slot);
         stamps->check(frame);
         const auto there = static_cast<std::size_t>(std::max(stamp_count_[slot], 0));
         if (stamps->entries.size() > free_stamps_ + there)
@@ -112,26 +105,29 @@ void SceneArrays::insert_stamp(Slot slot, const StampedPose& entry) {
 
 // --- queries, from any thread ----------------------------------------------------------------------------------------
 
-// parent_from_frame of an edge at a moment, at joint value 0.
-SceneArrays::Found SceneArrays::pose_at(Slot slot, const Moment& moment) const {
-    if (stamp_count_.load(slot) == none) return {Trouble::nothing, pose_.load(slot)};
-    Slot after = none, at = newest_.load(slot);
+Pose SceneArrays::pose_at(Slot slot, const Moment& moment) const {
+    if (stamp_count_.load(slot) == none) return pose_.load(slot);
+    const Slot newest = newest_.load(slot);
+    Slot after = none, at = newest;
     for (std::size_t steps = 0; at != none && stamp_.load(at) > moment.stamp && steps < capacities_.stamps; ++steps) {
         after = at;
         at = older_.load(at);
     }
     const bool clamps = moment.policy == StampPolicy::clamped;
-    if (at == none && clamps && after != none) return {Trouble::nothing, stamp_pose_.load(after)};
-    if (at == none) return {Trouble::stamp, {}, slot};
-    const StampedPose before{stamp_.load(at), stamp_pose_.load(at)};
-    if (before.stamp == moment.stamp || (clamps && after == none && moment.stamp > before.stamp))
-        return {Trouble::nothing, before.pose};
-    if (after == none) return {Trouble::stamp, {}, slot};
-    try {
-        return {Trouble::nothing, tmkit::pose_between(before, {stamp_.load(after), stamp_pose_.load(after)}, moment)};
-    } catch (const Error&) {  // numbers of two states, which are thrown away, or ones too large
-        return {Trouble::numbers, {}, slot};
+    if (at == none && clamps && after != none) return stamp_pose_.load(after);
+    if (at != none) {
+        const StampedPose before{stamp_.load(at), stamp_pose_.load(at)};
+        const bool is_past = clamps && after == none && moment.stamp > before.stamp;
+        if (before.stamp == moment.stamp || is_past) return before.pose;
+        if (after != none) return tmkit::pose_between(before, {stamp_.load(after), stamp_pose_.load(after)}, moment);
     }
+    StampBounds bounds;
+    if (const std::optional<StampedPoses> known = history(slot); known && !known->entries.empty()) {
+        bounds.count = known->entries.size();
+        bounds.oldest = known->oldest();
+        bounds.newest = known->newest();
+    }
+    throw outside_stamps(moment.stamp, bounds, frame_names_.text(slot));
 }
 
 std::optional<StampedPoses> SceneArrays::history(Slot slot) const {
@@ -151,55 +147,31 @@ std::optional<StampedPoses> SceneArrays::stamped_poses(std::string_view frame) c
     return read_frame(frame, [this](Slot slot) { return history(slot); });
 }
 
+Pose SceneArrays::pose_between(Slot target, Slot reference, const Configuration& q, const Moment& moment) const {
+    return pose_along(target, reference, [&](Slot slot) { return edge_from(slot, pose_at(slot, moment), q); });
+}
+
 Pose SceneArrays::pose(std::string_view target, std::optional<std::string_view> reference, const Configuration& q,
                        const Moment& moment) const {
-    const Found found = lock_.read([&] { return find_pose(target, reference, q, &moment); });
-    return pose_of(found, target, reference, q, &moment);
+    return lock_.read([&] {
+        require_length(q);
+        const Slot to = require_frame(target);
+        return pose_between(to, reference_slot(reference), q, moment);
+    });
 }
 
 Vector6 SceneArrays::twist_from_stamps(std::string_view target, std::optional<std::string_view> reference, double first,
                                        double second, const Configuration& q, StampPolicy policy) const {
     require_later(first, second, target);
-    const Moment moments[] = {{first, policy}, {second, policy}};
-    struct Answer {
-        std::array<Found, 2> found;
-        std::string frame, body;  // of a twist edge that the stamps do not contain
-    };
-    const Answer answer = lock_.read([&] {
-        Answer made{
-            {find_pose(target, reference, q, &moments[0]), find_pose(target, reference, q, &moments[1])}, {}, {}};
-        const Slot slot = frame_names_.find(target);
-        const Slot moved = made.found[1].trouble == Trouble::nothing
-                               ? unstamped_twist(slot, reference ? frame_names_.find(*reference) : root_of(slot))
-                               : none;
-        const Slot twist = moved == none ? none : twist_.load(moved),
-                   body = twist == none ? none : twist_reference_.load(twist);
-        if (body != none) {
-            made.frame = frame_names_.text(moved);
-            made.body = body_names_.text(body);
-        }
-        return made;
+    return lock_.read([&] {
+        require_length(q);
+        const View view(*this);
+        const Slot to = require_frame(target), from = reference ? require_frame(*reference) : rules::root_of(view, to);
+        const Pose before = pose_between(to, from, q, {first, policy}),
+                   after = pose_between(to, from, q, {second, policy});
+        rules::check_no_twist_on_way(view, to, from, true);
+        return twist_between(before, after, second - first);
     });
-    const Pose before = pose_of(answer.found[0], target, reference, q, &moments[0]),
-               after = pose_of(answer.found[1], target, reference, q, &moments[1]);
-    if (!answer.frame.empty())
-        throw refusals::twist_left_out(target, reference ? std::string(*reference) : root(target), answer.frame,
-                                       answer.body, true);
-    return twist_between(before, after, second - first);
-}
-
-Error SceneArrays::outside_stamps(Slot slot, double stamp) const {
-    StampBounds bounds;
-    const std::string name = lock_.read([&] {
-        const std::optional<StampedPoses> known = history(slot);
-        bounds.count = known ? known->entries.size() : 0;
-        if (bounds.count > 0) {
-            bounds.oldest = known->oldest();
-            bounds.newest = known->newest();
-        }
-        return frame_names_.text(slot);
-    });
-    return tmkit::outside_stamps(stamp, bounds, name);
 }
 
 }  // namespace tmkit

@@ -2,32 +2,17 @@
 // consistent among themselves; rules have been checked before.
 #include <algorithm>
 
-#include "tmkit/scene_arrays.hpp"
+#include "scene_arrays_view.hpp"
 
 namespace tmkit {
 
-// --- links -----------------------------------------------------------------------------------------------------------
-
-void SceneArrays::link(Slot slot, Slot parent) {
-    const Slot next = first_child_[parent];
-    next_sibling_.store(slot, next);
-    previous_sibling_[slot] = none;
-    if (next != none) previous_sibling_[next] = slot;
-    first_child_.store(parent, slot);
-}
-
-void SceneArrays::unlink(Slot slot) {
-    const Slot next = next_sibling_[slot], previous = previous_sibling_[slot];
-    if (previous == none) first_child_.store(parent_[slot], next);
-    else next_sibling_.store(previous, next);
-    if (next != none) previous_sibling_[next] = previous;
-}
+// --- subtrees --------------------------------------------------------------------------------------------------------
 
 // The subtree of `top`, parents first; none after the last.
 SceneArrays::Slot SceneArrays::next_in_subtree(Slot at, Slot top) const {
-    if (const Slot child = first_child_[at]; child != none) return child;
+    if (const Slot child = children_.first(at); child != none) return child;
     for (; at != top; at = parent_[at])
-        if (const Slot next = next_sibling_[at]; next != none) return next;
+        if (const Slot next = children_.next(at); next != none) return next;
     return none;
 }
 
@@ -82,34 +67,16 @@ void SceneArrays::refresh_subtree(Slot top) {
 
 // --- bodies ----------------------------------------------------------------------------------------------------------
 
-void SceneArrays::add_top(Slot slot) {
-    const Slot body = body_[slot];
-    const Slot next = first_top_[body];
-    next_top_[slot] = next;
-    previous_top_[slot] = none;
-    if (next != none) previous_top_[next] = slot;
-    first_top_[body] = slot;
-}
-
-void SceneArrays::remove_top(Slot slot) {
-    const Slot next = next_top_[slot], previous = previous_top_[slot];
-    if (previous == none) first_top_[body_[slot]] = next;
-    else next_top_[previous] = next;
-    if (next != none) previous_top_[next] = previous;
-}
-
 SceneArrays::Slot SceneArrays::take_body(std::string_view name) {
-    const Slot body = free_bodies_.back();
-    free_bodies_.pop_back();
+    const Slot body = free_bodies_.take();
     body_names_.insert(body, name);
     return body;
 }
 
 void SceneArrays::leave_body(Slot slot) {
     const Slot body = body_[slot];
-
     const bool tops = is_top(slot), carries_inertia = inertia_frame_[body] == slot;
-    if (tops) remove_top(slot);
+    if (tops) tops_.unlink(body, slot);
     if (carries_inertia && !tops) {  // the inertia stays with the body: say it again in the axes of the frame above
         inertia_[body] = inertia_[body].in_axes_of(Pose{} * pose_[slot]);
         inertia_frame_[body] = parent_[slot];
@@ -117,7 +84,7 @@ void SceneArrays::leave_body(Slot slot) {
         inertia_[body] = Inertia{};
         inertia_frame_[body] = none;
     }
-    if (first_top_[body] != none) return;
+    if (tops_.first(body) != none) return;
     body_names_.erase(body);
     free_bodies_.push_back(body);
 }
@@ -127,17 +94,17 @@ void SceneArrays::leave_body(Slot slot) {
 // Takes the marked frames, which are gathered parents first, out of everything but the pool of shapes.
 void SceneArrays::remove_marked(std::int32_t leaving) {
     bool had_joints = false;
+    const auto goes = [this](Slot slot) { return marks_.has(slot); };
+    drop_twists(goes);
     for (std::int32_t i = leaving; i-- > 0;) {  // children before parents
         const Slot slot = gathered_[i];
         had_joints |= is_actuated(type_[slot]);
         drop_joint(slot);
-        drop_twist(slot);
         drop_stamps(slot, none);
         leave_body(slot);
         frame_names_.erase(slot);
     }
     const std::int32_t count = counts_[frame_count];
-    const auto goes = [this](Slot slot) { return marks_.has(slot); };
     std::int32_t ordered = 0, in_sequence = 0;
     for (std::int32_t i = 0; i < count; ++i) {
         if (const Slot slot = order_[i]; !goes(slot)) {
@@ -159,7 +126,7 @@ void SceneArrays::remove_marked(std::int32_t leaving) {
         entry_.store(slot, none);
         pose_.store(slot, Pose{});
         id_.store(slot, no_frame);
-        first_child_.store(slot, none);
+        children_.clear(slot);
         free_frames_.push_back(slot);
     }
     if (had_joints) renew_entries();

@@ -2,8 +2,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "scene_rules.hpp"
 #include "tmkit/scene_edit.hpp"
-#include "tmkit/scene_errors.hpp"
 
 namespace tmkit {
 
@@ -168,7 +168,8 @@ void SceneEdit::remove_frame(std::string_view name, bool with_subtree) {
     std::vector<FrameId> gone = leaving;
     std::sort(gone.begin(), gone.end());
     require_no_followers(gone);
-    require_no_twists_from(gone);
+    const auto goes = [&](auto id) { return std::binary_search(gone.begin(), gone.end(), id); };
+    rules::check_twists_stay(GraphView(scene_), [&](auto leaver) { return goes(leaver->id); });
     leave_groups(gone);
     for (auto at = leaving.rbegin(); at != leaving.rend(); ++at) {  // children before parents
         const FrameRecord& frame = record(*at);

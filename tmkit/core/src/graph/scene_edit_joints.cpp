@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "scene_rules.hpp"
 #include "tmkit/scene_edit.hpp"
-#include "tmkit/scene_errors.hpp"
 
 namespace tmkit {
 namespace {
@@ -18,18 +18,6 @@ bool moves_as(const FrameRecord& frame, JointType type, const Joint* joint) {
 
 // --- joints ----------------------------------------------------------------------------------------------------------
 
-void SceneEdit::check_leader(const Joint& joint, FrameId frame) const {
-    if (joint.mimic.empty()) return;
-    const FrameId* leader = scene_.joint_names_.find(joint.mimic);
-    if (joint.mimic == joint.name) throw refusals::mimics_itself(joint.name);
-    if (!leader || *leader == frame) throw unknown_name("joint", joint.mimic, scene_.joint_names());
-    for (const Joint* at = record(*leader).joint.get(); at && !at->mimic.empty();) {
-        if (at->mimic == joint.name) throw refusals::mimics_in_turn(joint.name, joint.mimic);
-        const FrameId* next = scene_.joint_names_.find(at->mimic);
-        at = next ? record(*next).joint.get() : nullptr;
-    }
-}
-
 // The joint as it will be in the scene; null for a type without a value. Throws when it may not be there.
 Ref<const Joint> SceneEdit::checked_joint(Joint joint, FrameId frame, std::string_view frame_name) const {
     if (!is_actuated(joint.type)) return nullptr;
@@ -37,7 +25,11 @@ Ref<const Joint> SceneEdit::checked_joint(Joint joint, FrameId frame, std::strin
     joint.check();
     if (const FrameId* holder = scene_.joint_names_.find(std::string_view(joint.name)); holder && *holder != frame)
         throw duplicate("joint", joint.name);
-    check_leader(joint, frame);
+    if (!joint.mimic.empty()) {
+        const FrameId* leader = scene_.joint_names_.find(std::string_view(joint.mimic));
+        rules::check_leader(GraphView(scene_), joint.name, joint.mimic, scene_.find(frame),
+                            leader ? &record(*leader) : nullptr);
+    }
     return Ref<const Joint>(new Joint(std::move(joint)));
 }
 

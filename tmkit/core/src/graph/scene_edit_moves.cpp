@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "scene_rules.hpp"
 #include "tmkit/scene_edit.hpp"
-#include "tmkit/scene_errors.hpp"
 #include "tmkit/scene_gaussian.hpp"
 
 namespace tmkit {
@@ -10,18 +10,9 @@ namespace tmkit {
 
 // Throws when a new frame may not sit on the body it asks for.
 void SceneEdit::check_entry(const FrameSpecification& specification, const FrameRecord* parent) const {
-    const std::string& name = specification.body.empty() ? specification.name : specification.body;
-    const BodyId* existing = scene_.body_names_.find(std::string_view(name));
-    if (!existing) return;
-    if (specification.body.empty()) throw duplicate("body", name);
-    if (parent && *existing == parent->body) {
-        if (specification.joint.type != JointType::fixed)
-            throw refusals::new_edge_inside_body(specification.name, parent->name->text, name);
-        return;
-    }
-    for (FrameId top : body(*existing).tops)
-        if (parent && scene_.root_of(top) == scene_.root_of(parent->id))
-            throw refusals::body_in_this_tree(specification.name, name, record(top).name->text);
+    const bool asked = !specification.body.empty();
+    if (const BodyId* body = scene_.find_body(asked ? specification.body : specification.name))
+        rules::check_entry(GraphView(scene_), specification.name, *body, asked, parent, specification.joint.type);
 }
 
 BodyId SceneEdit::enter_body(const FrameSpecification& specification, FrameId frame, FrameId parent) {
@@ -70,28 +61,6 @@ void SceneEdit::leave_body(const FrameRecord& leaving) {
     scene_.bodies_.assign(leaving.body, Ref<const BodyRecord>(changed));
 }
 
-void SceneEdit::check_bodies_on_move(const FrameRecord& moving, const FrameRecord& parent) const {
-    const FrameId to = scene_.root_of(parent.id);
-    if (scene_.root_of(moving.id) == to) return;  // the bodies of one tree stay joined as they were
-    for (const FrameId id : scene_.subtree(moving.id)) {
-        const BodyId on = record(id).body;
-        if (on == moving.body && parent.body == moving.body) continue;  // joined by the new edge itself
-        const BodyRecord& carried = body(on);
-        for (FrameId top : carried.tops)
-            if (scene_.root_of(top) == to)
-                throw refusals::two_paths(moving.name->text, parent.name->text, carried.name->text,
-                                          record(top).name->text);
-    }
-}
-
-// Whether the topmost frame of a body in its tree comes to hang off that body in another tree, which a fixed edge may
-// do.
-bool SceneEdit::joins_parts(const FrameRecord& moving, const FrameRecord& parent) const {
-    if (parent.body != moving.body || record(moving.parent).body == moving.body) return false;
-    if (moving.joint_type != JointType::fixed) throw refusals::joins_parts_by_joint(moving.name->text);
-    return true;
-}
-
 // The topmost frame of a body in one tree comes to hang off the same body in another tree: one top less.
 void SceneEdit::join_parts(const FrameRecord& moving) {
     auto changed = Ref<BodyRecord>(new BodyRecord(body(moving.body)));
@@ -99,30 +68,14 @@ void SceneEdit::join_parts(const FrameRecord& moving) {
     scene_.bodies_.assign(moving.body, Ref<const BodyRecord>(changed));
 }
 
-// Whether the moving frame hangs off its own body; then it must go on to do so, where it is.
-bool SceneEdit::stays_on_body(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose) const {
-    if (record(moving.parent).body != moving.body) return false;
-    if (parent.body != moving.body) throw refusals::leaves_body(moving.name->text, body(moving.body).name->text);
-    const Pose before =
-        scene_.pose(moving.name->text, parent.name->text, nullptr);  // along fixed edges of the body only
-    const auto [metres, radians] = before.distance(pose);
-    if (metres > refusals::same_pose_tolerance || radians > refusals::same_pose_tolerance)
-        throw refusals::moves_on_body(moving.name->text, parent.name->text);
-    return true;
-}
-
 // --- moves -----------------------------------------------------------------------------------------------------------
 
 void SceneEdit::attach(std::string_view root, std::string_view parent, const Pose& pose, Joint joint) {
     const FrameRecord& moving = record(root);
     const FrameRecord& target = record(parent);
-    if (moving.parent != no_frame) throw refusals::has_parent(root, record(moving.parent).name->text);
-    if (scene_.is_ancestor(moving.id, target.id)) throw refusals::cycle(root, parent);
-    check_bodies_on_move(moving, target);
-    const bool joins = target.body == moving.body;
-    if (joins && joint.type != JointType::fixed) throw refusals::joins_parts_by_joint(root);
+    TwistRules set;
+    const bool joins = rules::check_attachment(GraphView(scene_), set, &moving, &target, joint.type);
     const FrameId id = moving.id, new_parent = target.id;
-    check_twists_joined(id, new_parent, {});
     all_or_nothing([&] {
         if (joins) join_parts(moving);
         FrameRecord& changed = own(id);
@@ -133,29 +86,20 @@ void SceneEdit::attach(std::string_view root, std::string_view parent, const Pos
     });
 }
 
-// The twist edges that end with a move; throws where those that stay would break their rules.
-std::vector<FrameId> SceneEdit::twists_cut(FrameId moving, FrameId parent, bool keep_twists) const {
-    std::vector<FrameId> cut;
-    if (scene_.twists_.empty()) return cut;
-    if (!keep_twists) cut = scene_.twists_across(moving);
-    check_twists_joined(moving, parent, cut);
-    return cut;
-}
-
 void SceneEdit::move(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose, bool keep_twists) {
-    if (moving.parent == no_frame) throw refusals::root_without(moving.name->text, "parent to change");
-    if (moving.parent == parent.id && moving.pose == pose) return;
-    if (scene_.is_ancestor(moving.id, parent.id)) throw refusals::cycle(moving.name->text, parent.name->text);
-    require_in_range(pose, "the pose of a frame");
-    check_bodies_on_move(moving, parent);
-    const bool stays = stays_on_body(moving, parent, pose);
-    if (stays && moving.parent == parent.id) return;
+    const GraphView view(scene_);
+    const rules::Move plan = rules::checked_move(view, &moving, &parent, pose);
+    if (plan.nothing) return;
     const FrameId id = moving.id, new_parent = parent.id;
-    const bool joins = joins_parts(moving, parent);
-    std::vector<FrameId> cut;
-    if (moving.parent != new_parent && !stays) cut = twists_cut(id, new_parent, keep_twists);
+    std::vector<FrameId> cut;  // twist edges that end
+    if (plan.cuts && scene_.twist_count() > 0) {
+        if (!keep_twists) cut = scene_.twists_across(id);
+        const auto ends = [&](auto frame) { return std::find(cut.begin(), cut.end(), frame->id) != cut.end(); };
+        TwistRules set;
+        rules::check_twists_joined(view, set, &moving, &parent, ends);
+    }
     const auto done = [&] {
-        if (joins) join_parts(moving);
+        if (plan.joins) join_parts(moving);
         for (const FrameId frame : cut) drop_twist(frame);
         FrameRecord& changed = own(id);
         if (changed.parent != new_parent) end_stamps(changed);

@@ -2,7 +2,7 @@
 #include <unordered_set>
 
 #include "graph/ascent.hpp"
-#include "tmkit/scene_errors.hpp"
+#include "graph/scene_rules.hpp"
 #include "tmkit/scene_graph.hpp"
 
 namespace tmkit {
@@ -77,18 +77,10 @@ FrameId SceneGraph::joint_frame(std::string_view joint_name) const {
     return *found;
 }
 
-FrameId SceneGraph::root_of(FrameId id) const {
-    for (;;) {
-        const FrameId parent = record(id).parent;
-        if (parent == no_frame) return id;
-        id = parent;
-    }
-}
+FrameId SceneGraph::root_of(FrameId id) const { return rules::root_of(GraphView(*this), &record(id))->id; }
 
 bool SceneGraph::is_ancestor(FrameId ancestor, FrameId frame) const {
-    for (; frame != no_frame; frame = record(frame).parent)
-        if (frame == ancestor) return true;
-    return false;
+    return rules::is_below(GraphView(*this), find(ancestor), find(frame));
 }
 
 std::optional<Inertia> SceneGraph::inertia(std::string_view frame) const {
@@ -142,12 +134,7 @@ std::vector<AllowedPair> SceneGraph::allowed_pairs() const {
 }
 
 JointRule SceneGraph::joint_rule(const FrameRecord& frame) const {
-    JointRule rule;
-    const FrameRecord* leader = &frame;
-    for (; !leader->joint->mimic.empty(); leader = &record(joint_frame(leader->joint->mimic))) {
-        rule.offset += rule.multiplier * leader->joint->mimic_offset;
-        rule.multiplier *= leader->joint->mimic_multiplier;
-    }
+    auto [rule, leader] = rules::followed(GraphView(*this), &frame);
     rule.entry = joints_.rank(leader->id);
     return rule;
 }

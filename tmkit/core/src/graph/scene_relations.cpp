@@ -1,125 +1,100 @@
 // See the header. A way from one body to another is a chain of steps: twist edges, and edges of poses over which no
-// twist edge leads, since these say how their frames move.
+// twist edge leads, since these say how their frames move. It is the only one: an edge of poses that no twist edge
+// leads over parts the bodies on its two sides, and twist edges join two bodies only once.
 #include "tmkit/scene_relations.hpp"
 
 #include <algorithm>
+#include <functional>
 
-#include "ascent.hpp"
-#include "tmkit/scene_gaussian.hpp"
+#include "scene_arrays_view.hpp"
+#include "uncertainty/noise_path.hpp"
 
 namespace tmkit {
 namespace {
 
-// How a body moves relative to another: by a twist edge, or as the edge of poses between them does. The twist is that
-// of the frame's origin, in its axes.
-struct Step {
-    const FrameRecord* frame;
-    BodyId body, reference;
-    Vector6 twist;
-    const EdgeNoise* noise;
+struct RelatedFrames : GraphView {
+    using GraphView::GraphView;
+    Path way(Frame target, Frame reference) const { return Path(scene(), *reference, *target, q()); }
+    JointRule rule(Frame frame) const { return scene().joint_rule(*frame); }
+    const Vector3& axis(Frame frame) const { return frame->joint->axis; }
+    const Vector6& twist_vector(Frame frame) const { return frame->details->twist->vector; }
+    const EdgeNoise* twist_noise(Frame frame) const { return frame->twist_noise(); }
 };
 
-// A body, and how it was reached: the place of the body before in the list, the step, and whether up or down.
-struct Reached {
-    BodyId body;
-    std::size_t before, step;
-    double sign;
-};
+const FrameRecord* below(const FrameRecord& edge) { return &edge; }
+SceneArrays::Slot below(SceneArrays::Slot edge) { return edge; }
 
-// The way from one body to another, from its end; empty when there is none. It is the only one: an edge of poses that
-// no twist edge leads over parts the bodies on its two sides, and twist edges join two bodies only once.
-std::vector<Reached> way(const std::vector<Step>& steps, BodyId from, BodyId to) {
-    std::vector<Reached> reached{{from, 0, 0, 0.0}};
+// Whether steps lead from one body to another; then `reached` ends with that.
+bool reaches(auto& ways, auto from, auto to) {
+    auto& reached = ways.reached;
+    reached.assign(1, {from, 0, 0, 0.0});
     for (std::size_t next = 0; next < reached.size(); ++next)
-        for (std::size_t k = 0; k < steps.size(); ++k) {
-            const bool up = steps[k].body == reached[next].body, down = steps[k].reference == reached[next].body;
-            const BodyId other = up ? steps[k].reference : steps[k].body;
-            const auto is_it = [&](const Reached& known) { return known.body == other; };
+        for (std::size_t k = 0; k < ways.steps.size(); ++k) {
+            const auto& step = ways.steps[k];
+            const bool up = step.body == reached[next].body, down = step.reference == reached[next].body;
+            const auto other = up ? step.reference : step.body;
+            const auto is_it = [&](const auto& known) { return known.body == other; };
             if ((!up && !down) || std::any_of(reached.begin(), reached.end(), is_it)) continue;
             reached.push_back({other, next, k, up ? 1.0 : -1.0});
-            if (other != to) continue;
-            std::vector<Reached> found;
-            for (Reached at = reached.back(); at.sign != 0.0; at = reached[at.before]) found.push_back(at);
-            return found;
+            if (other == to) return true;
         }
-    return {};
+    return false;
 }
 
-// The frames from the topmost one of a body in a tree up to its root; none when the body is not in the tree.
-std::vector<const FrameRecord*> frames_up(const SceneGraph& scene, BodyId body, FrameId root) {
-    std::vector<const FrameRecord*> above;
-    for (const FrameId top : scene.body(body).tops) {
-        if (scene.root_of(top) != root) continue;
-        for (FrameId at = top; at != no_frame; at = above.back()->parent) above.push_back(&scene.record(at));
-        break;
+// Whether an edge of poses comes to the list, in which each is once.
+bool enters(auto& edges, auto frame) {
+    const auto at = std::lower_bound(edges.begin(), edges.end(), frame, std::less<>());
+    if (at != edges.end() && *at == frame) return false;
+    edges.insert(at, frame);
+    return true;
+}
+
+// Lists the edges of poses over which twist edges lead: their motion is said by these.
+void list_crossed_edges(const auto& view, auto& ways, auto root) {
+    for (const auto& step : ways.steps) {
+        const auto enter = [&](auto frame) { return enters(ways.edges, frame), true; };
+        const auto top = rules::top_in_tree(view, step.reference, root);
+        if (top == view.none) rules::climb(view, step.frame, enter);
+        else for_each_edge(view.way(step.frame, top), [&](const auto& edge, bool) { enter(below(edge)); });
     }
-    return above;
-}
-
-std::vector<Step> twist_steps(const SceneGraph& scene, FrameId root) {
-    std::vector<Step> steps;
-    steps.reserve(scene.twist_count());
-    scene.for_each_twist([&](FrameId id, BodyId above) {
-        if (scene.root_of(id) != root) return;
-        const FrameRecord& frame = scene.record(id);
-        steps.push_back({&frame, frame.body, above, frame.details->twist->vector, frame.twist_noise()});
-    });
-    return steps;
-}
-
-// The edges of poses over which twist edges lead: their motion is said by these. In ascending order of ids.
-std::vector<FrameId> crossed_edges(const SceneGraph& scene, FrameId root, const std::vector<Step>& steps) {
-    std::vector<FrameId> crossed;
-    for (const Step& step : steps) {
-        std::vector<FrameId> edges;  // those above both ends are there twice
-        for (FrameId at = step.frame->id; at != no_frame; at = scene.record(at).parent) edges.push_back(at);
-        for (const FrameRecord* at : frames_up(scene, step.reference, root)) edges.push_back(at->id);
-        std::sort(edges.begin(), edges.end());
-        for (std::size_t i = 0; i < edges.size(); ++i)
-            if (i + 1 < edges.size() && edges[i] == edges[i + 1]) ++i;
-            else crossed.push_back(edges[i]);
-    }
-    std::sort(crossed.begin(), crossed.end());
-    return crossed;
 }
 
 // Adds what is known of how edges of poses above a body move: fixed ones not at all, the others as `qd` says if given.
-void add_pose_steps(std::vector<Step>& steps, const SceneGraph& scene, const std::vector<const FrameRecord*>& above,
-                    const std::vector<FrameId>& crossed, const double* qd) {
-    for (std::size_t i = 0; i + 1 < above.size(); ++i) {
-        const FrameRecord& frame = *above[i];
-        const BodyId reference = above[i + 1]->body;
-        if (frame.body == reference || (!qd && frame.joint_type != JointType::fixed) ||
-            std::binary_search(crossed.begin(), crossed.end(), frame.id))
-            continue;
-        Vector6 twist{};
-        if (is_actuated(frame.joint_type)) {
-            const JointRule rule = scene.joint_rule(frame);
-            const std::size_t first = frame.joint_type == JointType::prismatic ? 0 : 3;
-            for (std::size_t k = 0; k < 3; ++k)
-                twist[first + k] = rule.multiplier * qd[rule.entry] * frame.joint->axis[k];
-        }
-        steps.push_back({&frame, frame.body, reference, twist, nullptr});
-    }
+void add_pose_steps(const auto& view, auto& ways, auto root, auto body, bool with_qd) {
+    rules::climb(view, rules::top_in_tree(view, body, root), [&](auto frame) {
+        const auto parent = view.parent(frame);
+        if (parent != view.none && view.body(parent) != view.body(frame) &&
+            (with_qd || view.joint_type(frame) == JointType::fixed) && enters(ways.edges, frame))
+            ways.steps.push_back({frame, view.body(frame), view.body(parent), false});
+        return true;
+    });
 }
 
-// The steps from one body to another, from its end, by twist edges alone or else with the edges of poses.
-std::vector<std::pair<Step, double>> steps_between(const SceneGraph& scene, FrameId root, BodyId from, BodyId to,
-                                                   const double* qd) {
-    std::vector<Step> steps = twist_steps(scene, root);
-    std::vector<Reached> found = way(steps, from, to);
-    if (found.empty()) {
-        std::vector<BodyId> bodies{from, to};
-        for (const Step& step : steps) bodies.insert(bodies.end(), {step.body, step.reference});
-        std::sort(bodies.begin(), bodies.end());
-        bodies.erase(std::unique(bodies.begin(), bodies.end()), bodies.end());
-        const std::vector<FrameId> crossed = crossed_edges(scene, root, steps);
-        for (const BodyId body : bodies) add_pose_steps(steps, scene, frames_up(scene, body, root), crossed, qd);
-        found = way(steps, from, to);
-    }
-    std::vector<std::pair<Step, double>> signed_steps;
-    for (const Reached& reached : found) signed_steps.push_back({steps[reached.step], reached.sign});
-    return signed_steps;
+// Whether steps lead there by twist edges alone, or else with the edges of poses.
+bool find_way(const auto& view, auto& ways, auto root, auto from, auto to, bool with_qd) {
+    ways.steps.clear();
+    ways.edges.clear();
+    view.each_twist([&](auto frame, auto reference) {
+        if (rules::root_of(view, frame) == root) ways.steps.push_back({frame, view.body(frame), reference, true});
+    });
+    if (reaches(ways, from, to)) return true;
+    list_crossed_edges(view, ways, root);
+    for (const auto body : {from, to}) add_pose_steps(view, ways, root, body, with_qd);
+    for (std::size_t i = 0; i < ways.steps.size() && ways.steps[i].by_twist; ++i)
+        for (const auto body : {ways.steps[i].body, ways.steps[i].reference})
+            add_pose_steps(view, ways, root, body, with_qd);
+    return reaches(ways, from, to);
+}
+
+// The twist of a step at the frame's origin, in its axes.
+Vector6 twist_of(const auto& view, const auto& step, const double* qd) {
+    if (step.by_twist) return view.twist_vector(step.frame);
+    Vector6 twist{};
+    if (!is_actuated(view.joint_type(step.frame))) return twist;
+    const JointRule rule = view.rule(step.frame);
+    const std::size_t first = view.joint_type(step.frame) == JointType::prismatic ? 0 : 3;
+    for (std::size_t k = 0; k < 3; ++k) twist[first + k] = rule.multiplier * qd[rule.entry] * view.axis(step.frame)[k];
+    return twist;
 }
 
 // Where a frame is relative to another above it, and how it moves: the twist of the point at that one's origin, in its
@@ -129,23 +104,18 @@ struct Motion {
     Vector3 linear{}, angular{};
 };
 
-// The motion of the first frame of an ascent relative to the one after `below`; nullopt where an edge says nothing.
-std::optional<Motion> motion_up(const SceneGraph& scene, const Ascent& ascent, std::size_t below, const double* q,
-                                const double* qd) {
+// The motion of the end of one side of a way relative to its top; nullopt where an edge says nothing.
+std::optional<Motion> motion_along(const auto& view, const auto& way, bool up, const double* qd) {
     Motion motion;
-    for (std::size_t i = below; i-- > 0;) {
-        const FrameRecord& edge = *ascent[i];
-        if (!edge.joint) {
-            if (!qd && edge.joint_type == JointType::free) return std::nullopt;
-            motion.pose = motion.pose * edge.pose;
-            continue;
-        }
-        if (!qd) return std::nullopt;
-        const JointRule rule = scene.joint_rule(edge);
-        const double value = q ? rule.value(q) : scene.joint_value(edge, q);  // which throws without q
-        motion.pose = motion.pose * moved(edge.pose, edge.joint_type, edge.joint->axis, value);
-        const Vector3 along = rule.multiplier * qd[rule.entry] * motion.pose.rotate(edge.joint->axis);
-        if (edge.joint_type == JointType::prismatic) {
+    for (std::size_t i = 0; i < way.count(up); ++i) {
+        const auto frame = below(way.edge(up, i));
+        const JointType type = view.joint_type(frame);
+        if (!qd && type != JointType::fixed) return std::nullopt;
+        motion.pose = motion.pose * way.pose_of(way.edge(up, i));  // which throws without q, where a joint needs it
+        if (!is_actuated(type)) continue;
+        const JointRule rule = view.rule(frame);
+        const Vector3 along = rule.multiplier * qd[rule.entry] * motion.pose.rotate(view.axis(frame));
+        if (type == JointType::prismatic) {
             motion.linear = motion.linear + along;
         } else {
             motion.angular = motion.angular + along;
@@ -156,30 +126,25 @@ std::optional<Motion> motion_up(const SceneGraph& scene, const Ascent& ascent, s
 }
 
 // As `related_twist`, in a scene without twist edges, exactly: in one way up from either side.
-std::optional<Vector6> joints_twist(const SceneGraph& scene, std::optional<std::string_view> point, BodyId body,
-                                    BodyId reference, std::string_view axes, const double* q, const double* qd) {
-    const FrameRecord& named = scene.record(point ? *point : axes);
-    const FrameId root = scene.root_of(named.id);
-    const auto end = [&](BodyId on) -> const FrameRecord* {
-        if (named.body == on) return &named;
-        for (const FrameId top : scene.body(on).tops)
-            if (scene.root_of(top) == root) return &scene.record(top);
-        return nullptr;
-    };
-    const FrameRecord *moving = end(body), *still = end(reference);
-    if (!moving || !still) return std::nullopt;
-    const Ascent up(scene, *moving), down(scene, *still);
-    const auto [i, j] = below_common(up, down);
-    const std::optional<Motion> a = motion_up(scene, up, i, q, qd), b = motion_up(scene, down, j, q, qd);
+template <class View>
+std::optional<Vector6> joints_twist(const View& view, typename View::Frame point, typename View::Body body,
+                                    typename View::Body reference, typename View::Frame axes, const double* qd) {
+    const auto named = point == view.none ? axes : point;
+    const auto root = rules::root_of(view, named);
+    const auto end = [&](auto on) { return view.body(named) == on ? named : rules::top_in_tree(view, on, root); };
+    const auto moving = end(body), still = end(reference);
+    if (moving == view.none || still == view.none) return std::nullopt;
+    const auto way = view.way(moving, still);
+    const auto top = way.count(false) == 0 ? moving : view.parent(below(way.edge(false, 0)));
+    const std::optional<Motion> a = motion_along(view, way, false, qd), b = motion_along(view, way, true, qd);
     if (!a || !b) return std::nullopt;
-    const std::string_view top = up[i]->name->text;
-    const auto pose_of = [&](std::string_view frame) {
+    const auto pose_of = [&](auto frame) {
         if (frame == top) return Pose{};
-        return frame == moving->name->text ? a->pose : frame == still->name->text ? b->pose : scene.pose(frame, top, q);
+        return frame == moving ? a->pose : frame == still ? b->pose : view.relative(frame, top);
     };
     Vector3 linear = a->linear - b->linear;
     const Vector3 angular = a->angular - b->angular;
-    if (point) linear = linear + cross(angular, pose_of(*point).translation);
+    if (point != view.none) linear = linear + cross(angular, pose_of(point).translation);
     const Pose from_axes = pose_of(axes);
     const auto turned = [&](const Vector3& vector) { return from_axes.inverse().rotate(vector); };
     const Vector3 v = turned(linear), w = turned(angular);
@@ -202,11 +167,45 @@ Vector6 scaled(double factor, const Vector6& x) {
 }
 
 // Adds the error of the pose of a frame in the axes, as `effect` has it, where there is one.
-template <class Effect>
-void add_pose_error(NoiseSum& error, const SceneGraph& scene, std::string_view axes, const FrameRecord& frame,
-                    const double* q, Effect&& effect) {
-    const NoiseSum noise = path_noise(scene, scene.record(axes), frame, q);
+void add_pose_error(NoiseSum& error, const auto& view, auto axes, auto frame, auto&& effect) {
+    NoiseSum noise;
+    sum_errors(view.way(frame, axes), noise);
     for (const NoiseTerm& term : noise.terms()) error.add(term.source, noise.map(term), effect);
+}
+
+template <class View>
+std::optional<Vector6> twist_between(const View& view, typename View::Frame point, typename View::Body body,
+                                     typename View::Body reference, typename View::Frame axes, const double* qd,
+                                     BodyWays<typename View::Frame, typename View::Body>& ways, NoiseSum* error,
+                                     bool unsure_poses) {
+    if (body == reference) return Vector6{};
+    if (view.twist_count() == 0 && !error) return joints_twist(view, point, body, reference, axes, qd);
+    const auto root = rules::root_of(view, point == view.none ? axes : point);
+    if (!find_way(view, ways, root, body, reference, qd != nullptr)) return std::nullopt;
+    const bool apart = point != view.none && point != axes;
+    const Pose place = apart ? view.relative(point, axes) : Pose{};
+    Vector6 total{};
+    for (auto at = ways.reached.back(); at.sign != 0.0; at = ways.reached[at.before]) {
+        const auto& step = ways.steps[at.step];
+        const auto frame = step.frame;
+        const Vector6 twist = twist_of(view, step, qd);
+        const EdgeNoise* noise = error && step.by_twist ? view.twist_noise(frame) : nullptr;
+        if (twist == Vector6{} && !noise) continue;
+        Pose from_point = frame == axes ? Pose{} : view.relative(frame, axes);  // in the axes
+        from_point.translation = from_point.translation - place.translation;
+        const auto moved = [&, turn = at.sign](const Vector6& x) { return scaled(turn, carried_up(x, from_point)); };
+        const Vector6 part = moved(twist);
+        for (std::size_t k = 0; k < 6; ++k) total[k] += part[k];
+        if (noise) error->add(*noise, moved);
+        if (unsure_poses && frame != axes)
+            add_pose_error(*error, view, axes, frame, [&](const Vector6& xi) { return moved(bracket(xi, twist)); });
+    }
+    if (unsure_poses && apart)  // the point itself is elsewhere
+        add_pose_error(*error, view, axes, point, [&](const Vector6& xi) {
+            const Vector3 off = cross({total[3], total[4], total[5]}, place.rotate({xi[0], xi[1], xi[2]}));
+            return Vector6{off[0], off[1], off[2], 0.0, 0.0, 0.0};
+        });
+    return total;
 }
 
 }  // namespace
@@ -233,33 +232,28 @@ Matrix3 related_orientation(const SceneGraph& scene, std::string_view frame, std
 std::optional<Vector6> related_twist(const SceneGraph& scene, std::optional<std::string_view> point, BodyId body,
                                      BodyId reference, std::string_view axes, const double* q, const double* qd,
                                      NoiseSum* error) {
-    if (body == reference) return Vector6{};
-    if (scene.twist_count() == 0 && !error) return joints_twist(scene, point, body, reference, axes, q, qd);
-    const FrameId root = scene.root_of(scene.record(point ? *point : axes).id);
-    const auto steps = steps_between(scene, root, body, reference, qd);
-    if (steps.empty()) return std::nullopt;
-    const bool apart = point && *point != axes, unsure_poses = error && scene.has_noise();
-    const Pose place = apart ? scene.pose(*point, axes, q) : Pose{};
-    Vector6 total{};
-    for (const auto& [step, sign] : steps) {
-        const FrameRecord& frame = *step.frame;
-        if (step.twist == Vector6{} && !step.noise) continue;
-        Pose from_point = frame.name->text == axes ? Pose{} : scene.pose(frame.name->text, axes, q);  // in the axes
-        from_point.translation = from_point.translation - place.translation;
-        const auto moved = [&, turn = sign](const Vector6& x) { return scaled(turn, carried_up(x, from_point)); };
-        const Vector6 part = moved(step.twist);
-        for (std::size_t k = 0; k < 6; ++k) total[k] += part[k];
-        if (error && step.noise) error->add(*step.noise, moved);
-        if (unsure_poses && frame.name->text != axes)
-            add_pose_error(*error, scene, axes, frame, q,
-                           [&, twist = step.twist](const Vector6& xi) { return moved(bracket(xi, twist)); });
-    }
-    if (unsure_poses && apart)  // the point itself is elsewhere
-        add_pose_error(*error, scene, axes, scene.record(*point), q, [&](const Vector6& xi) {
-            const Vector3 off = cross({total[3], total[4], total[5]}, place.rotate({xi[0], xi[1], xi[2]}));
-            return Vector6{off[0], off[1], off[2], 0.0, 0.0, 0.0};
-        });
-    return total;
+    const RelatedFrames view(scene, q);
+    BodyWays<const FrameRecord*, BodyId> ways;
+    return twist_between(view, point ? &scene.record(*point) : nullptr, body, reference, &scene.record(axes), qd, ways,
+                         error, error && scene.has_noise());
+}
+
+Vector6 SceneArrays::related_twist(std::string_view frame, std::optional<std::string_view> reference,
+                                   std::optional<std::string_view> point, std::optional<std::string_view> axes,
+                                   const Configuration& q, const Configuration& qd) {
+    const Writer writer(lock_);
+    require_length(q);
+    require_length(qd);
+    const View view(*this, q);
+    const Slot moving = require_frame(frame),
+               still = reference ? require_frame(*reference) : rules::root_of(view, moving);
+    const Slot at = point ? require_frame(*point) : moving, turned = axes ? require_frame(*axes) : still;
+    const double none_moves = 0.0;  // without joints there are velocities, too: of free edges, which do not move
+    const double* velocities = !qd ? nullptr : qd->empty() ? &none_moves : qd->data();
+    const auto twist =
+        twist_between(view, at, body_[moving], body_[still], turned, velocities, body_ways_, nullptr, false);
+    if (!twist) throw refusals::motion_unknown(frame, view.name(still));
+    return *twist;
 }
 
 }  // namespace tmkit

@@ -2,17 +2,12 @@
 #include <algorithm>
 
 #include "ascent.hpp"
+#include "scene_rules.hpp"
 #include "tmkit/scene_edit.hpp"
 
 namespace tmkit {
 
 // --- edits -----------------------------------------------------------------------------------------------------------
-
-void SceneEdit::require_edge_for_stamps(const FrameRecord& frame) const {
-    if (frame.parent == no_frame) throw refusals::root_without(frame.name->text, "pose");
-    if (record(frame.parent).body == frame.body)
-        throw refusals::moves_on_body(frame.name->text, record(frame.parent).name->text);
-}
 
 void SceneEdit::check_new_stamps(const FrameSpecification& specification, const FrameRecord* parent) const {
     if (!parent) throw refusals::root_without(specification.name, "pose");
@@ -32,7 +27,7 @@ void SceneEdit::end_stamps(FrameRecord& changed) {
 void SceneEdit::add_stamped_pose(std::string_view frame, const StampedPose& entry, std::optional<std::size_t> capacity,
                                  std::optional<double> window) {
     const FrameRecord& on = record(frame);
-    require_edge_for_stamps(on);
+    rules::check_edge_for_stamps(GraphView(scene_), &on);
     const Ref<const StampedPoses> old = on.details ? on.details->stamps : nullptr;
     const StampedPoses none, &known = old ? *old : none;
     const Ref<const StampedPoses> made =
@@ -48,7 +43,7 @@ void SceneEdit::add_stamped_pose(std::string_view frame, const StampedPose& entr
 void SceneEdit::set_stamped_poses(std::string_view frame, const Ref<const StampedPoses>& stamps) {
     const FrameRecord& on = record(frame);
     if (stamps) {
-        require_edge_for_stamps(on);
+        rules::check_edge_for_stamps(GraphView(scene_), &on);
         stamps->check(frame);
     }
     change_details(on, [&](FrameDetails& details) { details.stamps = stamps; });

@@ -15,10 +15,6 @@ void TwistRules::reserve(std::size_t links) {
     owner_.reserve(2 * links);
 }
 
-void TwistRules::sort() {
-    std::sort(links_.begin(), links_.end(), [](const Link& a, const Link& b) { return a.frame < b.frame; });
-}
-
 std::optional<TwistRules::Broken> TwistRules::broken(bool with_new) {
     if (links_.size() < 2) return std::nullopt;
     number_bodies();

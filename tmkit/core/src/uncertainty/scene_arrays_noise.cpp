@@ -1,5 +1,5 @@
 // Uncertainty in the arrays: the errors of edges, in room that was taken at construction.
-#include "tmkit/scene_arrays.hpp"
+#include "graph/scene_arrays_view.hpp"
 #include "uncertainty/noise_path.hpp"
 
 namespace tmkit {
@@ -28,33 +28,26 @@ void SceneArrays::set_noise(std::string_view frame, const Ref<const EdgeNoise>& 
     write_noise(slot, noise.get());
 }
 
-const EdgeNoise* SceneArrays::noise(std::string_view frame) const {
-    const Slot slot = require_frame(frame);
-    return noise_.empty() || noise_[slot]->terms.empty() ? nullptr : noise_[slot].get();
-}
+const EdgeNoise* SceneArrays::noise(std::string_view frame) const { return noise_at(require_frame(frame)); }
 
-SceneArrays::NoisyWay SceneArrays::noisy_way(Slot target, Slot reference, const Configuration& q) {
+SceneArrays::Way SceneArrays::way(Slot target, Slot reference, const Configuration& q) const {
     const Ways found = ways(target, reference);
-    if (!found.meet) throw disconnected(frame_names_.view(target), frame_names_.view(reference));
-    const auto fill = [&](Slot slot, std::int32_t edges, std::size_t first) {
-        for (auto i = static_cast<std::size_t>(edges); i-- > 0; slot = parent_[slot]) {
-            const EdgeNoise& error = *noise_[slot];
-            way_[first + i] = {edge(slot, q), error.terms.empty() ? nullptr : &error};
-        }
-        return std::span<const NoisyEdge>(way_.data() + first, static_cast<std::size_t>(edges));
+    const auto fill = [&](Slot slot, std::int32_t edges, std::int32_t first) {
+        for (std::int32_t i = edges; i-- > 0; slot = parent_[slot]) gathered_[first + i] = slot;
+        return std::span<const Slot>(gathered_.data() + first, static_cast<std::size_t>(edges));
     };
-    const auto down = fill(target, found.target, 0);
-    return {down, fill(reference, found.reference, down.size())};
+    return {*this, q, fill(target, found.target, 0), fill(reference, found.reference, found.target)};
 }
 
 GaussianPose SceneArrays::gaussian_pose(std::string_view target, std::optional<std::string_view> reference,
                                         const Configuration& q) {
     const Writer writer(lock_);
     require_length(q);
-    const Slot to = require_frame(target), from = reference ? require_frame(*reference) : root_of(to);
+    const Slot to = require_frame(target),
+               from = reference ? require_frame(*reference) : rules::root_of(View(*this), to);
     if (noise_.empty()) return {pose_between(to, from, q), {}};
     noise_sum_.clear();
-    return gaussian_along(noisy_way(to, from, q), noise_sum_);
+    return gaussian_along(way(to, from, q), noise_sum_);
 }
 
 }  // namespace tmkit

@@ -105,6 +105,11 @@ TEST_CASE("edits of bodies, twists, stamps and groups allocate nothing, nor do p
                  {StampPolicy::closest, StampPolicy::preceding, StampPolicy::interpolated, StampPolicy::screw})
                 sum += arrays.pose(cup, table, std::nullopt, Moment{40.25, policy}).translation[0];
             sum += arrays.twist_from_stamps(cup, table, 40.0, 41.5, std::nullopt, StampPolicy::screw)[0];
+            sum += arrays.related_twist(other_cup, table, cup, "world")[0];
+            const double velocity = 0.5;
+            const SceneArrays::Configuration qd = std::span<const double>(&velocity, 1);
+            arrays.remove_twist(root);
+            sum += arrays.related_twist(root, table, other_cup, "world", std::nullopt, qd)[0];
             arrays.set_group(many);
             arrays.set_group(nested);
             arrays.set_group(one);

@@ -106,7 +106,7 @@ std::string SceneArrays::defects_of_frame(Slot slot) const {
     if (root_pose_[slot] != (parent_[slot] == none ? local : root_pose_[parent_[slot]] * local))
         return "pose of " + name + " is old";
     bool listed = false;
-    for (Slot top = first_top_[body_[slot]]; top != none; top = next_top_[top]) listed |= top == slot;
+    for (Slot top = tops_.first(body_[slot]); top != none; top = tops_.next(top)) listed |= top == slot;
     return listed != is_top(slot) ? "body of " + name + " misses a topmost frame" : "";
 }
 
@@ -131,7 +131,7 @@ std::string SceneArrays::defects_of_children() const {
     for (std::int32_t i = 0; i < count; ++i) {
         std::size_t children = 0;
         const Slot slot = order_[i];
-        for (Slot child = first_child_[slot]; child != none; child = next_sibling_[child], ++children)
+        for (Slot child = children_.first(slot); child != none; child = children_.next(child), ++children)
             if (parent_[child] != slot) return "a child has another parent";
         for (std::int32_t j = 0; j < count; ++j) children -= parent_[sequence_[j]] == slot;
         if (children != 0) return "a frame has lost a child";
@@ -148,17 +148,16 @@ std::string SceneArrays::defects() const {
 }
 
 std::string SceneArrays::defects_of_twists() const {
+    std::int32_t at = 0;
     for (std::int32_t i = 0; i < counts_[frame_count]; ++i) {
-        const Slot slot = sequence_[i], twist = twist_[slot];
-        if (twist == none) continue;
+        const Slot slot = sequence_[i], reference = twist_reference_[slot];
+        if (reference == none) continue;
         const std::string name(frame_names_.view(slot));
-        if (twist >= counts_[twist_count] || twist_frame_[twist] != slot || twist_on_[twist] != body_[slot])
-            return "twist of " + name + " is wrong";
-        if (body_names_.find(body_names_.view(twist_reference_[twist])) != twist_reference_[twist])
+        if (at >= counts_[twist_count] || twists_[at++] != slot) return "the list of twists misses " + name;
+        if (body_names_.find(body_names_.view(reference)) != reference)
             return "reference of the twist of " + name + " is gone";
     }
-    for (Slot twist = 0; twist < counts_[twist_count]; ++twist)
-        if (twist_[twist_frame_[twist]] != twist) return "a twist has lost its frame";
+    if (at != counts_[twist_count]) return "a twist has lost its frame";
     return {};
 }
 
@@ -181,7 +180,7 @@ std::string SceneArrays::defects_of_pools() const {
                    members_.size(group_parents_[group]);
     }
     for (std::size_t body = 0; body < capacities_.bodies; ++body)
-        bodies += bare_[static_cast<Slot>(body)] || first_top_[body] != none;
+        bodies += bare_[static_cast<Slot>(body)] || tops_.first(static_cast<Slot>(body)) != none;
     if (stamps + free_stamps_ != capacities_.stamps) return "a stamped pose is lost";
     if (members + members_.room() != capacities_.group_members) return "a member of a group is lost";
     if (groups + free_groups_.size() != capacities_.groups) return "a group is lost";

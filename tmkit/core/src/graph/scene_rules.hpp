@@ -1,0 +1,327 @@
+// The rules of scenes, and the walks that check them, said once: for the persistent scene, which means frames by their
+// records, and for its arrays, which mean them by slots. So both refuse the same, in the same words.
+//
+// A view is how a scene is asked. It has types Frame and Body, with `none` for no frame and `no_body`, and of a frame
+// its parent, body, id, name, joint_type, pose, has_stamps, leader (the frame whose joint its joint mimics),
+// joint_numbers and twist_reference (the body that its twist edge refers to); find_top (the first topmost frame of a
+// body for which a test holds), each_below (the subtree, parents first), each_twist (frame and reference, ascending by
+// ids), relative (a pose along fixed edges), frame_with (an id) and body_name. Readers of arrays may see links of two
+// states at once, so that every walk ends after `most_steps`, and what it found is thrown away.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "tmkit/scene_errors.hpp"
+#include "tmkit/scene_graph.hpp"
+#include "tmkit/twist_rules.hpp"
+
+namespace tmkit {
+
+class GraphView {
+public:
+    using Frame = const FrameRecord*;
+    using Body = BodyId;
+    static constexpr Frame none = nullptr;
+    static constexpr Body no_body = 0;
+    static constexpr std::size_t most_steps() { return static_cast<std::size_t>(-1); }
+
+    explicit GraphView(const SceneGraph& scene, const double* q = nullptr) : scene_(scene), q_(q) {}
+
+    Frame frame_with(FrameId id) const { return id == no_frame ? none : &scene_.record(id); }
+    Frame parent(Frame frame) const { return frame_with(frame->parent); }
+    Body body(Frame frame) const { return frame->body; }
+    FrameId id(Frame frame) const { return frame->id; }
+    std::string_view name(Frame frame) const { return frame->name->text; }
+    std::string_view body_name(Body body) const { return scene_.body(body).name->text; }
+    JointType joint_type(Frame frame) const { return frame->joint_type; }
+    const Pose& pose(Frame frame) const { return frame->pose; }
+    bool has_stamps(Frame frame) const { return frame->details && frame->details->stamps; }
+    Frame leader(Frame frame) const {
+        const Joint* joint = frame->joint.get();
+        return joint && !joint->mimic.empty() ? &scene_.record(scene_.joint_frame(joint->mimic)) : none;
+    }
+    const JointNumbers& joint_numbers(Frame frame) const { return frame->joint->numbers(); }
+    std::vector<std::string> joint_names() const { return scene_.joint_names(); }
+    Body twist_reference(Frame frame) const {
+        return frame->details && frame->details->twist ? scene_.body_id(frame->details->twist->reference) : no_body;
+    }
+    template <class Test>
+    Frame find_top(Body body, Test&& test) const {
+        for (const FrameId top : scene_.body(body).tops)
+            if (const Frame frame = frame_with(top); test(frame)) return frame;
+        return none;
+    }
+    template <class Visit>
+    void each_below(Frame top, Visit&& visit) const {
+        for (const FrameId id : scene_.subtree(top->id)) visit(frame_with(id));
+    }
+    std::size_t twist_count() const { return scene_.twist_count(); }
+    template <class Visit>
+    void each_twist(Visit&& visit) const {
+        scene_.for_each_twist([&](FrameId id, Body reference) { visit(frame_with(id), reference); });
+    }
+    Pose relative(Frame target, Frame reference) const { return scene_.pose(name(target), name(reference), q_); }
+
+    const SceneGraph& scene() const { return scene_; }
+    const double* q() const { return q_; }
+
+private:
+    const SceneGraph& scene_;
+    const double* q_;
+};
+
+namespace rules {
+
+// --- walks -----------------------------------------------------------------------------------------------------------
+
+// Up from a frame for as long as `goes_on` holds: the first frame for which it does not, none when it does for all.
+auto climb(const auto& view, auto at, auto&& goes_on) {
+    for (std::size_t steps = 0; at != view.none && goes_on(at) && steps < view.most_steps(); ++steps)
+        at = view.parent(at);
+    return at;
+}
+
+auto root_of(const auto& view, auto frame) {
+    climb(view, frame, [&](auto at) {
+        frame = at;
+        return true;
+    });
+    return frame;
+}
+
+// True also when they are the same.
+bool is_below(const auto& view, auto top, auto frame) {
+    return top != view.none && climb(view, frame, [&](auto at) { return at != top; }) == top;
+}
+
+// The topmost frame of a body in the tree of a root.
+auto top_in_tree(const auto& view, auto body, auto root) {
+    return view.find_top(body, [&](auto top) { return root_of(view, top) == root; });
+}
+
+// How a joint follows that of its leader, which comes with it: the rule's entry is that of the leader.
+auto followed(const auto& view, auto frame) {
+    JointRule rule;
+    for (auto next = view.leader(frame); next != view.none; next = view.leader(frame)) {
+        const JointNumbers& numbers = view.joint_numbers(frame);
+        rule.offset += rule.multiplier * numbers.mimic_offset;
+        rule.multiplier *= numbers.mimic_multiplier;
+        frame = next;
+    }
+    return std::pair(rule, frame);
+}
+
+// --- joints and bodies -----------------------------------------------------------------------------------------------
+
+// The joint of a frame (none: a new one) is to mimic that of `leader` (none: there is no such joint).
+void check_leader(const auto& view, std::string_view name, std::string_view mimicked, auto frame, auto leader) {
+    if (mimicked == name) throw refusals::mimics_itself(name);
+    if (leader == view.none || leader == frame) throw unknown_name("joint", mimicked, view.joint_names());
+    for (auto at = view.leader(leader); at != view.none; at = view.leader(at))
+        if (at == frame) throw refusals::mimics_in_turn(name, mimicked);
+}
+
+// A new frame is to sit on a body that is there; `asked`: it was named.
+void check_entry(const auto& view, std::string_view name, auto body, bool asked, auto parent, JointType type) {
+    if (!asked) throw duplicate("body", name);
+    if (parent == view.none) return;
+    if (body == view.body(parent)) {
+        if (type != JointType::fixed)
+            throw refusals::new_edge_inside_body(name, view.name(parent), view.body_name(body));
+        return;
+    }
+    if (const auto top = top_in_tree(view, body, root_of(view, parent)); top != view.none)
+        throw refusals::body_in_this_tree(name, view.body_name(body), view.name(top));
+}
+
+// A body is to go.
+void check_bare(const auto& view, auto body) {
+    auto first = view.none;  // of several frames, the one that came first is named
+    view.find_top(body, [&](auto top) {
+        if (first == view.none || view.id(top) < view.id(first)) first = top;
+        return false;
+    });
+    if (first != view.none) throw refusals::body_has_frames(view.body_name(body), view.name(first));
+    view.each_twist([&](auto frame, auto reference) {
+        if (reference == body) throw refusals::is_reference(view.body_name(body), view.name(frame));
+    });
+}
+
+// An edge that may have stamped poses lies between two bodies.
+void check_edge_for_stamps(const auto& view, auto frame) {
+    const auto parent = view.parent(frame);
+    if (parent == view.none) throw refusals::root_without(view.name(frame), "pose");
+    if (view.body(parent) == view.body(frame)) throw refusals::moves_on_body(view.name(frame), view.name(parent));
+}
+
+// --- twists ----------------------------------------------------------------------------------------------------------
+
+Error refusal(const auto& view, const TwistRules::Broken& broken) {
+    using Body = typename std::remove_cvref_t<decltype(view)>::Body;
+    const TwistRules::Link& link = broken.link;
+    const auto frame = view.name(view.frame_with(link.frame));
+    const auto body_named = [&](TwistRules::Number body) { return view.body_name(static_cast<Body>(body)); };
+    if (broken.rule == TwistRules::Rule::TE4)
+        return refusals::second_twist_path(frame, body_named(broken.above), view.name(view.frame_with(broken.other)));
+    return broken.rule == TwistRules::Rule::TE5
+               ? refusals::twist_back(frame, body_named(link.body), body_named(link.reference))
+               : refusals::joined_twice(frame, body_named(link.body), body_named(link.reference));
+}
+
+TwistRules::Link link_of(const auto& view, auto frame, auto root, auto reference) {
+    return {view.id(frame), view.id(root), static_cast<TwistRules::Number>(view.body(frame)),
+            static_cast<TwistRules::Number>(reference)};
+}
+
+// A frame is to move relative to a body; `set` is scratch. Whether that is a new edge, and not another value of one.
+bool check_twist(const auto& view, TwistRules& set, auto frame, auto reference, const Vector6& vector) {
+    const auto is_finite = [](double number) { return std::isfinite(number); };
+    if (!std::all_of(vector.begin(), vector.end(), is_finite)) throw refusals::twist_not_finite(view.name(frame));
+    if (reference == view.body(frame)) throw refusals::twist_on_own_body(view.name(frame), view.body_name(reference));
+    if (const auto present = view.twist_reference(frame); present != view.no_body) {
+        if (present == reference) return false;
+        throw refusals::second_twist(view.name(frame), view.body_name(present), view.body_name(reference));
+    }
+    if (view.twist_count() == 0) return true;
+    set.clear();
+    view.each_twist([&](auto other, auto from) { set.add(link_of(view, other, root_of(view, other), from)); });
+    set.add(link_of(view, frame, root_of(view, frame), reference));
+    if (const auto broken = set.broken(true)) throw refusal(view, *broken);
+    return true;
+}
+
+// The tree below a frame is to hang under a frame of another tree; the edges of frames that `goes` tells go.
+void check_twists_joined(const auto& view, TwistRules& set, auto moving, auto parent, auto&& goes) {
+    if (view.twist_count() < 2) return;
+    const auto tree = root_of(view, parent);
+    if (root_of(view, moving) == tree) return;
+    set.clear();
+    view.each_twist([&](auto frame, auto from) {
+        if (goes(frame)) return;
+        set.add(link_of(view, frame, is_below(view, moving, frame) ? tree : root_of(view, frame), from));
+    });
+    if (const auto broken = set.broken(false)) throw refusal(view, *broken);
+}
+
+// Frames are to go, but not the last of a body that the twist of another refers to.
+void check_twists_stay(const auto& view, auto&& goes) {
+    const auto stays = [&](auto top) { return !goes(top); };
+    view.each_twist([&](auto frame, auto reference) {
+        if (goes(frame) || view.find_top(reference, stays) != view.none || view.find_top(reference, goes) == view.none)
+            return;
+        throw refusals::is_reference(view.body_name(reference), view.name(frame));
+    });
+}
+
+// Visits the twist edges whose path of poses leads over the edge above a frame: see SceneGraph::twists_across.
+void each_twist_across(const auto& view, auto edge, auto&& visit) {
+    if (view.twist_count() == 0) return;
+    const auto root = root_of(view, edge);
+    const auto below = [&](auto at) { return is_below(view, edge, at); };
+    view.each_twist([&](auto frame, auto reference) {
+        const bool is_inside = below(frame);
+        if (!is_inside && root_of(view, frame) != root) return;
+        if (is_inside != (view.find_top(reference, below) != view.none)) visit(frame, reference);
+    });
+}
+
+// See SceneGraph::twist_on_way.
+auto twist_on_way(const auto& view, auto target, auto reference, bool unstamped) {
+    auto found = view.none;
+    if (view.twist_count() == 0) return found;
+    for (const auto& [from, to] : {std::pair(target, reference), std::pair(reference, target)})
+        climb(view, from, [&](auto at) {
+            if (found != view.none || is_below(view, at, to)) return false;
+            const auto above = view.parent(at);
+            const bool moves = above != view.none && view.body(above) != view.body(at);
+            if (moves && !(unstamped && view.has_stamps(at)))
+                each_twist_across(view, at, [&](auto frame, auto) {
+                    if (found == view.none) found = frame;
+                });
+            return true;
+        });
+    return found;
+}
+
+void check_no_twist_on_way(const auto& view, auto target, auto reference, bool unstamped) {
+    const auto frame = twist_on_way(view, target, reference, unstamped);
+    if (frame == view.none) return;
+    throw refusals::twist_left_out(view.name(target), view.name(reference), view.name(frame),
+                                   view.body_name(view.twist_reference(frame)), unstamped);
+}
+
+// --- moves -----------------------------------------------------------------------------------------------------------
+
+// The root above a frame; throws where the way there leads over the frame that moves.
+auto root_beside(const auto& view, auto moving, auto parent) {
+    auto root = parent;
+    climb(view, parent, [&](auto at) {
+        if (at == moving) throw refusals::cycle(view.name(moving), view.name(parent));
+        root = at;
+        return true;
+    });
+    return root;
+}
+
+// No body of the subtree that moves to the tree of a root may be there already.
+void check_bodies_on_move(const auto& view, auto moving, auto parent, auto root) {
+    if (root_of(view, moving) == root) return;  // the bodies of one tree stay joined as they were
+    const bool joins = view.body(parent) == view.body(moving);
+    view.each_below(moving, [&](auto at) {
+        const auto body = view.body(at);
+        if (joins && body == view.body(moving)) return;  // joined by the new edge itself
+        if (const auto top = top_in_tree(view, body, root); top != view.none)
+            throw refusals::two_paths(view.name(moving), view.name(parent), view.body_name(body), view.name(top));
+    });
+}
+
+// Whether the moving frame hangs off its own body; then it must go on to do so, where it is.
+bool stays_on_body(const auto& view, auto moving, auto parent, const Pose& pose) {
+    if (view.body(view.parent(moving)) != view.body(moving)) return false;
+    if (view.body(parent) != view.body(moving))
+        throw refusals::leaves_body(view.name(moving), view.body_name(view.body(moving)));
+    const auto [metres, radians] = view.relative(moving, parent).distance(pose);  // along fixed edges of the body only
+    if (metres > refusals::same_pose_tolerance || radians > refusals::same_pose_tolerance)
+        throw refusals::moves_on_body(view.name(moving), view.name(parent));
+    return true;
+}
+
+// Whether a frame comes to hang off its own body in another tree, of which it is topmost in its own; a fixed edge may
+// do that.
+bool joins_parts(const auto& view, auto moving, auto parent, JointType type) {
+    if (view.body(parent) != view.body(moving)) return false;
+    if (type != JointType::fixed) throw refusals::joins_parts_by_joint(view.name(moving));
+    return true;
+}
+
+struct Move {
+    bool nothing = false, joins = false, cuts = false;  // `cuts`: twist edges over the old edge end
+};
+
+Move checked_move(const auto& view, auto moving, auto parent, const Pose& pose) {
+    const auto before = view.parent(moving);
+    if (before == view.none) throw refusals::root_without(view.name(moving), "parent to change");
+    if (before == parent && view.pose(moving) == pose) return {.nothing = true};
+    const auto root = root_beside(view, moving, parent);
+    require_in_range(pose, "the pose of a frame");
+    if (before != parent) check_bodies_on_move(view, moving, parent, root);
+    const bool stays = stays_on_body(view, moving, parent, pose);
+    if (stays && before == parent) return {.nothing = true};
+    return {false, !stays && joins_parts(view, moving, parent, view.joint_type(moving)), before != parent && !stays};
+}
+
+// A root is to hang under a frame of another tree, by a joint. Whether that joins two parts of one body.
+bool check_attachment(const auto& view, TwistRules& set, auto root, auto parent, JointType type) {
+    if (const auto above = view.parent(root); above != view.none)
+        throw refusals::has_parent(view.name(root), view.name(above));
+    check_bodies_on_move(view, root, parent, root_beside(view, root, parent));
+    const bool joins = joins_parts(view, root, parent, type);
+    check_twists_joined(view, set, root, parent, [](auto) { return false; });
+    return joins;
+}
+
+}  // namespace rules
+
+}  // namespace tmkit
