@@ -1252,12 +1252,12 @@ class SceneDifference:
     Args:
         frames: in the order of their ids.
         pairs: as ``pairs`` gives them.
-        groups: (name, (frames, groups) in it in the second version or None).
+        groups: (name, (frames, groups, parents, attributes or None) in the second version, or None).
         bodies_before: bodies without frames that the first version has alone.
         bodies_after: those that the second version has alone.
     """
 
-    def __init__(self, frames: Sequence[FrameDifference], *, pairs: Sequence[tuple[str, str, str | None, str | None]] = (), groups: Sequence[tuple[str, tuple[Sequence[str], Sequence[str]] | None]] = (), bodies_before: Sequence[str] = (), bodies_after: Sequence[str] = ()) -> None: ...
+    def __init__(self, frames: Sequence[FrameDifference], *, pairs: Sequence[tuple[str, str, str | None, str | None]] = (), groups: Sequence[tuple[str, tuple[Sequence[str], Sequence[str], Sequence[str], Mapping[str, Any] | None] | None]] = (), bodies_before: Sequence[str] = (), bodies_after: Sequence[str] = ()) -> None: ...
 
     @property
     def bodies_before(self) -> list[str]:
