@@ -418,7 +418,12 @@ class SimulatedExecutor:
         return self._execution
 
     def begin_step(self, number: int, step: PlanStep) -> None:
-        """Begin a step; see :class:`~tmkit.plans.Executor`."""
+        """Begin a step.
+
+        Args:
+            number: index of the step, from 1.
+            step: the step.
+        """
         self._begun.begin_step(number, step)
 
     def follow(self, motion: TimedMotion) -> None:
@@ -426,15 +431,30 @@ class SimulatedExecutor:
         self._begun.follow(motion)
 
     def grasp(self, arm: Manipulator, segment: Segment) -> None:
-        """Close a hand on an object or a handle."""
+        """Close a hand on an object or a handle.
+
+        Args:
+            arm: the arm.
+            segment: the grasp.
+        """
         self._begun.grasp(arm, segment)
 
     def release(self, arm: Manipulator, segment: Segment) -> None:
-        """Open a hand."""
+        """Open a hand.
+
+        Args:
+            arm: the arm.
+            segment: the release.
+        """
         self._begun.release(arm, segment)
 
     def end_step(self, number: int, step: PlanStep) -> None:
-        """End a step."""
+        """End a step.
+
+        Args:
+            number: index of the step, from 1.
+            step: the step.
+        """
         self._begun.end_step(number, step)
 
     def finish(self) -> None:

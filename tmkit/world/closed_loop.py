@@ -111,7 +111,12 @@ class Sensor(Protocol):
         ...
 
     def in_view(self, scene: SceneGraph, q: ArrayLike) -> Collection[str]:
-        """Return the objects that it would detect for certain, but for chance, if the world were as a scene says."""
+        """Return the objects that it would detect for certain, but for chance, if the world were as a scene says.
+
+        Args:
+            scene: the scene.
+            q: (n_joints,) configuration.
+        """
         ...
 
 

@@ -80,6 +80,9 @@ Raises:
     }, "frame"_a, R"(Return the Jacobian (6, n_joints) of a frame's origin. O(depth + n_joints).
 
 At the present configuration, as ``Kinematics.jacobian``.)" NO_FRAME);
+}
+
+void bind_arrays_motion(nb::class_<SceneArrays>& cls) {
     cls.def("twist",
             [](SceneArrays& self, std::string_view frame, const OptionalName& relative_to, const OptionalName& at,
                const OptionalName& axes, const OptionalArray& q, const OptionalArray& qd) {
@@ -172,6 +175,7 @@ read and to write, and what either process writes later the other does not see.)
     bind_content_edits(arrays);
     bind_noise_edits(arrays);
     bind_arrays_configuration(arrays);
+    bind_arrays_motion(arrays);
     bind_structure_queries(arrays);
     bind_pose_queries(arrays);
 }
