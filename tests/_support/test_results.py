@@ -52,6 +52,7 @@ from tmkit.tamp import (
 )
 from tmkit.tamp.trial_pick import TrialPick, TrialPickStatus
 from tmkit.task_planning import TaskPlanResult, TaskPlanStatus
+from tmkit.world import ClosedLoopEvent, ClosedLoopResult, ClosedLoopStatus
 
 EVIL = "<script>alert('x')</script>&\"\n\x1b[31m"
 UNSURE = GaussianPose(tk.Pose([0.1, 0.2, 0.3]), np.eye(6) * 1e-4)
@@ -91,6 +92,9 @@ RESULTS: list[Any] = [
     velocity_ik(SLIDE, SemanticTwist(TwistCoord("b|b", "world", "[world]"), [1, 0, 0, 0, 0, 0]), q=[0.0]),
     check_robot(SLIDE, samples=10),
     infer_arm(SLIDE),
+    ClosedLoopResult(
+        ClosedLoopStatus.EXECUTION, EVIL, (ClosedLoopEvent(1, 2, "'cup' is gone", SLIDE),), (), SLIDE, np.zeros(1)
+    ),
     resolve_observations(SEEN, "b", policy=Latest(), q=[0.0]),
     *resolve_observations(SEEN, "b", policy=Latest(), q=[0.0]).gate_results,
     solve_pose_graph(pose_graph(SEEN.set_covariance("b", np.eye(6) * 1e-4), q=[0.0])),

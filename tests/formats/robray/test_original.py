@@ -92,7 +92,7 @@ def test_a_class_knows_only_what_stands_before_it(load: Loader) -> None:
         "frame f { isa a; } class a {}",
         f"frame f {{ geometry {{ {BOX} isa a; }} }} class a {{}}",
     ):
-        with pytest.raises(FileFormatError, match=r"main.robray:1:\d+: unknown class 'a'.* defined before it is used"):
+        with pytest.raises(FileFormatError, match=r"main.robray:1:\d+: unknown class 'a'; define it first"):
             load(text)
     with pytest.raises(FileFormatError, match="the class 'a' is already defined"):
         load("class a {} class a {}")
