@@ -20,11 +20,7 @@ _encoded = json.JSONEncoder(sort_keys=True, allow_nan=False, default=thaw).encod
 
 @lru_cache(maxsize=_REMEMBERED)
 def attribute_map(text: str) -> PMap[str, Any]:
-    """Return a JSON object as an immutable map, lists and objects in it too.
-
-    Args:
-        text: the JSON object; control characters in its keys need no escape.
-    """
+    """Return a JSON object as an immutable map, lists and objects in it too; its keys may hold control characters."""
     values: dict[str, Any] = json.loads(text, strict=False)
     return pmap({key: freeze(value) if isinstance(value, (list, dict)) else value for key, value in values.items()})
 

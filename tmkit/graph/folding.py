@@ -210,11 +210,7 @@ def _specification(frame: _Kept) -> FrameSpecification:
 
 
 def joined_inertia(masses: Sequence[tuple[Pose, Inertia]]) -> Inertia | None:
-    """Return the mass properties of rigidly joined bodies, by the parallel axis theorem.
-
-    Args:
-        masses: here_from_there and the inertia of each.
-    """
+    """Return the mass properties of rigidly joined bodies, from here_from_there of each (parallel axis theorem)."""
     if len(masses) < 2:
         return _in_axes(*masses[0]) if masses else None
     parts = [_in_axes(*part) for part in masses]

@@ -83,11 +83,7 @@ def _stamped_edges(scene: SceneGraph, frames: Iterable[str] | None) -> Iterator[
 
 
 def _pose(scene: SceneGraph, frame: str, parent: str, stamp: float, policy: str) -> Pose:
-    """Return the pose of a stamped edge at joint value 0.
-
-    Raises:
-        StampError: none is known.
-    """
+    """Return the pose of a stamped edge at joint value 0, or raise StampError where none is known."""
     try:
         return scene.pose(frame, relative_to=parent, stamp=stamp, policy=policy)
     except ConfigurationError:  # it has a joint as well, which does not count here
@@ -97,11 +93,7 @@ def _pose(scene: SceneGraph, frame: str, parent: str, stamp: float, policy: str)
 
 
 def _twist(scene: Any, frame: str, parent: str, dt: float) -> tuple[Array, EdgeNoise | None]:
-    """Return the twist of an edge by twist edges.
-
-    Raises:
-        StampError: none leads over it.
-    """
+    """Return the twist of an edge by twist edges, or raise StampError where none leads over it."""
     body, reference = scene.body(frame), scene.body(parent)
     found = scene._uncertain_twist(frame, body, reference, frame) if _has_twist(scene, body, reference) else None
     if found is None:
@@ -126,11 +118,7 @@ def _twist_frames(scene: SceneGraph, body: str, other: str) -> tuple[str, ...]:
 def moved_edge(
     pose: Pose, noise: EdgeNoise | None, twist: Array, error: EdgeNoise | None, dt: float, *, frame: str
 ) -> tuple[Pose, EdgeNoise | Maps | None]:
-    """Return the pose and the noise of an edge after a time of constant twist (6,), in its frame's axes and origin.
-
-    Raises:
-        NumberOverflowError: the motion is too large.
-    """
+    """Return the pose and the noise of an edge after a time of constant twist (6,), in its frame's axes and origin."""
     with np.errstate(over="ignore"):
         motion = twist * dt
     if not np.isfinite(motion).all():
@@ -160,10 +148,7 @@ def moment(
     """Return the version of a time as far as a query needs it, and the configuration and joint velocities of then.
 
     The query is of the frames named, or of the relative motion of two bodies. Where q or qd are omitted, the histories
-    of the joints on the way give them.
-
-    Raises:
-        UnknownNameError, StampError: as :func:`at_stamp`.
+    of the joints on the way give them. Errors are those of :func:`at_stamp`.
     """
     first, *others = dict.fromkeys(names)
     if bodies is not None:
@@ -197,11 +182,7 @@ def moment(
 
 
 def _difference(scene: SceneGraph, frame: str, pose: Pose, stamp: float, policy: str) -> Array:
-    """Return the twist (6,) of an edge by its stamped poses, at the frame's origin and in its axes of the moment.
-
-    Raises:
-        StampError: it has one only.
-    """
+    """Return the twist (6,) of an edge by its stamped poses, in its frame's axes and origin, or raise StampError."""
     known = scene.stamped_poses(frame)
     stamps = np.zeros(0) if known is None else known.stamps
     if known is None or len(stamps) < 2:

@@ -54,13 +54,7 @@ def is_rigid(scene: SceneGraph, frame: str, other: str) -> bool:
 def loose_edge(scene: SceneGraph, frame: str, other: str) -> str | None:
     """Return the frame below the first edge between two frames that is not rigid; None where they move as one.
 
-    Args:
-        scene: the scene.
-        frame: the one frame; it is returned where no poses join them.
-        other: the other.
-
-    Raises:
-        UnknownNameError: no such frame.
+    Where no poses join them, it is ``frame``.
     """
     if scene.root(frame) != scene.root(other):
         return frame
@@ -89,11 +83,7 @@ def rigid_inertia(scene: SceneGraph, frame: str) -> Inertia | None:
 
 
 def edges_with_twists(scene: SceneGraph) -> set[str]:
-    """Return the frames below edges of poses over which twist edges lead. O(t depth log n) for t twist edges.
-
-    Args:
-        scene: the scene.
-    """
+    """Return the frames below edges of poses over which twist edges lead. O(t depth log n) for t twist edges."""
     moving: set[str] = set()
     for frame in scene.twist_frames:
         edge = scene.twist_edge(frame)

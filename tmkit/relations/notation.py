@@ -21,24 +21,13 @@ _POSE = re.compile(rf"\(({_NAME}),\s*\[({_NAME})\]\)\|({_NAME})")
 
 
 class Form:
-    """A form of the notation.
-
-    Args:
-        pattern: regular expression; its groups are the names.
-        what: what it denotes, for messages.
-        form: an example of it.
-        wanted: how a name ``{0}`` and a body ``{1}`` are written so.
-    """
+    """A form of the notation: a pattern, what it denotes, an example, how name ``{0}`` and body ``{1}`` are written."""
 
     def __init__(self, pattern: str, *, what: str, form: str, wanted: str) -> None:
         self._pattern, self._what, self._form, self._wanted = re.compile(pattern), what, form, wanted
 
     def read(self, text: str) -> tuple[str, ...]:
-        """Return the names in a text.
-
-        Raises:
-            SemanticError: the text is not in this form.
-        """
+        """Return the names in a text, or raise SemanticError."""
         match = self._pattern.fullmatch(text) if isinstance(text, str) else None
         return match.groups() if match else _refuse(text, self._what, self._form, self._wanted)
 
@@ -53,11 +42,7 @@ _FRAME = re.compile(rf"\{{({_NAME})\}}\|({_NAME})")
 
 
 def read_pose(text: str) -> tuple[str, str, str]:
-    """Return point, orientation frame and body of ``{g}|C`` or ``(e,[a])|C``.
-
-    Raises:
-        SemanticError: the text is not in one of these forms.
-    """
+    """Return point, orientation frame and body of ``{g}|C`` or ``(e,[a])|C``, or raise SemanticError."""
     if isinstance(text, str):
         if match := _FRAME.fullmatch(text):
             return match[1], match[1], match[2]
@@ -68,15 +53,7 @@ def read_pose(text: str) -> tuple[str, str, str]:
 
 
 def read_name(text: str, what: str) -> str:
-    """Return a name that is a field of its own.
-
-    Args:
-        text: the name.
-        what: the field's name, for the error message.
-
-    Raises:
-        SemanticError: the text is no name.
-    """
+    """Return a name that is a field of its own, or raise SemanticError; ``what`` is the field."""
     if isinstance(text, str) and re.fullmatch(_NAME, text):
         return text
     rule = f"{what} is a name, without spaces around it and without any of | {{ }} [ ] ( ) ,"

@@ -83,17 +83,10 @@ class Representation(Protocol):
 
 
 def array_of(values: ArrayLike, shape: tuple[int, ...], what: str, *, unit: str = "", is_batch: bool = False) -> Vector:
-    """Return a read-only copy of an array of finite numbers.
+    """Return a read-only copy of an array of finite numbers in SI units, or raise SemanticError.
 
-    Args:
-        values: the numbers in SI units, or a quantity of :mod:`pint`, which is converted.
-        shape: the shape that they must have.
-        what: what they are, for the message.
-        unit: the unit into which a quantity is converted; dimensionless by default.
-        is_batch: whether one more dimension in front is accepted.
-
-    Raises:
-        SemanticError: another shape, a number that is not finite, or a quantity of another dimension.
+    A quantity of :mod:`pint` is converted to ``unit``, dimensionless by default. With ``is_batch`` one more dimension
+    in front is accepted; ``what`` they are is said in messages.
     """
     try:
         values = _converted(values, unit, what)
@@ -113,22 +106,14 @@ def array_of(values: ArrayLike, shape: tuple[int, ...], what: str, *, unit: str 
 
 
 def seconds(dt: float) -> float:
-    """Return a time in seconds, given so or as a quantity of :mod:`pint`.
-
-    Raises:
-        SemanticError: it is no finite time.
-    """
+    """Return a time in seconds, given so or as a quantity of :mod:`pint`; SemanticError where it is no finite time."""
     if type(dt) is float and math.isfinite(dt):
         return dt
     return float(array_of(dt, (), "time", unit="s"))
 
 
 def elapsed(dt: float) -> float:
-    """Return a time in seconds that may be divided by.
-
-    Raises:
-        SemanticError: it is zero, or no finite time.
-    """
+    """Return a time in seconds that may be divided by; SemanticError where it is zero or not finite."""
     made = seconds(dt)
     if made == 0.0:
         raise SemanticError.of("differentiate", [Violation("time goes by between the two", "0 s")])
@@ -157,15 +142,7 @@ def rotations() -> type[Rotation]:
 
 
 def rotation_of(values: ArrayLike, what: str) -> Vector:
-    """Return a read-only rotation matrix.
-
-    Args:
-        values: (3, 3), or a batch (N, 3, 3).
-        what: name of the representation, for the error message.
-
-    Raises:
-        SemanticError: it is none; the message gives the defect.
-    """
+    """Return a read-only rotation matrix (3, 3), or a batch (N, 3, 3); a SemanticError gives the defect."""
     matrix = array_of(values, (3, 3), what, is_batch=True)
     defect = float(np.abs(matrix @ matrix.swapaxes(-1, -2) - np.eye(3)).max(initial=0.0))
     determinant, text = float(np.linalg.det(matrix).min(initial=np.inf)), ""

@@ -174,8 +174,7 @@ def _mean(sensitivity: Array, seen: Array, noise: Array) -> Array:
 def _updated(sensitivity: Array, seen: Array, noise: Array) -> tuple[Array, Array, Array]:
     """Condition a standard normal w on ``seen = sensitivity @ w`` plus independent noise of the given variances.
 
-    Returns:
-        The mean, a square root of the covariance, and what the numbers that were known exactly are off by.
+    Return the mean, a square root of the covariance, and what the numbers that were known exactly are off by.
     """
     w, root, unmet = np.zeros(sensitivity.shape[1]), np.eye(sensitivity.shape[1]), []
     for row, value, variance in zip(sensitivity, seen, noise, strict=True):

@@ -96,10 +96,7 @@ def swap_linear_angular(covariance: ArrayLike) -> Array:
 
 
 def is_singular(covariance: Array) -> bool:
-    """Return whether a direction is known exactly: the covariance (n, n) has no inverse.
-
-    Metres and radians are scaled to compare.
-    """
+    """Return whether a direction is known exactly, metres and radians scaled to compare: (n, n) has no inverse."""
     scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     if not scale.all():
         return True
@@ -117,9 +114,8 @@ def inverse_covariance(matrix: Array) -> Array:
 def whitened_rounding(spread: Array, reach: float) -> float:
     """Return how many standard deviations rounding is worth: a step that is shorter says nothing.
 
-    Args:
-        spread: (m, m) covariance of numbers that are differences of others.
-        reach: the size of these others, metres; angles are taken to be as large, which they hardly are.
+    ``spread`` (m, m) is the covariance of differences of numbers of the size ``reach`` (metres; angles hardly are as
+    large).
     """
     scale = np.sqrt(np.maximum(np.diag(spread), 0.0))
     scale[scale == 0.0] = 1.0

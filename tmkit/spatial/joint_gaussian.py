@@ -144,9 +144,7 @@ class JointGaussianPose:
 def joint_of_root(means: Sequence[Pose], root: Array) -> JointGaussianPose:
     """Return poses with covariance ``root @ root.T``, which is not checked.
 
-    Args:
-        means: n poses.
-        root: (6 n, k) factor of the covariance, in [rho, theta] of each frame's own axes.
+    ``root`` is (6 n, k), in [rho, theta] of each frame's own axes.
     """
     return JointGaussianPose._trusted(means, even(root @ root.T))
 

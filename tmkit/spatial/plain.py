@@ -15,13 +15,8 @@ from tmkit.errors import SceneError
 def plain_numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
     """Return numbers as an array, not copied where they are one already.
 
-    Args:
-        values: numbers in SI units. A quantity of :mod:`pint` without dimension, such as an angle in degrees,
-            is converted.
-        what: what they are, for the message.
-
-    Raises:
-        SceneError: a quantity with a dimension, which numpy would strip of its unit.
+    Quantities of :mod:`pint` without dimension, such as an angle in degrees, are converted; others, which numpy would
+    strip of their unit, are a SceneError, in which ``what`` they are is said.
     """
     try:
         return np.asarray(_plain(values, what), dtype=float)
@@ -33,15 +28,7 @@ def plain_numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
 
 
 def plain_number(value: float, what: str) -> float:
-    """Return one number.
-
-    Args:
-        value: a number in SI units; a quantity without dimension is converted.
-        what: what it is, for the message.
-
-    Raises:
-        SceneError: no number, or a quantity with a dimension.
-    """
+    """Return one number in SI units, or raise SceneError; a quantity without dimension is converted."""
     made = plain_numbers(value, what)
     if made.ndim:
         raise SceneError(f"{what} must be one number, not an array of shape {made.shape}")

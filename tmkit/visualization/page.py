@@ -72,14 +72,7 @@ def page_html(
     shown: Plan | SceneGraph, *, q: ArrayLike | None = None, autoplay: bool = True,
     domain: str | Path | PythonDomain | None = None,
 ) -> str:  # fmt: skip
-    """Return the page that :func:`save_html` writes.
-
-    Args:
-        shown: the plan or the scene.
-        q: (n_joints,) configuration of a scene; zero by default.
-        autoplay: whether a plan is played when the page opens.
-        domain: the domain of a plan that is not built in.
-    """
+    """Return the page that :func:`save_html` writes."""
     if not isinstance(shown, SceneGraph):
         check_argument(shown, Plan, "shown", function="save_html", hint=plan_hint(shown))
     scene = shown.scene if isinstance(shown, Plan) else shown
@@ -111,16 +104,7 @@ def script_text() -> str:
 
 
 def start_server(host: str, port: int) -> viser.ViserServer:
-    """Start a server of viser.
-
-    Args:
-        host: the address that it listens at.
-        port: the port; 0 for any free one.
-
-    Raises:
-        MissingExtraError: viser is not installed.
-        OutputError: the port is in use.
-    """
+    """Start a server of viser at a port, 0 for any free one; OutputError where it is in use."""
     import socket
 
     try:

@@ -39,10 +39,7 @@ class PlanTimeline:
     """A plan as samples of configurations in versions of the scene.
 
     Attributes:
-        plan: the plan.
-        times: (m,) seconds of the samples.
-        q: (m, n_joints) configurations.
-        scenes: the version of each sample.
+        times, q: (m,) seconds of the samples, (m, n_joints) configurations.
         steps: the last sample of each action.
         segments: of each segment the index of its action, what the arm does, the object that is handled (empty if none)
             and its first and last sample.
@@ -62,12 +59,9 @@ class PlanTimeline:
 
 
 def plan_timeline(plan: Plan, *, rate: float = RATE, domain: str | Path | PythonDomain | None = None) -> PlanTimeline:
-    """Return the samples of a plan, timed within the limits of its arms.
+    """Return the samples of a plan, ``rate`` a second, timed within the limits of its arms.
 
-    Args:
-        plan: the plan.
-        rate: samples a second.
-        domain: where the facts come from; by default the built-in domain that the plan names.
+    Facts come from the domain, by default the built-in one that the plan names.
     """
     recorder = _Recorder(plan, rate)
     execute(plan, recorder, rate=rate)
@@ -191,12 +185,7 @@ def timeline_document(timeline: PlanTimeline) -> dict[str, Any]:
 
 
 def rest_document(scene: SceneGraph, q: NDArray[np.float64]) -> dict[str, Any]:
-    """Return frames, parents and poses in the parent as plain values for a page.
-
-    Args:
-        scene: the scene.
-        q: (n_joints,) configuration.
-    """
+    """Return frames, parents and poses in the parent as plain values for a page."""
     at = scene.at(q)
     index = {name: i for i, name in enumerate(scene.frame_names)}
     return {

@@ -82,12 +82,10 @@ class _Board:
     """Marks in the making: the places of frames, how they are looked at, and how large things are.
 
     Attributes:
-        scene: the scene.
         places: frame -> base_from_frame.
         onto: (2, 3) projects the base's coordinates into the plane.
         size: metres, about the extent of what is drawn.
         others: frames that are drawn though nothing is said of them.
-        marks: those made so far.
     """
 
     scene: SceneGraph

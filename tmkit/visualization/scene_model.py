@@ -48,7 +48,6 @@ class ScenePiece:
     """One shape of a frame, as it is drawn.
 
     Attributes:
-        frame: the frame that carries it.
         mesh: index of its mesh in the model.
         pose: frame_from_piece.
         color: red, green, blue, alpha from 0 to 1.
@@ -66,10 +65,8 @@ class ScenePiece:
 class SceneModel:
     """What is drawn of one version of a scene.
 
-    Attributes:
-        frames: names of all frames, in the order of the scene's poses.
-        meshes: (v, 3) vertices in metres and (f, 3) faces, each distinct mesh once.
-        pieces: the shapes.
+    Frames are in the order of the scene's poses; meshes, each distinct one once, have (v, 3) vertices in metres and (f,
+    3) faces.
     """
 
     frames: tuple[str, ...]
@@ -78,12 +75,9 @@ class SceneModel:
 
 
 def scene_model(scene: SceneGraph, *, cell: float = 0.0, paint: Mapping[str, Color] | None = None) -> SceneModel:
-    """Return what is drawn of a scene.
+    """Return what is drawn of a scene, with colours of frames in ``paint`` instead of those of their shapes.
 
-    Args:
-        scene: the scene.
-        paint: colours of frames, instead of those of their shapes.
-        cell: vertices of meshes that lie in one cube with this edge (metres) become one; 0 keeps all.
+    Vertices of meshes that lie in one cube with the edge ``cell`` (metres) become one; 0 keeps all.
     """
     numbers: dict[str, int] = {}
     meshes: list[Triangles] = []
@@ -152,13 +146,7 @@ def _node_name(frame: str) -> str:
 
 
 def add_nodes(scene: viser.SceneApi, model: SceneModel, poses: NDArray[np.float64]) -> dict[int, Any]:
-    """Add the nodes of a model, and return the handles of its visual pieces by their index.
-
-    Args:
-        scene: the scene of a server.
-        model: the model.
-        poses: (n, 7) x, y, z, qx, qy, qz, qw of its frames.
-    """
+    """Add the nodes of a model, its frames at poses (n, 7), and return the handles of its visual pieces by index."""
     handles: dict[int, Any] = {}
     index = {name: i for i, name in enumerate(model.frames)}
     scene.add_frame("/bodies", show_axes=False)
@@ -199,12 +187,7 @@ def model_document(model: SceneModel) -> dict[str, Any]:
 
 
 def bounds(model: SceneModel, poses: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the lowest and highest corner (3,) of what is seen, metres; a cube of a metre if that is nothing.
-
-    Args:
-        model: the model.
-        poses: (n, 7) poses of its frames.
-    """
+    """Return the lowest and highest corner (3,) of what is seen, metres; a cube of a metre if that is nothing."""
     index = {name: i for i, name in enumerate(model.frames)}
     points = []
     for piece in model.pieces:
@@ -221,14 +204,7 @@ def bounds(model: SceneModel, poses: NDArray[np.float64]) -> tuple[NDArray[np.fl
 def set_view(
     server: viser.ViserServer, low: NDArray[np.float64], high: NDArray[np.float64], *, moves: bool = True
 ) -> None:
-    """Put a floor below what is seen, and the cameras where all of it is in the picture.
-
-    Args:
-        server: the server.
-        low: (3,) the lowest corner, metres.
-        high: (3,) the highest corner.
-        moves: whether the cameras of those who look already are moved.
-    """
+    """Put a floor below what is seen, and the cameras, with ``moves`` also those in use, where they see all of it."""
     center, radius = 0.5 * (low + high), 0.5 * float(np.linalg.norm(high - low))
     toward = _VIEW / np.linalg.norm(_VIEW)
     corners = np.array([[(low, high)[i >> k & 1][k] for k in range(3)] for i in range(8)]) - center

@@ -26,11 +26,7 @@ _MOST_ROWS = 1000
 def show_failure(viewer: Stage, result: PlanResult, more: Sequence[PanelMaker] = (), *, number: int = 0) -> None:
     """Draw a failure of a search, with the explanation and what was rejected, to click through.
 
-    Args:
-        viewer: the viewer.
-        result: a result without a plan.
-        more: further panels.
-        number: of the example among those of all causes; by default the first of the cause that is met most.
+    ``number`` is of the example among those of all causes; by default the first of the cause that is met most.
     """
     cases = _cases(result)
     maker = partial(_WhyNotPanel, result=result, more=more, now=number)
@@ -104,12 +100,7 @@ class _WhyNotPanel(Panel):
 
 
 def search_panel(trees: Sequence[SearchTree], start: SceneGraph) -> PanelMaker:
-    """Return what makes the panel of some search trees.
-
-    Args:
-        trees: the trees.
-        start: the scene at the start.
-    """
+    """Return what makes the panel of some search trees."""
     return partial(_SearchPanel, trees=trees, start=start)
 
 

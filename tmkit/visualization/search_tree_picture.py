@@ -90,13 +90,7 @@ class _Board:
 
 
 class _TreePicture:
-    """The picture of one tree.
-
-    Args:
-        tree: the tree.
-        board: where it is drawn.
-        rows: lines at most.
-    """
+    """The picture of one tree, of at most ``rows`` lines."""
 
     def __init__(self, tree: SearchTree, board: _Board, rows: int) -> None:
         self.tree, self.nodes, self.board = tree, tree.nodes, board

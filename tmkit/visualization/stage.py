@@ -233,12 +233,7 @@ class Stage:
 
 
 class Panel:
-    """A part of the viewer's control panel. It shows the viewer's state; what a user does in it changes the state.
-
-    Args:
-        viewer: the viewer.
-        tabs: viser's tab group.
-    """
+    """A part of the viewer's control panel. It shows the viewer's state; what a user does in it changes the state."""
 
     def __init__(self, viewer: Stage, tabs: Any) -> None:
         self._viewer = viewer
@@ -252,12 +247,7 @@ class Panel:
         """Show the viewer's state."""
 
     def receive(self, word: str, rest: str) -> None:
-        """Act on a line of the page.
-
-        Args:
-            word: its first word.
-            rest: what follows.
-        """
+        """Act on a line of the page: its first word, and the rest."""
 
 
 PanelMaker = Callable[[Stage, Any], Panel]

@@ -27,12 +27,7 @@ _BOX = '<div style="max-height:{};overflow:auto;font:12px/1.5 ui-monospace,monos
 
 
 def boxed(content: str, height: str = "40vh") -> str:
-    """Return HTML in a box of its own, with a scroll bar where it is too long.
-
-    Args:
-        content: HTML.
-        height: the greatest height, as CSS.
-    """
+    """Return HTML in a box of its own, with a scroll bar where it is higher than ``height``, as CSS."""
     return _BOX.format(height, content)
 
 

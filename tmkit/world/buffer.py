@@ -354,11 +354,7 @@ class Buffer:
         return "".join(line for line in lines if not line.endswith("parent None.\n"))
 
     def _found(self, find: Callable[[SceneGraph], _Found], timeout: Any) -> _Found:
-        """Return what is found in the present version, or in one that comes in time.
-
-        Raises:
-            TransformException: why nothing is.
-        """
+        """Return what is found in the present version, or in one that comes in time, or raise TransformException."""
         end = None
         while True:
             scene = self._scene
@@ -385,11 +381,7 @@ class Buffer:
 
 
 def _find(scene: SceneGraph, target: str, source: str, time: Any) -> _Found:
-    """Return the pose of the source in the target, and its time.
-
-    Raises:
-        TransformException: why it is not known.
-    """
+    """Return the pose of the source in the target, and its time, or raise TransformException."""
     when = seconds_and_nanoseconds(time)
     if target == source:  # known of all frames, as in tf2
         return Pose(), when

@@ -310,13 +310,7 @@ class _Loop:
 
 
 def step_places(plan: Plan, step: int, name: str) -> bool:
-    """Return whether a step of a plan moves an object.
-
-    Args:
-        plan: the plan.
-        step: its number, from 1; 0: none.
-        name: the object.
-    """
+    """Return whether a step of a plan, from 1, moves an object; step 0 moves none."""
     return step > 0 and any(part.held == name for part in plan.steps[step - 1].segments)
 
 

@@ -83,14 +83,10 @@ class JointState:
 
 
 def seconds_and_nanoseconds(time: Any) -> tuple[int, int]:
-    """Return a time or a duration as whole seconds and the nanoseconds above them.
+    """Return a time or a duration as whole seconds and the nanoseconds above them, or raise InvalidArgumentException.
 
-    Args:
-        time: a message with ``sec`` and ``nanosec``, an object with ``nanoseconds`` (as of ``rclpy``), or a number of
-            seconds.
-
-    Raises:
-        InvalidArgumentException: none of these, or a number that is not finite.
+    It is a message with ``sec`` and ``nanosec``, an object with ``nanoseconds`` (as of ``rclpy``), or a number of
+    seconds.
     """
     if isinstance(time, (int, float)):
         if math.isfinite(time):
@@ -112,8 +108,7 @@ def seconds_of(time: Any) -> float:
 def pose_of(position: Any, orientation: Any) -> Pose:
     """Return the pose of a position and an orientation, or of a translation and a rotation.
 
-    Raises:
-        InvalidArgumentException: numbers that are not finite, or a quaternion whose norm is not 1.
+    InvalidArgumentException: numbers that are not finite, or a quaternion whose norm is not 1.
     """
     i, j, k, w = orientation.x, orientation.y, orientation.z, orientation.w
     x, y, z = position.x, position.y, position.z

@@ -89,16 +89,7 @@ def outline_of(
 ) -> Outline:
     """Return the outline of a scene, or of the subtree of a frame.
 
-    Args:
-        scene: the version.
-        frame: the top; all roots when None.
-        depth: levels below the top; as many as are readable when None.
-        max_frames: how many frames are shown at most.
-        max_children: of one frame's children, how many at most.
-
-    Raises:
-        UnknownNameError: no such frame.
-        SceneError: a number that is negative, or a limit below 1.
+    ``depth`` counts levels below the top, as many as are readable when None; ``max_children`` those of one frame.
     """
     if depth is not None and depth < 0:
         raise SceneError(f"depth is a number of levels, not {depth}")
@@ -160,15 +151,7 @@ class FrameWords:
 
 
 class Describer:
-    """Says what there is to say of the frames of a scene, with joint values and places when given a configuration.
-
-    Args:
-        scene: the version.
-        q: configuration (n_joints,), or None.
-
-    Raises:
-        ConfigurationError: q has the wrong length.
-    """
+    """Says what there is to say of the frames of a scene, with joint values and places when given a configuration."""
 
     def __init__(self, scene: SceneGraph, q: ArrayLike | None = None) -> None:
         self._scene = scene
@@ -230,13 +213,7 @@ def number(value: float) -> str:
 
 
 def count_of(what: str, count: int, *, plural: str = "") -> str:
-    """Return ``1 frame``, ``2 frames``, ``1,000 frames``.
-
-    Args:
-        what: singular noun.
-        count: number.
-        plural: plural noun; by default with an s.
-    """
+    """Return ``1 frame``, ``2 frames``, ``1,000 frames``; the plural has an s where none is given."""
     return f"{count:,} {what if count == 1 else plural or what + 's'}"
 
 

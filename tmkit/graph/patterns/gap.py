@@ -32,10 +32,6 @@ def gap(a: Support, b: Support) -> float:
     """Return the distance of two convex bodies in metres, 0 where they touch or overlap.
 
     Exact to about a nanometre for bodies with corners; what is round converges to within a micrometre.
-
-    Args:
-        a: support function of one body.
-        b: that of the other, in the same axes.
     """
 
     def support(direction: Vector) -> Vector:

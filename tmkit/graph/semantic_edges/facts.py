@@ -349,10 +349,7 @@ def _with_twist(
 def _turned_to(scene: SceneGraph, body: str, q: ArrayLike | None) -> SceneGraph:
     """Return the scene in which no twist edge leads to a body: those that did say the same from their other ends.
 
-    O(n) for each edge that is turned round.
-
-    Raises:
-        SceneError: no poses lead to the other end.
+    O(n) for each edge that is turned round; SceneError where no poses lead to the other end.
     """
     for head in scene.twist_frames:
         edge = scene.twist_edge(head)

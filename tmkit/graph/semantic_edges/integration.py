@@ -98,11 +98,7 @@ def integrate(
 
 
 def _joint_velocity(joint: Joint, twist: Array, frame: str) -> float:
-    """Return the velocity of a joint whose child moves by a twist, at its origin and in its axes.
-
-    Raises:
-        SemanticError: the joint cannot move in this way.
-    """
+    """Return the velocity of a joint whose child moves by a twist, in its axes and origin, or raise SemanticError."""
     axis = np.array(joint.axis)
     unit = np.concatenate([axis, np.zeros(3)] if joint.type == "prismatic" else [np.zeros(3), axis])
     velocity = float(unit @ twist)
@@ -113,11 +109,7 @@ def _joint_velocity(joint: Joint, twist: Array, frame: str) -> float:
 
 
 def _require_all_acted(scene: SceneGraph, unknown: dict[str, SemanticError]) -> None:
-    """Refuse a twist that no edge of poses can show: one on the way between its bodies does not move.
-
-    Raises:
-        SemanticError: why that edge does not.
-    """
+    """Refuse a twist that no edge of poses can show: one on the way between its bodies does not move."""
     for frame in scene.twist_frames:
         edge = scene.twist_edge(frame)
         assert edge is not None, "it is among the frames with twists"

@@ -18,31 +18,13 @@ OnConflict = Literal["refuse", "invert"]
 
 
 def frame_on(scene: SceneGraph, body: str, beside: str) -> str | None:
-    """Return the first frame of a body in the tree of another frame; None if it has none there.
-
-    Args:
-        scene: the scene.
-        body: name of the body.
-        beside: the other frame.
-
-    Raises:
-        UnknownNameError: no such frame or body.
-    """
+    """Return the first frame of a body in the tree of another frame; None if it has none there."""
     tree = scene.root(beside)
     return next((frame for frame in scene.frames_of_body(body) if scene.root(frame) == tree), None)
 
 
 def coord_of(relation: object, kind: type[SemanticRelation], operation: str) -> Any:
-    """Return the coordinates of a relation that is added to a scene.
-
-    Args:
-        relation: the relation.
-        kind: its expected class.
-        operation: name of the operation, for the error message.
-
-    Raises:
-        SemanticError: it is not such a relation, or a batch.
-    """
+    """Return the coordinates of a relation of a class; SemanticError where it is none of it, or a batch."""
     if isinstance(relation, kind):
         require_one(relation, operation)
         return relation.coord
@@ -52,32 +34,19 @@ def coord_of(relation: object, kind: type[SemanticRelation], operation: str) -> 
 
 
 def require_conflict_option(on_conflict: str) -> None:
-    """Check the option for conflicts.
-
-    Raises:
-        UnknownNameError: an unknown option.
-    """
+    """Check the option for conflicts."""
     if on_conflict not in ("refuse", "invert"):
         raise UnknownNameError.of("on_conflict", on_conflict, ("refuse", "invert"))
 
 
 def is_on_reference(scene: SceneGraph, coord: Any) -> bool:
-    """Return whether the point of a velocity is a frame of the reference body.
-
-    Args:
-        scene: the scene.
-        coord: coordinates of a relation.
-    """
+    """Return whether the point of a velocity is a frame of the reference body."""
     is_velocity = isinstance(coord, (TwistCoord, LinearVelocityCoord))
     return is_velocity and coord.body != coord.ref_body and scene.body(coord.point) == coord.ref_body
 
 
 def check_names(scene: SceneGraph, coord: Any) -> None:
     """Check that the frames of coordinates belong to the bodies that the coordinates name.
-
-    Args:
-        scene: the scene.
-        coord: coordinates of a relation.
 
     Raises:
         UnknownNameError: a frame or a body that is not there.
@@ -103,32 +72,14 @@ def check_names(scene: SceneGraph, coord: Any) -> None:
 
 
 def unjoined(scene: SceneGraph, coord: Any, error: DisconnectedError) -> SemanticError:
-    """Return the error of coordinates whose frames no poses join.
-
-    Args:
-        scene: the scene.
-        coord: coordinates of a relation.
-        error: what the core says.
-
-    Raises:
-        UnknownNameError, SemanticError: a name is wrong, which is the reason.
-    """
+    """Return the error of coordinates whose frames no poses join, or raise that of a wrong name."""
     check_names(scene, coord)
     violation = Violation("a path of poses leads there", str(error), repair="join the trees with add_pose")
     return SemanticError.of(f"relate({coord!r})", [violation])
 
 
 def explain(scene: SceneGraph, coord: Any, qd: object = None) -> NoReturn:
-    """Say why the core has no numbers: a name is wrong, or nothing says how one body moves relative to the other.
-
-    Args:
-        scene: the scene.
-        coord: coordinates of a relation.
-        qd: the joint velocities that were given; None for none.
-
-    Raises:
-        UnknownNameError, SemanticError: the reason.
-    """
+    """Say why the core has no numbers: a name is wrong, or nothing says how one body moves relative to the other."""
     check_names(scene, coord)
     rule = f"a path of twists leads from body '{coord.ref_body}' to body '{coord.body}'"
     why, repair = "there is none", "add what is missing with add_twist, also where nothing moves; or pass qd"

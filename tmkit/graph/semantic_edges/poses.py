@@ -115,13 +115,7 @@ def _with_pose_edge(scene: SceneGraph, frame: str, reference: str, pose: Pose, j
 def pose_between_frames(scene: SceneGraph, pose: SemanticPose, q: ArrayLike | None) -> SemanticPose:
     """Return a pose as that of its orientation frame relative to its reference orientation frame, expressed there.
 
-    Args:
-        scene: the scene.
-        pose: the pose, at any points and in any axes that the poses of the scene join.
-        q: (n_joints,) configuration; needed where a joint is on the way.
-
-    Raises:
-        SemanticError: the conversion is not possible.
+    Its points and axes are any that the poses of the scene join, others are a SemanticError.
     """
     c = pose.coord
     if c.coord != c.ref_ori:

@@ -142,11 +142,7 @@ def moment_of(
     scene: SceneGraph, coord: Any, stamp: float, *, q: ArrayLike | None, qd: ArrayLike | None, policy: str,
     extrapolate: float, also: str | None = None,
 ) -> tuple[SceneGraph, ArrayLike | None, ArrayLike | None]:  # fmt: skip
-    """Return the version of a time, as far as a relation and one more frame need it, with q and qd of then.
-
-    Raises:
-        UnknownNameError, StampError: as :func:`relate`.
-    """
+    """Return the version of a time, as far as a relation and one more frame need it, with q and qd of then."""
     check_names(scene, coord)
     names = [getattr(coord, name, coord.coord) for name in ("point", "ori", "ref_point", "ref_ori", "coord")]
     names += [] if also is None else [also]
@@ -155,12 +151,7 @@ def moment_of(
 
 
 def held(representation: Any, numbers: Vector) -> Any:
-    """Return the core's numbers in a representation; of a pose they are one matrix, of a twist one vector.
-
-    Args:
-        representation: its class.
-        numbers: the numbers, which are not copied.
-    """
+    """Return the core's numbers, not copied, in a representation; a pose is one matrix, a twist one vector."""
     attribute = _AS_IT_IS.get(representation)
     if attribute is not None:
         held = object.__new__(representation)

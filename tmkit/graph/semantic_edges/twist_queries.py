@@ -73,17 +73,7 @@ def gaussian_twist(
 def uncertain_twist(
     scene: SceneGraph, coord: TwistCoord, *, q: ArrayLike | None = None, qd: ArrayLike | None = None
 ) -> tuple[Vector, EdgeNoise | None]:
-    """Return a twist (6,) [linear, angular] and its noise, None if it is exact.
-
-    Args:
-        scene: the scene.
-        coord: coordinates of the twist.
-        q: (n_joints,) configuration, as for :func:`gaussian_twist`.
-        qd: (n_joints,) joint velocities, likewise.
-
-    Raises:
-        UnknownNameError, SemanticError, ConfigurationError: as :func:`gaussian_twist`.
-    """
+    """Return a twist (6,) [linear, angular] and its noise, None if exact; errors as :func:`gaussian_twist`."""
     typed_apart: Any = scene
     try:
         found = typed_apart._uncertain_twist(coord.point, coord.body, coord.ref_body, coord.coord, q, qd)
@@ -191,19 +181,13 @@ def brought(
     scene: SceneGraph, numbers: tuple[Vector, ...], covariance: Vector | None, *, point: str, axes: str, to: str,
     q: ArrayLike | None,
 ) -> tuple[tuple[Vector, Vector], Vector | None]:  # fmt: skip
-    """Return the twist of a body at the origin of another frame, in its axes, with its covariance.
+    """Return the twist of a body at the origin of another frame ``to``, in its axes, with its covariance.
 
     Args:
-        scene: the scene.
         numbers: linear (3,) in m/s and angular velocity (3,) in rad/s.
         covariance: (6, 6) of both; None if they are exact.
         point: frame whose origin ``numbers`` refer to.
         axes: frame in which ``numbers`` are expressed.
-        to: frame at whose origin, and in whose axes, the result is.
-        q: (n_joints,) configuration; needed if the scene has joints.
-
-    Raises:
-        SemanticError: poses do not join the frames.
     """
     v, w = numbers
     error = GaussianTwist(np.zeros(6), covariance)

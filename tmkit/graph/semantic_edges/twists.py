@@ -120,11 +120,7 @@ def _head(scene: SceneGraph, c: TwistCoord, frame: str | None) -> str:
 
 
 def _require_apart(scene: SceneGraph, c: TwistCoord, head: str) -> None:
-    """Refuse a second way by twists, of any kind, between two bodies.
-
-    Raises:
-        SceneError: there is one.
-    """
+    """Refuse a second way by twists, of any kind, between two bodies."""
     near: dict[str, set[str]] = {}
     for frame in scene.twist_frames:
         edge = scene.twist_edge(frame)

@@ -59,15 +59,7 @@ _Made = TypeVar("_Made")
 
 
 def relation_of(coord: Coord, what: str) -> type[SemanticRelation]:
-    """Return the class of the relation whose coordinates these are.
-
-    Args:
-        coord: coordinates, e.g. ``TwistCoord("e|C", "D", "[r]")``.
-        what: name of the conversion, for the error message.
-
-    Raises:
-        SemanticError: they are no coordinates.
-    """
+    """Return the class of the relation whose coordinates these are; ``what`` names the conversion in the error."""
     if not isinstance(coord, Coord):
         rule = "the coordinates say what the numbers mean, such as TwistCoord('e|C', 'D', '[r]')"
         raise refusal(what, rule, repr(coord)[:80])
@@ -76,16 +68,10 @@ def relation_of(coord: Coord, what: str) -> type[SemanticRelation]:
 
 
 def made_of(coord: Coord, numbers: Sequence[ArrayLike], what: str) -> Any:
-    """Return the relation of coordinates and numbers.
+    """Return the relation of coordinates and numbers, or raise SemanticError in the name of the conversion ``what``.
 
-    Args:
-        coord: coordinates of the relation.
-        numbers: vectors (3,), a rotation matrix (3, 3), or a vector and a matrix; SI units, in the axes of
-            ``coord.coord``.
-        what: name of the conversion, for the error message.
-
-    Raises:
-        SemanticError: the numbers are not such, or the coordinates do not allow them.
+    Numbers are vectors (3,), a rotation matrix (3, 3), or a vector and a matrix; SI units, in the axes of
+    ``coord.coord``.
     """
     relation = relation_of(coord, what)
     values = [np.array(part, dtype=float) for part in numbers]
@@ -97,15 +83,7 @@ def made_of(coord: Coord, numbers: Sequence[ArrayLike], what: str) -> Any:
 
 
 def refusal(operation: str, rule: str, left: str, right: str = "", repair: str = "") -> SemanticError:
-    """Return the error of a conversion that breaks one rule.
-
-    Args:
-        operation: name of the conversion.
-        rule: the rule, as a statement.
-        left: the received values that break it.
-        right: the received values that break it.
-        repair: a suggestion; none by default.
-    """
+    """Return the error of a conversion that breaks one rule: the received values that break it, and a suggestion."""
     return SemanticError.of(operation, [Violation(rule, left, right, repair)])
 
 

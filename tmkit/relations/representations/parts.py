@@ -102,16 +102,7 @@ class FrameToFrame(OfFrames, Multiplied):
 
 
 def unit_vector(values: ArrayLike, length: int, what: str) -> Vector:
-    """Return a read-only unit vector.
-
-    Args:
-        values: the vector, or vectors (N, length).
-        length: its number of components.
-        what: its name, for the error message.
-
-    Raises:
-        SemanticError: its norm is not 1.
-    """
+    """Return a read-only unit vector (length,), or vectors (N, length); SemanticError where a norm is not 1."""
     made = array_of(values, (length,), what, is_batch=length == 4)
     norms = np.atleast_1d(np.linalg.norm(made, axis=-1))
     wrong = np.abs(norms - 1.0) > ROTATION_TOLERANCE
@@ -122,28 +113,13 @@ def unit_vector(values: ArrayLike, length: int, what: str) -> Vector:
 
 
 def require_orthogonal(unit: Vector, other: Vector, *, which: str, what: str) -> None:
-    """Refuse a vector that is not orthogonal to a unit vector.
-
-    Args:
-        unit: (n,) the unit vector.
-        other: (n,) the vector, of any length.
-        which: what the two are.
-        what: what they make.
-
-    Raises:
-        SemanticError: they are not orthogonal; the message gives their product.
-    """
+    """Refuse a vector of any length that is not orthogonal to a unit vector; the SemanticError gives their product."""
     defect = abs(float(unit @ other))
     if defect > ROTATION_TOLERANCE * (1.0 + float(np.linalg.norm(other))):
         raise SemanticError.of(what, [Violation(f"{which} are orthogonal", f"their product is {defect:.3g}")])
 
 
 def quaternion_product(a: Vector, b: Vector) -> Vector:
-    """Return the Hamilton product of two quaternions (4,), vector part first.
-
-    Args:
-        a: (4,) each.
-        b: (4,) each.
-    """
+    """Return the Hamilton product of two quaternions (4,), vector part first."""
     vector = a[3] * b[:3] + b[3] * a[:3] + np.cross(a[:3], b[:3])
     return np.array([*vector, a[3] * b[3] - a[:3] @ b[:3]])

@@ -44,9 +44,6 @@ def change_point(
         by: the position of the new point relative to the old one, in the same frame.
         free: for a linear velocity the angular velocity, for a torque the force of the same bodies.
         keeps_body: whether the new point is on the same body; that another is joined to it is not checked.
-
-    Raises:
-        SemanticError: ``by`` does not lead from the point of ``x`` to another of its body, or is expressed elsewhere.
     """
     c: Any = x
     operation = "change_point" if keeps_body else "change_point_body"
@@ -89,9 +86,6 @@ def change_ref_point(x: _Coord, by: PositionCoord, *, keeps_body: bool = True) -
         x: a position, or with a point of the same body also a pose.
         by: the position of the old reference point relative to the new one, in the same frame.
         keeps_body: whether the new point is on the same body; that another is joined to it is not checked.
-
-    Raises:
-        SemanticError: ``by`` does not lead to the reference point from another of its body, or is expressed elsewhere.
     """
     c: Any = x
     operation = "change_reference_point" if keeps_body else "change_reference_point_body"
@@ -119,12 +113,7 @@ def change_ref_point(x: _Coord, by: PositionCoord, *, keeps_body: bool = True) -
 def change_ori(x: _Coord, by: OrientationCoord) -> _Coord:
     """Return the coordinates of an orientation or pose with another orientation frame of the same body.
 
-    Args:
-        x: the orientation or pose, expressed in its reference orientation frame.
-        by: the orientation of the new frame relative to the old one, expressed in the old one.
-
-    Raises:
-        SemanticError: ``by`` does not lead from the orientation frame of ``x`` to another of its body.
+    ``by`` is the orientation of the new frame relative to the old one, expressed in the old one.
     """
     c: Any = x
     if not isinstance(x, MATRIX_LIKE) or not isinstance(by, OrientationCoord):
@@ -143,16 +132,9 @@ def change_ori(x: _Coord, by: OrientationCoord) -> _Coord:
 
 
 def change_ref_ori(x: _Coord, by: OrientationCoord) -> _Coord:
-    """Return the coordinates of an orientation or pose relative to another frame of the same reference body.
+    """Return the coordinates of an orientation or pose relative to, and in, another frame of the same reference body.
 
-    The result is expressed in the new reference orientation frame.
-
-    Args:
-        x: the orientation or pose, expressed in its reference orientation frame.
-        by: the orientation of the old reference frame relative to the new one, expressed in the new one.
-
-    Raises:
-        SemanticError: ``by`` does not lead to the reference orientation frame of ``x`` from another of its body.
+    ``by`` is the orientation of the old reference frame relative to the new one, expressed in the new one.
     """
     c: Any = x
     if not isinstance(x, MATRIX_LIKE) or not isinstance(by, OrientationCoord):
@@ -173,16 +155,11 @@ def change_ref_ori(x: _Coord, by: OrientationCoord) -> _Coord:
 
 
 def change_coord(x: _Coord, by: OrientationCoord, *, is_matrix: bool | None = None) -> _Coord:
-    """Return the coordinates expressed in another frame.
+    """Return the coordinates expressed in another frame; a matrix can be expressed in its reference frame alone.
 
     Args:
-        x: the relation.
         by: the orientation of the frame in which it is expressed, relative to the new one, expressed in the new one.
         is_matrix: whether its numbers are a matrix of orientation; by default whether they may be.
-
-    Raises:
-        SemanticError: ``by`` does not begin at the frame in which ``x`` is expressed; or ``x`` is a matrix, which can
-            be expressed in its reference orientation frame alone.
     """
     c: Any = x
     if not isinstance(by, OrientationCoord) or not hasattr(x, "coord"):
@@ -209,10 +186,6 @@ def change_ref_body(x: _Coord, by: Coord | str) -> _Coord:
         by: for a velocity: the same kind of velocity, of the old reference body relative to the new one, at the same
             point. Otherwise what says that the two bodies are joined: a position, orientation or pose of one relative
             to the other that stays as it is, or only the name of the new body. That it stays so is not checked.
-
-    Raises:
-        SemanticError: the velocities do not chain, the constant relation is not one of the reference body, or the
-            operands do not fit.
     """
     c: Any = x
     if isinstance(x, (ForceCoord, TorqueCoord, WrenchCoord)):
@@ -230,14 +203,7 @@ def change_ref_body(x: _Coord, by: Coord | str) -> _Coord:
 def change_body(x: _Coord, by: Coord | str) -> _Coord:
     """Return the coordinates of a position, orientation or pose, its point and frame taken as those of another body.
 
-    Args:
-        x: the relation.
-        by: what says that the new body is rigidly joined to the old one: a position, orientation or pose of one
-            relative to the other that stays as it is, or only the name of the new body. That it stays so is not
-            checked.
-
-    Raises:
-        SemanticError: the constant relation is not one of the body, or the operands do not fit.
+    ``by`` says that the new body is rigidly joined to the old one, as for :func:`change_ref_body`.
     """
     c: Any = x
     if not isinstance(x, (PositionCoord, OrientationCoord, PoseCoord)):

@@ -14,12 +14,7 @@ CHANGE_POINT = "change the point of one with change_point"
 
 
 class Check:
-    """Collects the broken rules of one operation.
-
-    Args:
-        operation: name of the operation, for the error message.
-        operands: its operands.
-    """
+    """Collects the broken rules of one operation."""
 
     def __init__(self, operation: str, *operands: Any) -> None:
         self.operation = operation
@@ -27,15 +22,7 @@ class Check:
         self.broken: list[Violation] = []
 
     def same(self, left: str, right: str, rule: str, what: tuple[str, str], repair: str = "") -> None:
-        """Require two names to be equal.
-
-        Args:
-            left: the names.
-            right: the names.
-            rule: the rule, as a statement.
-            what: what the names denote, for the message, e.g. ``("point of the first", "point of the second")``.
-            repair: a suggestion; none by default.
-        """
+        """Require two names to be equal; ``what`` they denote, as ``("point of the first", "point of the second")``."""
         if left != right:
             self.broken.append(Violation(rule, f"{what[0]} {left}", f"{what[1]} {right}", repair))
 
@@ -50,12 +37,7 @@ def _call(operation: str, operands: Sequence[object]) -> str:
 
 
 def unfit(operation: str, *operands: object) -> NoReturn:
-    """Raise the error of an operation that is not defined for its operands.
-
-    Args:
-        operation: name of the operation.
-        operands: its operands.
-    """
+    """Raise the error of an operation that is not defined for its operands."""
     kinds = " and ".join(getattr(operand, "relation", type(operand).__name__) for operand in operands)
     raise SemanticError.of(
         _call(operation, operands), [Violation(f"there is no {operation} for these relations", kinds)]
@@ -63,14 +45,7 @@ def unfit(operation: str, *operands: object) -> NoReturn:
 
 
 def require_matrix(check: Check, x: Any, coord: str, ref_ori: str) -> None:
-    """Require the result of an operation on a rotation matrix to be expressed in its reference orientation frame.
-
-    Args:
-        check: the check of the operation, to which a violation is added.
-        x: the operand; the rule applies if it is expressed in its reference orientation frame.
-        coord: coordinate frame and reference orientation frame of the result.
-        ref_ori: coordinate frame and reference orientation frame of the result.
-    """
+    """Require what becomes of a rotation matrix to be expressed in its reference orientation frame, as matrices are."""
     if isinstance(x, MATRIX_LIKE) and x.coord == x.ref_ori:
         check.same(
             coord,
@@ -82,13 +57,7 @@ def require_matrix(check: Check, x: Any, coord: str, ref_ori: str) -> None:
 
 
 def require_own_reference(check: Check, x: Any, which: str) -> None:
-    """Require an orientation or pose to be expressed in its reference orientation frame.
-
-    Args:
-        check: the check of the operation, to which a violation is added.
-        x: coordinates with an orientation.
-        which: name of the operand, for the message.
-    """
+    """Require an orientation or pose to be expressed in its reference orientation frame; ``which`` operand it is."""
     if x.coord != x.ref_ori:
         check.same(
             x.coord, x.ref_ori, f"{which} is expressed in its reference orientation frame",

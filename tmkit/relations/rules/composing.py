@@ -43,13 +43,7 @@ def inverse(x: _Coord, *, is_matrix: bool | None = None) -> _Coord:
     """Return the coordinates of the inverse, expressed in the same frame.
 
     A velocity's point keeps its name, since it is where the two bodies are compared; so does the point of a torque.
-
-    Args:
-        x: the relation.
-        is_matrix: whether its numbers are a matrix, which must stay one; by default whether they may be.
-
-    Raises:
-        SemanticError: the relation is a matrix, which would not be expressed in its reference orientation frame.
+    What is a matrix, or by default may be, is refused: it would not be expressed in its reference orientation frame.
     """
     c: Any = x
     if not isinstance(x, (*_CHAINED, *_ADDED)):
@@ -70,11 +64,7 @@ def _other_side(name: str, fields: tuple[str, ...]) -> str:
 
 
 def inverse2(x: _Coord) -> _Coord:
-    """Return the coordinates of the inverse of an orientation or pose, expressed in its own reference frame.
-
-    Raises:
-        SemanticError: the relation is not expressed in its reference orientation frame.
-    """
+    """Return the coordinates of the inverse of an orientation or pose, expressed in its own reference frame."""
     c: Any = x
     if not isinstance(x, MATRIX_LIKE):
         unfit("inverse2", x)
@@ -91,13 +81,8 @@ def inverse2(x: _Coord) -> _Coord:
 def compose(x: _Coord, y: _Coord, *, is_settled: bool = False) -> tuple[_Coord, bool]:
     """Return the coordinates of a composition, and whether it reads ``y`` before ``x``.
 
-    Args:
-        x: what is known of one body relative to a second.
-        y: what is known of that second relative to a third; or the other way round.
-        is_settled: whether to refuse operands that chain in both orders.
-
-    Raises:
-        SemanticError: the two do not chain; all reasons are given for the order of the arguments.
+    Where the two do not chain, all reasons are given for the order of the arguments; with ``is_settled`` they are
+    refused where they chain in both orders.
     """
     if type(x) is not type(y):
         unfit("compose", x, y)
@@ -121,12 +106,7 @@ def compose(x: _Coord, y: _Coord, *, is_settled: bool = False) -> tuple[_Coord, 
 
 
 def chain_check(x: Any, y: Any) -> Check:
-    """Return the check of the rules of a composition.
-
-    Args:
-        x: coordinates of the first and the second relation; the reference of the first is the target of the second.
-        y: coordinates of the first and the second relation; the reference of the first is the target of the second.
-    """
+    """Return the check of the rules of a composition: the reference of the first is the target of the second."""
     check = Check("compose", x, y)
     if isinstance(x, (PositionCoord, PoseCoord)):
         what = ("reference point of the first", "point of the second")
@@ -190,15 +170,7 @@ def orientation_of(x: PoseCoord) -> OrientationCoord:
 
 
 def pose_of(position: PositionCoord, orientation: OrientationCoord) -> PoseCoord:
-    """Return the coordinates of the pose made of a position and an orientation.
-
-    Args:
-        position: coordinates with the same body, reference body and coordinate frame.
-        orientation: coordinates with the same body, reference body and coordinate frame.
-
-    Raises:
-        SemanticError: they speak of different bodies, or are expressed in different frames.
-    """
+    """Return the coordinates of the pose made of a position and an orientation of the same bodies in the same frame."""
     if not isinstance(position, PositionCoord) or not isinstance(orientation, OrientationCoord):
         unfit("pose", position, orientation)
     p, o = position, orientation
@@ -215,13 +187,9 @@ def pose_of(position: PositionCoord, orientation: OrientationCoord) -> PoseCoord
 def integrate(x: Coord) -> Coord:
     """Return the coordinates of the displacement that a constant velocity makes.
 
-    A twist whose point and coordinate frame are of one frame g gives the pose of g after the motion, relative to where
-    it was: ``({g}|C, {g}|D, [g])``. An angular velocity gives an orientation of its coordinate frame in the same way, a
-    linear velocity the way of its point.
-
-    Raises:
-        SemanticError: the point of a twist and its coordinate frame are of different frames; or the relation is no
-            velocity.
+    A twist whose point and coordinate frame are of one frame g, as they must be, gives the pose of g after the motion,
+    relative to where it was: ``({g}|C, {g}|D, [g])``. An angular velocity gives an orientation of its coordinate frame
+    in the same way, a linear velocity the way of its point.
     """
     if isinstance(x, TwistCoord):
         if x.point != x.coord:
@@ -246,9 +214,6 @@ def differentiate(x: Coord, y: Coord | None = None, *, screw: bool = False) -> C
         y: the same relation later; for the coordinates alone it may be omitted.
         screw: for a pose, whether the velocity is that of the point and in the axes of the reference frame, instead of
             the frame itself.
-
-    Raises:
-        SemanticError: the two are not the same relation, or a pose is not one between two frames.
     """
     y = x if y is None else y
     if type(x) is not type(y) or not isinstance(x, (PositionCoord, OrientationCoord, PoseCoord)):
@@ -274,15 +239,7 @@ def differentiate(x: Coord, y: Coord | None = None, *, screw: bool = False) -> C
 
 
 def dot(wrench: WrenchCoord, twist: TwistCoord) -> None:
-    """Check that the power of a wrench and a twist is defined.
-
-    Args:
-        wrench: coordinates with the same point, bodies and coordinate frame; in either order.
-        twist: coordinates with the same point, bodies and coordinate frame; in either order.
-
-    Raises:
-        SemanticError: they speak of different bodies or points, or are expressed in different frames.
-    """
+    """Check that a wrench and a twist, in either order, have a power: the same point, bodies and coordinate frame."""
     if isinstance(wrench, TwistCoord) and isinstance(twist, WrenchCoord):
         wrench, twist = twist, wrench
     if not isinstance(wrench, WrenchCoord) or not isinstance(twist, TwistCoord):

@@ -40,10 +40,8 @@ class Form:
     """All that is known of a relation before its numbers. Equal ones are mostly the same object.
 
     Attributes:
-        coord: what is related to what, and the frame of expression.
         kind: class of the representation where that alone settles whether it can say a relation, or None.
         size: number of relations in a batch; None for one relation.
-        is_uncertain: whether there is a covariance.
         is_plain: whether the value of a result is all that has to be computed.
     """
 
@@ -61,19 +59,7 @@ def _plan(
     made: type[SemanticRelation], operation: str, is_checked: bool, x: Form, y: Form | None = None,
     z: Form | None = None,
 ) -> tuple[Form, Callable[..., Value], Callable[..., Jacobians] | None]:  # fmt: skip
-    """Return the form of a result, the arithmetic of an operation, and its Jacobians.
-
-    Args:
-        made: class of the first operand and of the result.
-        operation: the operation.
-        is_checked: whether rules are checked.
-        x: what is known of the first operand.
-        y: what is known of the second, if there is one.
-        z: what is known of the third, if there is one.
-
-    Raises:
-        SemanticError: a rule is broken.
-    """
+    """Return the form of a result, the arithmetic of an operation, and its Jacobians, or raise SemanticError."""
     forms = [form for form in (x, y, z) if form is not None]
     coords = [form.coord for form in forms]
     work, jacobians = made.operations[operation]
@@ -111,28 +97,12 @@ def _ruled(rule: Callable[..., Any], is_checked: bool, *coords: Any) -> Any:
 
 
 def ruled(rule: Callable[..., Any], *coords: Any) -> Any:
-    """Return what a rule makes of coordinates, which is remembered.
-
-    Args:
-        rule: a function of :mod:`tmkit.relations.rules`.
-        coords: the coordinates.
-
-    Raises:
-        SemanticError: the rule is broken.
-    """
+    """Return what a rule of :mod:`tmkit.relations.rules` makes of coordinates, which is remembered."""
     return _ruled(rule, are_checked(), *coords)
 
 
 def require_representable(representation: Any, coord: Any) -> None:
-    """Refuse a representation, or a class of one, that coordinates do not allow.
-
-    Args:
-        representation: the representation.
-        coord: the coordinates.
-
-    Raises:
-        SemanticError: the coordinates do not allow it.
-    """
+    """Refuse a representation, or a class of one, that coordinates do not allow."""
     broken = representation.broken_by(coord)
     if broken:
         kind = representation if isinstance(representation, type) else type(representation)
@@ -504,16 +474,7 @@ _new: Any = object.__new__
 
 
 def result_of(operation: str, first: _Relation, by: Any) -> _Relation:
-    """Return the result of an operation on two relations. Most time of programs is spent here, so it is kept short.
-
-    Args:
-        operation: the operation.
-        first: the relation, whose kind the result has.
-        by: the other operand.
-
-    Raises:
-        SemanticError: a rule is broken, or the other operand is no relation.
-    """
+    """Return the result of an operation on two relations. Most time of programs is spent here, so it is kept short."""
     try:
         (x, value), (y, other) = first._state, by._state
     except AttributeError:
@@ -568,15 +529,7 @@ _OPERANDS = {
 
 
 def require_one(relation: SemanticRelation, operation: str) -> None:
-    """Refuse a batch.
-
-    Args:
-        relation: the relation.
-        operation: what takes single ones.
-
-    Raises:
-        SemanticError: it is a batch.
-    """
+    """Refuse a batch."""
     if relation.size is not None:
         repair = "take one by its index"
         raise SemanticError.of(
@@ -585,15 +538,7 @@ def require_one(relation: SemanticRelation, operation: str) -> None:
 
 
 def coord_of(operand: object, relation: str) -> Any:
-    """Return the coordinates of an operand.
-
-    Args:
-        operand: a relation with numbers.
-        relation: name of the expected relation, for the error message.
-
-    Raises:
-        SemanticError: it is no relation with numbers.
-    """
+    """Return the coordinates of a relation with numbers; a SemanticError names the relation that is expected."""
     if isinstance(operand, SemanticRelation):
         return operand.coord
     repair = f"say what they mean: Semantic{relation}({_EXAMPLES[f'{relation}Coord']}, numbers)"

@@ -134,11 +134,9 @@ def skew(v: Vector) -> Vector:
 
 
 def carried(dimension: int, *terms: tuple[Vector | None, Vector | None]) -> Vector:
-    """Return the covariance (d, d) of a sum of independent errors.
+    """Return the covariance (d, d) of a sum of independent errors: pairs of a Jacobian and a covariance.
 
-    Args:
-        dimension: d; the last rows of Jacobians are taken, as for the rotation of a pose.
-        terms: pairs of a Jacobian and a covariance, whose last columns are taken; without covariance a term is exact.
+    The last d rows and columns count, as for the rotation of a pose; a term without covariance is exact.
     """
     total = np.zeros((dimension, dimension))
     for jacobian, covariance in terms:
