@@ -31,10 +31,8 @@ if TYPE_CHECKING:
         pose_graph as pose_graph, solve_pose_graph as solve_pose_graph, write_back as write_back,
     )  # fmt: skip
     from tmkit.estimation.resolution import (
-        GateResult as GateResult,
-        Resolution as Resolution,
-        ResolutionStatus as ResolutionStatus,
+        GateResult as GateResult, Resolution as Resolution, ResolutionStatus as ResolutionStatus,
         resolve_observations as resolve_observations,
-    )
+    )  # fmt: skip
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -51,10 +51,8 @@ if TYPE_CHECKING:
         WrenchSemantics as WrenchSemantics,
     )  # fmt: skip
     from tmkit.relations.violations import (
-        SemanticError as SemanticError,
-        Violation as Violation,
-        checks_are_on as checks_are_on,
+        SemanticError as SemanticError, Violation as Violation, checks_are_on as checks_are_on,
         checks_off as checks_off,
-    )
+    )  # fmt: skip
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -42,12 +42,10 @@ if TYPE_CHECKING:
     from tmkit.spatial.fusion import Fusion as Fusion, fuse as fuse
     from tmkit.spatial.joint_gaussian import JointGaussianPose as JointGaussianPose
     from tmkit.spatial.measurement import (
-        BearingMeasurement as BearingMeasurement,
-        MeasurementModel as MeasurementModel,
-        PoseMeasurement as PoseMeasurement,
-        PositionMeasurement as PositionMeasurement,
+        BearingMeasurement as BearingMeasurement, MeasurementModel as MeasurementModel,
+        PoseMeasurement as PoseMeasurement, PositionMeasurement as PositionMeasurement,
         RangeMeasurement as RangeMeasurement,
-    )
+    )  # fmt: skip
     from tmkit.spatial.nearest import NearestRotation as NearestRotation, nearest_rotation as nearest_rotation
     from tmkit.spatial.sampling import (
         fit_gaussian as fit_gaussian, sample as sample, sample_chain as sample_chain, sample_jointly as sample_jointly,

@@ -16,11 +16,9 @@ if TYPE_CHECKING:
         save_drawings as save_drawings,
     )  # fmt: skip
     from tmkit.visualization.graph_picture import (
-        Refused as Refused,
-        draw_semantics_graph as draw_semantics_graph,
-        semantics_graph_drawing as semantics_graph_drawing,
-        try_edge as try_edge,
-    )
+        Refused as Refused, draw_semantics_graph as draw_semantics_graph,
+        semantics_graph_drawing as semantics_graph_drawing, try_edge as try_edge,
+    )  # fmt: skip
     from tmkit.visualization.page import save_html as save_html
     from tmkit.visualization.region_picture import draw_region as draw_region, require_plots as require_plots
     from tmkit.visualization.relation_picture import (

@@ -173,15 +173,12 @@ def timeline_document(timeline: PlanTimeline) -> dict[str, Any]:
             }
         )  # fmt: skip
     return {
-        "goal": plan.goal,
-        "domain": plan.domain,
+        "goal": plan.goal, "domain": plan.domain,
         "times": np.diff(np.rint(timeline.times / UNIT), prepend=0.0).astype(int).tolist(),
-        "tracks": {str(index[name]): track for name, track in _tracks(timeline) if name in index},
-        "events": events,
-        "steps": steps,
-        "segments": [list(segment) for segment in timeline.segments],
+        "tracks": {str(index[name]): track for name, track in _tracks(timeline) if name in index}, "events": events,
+        "steps": steps, "segments": [list(segment) for segment in timeline.segments],
         "facts": facts[0] if facts else None,
-    }
+    }  # fmt: skip
 
 
 def rest_document(scene: SceneGraph, q: NDArray[np.float64]) -> dict[str, Any]:

@@ -54,10 +54,8 @@ _COLORS = {
     "Torque": "#b3261e",
 }
 _PARTS = {
-    "Pose": ("Position", "Orientation"),
-    "Twist": ("LinearVelocity", "AngularVelocity"),
-    "Wrench": ("Force", "Torque"),
-}
+    "Pose": ("Position", "Orientation"), "Twist": ("LinearVelocity", "AngularVelocity"), "Wrench": ("Force", "Torque"),
+}  # fmt: skip
 _TURNING = ("AngularVelocity", "Torque")
 _SYMBOLS = {
     "Position": "p", "Orientation": "R", "LinearVelocity": "v", "AngularVelocity": "ω", "Force": "f", "Torque": "τ",

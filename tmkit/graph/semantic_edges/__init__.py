@@ -25,11 +25,8 @@ if TYPE_CHECKING:
     from tmkit.graph.semantic_edges.facts import add_fact as add_fact
     from tmkit.graph.semantic_edges.integration import finite_difference as finite_difference, integrate as integrate
     from tmkit.graph.semantic_edges.poses import (
-        Node as Node,
-        add_edge as add_edge,
-        add_pose as add_pose,
-        update_pose as update_pose,
-    )
+        Node as Node, add_edge as add_edge, add_pose as add_pose, update_pose as update_pose,
+    )  # fmt: skip
     from tmkit.graph.semantic_edges.queries import relate as relate
     from tmkit.graph.semantic_edges.twist_queries import (
         gaussian_twist as gaussian_twist, transport as transport, twist as twist,

@@ -28,11 +28,9 @@ from tmkit.relations.violations import SemanticError, Violation, checks_are_on
 
 _VECTOR, _QUATERNION = ("x", "y", "z"), ("x", "y", "z", "w")
 _LEAVES = {
-    "Pose": (("position", "orientation"), ("translation", "rotation")),
-    "Twist": (("linear", "angular"),),
-    "Wrench": (("force", "torque"),),
-    "Orientation": (_QUATERNION,),
-}
+    "Pose": (("position", "orientation"), ("translation", "rotation")), "Twist": (("linear", "angular"),),
+    "Wrench": (("force", "torque"),), "Orientation": (_QUATERNION,),
+}  # fmt: skip
 _INNER = {
     "Pose": ("pose", "transform"), "Twist": ("twist", "velocity"), "Wrench": ("wrench",),
     "Orientation": ("quaternion",), "Position": ("point", "vector"),

@@ -20,11 +20,9 @@ if TYPE_CHECKING:
         VectorAndRotationVector as VectorAndRotationVector,
     )  # fmt: skip
     from tmkit.relations.representations.rates import (
-        EulerAngleRates as EulerAngleRates,
-        PoseMatrixRate as PoseMatrixRate,
-        QuaternionRate as QuaternionRate,
+        EulerAngleRates as EulerAngleRates, PoseMatrixRate as PoseMatrixRate, QuaternionRate as QuaternionRate,
         RotationMatrixRate as RotationMatrixRate,
-    )
+    )  # fmt: skip
     from tmkit.relations.representations.vectors import (
         AngularFirstTwist as AngularFirstTwist, AngularVelocityVector as AngularVelocityVector,
         ForceVector as ForceVector, InstantaneousScrewAxis as InstantaneousScrewAxis,

@@ -177,10 +177,8 @@ class SemanticOrientation(_OfFrames):
     coord: OrientationCoord
     coord_class = OrientationCoord
     by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {
-        (3, 3): reps.RotationMatrix,
-        (4,): reps.UnitQuaternion,
-        (3,): reps.RotationVector,
-    }
+        (3, 3): reps.RotationMatrix, (4,): reps.UnitQuaternion, (3,): reps.RotationVector,
+    }  # fmt: skip
 
     @classmethod
     def _value_of(cls, representation: Any) -> Value:
