@@ -1,29 +1,24 @@
 """Arms that bend: poses of frames at a configuration under gravity, and their covariances.
 
-A robot description is of a rigid, weightless arm. The real one gives way in joints and links, most where the load is
-largest, and by another amount at every configuration. A *compliance model* says for each frame that gives way by how
-much it does so: a mean offset and a covariance of the error that is left, both behind the frame's joint,
+A *compliance model* says for each frame that gives way by how much it does so: a mean offset and a covariance of the
+error that is left, both behind the frame's joint; see ``docs/concepts/uncertainty.md``:
 
     parent_from_frame = nominal(q) exp(offset) exp(xi),    xi ~ N(0, S)
 
-``apply_compliance(scene, model, q=q)`` makes an ordinary new version of the scene of that, right at that q: poses
-moved, errors added source by source. Queries, collision checks, planning and conditioning then use the deflected arm.
-
-:class:`LinearCompliance` is the model that most arms need: each of some frames has a compliance matrix C (6, 6), the
-twist that a wrench on it causes, and the wrench is the weight of all bodies at the frame and below,
+In :class:`LinearCompliance` each of some frames has a compliance matrix C (6, 6), the twist that a wrench on it causes,
+and the wrench is the weight of all bodies at the frame and below,
 
     offset = C w,    w = [m g, c x m g]     in the axes of the frame, at its origin, c the centre of what hangs there
 
-Its error is a fraction of the deflection, one number for each frame, as stiffness is known with a relative error and
-stays what it is at every configuration; and a floor, such as the play of a joint. Its noise sources belong to the
-model: two versions deflected by one model have the same errors, and a second call gives an equal scene.
+Its error is a fraction of the deflection, as stiffness is known with a relative error and stays what it is at every
+configuration; and a floor, such as the play of a joint. Its noise sources belong to the model: two versions deflected
+by one model have the same errors, and a second call gives an equal scene. Weights pull at the deflected arm:
+``iterations`` repeats the step with the loads at the arm as deflected so far; for small deflections the first step is
+right to the square of the deflection.
 
-Weights pull at the deflected arm. ``iterations`` repeats the step with the loads at the arm as deflected so far; for
-the small deflections of robot arms the first step is right to the square of the deflection.
-
-Complexity O(n) poses and O(n) sums for n frames, an iteration. The compliance matrix of a beam is the textbook's
-(Euler and Bernoulli); that of a joint is a spring about its axis. The idea of bringing the bending of an arm into a
-tree of uncertain transforms is that of Sewtz, Burkhard, Luo, Dorscht and Triebel, "Representing Uncertain Spatial
+Complexity O(n) poses and O(n) sums for n frames, an iteration. The compliance matrix of a beam is the textbook's (Euler
+and Bernoulli); that of a joint is a spring about its axis. The idea of bringing the bending of an arm into a tree of
+uncertain transforms is that of Sewtz, Burkhard, Luo, Dorscht and Triebel, "Representing Uncertain Spatial
 Transformations in Robotic Applications in a Structured Framework Leveraging Lie Algebra"; the model here is ours.
 """
 

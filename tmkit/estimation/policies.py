@@ -1,27 +1,15 @@
 """Several estimates about one pose, in a scene where every frame has one parent.
 
-A version holds further estimates beside its edges as observations (:mod:`tmkit.graph.observation_frames`).
-``resolve_observations`` makes one edge of them by whole paths. An estimate about a frame is a path from a base to it:
-along the tree to an observer, over its observation, perhaps from there to another observer that was itself observed,
-and so on (:mod:`tmkit.estimation.resolution`). What the edge says now is an estimate too when it has an error; an exact
-edge is a placeholder that yields to any observation. A *policy* says what becomes of them:
-
-* :class:`Latest`: the path whose oldest part is the newest;
-* :class:`ByTag`: the newest path all of whose observations have a tag, the first tag that has one;
-* :class:`MinCovariance`: the path with the smallest covariance;
-* :class:`Fused`: all of them, each conditioning the scene as ``scene.condition`` does.
-
-Before that, estimates that contradict the others are rejected. Two estimates agree if the squared Mahalanobis distance
-of them, under all their correlations, is below a chi-square quantile; the one that contradicts most others goes,
-until those left agree pairwise. So a majority outvotes an outlier, also when that is what the scene said so far. Of
-two that contradict only each other the pose in the scene stays, then the newer.
+``docs/concepts/uncertainty.md`` has the policies and says which estimates count. Two estimates agree if the squared
+Mahalanobis distance of them, under all their correlations, is below a chi-square quantile; the one that contradicts
+most others goes, until those left agree pairwise. So a majority outvotes an outlier, also when that is what the scene
+said so far. Of two that contradict only each other the pose in the scene stays, then the newer.
 
 Resolving is an ordinary edit: the frame keeps its parent and gets pose and errors, source by source, such that it
-stands as the chosen path says. What was fused is in the edge now, and no observation any more; otherwise observations
-stay, to be resolved again with those to come.
+stands as the chosen path says.
 
 Invariants: the edge does not depend on the order in which observations were added; the scene that was given is
-    untouched.
+untouched.
 """
 
 from __future__ import annotations

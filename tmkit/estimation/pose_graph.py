@@ -1,24 +1,20 @@
 """Pose graphs: a scene's uncertain edges and many observations, solved all at once, and written back as a new version.
 
-``scene.condition`` takes measurements one after the other, each about the best that is known by then. A map of many
-views is better solved at once: all poses move until the sum of all squared errors is smallest. That is a *pose graph*:
-
-* its variables are the poses X of the frames whose edge has an error, relative to the root; what is rigidly attached to
+* Variables are the poses X of the frames whose edge has an error, relative to the root; what is rigidly attached to
   them is folded into the factors;
 * each uncertain edge is a factor between a frame and the next uncertain one above it, with the edge's covariance; each
   observation one between the two frames that it relates: e = log(Z^-1 X_a^-1 X_b) with its covariance in the axes of b.
 
-``solve_pose_graph`` is Gauss and Newton's method with the exact derivatives, halving steps that would raise the sum;
-``tmkit.estimation.gtsam`` hands the same graph to gtsam and takes its answer. ``write_back`` makes the solution a
-version of the scene: the edges stand as solved, and their errors, which are all correlated now, are maps of one source.
+``solve_pose_graph`` is Gauss and Newton's method with the exact derivatives, halving steps that would raise the sum of
+squared errors. The errors of the solution, which are all correlated, are maps of one source in ``write_back``.
 
 Invariants: for one observation the solution is that of ``scene.condition``, covariances included; for several the two
 differ by terms of second order in the errors, as conditioning linearises each measurement where the earlier ones left
 the scene, and the solution all of them at the end.
 
 A pose graph's factors are independent. Edges whose errors share a source (after ``reparent``, ``condition`` or by
-design) cannot be said in it and are refused; ``scene.condition`` takes them. So are edges and observations that know a
-direction exactly: their weight there would be infinite.
+design) cannot be said in it and are refused; so are edges and observations that know a direction exactly: their weight
+would be infinite. ``scene.condition`` takes both.
 
 Complexity O((6 n)^3) an iteration for n uncertain frames, as matrices are dense: for some hundred frames.
 """

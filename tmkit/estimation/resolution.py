@@ -1,13 +1,12 @@
 """One pose out of several estimates: the paths of observations, which of them agree, and what a policy makes of them.
 
-The idea: every estimate is hung into a scratch copy of the scene as a frame of its own, a *ghost* of the observed
-frame: under its observer, with the observation's pose and noise source; of a chain of observations, under the ghost of
-the observer. Then the scene's own queries answer everything, with all correlations: the pose of a ghost relative to
-the base is what that path says, the pose of one ghost relative to another is by how much two estimates differ, and
-fusing them is conditioning on the fact that ghost and frame are at one place.
+Every estimate is hung into a scratch copy of the scene as a frame of its own, a *ghost* of the observed frame: under
+its observer, with the observation's pose and noise source; of a chain of observations, under the ghost of the observer.
+Then the scene's own queries answer everything, with all correlations: the pose of a ghost relative to the base is what
+that path says, that of one ghost relative to another is by how much two estimates differ, and fusing them is
+conditioning on the fact that ghost and frame are at one place.
 
-Complexity: O(paths^2) pose queries to compare, O(paths) conditionings to fuse. :mod:`tmkit.estimation.policies` has
-the purpose and the laws.
+Complexity: O(paths^2) pose queries to compare, O(paths) conditionings to fuse.
 """
 
 from __future__ import annotations

@@ -1,20 +1,15 @@
 """Folding: chains of frames that never move relative to each other become one frame.
 
-A robot description has many frames that only name places: flanges, mounts, optical frames. For whom the world is only
-poses and shapes, a frame on a fixed edge can go, when what it carries moves to the frame above it. So
 ``collapse_fixed_frames(scene, keep=...)`` gives a smaller scene that says the same of every frame it still has: the
 same poses at every configuration (to rounding), the same joints, the same answer to every collision query, the same
-mass properties of what moves together.
+mass properties of what moves together, the same covariances, correlations and contributions: errors of the edges of a
+chain are carried down to the frame that stays at its end, and summed there source by source.
 
-The errors of the edges of a chain are carried down to the frame that stays at its end and summed there source by
-source, so covariances, correlations and contributions between the frames that stay are the same (to rounding).
-
-What stays, always: roots; frames under a joint or a free edge; frames that mean something to others (they have a
-class or an attribute, or are in a group); the frames to ``keep``; frames whose allowed pairs differ from those of the
-frame they would be folded into, since a pair is said of whole frames; and frames with an error of their own or from
-folded frames above, where it cannot be carried further: they have shapes, or a child whose edge moves (by a joint,
-freely, in time or by a twist), in whose axes the error would change with the motion. Of an uncertain chain of fixed
-frames that are parents of joints, one frame therefore stays.
+What stays, always: roots; frames under a joint or a free edge; frames that mean something to others (they have a class
+or an attribute, or are in a group); the frames to ``keep``; frames whose allowed pairs differ from those of the frame
+they would be folded into, since a pair is said of whole frames; and frames with an error of their own or from folded
+frames above, where it cannot be carried further: they have shapes, or a child whose edge moves (by a joint, freely, in
+time or by a twist), in whose axes the error would change with the motion.
 
 Shapes of a folded frame are attached to the frame above, where they stood. Its body goes when all frames of it went;
 then its mass joins that of the body above.

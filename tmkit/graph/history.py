@@ -1,16 +1,8 @@
 """A scene with the edits that made it: what was done, in words and with its arguments, and the way back.
 
 A scene has no record of its edits: equal scenes are equal however they were made. A :class:`SceneHistory` applies each
-edit by the scene's own method and records its name:
-
-    log = SceneHistory(scene)
-    log = log.reparent("cup", "hand", q=q)
-    log.scene                      # the new version
-    log.undo().scene is scene      # the very version from before
-
-A history is a value like a scene: an edit of it gives another history, and the old one stays. So a branch costs
-nothing: edit the same history twice, and there are two, which share all that they have in common. Unreferenced versions
-are freed.
+edit by the scene's own method and records its name; see ``docs/howto/looking_at_scenes.md``. It is a value like a
+scene: an edit of it gives another history, and the old one stays.
 
 Inside are two persistent lists: the entries from the start to now, the newest first, and those that were undone, the
 nearest first. An edit or an undo makes one link.

@@ -1,12 +1,9 @@
 """Where joints were: histories of joint values, as part of the version.
 
-A controller reports joint values at its own times. The history of a joint is a frame of the class ``joint_history``
-below the frame that the joint moves: its stamped poses hold the values, along x for a revolute or prismatic joint (a
-metre for each radian or metre), as rotations about z for a continuous one. So it has the limits and the refusals of
-stamped poses; equality, digests, differences, files, pickles and arrays hold it; it follows a rename of the joint and
-goes with its frame.
-
-Between two stamps a value is interpolated linearly, that of a continuous joint the short way round.
+The history of a joint is a frame of the class ``joint_history`` below the frame that the joint moves: its stamped poses
+hold the values, along x for a revolute or prismatic joint (a metre for each radian or metre), as rotations about z for
+a continuous one. So it has the limits and the refusals of stamped poses, follows a rename of the joint and goes with
+its frame. Between two stamps a value is interpolated linearly, that of a continuous joint the short way round.
 
 Invariants: functions of one version.
 """

@@ -1,17 +1,13 @@
 """A scene as it was at a time: edges at their stamped poses, and how they moved then.
 
-All that a scene answers is answered at a stamp by the version of that moment (:func:`at_stamp`): poses with their
-errors, relations, structure. Edges without stamped poses stay where they are; their errors are those of now.
-
-**Motion** at a stamp is that of twist edges; a stamped edge that none leads over moves as its policy interpolates, that
-is by the difference of the two stamped poses around the stamp.
+All that a scene answers is answered at a stamp by the version of that moment (:func:`at_stamp`), see
+``docs/concepts/arrays_and_time.md``. Edges without stamped poses stay where they are; their errors are those of now.
 
 **After the newest** stamped pose T a twist V with the error d, that of twist edges, leads on for the time dt when that
 is allowed: to ``T exp(V dt)``, with the error of :mod:`tmkit.graph.semantic_edges.integration`. A twist is never
 constant, so white noise of the acceleration may be added (Bar-Shalom, Li and Kirubarajan, *Estimation with applications
 to tracking and navigation*, 2001, section 6.2.2): with the power spectral density s, the variance of each direction
-grows by ``s dt^3 / 3``. It is noise of the acceleration, and not of the twist, as no force moves a body by jumps: close
-to the last look the pose is nearly as certain as it was, and what is not known of the speed counts by ``dt^2``.
+grows by ``s dt^3 / 3``. It is noise of the acceleration, and not of the twist, as no force moves a body by jumps.
 """
 
 from __future__ import annotations

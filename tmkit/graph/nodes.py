@@ -1,10 +1,7 @@
 """Frames and groups as the nodes of one graph: walks, paths, queries by attribute, UUIDs, ownership.
 
-A frame is below its parent frame and the groups that contain it; a group is below the frames that are its parents and
-the groups that contain it. A node is a pair of its kind and name, such as ``("group", "cups")``, since a frame and a
-group may have the same name. The roots are the frames without a parent frame and the groups that are below nothing.
-
-Membership in a group implies no pose, so a group may be below a frame that it contains. Walks therefore visit each
+A node is a pair of its kind and name, such as ``("group", "cups")``, since a frame and a group may have the same name;
+``docs/concepts/versions.md`` says which is below which. A group may be below a frame that it contains: walks visit each
 node once, and no path contains a node twice.
 
 Source: Blumenthal and Bruyninckx, "Towards a Domain Specific Language for a Scene Graph based Robotic World Model",

@@ -1,16 +1,14 @@
 """Observations: what was seen of a frame beside what its edge says, as part of the version.
 
-A tracker, a camera and the last plan may each say where a cup is. A frame has one parent; each further estimate is an
-*observation*: a frame of the class ``observation`` that hangs under the observer where the observed frame was seen,
-with the error of the look. It is in the version as all frames are, so equality, digests, differences, files, arrays and
-pictures hold it, and how far it is off is a query of the scene. Its stamp, kind and tags are its attribute
+An *observation* is a frame of the class ``observation`` that hangs under the observer where the observed frame was
+seen, with the error of the look; see ``docs/concepts/uncertainty.md``. Its stamp, kind and tags are its attribute
 ``observation``; a group of its name, which follows a rename, holds the observed frame and it. A frame that goes takes
 the group's first member with it: what was seen of it is no observation any more.
 
 The error of an observation is a noise source of its own: used for two frames, it is the same in both.
 
-:mod:`tmkit.estimation` makes an edge of several observations. The idea is that of the Robot Scene Graph: Blumenthal,
-Bruyninckx, Nowak and Prassler, "A scene graph based shared 3D world model for robotic applications", 2013.
+The idea is that of the Robot Scene Graph: Blumenthal, Bruyninckx, Nowak and Prassler, "A scene graph based shared 3D
+world model for robotic applications", 2013.
 
 Invariants: functions of one version.
 """

@@ -1,12 +1,8 @@
 """Walks through a scene graph.
 
-A scene is a forest: every frame has one parent, or none. A walk goes down from a frame, and stops where it is told to;
-a chain leads from a frame down to another. The way between any two frames, up to their nearest common ancestor and down
-again, is ``scene.path``, and beside it the core's :func:`common_ancestor` and :func:`joints_between`.
-
-Both are queries of one version and take names. Children come in insertion order, so a walk is in the same order every
-time. A walk holds the frames that wait, never the whole tree, and nothing recurses: a chain of a hundred thousand
-frames is walked like any other. A chain costs O(depth log n), a step of a walk O(log n).
+A walk goes down from a frame, and stops where it is told to; a chain leads from a frame down to another. The way
+between any two frames is ``scene.path``. Children come in insertion order. A walk holds the frames that wait, never the
+whole tree, and nothing recurses. A chain costs O(depth log n), a step of a walk O(log n).
 """
 
 from __future__ import annotations

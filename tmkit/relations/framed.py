@@ -2,15 +2,12 @@
 
 A frame is a class that is never made; ``FramedPose[Hand, Table]`` is the pose of the hand relative to the table::
 
-    class Hand(Frame): ...
-    class Table(Frame): ...
     class World(Frame, name="world", body="floor"): ...
 
     grasp = FramedPose(Hand, Table, tk.Pose([0, 0, 0.1]))  # FramedPose[Hand, Table]
     grasp @ FramedPose(Table, World, tk.Pose())            # FramedPose[Hand, World]; the other order is an error
 
-Products read from left to right, as ``compose`` of relations does: hand relative to table, table relative to world. The
-checks of relations hold besides, when the program runs.
+The checks of relations hold besides, when the program runs.
 """
 
 from __future__ import annotations

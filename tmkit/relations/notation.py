@@ -1,12 +1,10 @@
 """The papers' notation for points, orientation frames and bodies: how it is read and written.
 
-``e|C`` is the point e fixed to body C, ``[a]|C`` the orientation frame a fixed to it, ``{g}|C`` the frame g: a point
-and an orientation frame of one name. ``(e,[a])|C`` is a point and an orientation frame that need not belong together.
-``[r]`` alone is the frame in which coordinates are expressed (De Laet et al., "Geometric relations between rigid
-bodies", part 1, IEEE RAM 2013).
+``docs/concepts/relations.md`` lists its forms (De Laet et al., "Geometric relations between rigid bodies", part 1, IEEE
+RAM 2013).
 
-Invariants: what is written is read back as the same; names are not empty, hold none of the characters of the
-notation, and neither begin nor end with a space; ``{my frame}|my body`` is a frame.
+Invariants: what is written is read back as the same; names are not empty, hold none of the characters of the notation,
+and neither begin nor end with a space; ``{my frame}|my body`` is a frame.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Operations by name, on relations with numbers or without: :func:`apply`.
 
-The names are those of the tables in the literature, ``changePoint`` as well as ``change_point``. Without numbers
-(:class:`~tmkit.relations.semantics.PoseCoord` and its like) the rules alone are asked, and coordinates of an
-orientation that may be those of a matrix are taken for one.
+The names are those of the tables in the literature, ``changePoint`` as well as ``change_point``. Without numbers the
+rules alone are asked.
 
 Invariants: what is accepted without numbers is accepted with the numbers of a matrix or of a vector, and the other way
 round.

@@ -1,27 +1,10 @@
 """What a coordinate representation is: numbers for a relation, and the constraint that they put on its meaning.
 
-A position vector may be expressed anywhere; a rotation matrix only in its reference orientation frame, for so it is
-defined; a homogeneous matrix besides only speaks of frames. Each representation says what it requires
-(:meth:`Representation.broken_by`), and every operation checks its results again.
-
-Behind all representations of a relation stand the same *numbers*: arrays from which each is made, and which each gives.
-
-====================  =============================================================================================
-relation              numbers
-====================  =============================================================================================
-Position              ``(p,)`` metres
-Orientation           ``(Q,)``, the rotation that takes the reference axes to the axes, as a matrix in the coordinate
-                      frame; expressed in the reference orientation frame it is the rotation matrix
-Pose                  ``(p, Q)``
-LinearVelocity        ``(v,)`` m/s
-AngularVelocity       ``(w,)`` rad/s
-Twist                 ``(v, w)``
-Force                 ``(f,)`` N
-Torque                ``(t,)`` N m
-Wrench                ``(f, t)``
-====================  =============================================================================================
-
-A representation of one's own is a class with the members of :class:`Representation`; nothing needs to be registered.
+Each representation says what it requires (:meth:`Representation.broken_by`), and every operation checks its results
+again. Behind all representations of a relation stand the same *numbers*: arrays from which each is made, and which each
+gives: of a position, velocity or force its vector, of a twist ``(v, w)``, of a wrench ``(f, t)``, of a pose ``(p, Q)``,
+of an orientation ``(Q,)``, the rotation that takes the reference axes to the axes, as a matrix in the coordinate frame:
+expressed in the reference orientation frame it is the rotation matrix. SI units.
 
 Invariants: a representation holds read-only arrays of finite numbers; one that cannot be (a matrix that is no rotation)
 is refused with its defect.

@@ -1,17 +1,13 @@
 """What is related to what: the semantics of the nine geometric relations, and the frame in which they are expressed.
 
-Each relation has two classes here. ``PoseSemantics`` says what is related to what: a point and an orientation frame of
-a body to a point and an orientation frame of another. ``PoseCoord`` says besides in which frame the numbers are
-expressed. The others are alike: Position, Orientation, LinearVelocity, AngularVelocity, Twist, Force, Torque, Wrench.
-
-All are made from the papers' notation, ``PoseCoord("{f1}|O1", "{o2}|O2", "[o2]")``, or from names, by ``named``; their
-``repr`` is the notation again. Fields have the names of the JSON form: ``point``, ``ori``, ``body``, ``ref_point``,
-``ref_ori``, ``ref_body``, ``coord``.
+``PoseSemantics`` says what is related to what, ``PoseCoord`` besides in which frame the numbers are expressed; so for
+Position, Orientation, LinearVelocity, AngularVelocity, Twist, Force, Torque, Wrench. All are made from the papers'
+notation, ``PoseCoord("{f1}|O1", "{o2}|O2", "[o2]")``, or from names, by ``named``; their ``repr`` is the notation
+again.
 
 The meaning of the fields, source: De Laet, Bellens, Smits, Aertbelien, Bruyninckx, De Schutter, "Geometric relations
-between rigid bodies (part 1)", IEEE RAM 20(1), 2013. A twist ``(e|C, D, [r])`` is the velocity of body C relative to
-body D, its linear part that of the point e, fixed to C. Forces and torques are those that act on ``body``, exerted by
-``ref_body``; a torque and a wrench speak of the moment about ``point``.
+between rigid bodies (part 1)", IEEE RAM 20(1), 2013; ``docs/concepts/relations.md`` lists it. Forces and torques are
+those that act on ``body``, exerted by ``ref_body``; a torque and a wrench speak of the moment about ``point``.
 
 Invariants: values are immutable, hashable and compared field by field.
 """

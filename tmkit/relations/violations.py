@@ -1,10 +1,6 @@
 """What is wrong with a relation or an operation: violations, and the error that carries all of them.
 
-A rule that does not hold is a :class:`Violation`: the rule, the two operands that disagree, and a repair. An operation
-collects every violation before it refuses, since one message should contain them all.
-
-Checks can be switched off for code that was verified with them (:func:`checks_off`); what a number means is then
-carried on as if every rule held.
+With the checks off (:func:`checks_off`), what a number means is carried on as if every rule held.
 
 Invariants: checks are on unless a ``with checks_off():`` block of the same thread or task is open.
 """

@@ -1,19 +1,15 @@
 """What a measurement says about each link of a chain: Gaussian conditioning, iterated until it no longer moves.
 
-A chain is the product T = T_1 ... T_n of uncertain poses; a measurement tells something of T, and so of every link: a
-camera that sees the tool corrects the joints. Afterwards the links are correlated, whatever they were before, and only
-a joint covariance (6 n, 6 n) says so.
-
-The errors of the links are written as L w with w standard normal and L a root of their covariance: singular covariances
-need no inverse. The most probable w minimises ``(|w|^2 + e^T R^-1 e) / 2``, with e the error of the measurement at T(w)
-(:mod:`tmkit.spatial.measurement`). Each turn takes e as linear about the present w, with
+The errors of the links of T = T_1 ... T_n are written as L w with w standard normal and L a root of their covariance:
+singular covariances need no inverse. The most probable w minimises ``(|w|^2 + e^T R^-1 e) / 2``, with e the error of
+the measurement at T(w) (:mod:`tmkit.spatial.measurement`). Each turn takes e as linear about the present w, with
 
     H = (de/dT) Ad(what follows link i)^-1 J_r(xi_i) L_i
 
-and updates w from its prior: the iterated extended Kalman filter, which is Gauss and Newton's method. One turn is the
-ordinary extended Kalman filter. The update takes the measurement's independent parts one at a time and keeps a square
-root of the covariance (Potter's form): it stays positive semi-definite by construction, and exact measurements (R
-singular or zero) are ordinary. Cost O(turns * (6 n)^2 m).
+and updates w from its prior: the iterated extended Kalman filter, which is Gauss and Newton's method. The update takes
+the measurement's independent parts one at a time and keeps a square root of the covariance (Potter's form): it stays
+positive semi-definite by construction, and exact measurements (R singular or zero) are ordinary. Cost O(turns * (6 n)^2
+m).
 
 Source: Bell and Cathey, "The iterated Kalman filter update as a Gauss-Newton method", 1993.
 """

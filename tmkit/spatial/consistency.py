@@ -1,11 +1,8 @@
 """How far off a pose is, measured by what was expected: distances, gates, regions, and whether an estimator is honest.
 
 The squared *Mahalanobis distance* ``e^T S^-1 e`` of an error from zero is chi-square distributed with as many degrees
-of freedom as S has rank, if the covariance is right. So it gates outliers; its level sets are the regions in which a
-pose lies with a given probability; and its mean over many runs (*NEES*, normalised estimation error squared) shows
-whether an estimator is overconfident: it must lie in a band about the degrees of freedom.
-
-Degenerate covariances: an error in a direction that is known exactly is infinitely far off; a region is flat there.
+of freedom as S has rank, if the covariance is right. An error in a direction that is known exactly is infinitely far
+off; a region is flat there.
 
 Source: Bar-Shalom, Li and Kirubarajan, "Estimation with applications to tracking and navigation", 2001, section 5.4.
 """

@@ -1,8 +1,6 @@
 """Uncertain poses and twists as other libraries say them, and back.
 
-Ours: ``T = mean @ exp(xi)``, ``xi = [rho, theta]``: error on the right, in the child's axes, linear part first. Each
-library differs in one or more of three things: on which side the error stands, which part comes first, and whether xi
-is a tangent vector or a shift and a turn apart.
+Ours: ``T = mean @ exp(xi)``, ``xi = [rho, theta]``: error on the right, in the child's axes, linear part first.
 
 * ROS ``geometry_msgs/PoseWithCovariance``: shift and turn apart, in the parent's *fixed* axes, about the child's
   origin; x, y, z, rotX, rotY, rotZ; 36 numbers row by row.
@@ -13,11 +11,8 @@ is a tangent vector or a shift and a turn apart.
 * tf2 ``Transform``: no covariance.
 
 In ROS, p = p_mean + dp and R = Exp(dphi) R_mean, with dp and dphi in the parent's axes. To first order dp = R rho and
-dphi = R theta: both parts are turned by R, and none is shifted. This is *not* the left tangent, whose rotations are
-about the parent's origin. The map is linear and is undone exactly.
-
-Messages are duck-typed: anything with the fields as attributes, or nested dictionaries; no ROS is imported. What is
-made is a dictionary with the message's fields, as `rosbridge` and `rosidl_runtime_py.set_message_fields` take it.
+dphi = R theta: both parts are turned by R, and none is shifted. This is *not* the left tangent. The map is linear and
+is undone exactly. What is made is a dictionary with the message's fields, as `rosbridge` takes it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
 """Covariance matrices of any size: what is one, its square root, and the order of its parts.
 
-Every covariance of tmkit is symmetric positive semi-definite, and zero or rank-deficient ones are ordinary: an exact
-pose has zero. So roots are taken by eigenvectors, which need no full rank, and an inverse is computed only after a test
-that it exists.
+Zero and rank-deficient covariances are ordinary: roots are taken by eigenvectors, and an inverse is computed only after
+a test that it exists.
 
 What is let pass as rounding: entries that differ from their mirror image by 1e-9 of the greatest entry, and eigenvalues
-down to -1e-9 of the greatest. All else is refused, with the eigenvalues named; a covariance from a file with six digits
-that was rank-deficient may so have to be mended by whoever wrote it, as nothing here clamps silently.
+down to -1e-9 of the greatest. All else is refused, with the eigenvalues named.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """Several uncertain poses whose errors belong together.
 
-A :class:`JointGaussianPose` holds the means of n poses and one covariance (6 n, 6 n) of all their errors, stacked, each
-in its own tangent space. It is what independent covariances cannot say: two things on one table share the table's
-error, and the pose of one relative to the other does not have it.
-
-To first order everything is linear in the errors, so each answer is a matrix H times the stacked errors, with
-covariance H S H^T: for the pose of b relative to a, both from one origin, H = [-Ad(T_ab^-1), 1]; for a chain, the
-adjoints of what follows each link (Sewtz et al. 2025, equations 4 to 7, without their independence).
+To first order everything is linear in the stacked errors, so each answer is a matrix H times these, with covariance H S
+H^T: for the pose of b relative to a, both from one origin, H = [-Ad(T_ab^-1), 1]; for a chain, the adjoints of what
+follows each link (Sewtz et al. 2025, equations 4 to 7, without their independence).
 
 Invariant: the covariance is symmetric positive semi-definite, and its diagonal blocks are those of the marginals.
 """

@@ -7,14 +7,6 @@ an *error* e (m,) that is zero when both agree, and its derivative H (m, 6) by t
 
 With the covariance of the noise that is all that conditioning needs (:mod:`tmkit.spatial.conditioning`); whoever
 measures something else writes a class with these three members.
-
-* :class:`PoseMeasurement`: Z = T exp(n). The error is log(Z^-1 T); the noise (6, 6) is that of n = [rho, theta], in the
-  axes of the target.
-* :class:`PositionMeasurement`: z = T p + n, p a point of the target. The error is T p - z; the noise (3, 3), m^2, is in
-  the reference's axes.
-* :class:`BearingMeasurement`: the direction of T p, seen from the origin of the reference. The error is the turn from
-  the measured to the predicted one, two angles; the noise (2, 2), rad^2.
-* :class:`RangeMeasurement`: the distance of T p from the reference's origin. The error is predicted minus measured.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Samples of uncertain poses, and uncertain poses of samples.
 
-Sampling answers what closed forms approximate: it carries whole distributions through products, however far from
-Gaussian they are. What it costs is numbers: n samples give a covariance to about ``sqrt((d + 1) / n)`` of its size in d
-= 6 dimensions (the *sampling floor*, :func:`sampling_floor`), so the third digit of a covariance takes a million of
-them.
+Sampling answers what closed forms approximate, up to the *sampling floor*, :func:`sampling_floor`: n samples give a
+covariance to about ``sqrt((d + 1) / n)`` of its size in d = 6 dimensions.
 
 Poses travel as arrays (n, 7): x, y, z and the quaternion x, y, z, w. The same seed gives the same numbers.
 """

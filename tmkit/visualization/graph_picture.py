@@ -1,13 +1,11 @@
 """A scene's edges as a graph: bodies as boxes with their frames inside, poses as solid arrows, twists as dashed ones.
 
-A pose edge leads from the reference frame to the frame, a twist edge from the reference body to the frame, as in the
-figures of De Laet, Bruyninckx and De Schutter's scene graph of poses and twists (2013). What was refused may be drawn
-along, crossed out, with the reason below: :func:`try_edge` tries an edge and says what the scene says.
+As in the figures of De Laet, Bruyninckx and De Schutter's scene graph of poses and twists (2013). What was refused may
+be drawn along, crossed out, with the reason below: :func:`try_edge` tries an edge and says what the scene says.
 
 Bodies are laid out in layers: each below those that its frames refer to, those of a layer from left to right in the
-order in which the edges reach them. Another layout is given by ``places``. Edges that would lie on each other are bent.
-
-Complexity: O(n e) for n frames and e edges, which is meant for pictures that can be read.
+order in which the edges reach them. Edges that would lie on each other are bent. Complexity: O(n e) for n frames and e
+edges, which is meant for pictures that can be read.
 """
 
 from __future__ import annotations

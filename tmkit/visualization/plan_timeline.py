@@ -1,8 +1,7 @@
 """A plan as a time line: samples of the motion with the scene version of each, segments, actions and facts.
 
-The samples hold what moves, and that is little: the pose of each moving frame *in its parent*. A page computes the
-world poses by itself, so a thousand frames on a moving arm cost no more than the arm. What changes for good (a new
-parent, another place on the table) is an *event* at a sample.
+The samples hold the pose of each moving frame *in its parent*: a thousand frames on a moving arm cost no more than the
+arm. What changes for good (a new parent, another place on the table) is an *event* at a sample.
 
 The document of :func:`timeline_document` is what the page reads: integers, in units of :data:`UNIT`.
 """

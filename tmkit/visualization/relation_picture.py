@@ -1,16 +1,10 @@
 """Pictures of geometric relations: bodies, frames as triads, points, and arrows for what is said of them.
 
-:func:`relation_drawing` looks at a scene from some direction and draws relations into it: the arrow of a position from
-the reference point to the point, a bow from one orientation frame to another, velocities and forces as arrows, turning
-as an arc about its axis. Coordinates are drawn too, with the numbers that hold in the scene. The frame of expression
-has thick axes.
+:func:`relation_drawing` looks at a scene from some direction and draws relations into it, :func:`semantics_drawing`
+shows what the words of coordinates mean on two bodies of its own making. The frame of expression has thick axes.
 
 Labels are in the papers' notation (De Laet et al., "Geometric relations between rigid bodies (part 1)", 2013); axes are
 red, green and blue for x, y and z. Arrows of one kind have lengths in proportion.
-
-:func:`semantics_drawing` shows what the words of coordinates mean, without a scene: it places the points and frames
-that they name on two bodies of its own making, apart from each other where their names differ, and draws the relation
-between them. The caption says which word is what.
 """
 
 from __future__ import annotations

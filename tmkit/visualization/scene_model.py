@@ -1,12 +1,9 @@
 """What is drawn of a scene: triangle meshes with their colours, by frame, each mesh once, as nodes of a viser scene.
 
-A :class:`SceneModel` is plain numbers. Every frame with shapes is a node ``/bodies/NAME``, with what is seen below it,
-and ``/collision/NAME``, with what collides. The frames' axes are one batched node ``/frames``. The page's script moves
-the nodes; see ``viewer.js``. Visual shapes keep the colours that the scene gives them; what has none is coloured by its
-class. Edges sharper than 40 degrees stay sharp: their vertices are doubled, since viewers average the normals of the
-faces that meet in a vertex.
-
-Complexity: linear in the faces of the distinct shapes; shapes are compared by digest.
+Every frame with shapes is a node ``/bodies/NAME``, with what is seen below it, and ``/collision/NAME``, with what
+collides. The frames' axes are one batched node ``/frames``. The page's script moves the nodes; see ``viewer.js``. Edges
+sharper than 40 degrees stay sharp: their vertices are doubled, since viewers average the normals of the faces that meet
+in a vertex. Complexity: linear in the faces of the distinct shapes; shapes are compared by digest.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Panels of a search: why there is no plan, and the versions of the scene that were reached.
 
-Why not: the failures of a search, one after the other, each as the scene and configuration in which it happened. What
-was in the way is red, the object that was to be handled is blue, everything else is pale. Causes are sorted as in the
-diagnosis, most frequent first; below the one that is shown are the grasps and placements that it rejected, to click.
-
-The search trees are shown node by node: a click shows the version of the scene.
+Why not: the failures of a search, each as the scene and configuration in which it happened. What was in the way is red,
+the object that was to be handled is blue, everything else is pale; below are the grasps and placements that it
+rejected, to click. The search trees are shown node by node: a click shows the version of the scene.
 """
 
 from __future__ import annotations

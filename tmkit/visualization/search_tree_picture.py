@@ -1,11 +1,8 @@
 """A picture of search trees: one line for each version of the scene, indented below the version before it.
 
 A line has the actions that led to the version, the attempts made from it and, in the search over transfers, the
-estimate that orders the queue. Dots grow with the attempts. The way to the plan is blue and bold; crosses are actions
-that failed in the version above, how often, and the most frequent cause.
-
-Large trees are cut: the way to the plan is always drawn, then the branches below which most was tried, until the lines
-are used up. What is left out is counted where it would be.
+estimate that orders the queue. Large trees are cut: the way to the plan is always drawn, then the branches below which
+most was tried, until the lines are used up. What is left out is counted where it would be.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """What a viewer shows: a state, drawn by a server of viser, with panels that read and change it.
 
-Everything that is shown is a *state*: a scene version with a configuration. The browser draws with viser's client;
-tmkit's script in it (``viewer.js``) computes plans by itself, so scrubbing needs no answer from Python. Python sends a
-*document* (frames, boxes, time line) once for what is shown, and then the poses of all frames as one message, however
-many they are. What a user does in the page comes back as lines of text through an invisible field: ``pick FRAME``,
-``sample N``, and others that panels understand.
+A *state* is a scene version with a configuration. viser's client draws; tmkit's script in it (``viewer.js``) computes
+plans by itself, so scrubbing needs no answer from Python. Python sends a *document* (frames, boxes, time line) once for
+what is shown, and then the poses of all frames as one message. What a user does in the page comes back as lines of text
+through an invisible field: ``pick FRAME``, ``sample N``, and others that panels understand.
 """
 
 from __future__ import annotations

@@ -1,15 +1,10 @@
 """Transforms as they come, and as they were: tf2's buffer over versions of a scene.
 
-The buffer holds one version of a scene. A transform that comes makes the next; readers take the version that is there
-and see it whole, however long they compute, without waiting and without being waited for. Who waits for a transform
-sleeps until one comes that makes it known.
-
-As in tf2, ``lookup_transform(target, source, time)`` returns target_from_source: the pose of the source frame in the
-target frame, which takes points of the source frame to the target frame. Time 0 is the newest time at which all of the
-way is known. What tf2 ignores with a line in its log is ignored here too, and noted in :attr:`Buffer.refusals`.
-
-Unlike tf2, a frame that gets another parent has no history from before, and a second, different transform of one frame
-and stamp is refused, as is one that would make a loop.
+A transform that comes makes the next version; readers take the version that is there and see it whole, without waiting
+and without being waited for. Who waits for a transform sleeps until one comes that makes it known. As in tf2,
+``lookup_transform(target, source, time)`` returns target_from_source, and time 0 is the newest time at which all of the
+way is known. ``docs/howto/coming_from_tf2.md`` has the differences. What tf2 ignores with a line in its log is noted in
+:attr:`Buffer.refusals`.
 """
 
 from __future__ import annotations

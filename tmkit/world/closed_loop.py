@@ -1,16 +1,8 @@
 """The closed loop: execute a step, look, compare with what the plan says, and go on, repair, or plan again.
 
-After each step the sensors look. Each detection is associated with an object and compared with where the plan's version
-of the scene has it, by the covariance of the look and the tolerance of execution. While all agrees, one look decides. A
-first look that disagrees may be a false detection: what two looks agree on counts, and an object that should be in view
-in all of them and is in none is gone. What was learned is a new version of the scene, in which an object lies on what
-is below it; from there the problem is planned anew, first with the actions that are left (:class:`RemainingActions`):
-only if these do not apply any more, or have no motion, are others looked for. So a block that was pushed a little costs
-new motions, and one that fell off its tower a new plan.
-
-At the end the goal must hold in the version that was seen. Tries are bounded; the outcome says what kind of failure it
-was: of a precondition (the world as seen has no state in the domain), of planning, of execution (a step's effect did
-not come about), of a postcondition (all was executed and the goal does not hold).
+``docs/howto/closed_loop.md`` has the rules of what is compared and believed. What was learned is a new version of the
+scene, in which an object lies on what is below it; from there the problem is planned anew, first with the actions that
+are left (:class:`RemainingActions`): only if these do not apply any more, or have no motion, are others looked for.
 
 Invariants: success is claimed for goals that were seen to hold. The same executor, sensors and seed give the same run.
 """

@@ -1,9 +1,7 @@
 """What people see of a scene: its tree as text, as HTML for notebooks, and as a drawing.
 
-:func:`tree_text` is for terminals, logs and error reports, :func:`tree_html` is what a notebook shows for a scene, and
-:func:`tree_svg` draws the tree with its joints. All three show the same outline of a scene: the top of the tree first,
-no more frames than stay readable, and a count of what is omitted; so a scene of a hundred thousand frames is shown as
-quickly and as briefly as one of a hundred. Nothing recurses, and names are shown as what they are, never as markup.
+All three show the same outline of a scene: the top of the tree first, no more frames than stay readable, and a count of
+what is omitted. Nothing recurses, and names are shown as what they are, never as markup.
 """
 
 from __future__ import annotations

@@ -1,17 +1,8 @@
 """Which frames of a scene are shown, and what is said of each; the tree as text, one line a frame.
 
-world
-├─ table (surface): box 0.8×1.2×0.05
-│  └─ cup (movable): cylinder r 0.04 h 0.1
-└─ arm [revolute -2 to 2 rad]
-   └─ ... and 1,200 more frames
-
-HTML and drawing show the same outline.
-
 A scene may be a hundred thousand frames wide, or deep. So an :class:`Outline` takes frames level by level from the top,
-so many children of each and so many frames in all, and counts for each frame shown how many below it are not. The
-number of frames below each is found in one pass over the subtree from its end, where children come before parents.
-O(n), about half a second for a hundred thousand frames; memory a number a frame.
+so many children of each and so many frames in all, and counts for each frame shown how many below it are not, in one
+pass over the subtree from its end, where children come before parents. O(n).
 
 Names come from files and may hold anything: :func:`clean` leaves nothing that a terminal would obey.
 """

@@ -1,13 +1,9 @@
 """The tree of a scene as a drawing: a box a frame, from the roots on the left to the leaves on the right.
 
-Each frame has a strip as high as its box, or as all the strips of its children, whichever is more; children share their
-parent's strip from top to bottom, and each box stands in the middle of its strip. So boxes never overlap and a parent
-stands beside the middle of its children. The columns are as wide as the widest box of their level. Two passes over the
-outline, without recursion.
-
-The line to a frame has the colour of its joint; movable frames have another filling, surfaces a bar below. The drawing
-is plain SVG 1.1 with attributes only, on a white ground, and reads in any viewer; the tooltip of a box (``<title>``)
-says all that there is to say of the frame.
+Each frame has a strip as high as its box, or as all the strips of its children, whichever is more; each box stands in
+the middle of its strip, so boxes never overlap. The columns are as wide as the widest box of their level. Two passes
+over the outline, without recursion. Plain SVG 1.1 with attributes only, on a white ground; the tooltip of a box
+(``<title>``) says all that there is to say of the frame.
 """
 
 from __future__ import annotations

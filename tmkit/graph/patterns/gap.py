@@ -1,10 +1,9 @@
 """The distance between two convex bodies that are known by their farthest points alone.
 
-All points of one body minus all points of the other make a convex set, the difference; the bodies' distance is that of
-the difference from the origin, and they overlap when it holds the origin. A *support function* gives the farthest point
-of a body along a direction; those of two bodies give that of their difference. The method of Gilbert, Johnson and
-Keerthi keeps a few points of the difference (a simplex), takes the point of their hull that is nearest to the origin,
-takes the farthest point the other way, and goes on until that brings the hull no nearer.
+A *support function* gives the farthest point of a body along a direction; those of two bodies give that of their
+difference, whose distance from the origin is that of the bodies. The method of Gilbert, Johnson and Keerthi keeps a few
+points of the difference (a simplex), takes the point of their hull that is nearest to the origin, takes the farthest
+point the other way, and goes on until that brings the hull no nearer.
 
 The nearest point of a simplex of at most four points is found by trying every subset: that of the subset's plane, when
 it lies inside. Fifteen small systems are more than cleverness would need, and have no special cases; degenerate subsets

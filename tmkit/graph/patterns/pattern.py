@@ -1,18 +1,16 @@
 """What a structure is: parts, and relations between them.
 
-A :class:`Part` with ``count=4`` is four parts of one description, called ``leg_1`` to ``leg_4`` in matches. A relation
-names parts as they were described: ``Touching("plate", "leg")`` holds between the plate and each of the legs, and
-``EqualDimensions("leg", "leg")`` between every two legs. So a :class:`Pattern` works its descriptions out, once, into
-single parts (*roles*) and conditions between two roles each; the search sees only those.
+A :class:`Part` with ``count=4`` is four parts of one description, called ``leg_1`` to ``leg_4`` in matches. A
+:class:`Pattern` works its descriptions out, once, into single parts (*roles*) and conditions between two roles each;
+the search sees only those.
 
 A permutation of roles that leaves every description and every condition as it was is a *symmetry* of the pattern: with
-it, a match is another name of the same match. ``Pattern`` finds them by what is equal, so descriptions compare by
-value, and relations that mean the same in both directions say so (``is_symmetric``). What this module keeps of the
-symmetries are *order conditions*: (i, j) says that role i is to be the earlier frame of the two. Going through the
-roles in order, each that can be moved by the symmetries that leave all before it where they are is to be the earliest
-of those it can be moved to. Of all the names of one match exactly one meets the conditions (Grochow and Kellis,
-"Network motif discovery using subgraph enumeration and symmetry-breaking", RECOMB 2007), and no list of symmetries, of
-which eight equal parts have 40320, is ever made.
+it, a match is another name of the same match. Descriptions compare by value, and relations that mean the same in both
+directions say so (``is_symmetric``). What this module keeps of the symmetries are *order conditions*: (i, j) says that
+role i is to be the earlier frame of the two. Going through the roles in order, each that can be moved by the symmetries
+that leave all before it where they are is to be the earliest of those it can be moved to. Of all the names of one match
+exactly one meets the conditions (Grochow and Kellis, "Network motif discovery using subgraph enumeration and
+symmetry-breaking", RECOMB 2007), and no list of symmetries, of which eight equal parts have 40320, is ever made.
 """
 
 from __future__ import annotations

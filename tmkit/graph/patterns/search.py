@@ -1,14 +1,11 @@
 """The search for a pattern in a scene: candidates for each role, and consistent choices of them.
 
 Each role begins with a *domain*: the frames that its part accepts. A choice of a frame for a role narrows the domains
-of all roles that are left, to the frames that stand to the chosen one as the pattern says; when one is empty, the
-choice was wrong. The role with the fewest frames left is chosen next, so the search branches as late and as little as
-it can (forward checking with the smallest domain first: Haralick and Elliott, "Increasing tree search efficiency for
+of all roles that are left; when one is empty, the choice was wrong. The role with the fewest frames left is chosen next
+(forward checking with the smallest domain first: Haralick and Elliott, "Increasing tree search efficiency for
 constraint satisfaction problems", Artificial Intelligence 14, 1980). The pattern's order conditions narrow domains too,
-and leave of every match the one name that meets them.
-
-Roles that are asked the same of the same frames, such as four equal legs of one plate, share the answer; relations
-between near things leave out what is far in one sweep over arrays.
+and leave of every match the one name that meets them. Roles that are asked the same of the same frames share the
+answer; relations between near things leave out what is far in one sweep over arrays.
 
 With n frames and k roles: n k questions to parts, then at most n^k choices, each narrowing k domains of at most n
 frames. That bound is met by patterns that say nothing; where a role's relations leave it d frames once one neighbour is

@@ -1,14 +1,8 @@
 """Geometric relations in a scene, with their semantics checked when they are added and queried.
 
-A frame of a scene is a point and an orientation frame of its name, on its body. So a relation of
-:mod:`tmkit.relations` whose names are frames and bodies of the scene can be asked for (:func:`relate`) in any point,
-axes and representation; a pose can be added as the edge that joins two trees (:func:`add_pose`), a twist as a twist
-edge (:func:`add_twist`). What is given at another point or in other axes than an edge is kept in is converted by the
-poses of the scene, and refused with the reason where these are not known.
-
-The rules of edges are those of De Laet, Bruyninckx and De Schutter's scene graph of poses and twists (2013), in a form
-that can be decided; ``docs/concepts/relations.md`` lists them. The core keeps them, and computes the numbers; here are
-the conversions and the queries.
+``docs/concepts/relations.md`` lists the rules of edges, those of De Laet, Bruyninckx and De Schutter's scene graph of
+poses and twists (2013) in a form that can be decided. The core keeps them, and computes the numbers; here are the
+conversions and the queries.
 
 Invariants: scenes are values; each function returns another or leaves all as it was. A relation is known in a scene
 when a path leads to it: of pose edges for poses; for velocities of twist edges, and of fixed edges and joints over

@@ -1,12 +1,11 @@
 """Facts about a scene, in whatever order they come: the graph chooses the edges.
 
-A pose of one frame relative to another joins two trees, wherever in them the frames are: the tree of the one is hung
-under the other, by its root where that is on the same body, else by the frame itself, which becomes the root of its
-tree (``scene.make_root``): edges are turned round, and nothing moves. A position or an orientation alone waits as an
-observation until the other comes, and makes a pose with it. A twist becomes an edge to whichever of the two bodies the
-rules allow. What a scene knows already is compared with what it says: within the tolerance or, with covariances, the
-gate, it is kept as an observation (:mod:`tmkit.graph.observation_frames`) or fused; beyond it the fact is refused with
-the way between the frames and the numbers, unless it says what has moved.
+A pose of one frame relative to another joins two trees: the tree of the one is hung under the other, by its root where
+that is on the same body, else by the frame itself, which becomes the root of its tree (``scene.make_root``). A position
+or an orientation alone waits as an observation (:mod:`tmkit.graph.observation_frames`) until the other comes. A twist
+becomes an edge to whichever of the two bodies the rules allow. What a scene knows already is compared: within the
+tolerance or, with covariances, the gate, the fact is kept as an observation or fused; beyond it, it is refused, unless
+it says what has moved.
 
 Invariants: scenes are values. Facts that agree give scenes that answer alike, whatever their order.
 """

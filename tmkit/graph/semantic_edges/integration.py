@@ -2,15 +2,8 @@
 
 Both go by pose edges between two bodies. The twist of an edge is body-fixed, so its motion over a time is the
 exponential, and the twist of two poses the logarithm (De Laet et al., part 1, 2013): ``finite_difference(scene,
-integrate(scene, dt), dt)`` has the twists of ``scene``.
-
-Errors go along, source by source and to first order. The edge of poses T with the error xi and the twist V with the
-error d comes to stand at ``T exp(V dt)`` with the error
-
-    xi' = Ad(exp(-V dt)) xi + Jr(V dt) dt d
-
-in the tangent of its frame. The error of a twist is the same for as long as the twist holds, so two steps of the same
-sources are one step of both times, and what is learned of where a body came to says how it moves (``scene.condition``).
+integrate(scene, dt), dt)`` has the twists of ``scene``. Errors go along, source by source and to first order:
+``docs/concepts/uncertainty.md`` has the formula.
 """
 
 from __future__ import annotations

@@ -1,24 +1,8 @@
 """Relations in and out of objects of pinocchio, KDL and Drake, which are recognised by their members.
 
-*pinocchio.* ``Motion`` and ``Force`` have the linear part first, as everywhere here. In which axes and about which
-point their numbers are is said by the ``ReferenceFrame`` with which they were asked for. For a frame g of body C and
-the world's frame h of body D:
-
-=======================  =================================  =========================================================
-``LOCAL``                ``TwistCoord("g|C", "D", "[g]")``  body-fixed: at the frame, in its axes
-``WORLD``                ``TwistCoord("h|C", "D", "[h]")``  spatial: of the point of C that is at the world's origin
-``LOCAL_WORLD_ALIGNED``  ``TwistCoord("g|C", "D", "[h]")``  at the frame, in the axes of the world
-=======================  =================================  =========================================================
-
-*KDL.* Its types are numbers alone: neither the frames nor the reference point of a twist are kept. Its ``Twist`` has
-``vel`` and ``rot``, its ``Wrench`` ``force`` and ``torque``, the linear part first. ``twist.RefPoint(v)`` is
-``change_point`` with the position of the new point relative to the old one; ``rotation * twist`` is
-``change_coordinate_frame``; ``frame * twist`` is both at once, from the frame to its reference. The velocity solvers of
-chains give the twist of the tip's origin in the axes of the base.
-
-*Drake.* Its spatial vectors have the rotational part first, and give their parts by name. Its monogram notation puts
-the reference before the target and the axes last: ``X_HG`` is the pose of g relative to h; ``V_DCg_R`` the spatial
-velocity of body C at point g, measured in D, expressed in r. Axes that are omitted are those of the reference.
+``docs/concepts/relations.md`` says what their numbers mean: pinocchio's ``LOCAL``, ``WORLD`` and
+``LOCAL_WORLD_ALIGNED``, KDL's types, which keep neither frames nor reference points, and Drake's monogram notation.
+``Motion``, ``Force``, ``Twist`` and ``Wrench`` have the linear part first; Drake's spatial vectors the rotational.
 """
 
 from __future__ import annotations

@@ -8,9 +8,7 @@ A message says little of what its numbers mean; what it says is compared with th
 ``body_frame_id``                      the point of a ``VelocityStamped``
 =====================================  ================================================================================
 
-What a message does not say has to be known: the bodies, the point of a ``Twist`` or a ``Wrench``. Messages are
-recognised by their members: those of ROS 1 and of ROS 2 are accepted, with or without a header, with or without a
-covariance (which is left alone). Quaternions are ``x, y, z, w``.
+Messages of ROS 1 and of ROS 2 are accepted, with or without a header or a covariance (which is left alone).
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The representations of positions and orientations.
 
-Which constraint each imposes is in the table of De Laet et al., part 1, 2013; :mod:`tmkit.relations.representation` has
-the idea. Mathematics of rotations is scipy's.
+Mathematics of rotations is scipy's.
 
 Invariants: ``Class.of(x.numbers).numbers`` are ``x.numbers`` to rounding, for every class of the same relation.
 """

@@ -1,9 +1,5 @@
 """The representations of poses: matrices, vectors with quaternions, dual quaternions, finite screws.
 
-What is used by multiplying is expressed in its reference orientation frame; a homogeneous matrix and a dual quaternion
-besides relate a frame to a frame, and so does a finite screw, which may be expressed in any axes (De Laet et al.,
-part 1, 2013).
-
 Invariants: ``Class.of(x.numbers).numbers`` are ``x.numbers`` to rounding, for every class of the same relation.
 """
 

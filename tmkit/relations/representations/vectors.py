@@ -1,8 +1,6 @@
 """The representations of velocities and forces: vectors, six-vectors, and lines in space.
 
-Vectors and six-vectors may be expressed anywhere; six-vectors have the linear part first, as everywhere in tmkit, but
-for :class:`AngularFirstTwist` and :class:`MomentFirstWrench`, which have the order of the papers. The moment of a line
-is about the point of the twist or wrench: a point of the axis has moment zero.
+The moment of a line is about the point of the twist or wrench: a point of the axis has moment zero.
 
 Invariants: ``Class.of(x.numbers).numbers`` are ``x.numbers`` to rounding, for every class of the same relation.
 """

@@ -1,15 +1,9 @@
 """Relations with numbers: what is related to what, in which frame it is expressed, and how far it is.
 
-``SemanticPose(PoseCoord("{g}|C", "{h}|D", "[h]"), matrix)`` holds a representation as it was given and gives back
-exactly that. Operations check the semantics of their operands (:mod:`tmkit.relations.rules`), compute, and check that
-the result can be represented as the operand was: the inverse of a homogeneous matrix, expressed where the matrix was,
-is refused; ``inverse2`` is what one wants. :meth:`SemanticRelation.in_representation` changes the representation.
-
-Plain arrays are taken for the representation that their shape suggests: (3, 3) a rotation matrix, (4,) a unit
-quaternion, (3,) a vector, (4, 4) a homogeneous matrix, (6,) a six-vector with its linear part first, a
-:class:`tmkit.Pose` a vector and a quaternion. Numbers are in SI units; quantities of pint are converted.
-
-Invariants: values are immutable. With the checks on, no value exists whose representation its coordinates do not allow.
+Operations check the semantics of their operands (:mod:`tmkit.relations.rules`), compute, and check that the result can
+be represented as the operand was. Plain arrays are taken for the representation that their shape suggests: (3, 3) a
+rotation matrix, (4,) a unit quaternion, (3,) a vector, (4, 4) a homogeneous matrix, (6,) a six-vector with its linear
+part first, a :class:`tmkit.Pose` a vector and a quaternion.
 """
 
 from tmkit.relations.semantic.base import SemanticRelation, require_one

@@ -1,9 +1,8 @@
 """What all relations with numbers have in common: coordinates, numbers, inverse, composition, change of axes.
 
-What an operation needs to know before it computes depends on coordinates alone, not on numbers: the rules
-(:mod:`tmkit.relations.rules`), the coordinates of the result, whether the representation of the operand can say the
-result. This is remembered, as a bounded cache of a pure function, so that the same operation on other numbers is one
-look-up and one call of the arithmetic (:mod:`tmkit.relations.semantic.values`).
+What an operation needs to know before it computes depends on coordinates alone, and is remembered, as a bounded cache
+of a pure function: the same operation on other numbers is one look-up and one call of the arithmetic
+(:mod:`tmkit.relations.semantic.values`).
 
 A relation keeps its numbers in two forms, each made from the other when first needed: the *representation*, as the user
 gave it, and the *value*, as arithmetic takes it: vectors, or poses of the core.
