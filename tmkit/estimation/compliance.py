@@ -74,14 +74,13 @@ def apply_compliance(
 ) -> SceneGraph:
     """Return the version of a scene as a compliance model says that it is at a configuration.
 
+    At other configurations it is that of another load.
+
     Args:
         scene: the nominal scene; errors that its edges have already stay.
         model: how it gives way.
         q: configuration (n_joints,) at which the new version is right; may be omitted if there are no joints.
         iterations: how often loads are computed; from the second time on, at the arm as deflected before.
-
-    Returns:
-        The new version. At other configurations it is that of another load.
 
     Raises:
         UnknownNameError: the model names a frame that the scene does not have.

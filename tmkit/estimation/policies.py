@@ -50,8 +50,7 @@ class ResolutionPolicy(Protocol):
     def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
         """Return those that count: none, one, or several, which are fused.
 
-        Args:
-            estimates: those that agree, at least one; in an order that does not depend on that of addition.
+        Of those that agree there is at least one; their order does not depend on that of addition.
         """
         ...
 

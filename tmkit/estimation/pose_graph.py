@@ -194,14 +194,13 @@ def _factor(first: int, second: int, pose: GaussianPose, label: str) -> PoseFact
 def solve_pose_graph(graph: PoseGraph, *, max_iterations: int = 100, tolerance: float = 1e-11) -> PoseGraphSolution:
     """Return the most probable poses of a graph, by Gauss and Newton's method from where the scene has them.
 
+    That it did not converge is part of the answer.
+
     Args:
         graph: the graph.
         max_iterations: the most steps.
         tolerance: on the greatest component of the last step, metres or radians. Where poses are so far from the root
             that rounding alone makes longer steps, that is the tolerance.
-
-    Returns:
-        The solution; that it did not converge is part of the answer.
     """
     poses = list(graph.poses)
     weights = [inverse_covariance(np.asarray(factor.pose.covariance)) for factor in graph.factors]
@@ -246,14 +245,13 @@ def _normal_equations(graph: PoseGraph, weights: list[Array], poses: list[Pose])
 def write_back(scene: SceneGraph, solution: PoseGraphSolution, *, q: ArrayLike | None = None) -> SceneGraph:
     """Return the version of a scene in which the frames of a pose graph stand as solved.
 
+    The observations are part of its edges and none is left. The errors of its uncertain edges are maps of one source:
+    all relative poses have the covariances of the solution.
+
     Args:
         scene: the scene that the graph is of.
         solution: of :func:`solve_pose_graph` or of gtsam.
         q: configuration (n_joints,) of the graph. An edge on a joint is right at it.
-
-    Returns:
-        The new version, in which the observations are part of the edges and none is left. The errors of its uncertain
-        edges are maps of one source: all relative poses have the covariances of the solution.
 
     Raises:
         UnknownNameError: a frame of the graph is not in the scene.

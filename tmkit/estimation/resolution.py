@@ -119,7 +119,7 @@ def resolve_observations(
     scene: SceneGraph, frame: str, *, policy: ResolutionPolicy, base: str | None = None,
     probability: float | None = 0.997, q: ArrayLike | None = None,
 ) -> Resolution:  # fmt: skip
-    """Return a version of the scene in which a frame stands as a policy makes of what was seen of it.
+    """Return a version in which a frame stands as a policy makes of what was seen of it, with the gate result of each.
 
     Args:
         scene: the scene, with what was seen of this frame and of others (``graph.add_observation``).
@@ -130,9 +130,6 @@ def resolve_observations(
             way from it to the root.
         probability: with which an estimate that is right agrees with another; None: no estimate is rejected.
         q: configuration (n_joints,) of the observations; may be omitted if no joint is on a path.
-
-    Returns:
-        The new version, with the gate result of each estimate.
 
     Raises:
         UnknownNameError: a frame on a path that the scene does not have.

@@ -78,7 +78,7 @@ def momentum(
 ) -> tuple[Vector, float]:
     """Return the momentum (6,) and the kinetic energy (J) of all bodies at and below a frame, relative to the root.
 
-    O(n depth) for n frames below.
+    Linear momentum (kg m/s), then angular momentum (kg m^2/s). O(n depth) for n frames below.
 
     Args:
         scene: the scene; bodies without inertia count for nothing.
@@ -86,9 +86,6 @@ def momentum(
         q: (n_joints,) configuration, radians or metres.
         qd: (n_joints,) velocities.
         about: the frame about whose origin the angular part is, and in whose axes both are; the root if omitted.
-
-    Returns:
-        Linear momentum (kg m/s) and angular momentum (kg m^2/s); kinetic energy.
 
     Raises:
         UnknownNameError: no such frame.

@@ -51,12 +51,11 @@ class _Kept:
 def collapse_fixed_frames(scene: SceneGraph, *, keep: Iterable[str] = ()) -> SceneGraph:
     """Return the scene without the frames that a fixed edge ties to another and that mean nothing by themselves.
 
+    Frames keep their order. It is the same scene when there is nothing to fold.
+
     Args:
         scene: the scene.
         keep: names of frames that stay in any case.
-
-    Returns:
-        A scene of fewer frames, in the same order. The same scene when there is nothing to fold.
 
     Raises:
         UnknownNameError: no such frame to keep.

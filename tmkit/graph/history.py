@@ -220,11 +220,7 @@ class SceneHistory:
         return tuple(self._undone)
 
     def text(self, *, count: int = 20) -> str:
-        """Return the versions as lines of text, the present one marked with ``>``.
-
-        Args:
-            count: how many of each, those up to now and those undone, are shown at most, the nearest to now.
-        """
+        """Return the versions as lines of text, at most ``count`` up to now (``>``) and as many that were undone."""
         before = [entry for entry, _ in zip(self._now, range(max(1, count)), strict=False)][::-1]
         after = [entry for entry, _ in zip(self._undone, range(count), strict=False)]
         last = self._last_number()

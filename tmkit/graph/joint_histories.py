@@ -84,6 +84,8 @@ def configuration(
 ) -> Vector:  # fmt: skip
     """Return the configuration (n_joints,) at a time, by the histories of the joints. O(log n) for each.
 
+    Radians and metres; of a continuous joint an angle in [-pi, pi].
+
     Args:
         scene: the scene.
         stamp: seconds.
@@ -91,9 +93,6 @@ def configuration(
         q: (n_joints,) the configuration that gives the values of joints without a history.
         policy: between two stamps, as for ``SceneGraph.pose``.
         extrapolate: so many seconds after the newest value of a joint it may go on at the speed between the last two.
-
-    Returns:
-        Radians and metres; of a continuous joint an angle in [-pi, pi].
 
     Raises:
         StampError: the stamp lies outside of the history of a joint; or a joint has none, and q is omitted.

@@ -206,9 +206,7 @@ def gaussian_pose(
         relative_to: the other; the root of its tree if omitted.
         stamp: seconds.
         q: (n_joints,) configuration; if omitted, the histories of the joints give it.
-        policy: as for :func:`at_stamp`.
-        extrapolate: likewise.
-        acceleration_noise: likewise.
+        policy, extrapolate, acceleration_noise: as for :func:`at_stamp`.
 
     Raises:
         UnknownNameError, DisconnectedError, ConfigurationError: as ``SceneGraph.gaussian_pose``.

@@ -45,15 +45,12 @@ OPERATIONS = tuple(_RULES)
 
 
 def apply(op: str, *relations: Any) -> Any:
-    """Carry out an operation by its name.
+    """Carry out an operation by its name; the result has numbers where the operands have. ``dot`` is the power in W.
 
     Args:
         op: the operation, one of :data:`OPERATIONS` or its name in camel case.
         relations: the operands: all with numbers, or all coordinates without; for ``integrate`` and ``differentiate``
             with numbers also the time in seconds.
-
-    Returns:
-        The result, with numbers where the operands have some; for ``dot`` the power in W, or None without numbers.
 
     Raises:
         UnknownNameError: no such operation.

@@ -72,7 +72,7 @@ def condition(
     links: JointGaussianPose | Sequence[GaussianPose], measurement: MeasurementModel, *, max_iterations: int = 50,
     tolerance: float = 1e-12,
 ) -> ConditionedChain:  # fmt: skip
-    """Return a chain as it is known after a measurement of its whole pose.
+    """Return a chain as it is known after a measurement of its whole pose; whether it converged is part of the answer.
 
     Args:
         links: the links from the reference to the target: independent poses, or poses with a joint covariance, as an
@@ -81,9 +81,6 @@ def condition(
         max_iterations: the most turns; 1 is the extended Kalman filter, without iteration.
         tolerance: on the length of the last step, in standard deviations. A step that is no longer than what rounding
             of the poses makes of it is the last as well.
-
-    Returns:
-        The chain; that it did not converge is part of the answer.
 
     Raises:
         SceneError: no links, no turns, a measurement that contradicts what is known exactly, or one that has no

@@ -50,14 +50,13 @@ def chi_square_quantile(probability: float, degrees: int) -> float:
 
 
 def mahalanobis_distance(error: ArrayLike, covariance: ArrayLike) -> tuple[float, int]:
-    """Return the squared Mahalanobis distance of an error from zero, and its degrees of freedom.
+    """Return the squared Mahalanobis distance of an error from zero, and its degrees of freedom, the rank.
+
+    It is infinite when there is an error in a direction without variance.
 
     Args:
         error: (n,).
         covariance: (n, n), symmetric positive semi-definite.
-
-    Returns:
-        The squared distance, infinite when there is an error in a direction without variance; and the rank.
 
     Raises:
         SceneError: shapes that do not fit, or a matrix that is no covariance.
@@ -80,12 +79,11 @@ def mahalanobis_distance(error: ArrayLike, covariance: ArrayLike) -> tuple[float
 def pose_distance(estimate: GaussianPose, pose: Pose | GaussianPose) -> tuple[float, int]:
     """Return the squared Mahalanobis distance of a pose from an estimate of it, and its degrees of freedom.
 
+    It is that of the error ``log(estimate.mean^-1 pose)``, see :func:`mahalanobis_distance`.
+
     Args:
         estimate: what was expected.
         pose: what came. If it is uncertain itself, and independent, the covariance is that of the difference.
-
-    Returns:
-        As for :func:`mahalanobis_distance`, of the error ``log(estimate.mean^-1 pose)``.
     """
     difference = estimate.inverse() @ (pose if isinstance(pose, GaussianPose) else GaussianPose(pose))
     # The error of the difference in its own axes; log has the same size about either end.
@@ -204,12 +202,11 @@ def position_ellipsoid(
 def orientation_ellipsoid(pose: GaussianPose, *, probability: float = 0.95) -> ConfidenceEllipsoid:
     """Return which small turns from the mean orientation happen with a probability: rotation vectors, radians.
 
+    The region is of theta, in the child's axes at the mean; its centre is zero.
+
     Args:
         pose: parent_from_child.
         probability: of lying inside.
-
-    Returns:
-        The region of theta, in the child's axes at the mean; its centre is zero.
 
     Raises:
         SceneError: a probability that is not between 0 and 1.

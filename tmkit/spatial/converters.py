@@ -35,11 +35,10 @@ Array = NDArray[np.float64]
 
 
 def from_ros_pose(message: object) -> GaussianPose:
-    """Return the uncertain pose of a ``geometry_msgs/PoseWithCovariance``.
+    """Return the uncertain pose of a ``geometry_msgs/PoseWithCovariance``: attributes or nested dictionaries.
 
-    Args:
-        message: with ``pose.position``, ``pose.orientation`` and ``covariance``: attributes or nested dictionaries. The
-            ``pose`` of a ``PoseWithCovarianceStamped``, not the stamped message.
+    It is the ``pose`` of a ``PoseWithCovarianceStamped``, not the stamped message; it has ``pose.position``,
+    ``pose.orientation`` and ``covariance``.
 
     Raises:
         SceneError: a field that is missing, a zero quaternion, or 36 numbers that are no covariance.
@@ -64,9 +63,8 @@ def to_ros_pose(pose: GaussianPose) -> dict[str, Any]:
 def from_ros_twist(message: object) -> GaussianTwist:
     """Return the uncertain twist of a ``geometry_msgs/TwistWithCovariance``: the six numbers as they stand.
 
-    Args:
-        message: with ``twist.linear``, ``twist.angular`` and ``covariance``: attributes or nested dictionaries. In
-            ``nav_msgs/Odometry`` they are in the axes of the child frame, which is a body twist.
+    It has ``twist.linear``, ``twist.angular`` and ``covariance``: attributes or nested dictionaries. In
+    ``nav_msgs/Odometry`` they are in the axes of the child frame, which is a body twist.
 
     Raises:
         SceneError: a field that is missing, or 36 numbers that are no covariance.
@@ -88,9 +86,8 @@ def to_ros_twist(twist: GaussianTwist) -> dict[str, Any]:
 def from_tf2(message: object) -> Pose:
     """Return the pose of a tf2 ``geometry_msgs/Transform``, which carries no covariance.
 
-    Args:
-        message: with ``translation`` and ``rotation``: attributes or nested dictionaries. The ``transform`` of a
-            ``TransformStamped``; it is header.frame_id_from_child_frame_id.
+    It is header.frame_id_from_child_frame_id, the ``transform`` of a ``TransformStamped``, with ``translation`` and
+    ``rotation``: attributes or nested dictionaries.
 
     Raises:
         SceneError: a field that is missing, or a zero quaternion.

@@ -25,15 +25,12 @@ _ROUNDING = 1e-24  # of the greatest variance: what is left where there is none
 
 
 def checked_covariance(covariance: ArrayLike, size: int | None = None, *, what: str = "covariance") -> Array:
-    """Return a covariance as a symmetric read-only array, after checking that it is one.
+    """Return a covariance as an exactly symmetric read-only array (n, n), after checking that it is one.
 
     Args:
         covariance: (n, n), symmetric positive semi-definite.
         size: the n that is expected, or None for any.
         what: what the message calls it.
-
-    Returns:
-        (n, n), exactly symmetric.
 
     Raises:
         SceneError: another shape, numbers that are not finite, a matrix that is not symmetric within 1e-9 of its

@@ -51,16 +51,13 @@ class Fusion(IteratedEstimate):
 
 
 def fuse(estimates: Sequence[GaussianPose], *, max_iterations: int = 50, tolerance: float = 1e-12) -> Fusion:
-    """Return what independent estimates of one pose say together.
+    """Return what independent estimates of one pose say together; whether it converged is part of the answer.
 
     Args:
         estimates: at least one; all parent_from_child of the same two frames. Rank-deficient covariances are ordinary.
         max_iterations: the most steps.
         tolerance: on the length of the last step [rho, theta], metres and radians. A step that is no longer than what
             rounding of the poses makes of it is the last as well.
-
-    Returns:
-        The fused pose; that it did not converge is part of the answer.
 
     Raises:
         SceneError: no estimates, no steps, or estimates that contradict each other in what they know exactly.

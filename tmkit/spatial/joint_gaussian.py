@@ -93,8 +93,7 @@ class JointGaussianPose:
         """Return the cross-covariance (6, 6) of the errors of two poses.
 
         Args:
-            first: indices of the poses.
-            second: indices of the poses.
+            first, second: indices of the poses.
         """
         i, j = self._position(first), self._position(second)
         return self.covariance[6 * i : 6 * i + 6, 6 * j : 6 * j + 6]
@@ -108,16 +107,13 @@ class JointGaussianPose:
         return tuple(self.marginal(i) for i in range(len(self)))
 
     def relative(self, which: int, *, relative_to: int) -> GaussianPose:
-        """Return the pose of one relative to another, both being relative to one origin, to first order.
+        """Return the pose a_from_b of one relative to another, both being relative to one origin, to first order.
 
         What their errors have in common cancels: of two that differ by an exact pose it is exact.
 
         Args:
             which: the position of b.
             relative_to: the position of a.
-
-        Returns:
-            a_from_b.
         """
         i, j = self._position(relative_to), self._position(which)
         mean = self.means[i].inverse() @ self.means[j]

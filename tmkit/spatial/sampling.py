@@ -27,15 +27,12 @@ def _generator(seed: int | np.random.Generator) -> np.random.Generator:
 
 
 def sample(pose: GaussianPose, count: int, *, seed: int | np.random.Generator = 0) -> Array:
-    """Draw poses from an uncertain one.
+    """Draw poses (count, 7), read-only, from an uncertain one.
 
     Args:
         pose: what is drawn from.
         count: how many.
         seed: a seed, or a generator to draw from.
-
-    Returns:
-        (count, 7), read-only.
 
     Raises:
         SceneError: a negative count.
@@ -44,15 +41,12 @@ def sample(pose: GaussianPose, count: int, *, seed: int | np.random.Generator = 
 
 
 def sample_jointly(poses: JointGaussianPose, count: int, *, seed: int | np.random.Generator = 0) -> tuple[Array, ...]:
-    """Sample poses jointly, with their correlations.
+    """Sample poses with their correlations: for each (count, 7), read-only; rows of one number belong together.
 
     Args:
         poses: the distribution.
         count: number of samples.
         seed: seed, or a generator, whose state advances.
-
-    Returns:
-        For each pose (count, 7), read-only; rows of one number belong together.
 
     Raises:
         SceneError: a negative count.
@@ -69,15 +63,12 @@ def sample_jointly(poses: JointGaussianPose, count: int, *, seed: int | np.rando
 def sample_chain(
     links: Sequence[GaussianPose] | JointGaussianPose, count: int, *, seed: int | np.random.Generator = 0
 ) -> Array:
-    """Draw the products of the links of a chain: without an approximation, up to the number of samples.
+    """Draw the products (count, 7), read-only, of the links of a chain: exact, up to the number of samples.
 
     Args:
         links: a_from_b, b_from_c, ...: independent, or with a joint covariance.
         count: how many products.
         seed: a seed, or a generator to draw from.
-
-    Returns:
-        (count, 7), read-only.
 
     Raises:
         SceneError: a negative count.

@@ -85,8 +85,7 @@ class GaussianTwist:
     def transformed(self, parent_from_child: Pose | GaussianPose) -> GaussianTwist:
         """Express the twist, given in the child, in the parent: origin and axes change.
 
-        Args:
-            parent_from_child: where the child is; if it is uncertain, its independent error counts to first order.
+        If ``parent_from_child`` is uncertain, its independent error counts to first order.
         """
         if isinstance(parent_from_child, Pose):
             return self._mapped(adjoint(parent_from_child))
@@ -96,11 +95,7 @@ class GaussianTwist:
         return GaussianTwist(there.mean, even(there.covariance + bend @ parent_from_child.covariance @ bend.T))
 
     def moved_to(self, point: ArrayLike) -> GaussianTwist:
-        """Return the twist at another point of the body, in the same axes.
-
-        Args:
-            point: (3,) metres, from the present point to the other, in the axes of the twist.
-        """
+        """Return the twist at another point (3,) of the body, metres from the present one, in the axes of the twist."""
         x, y, z = plain_numbers(point, "point")
         maps = np.eye(6)
         maps[:3, 3:] = [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]  # omega x p
@@ -111,16 +106,13 @@ class GaussianTwist:
         return self._mapped(adjoint(Pose([0.0, 0.0, 0.0], orientation.quat_xyzw)))
 
     def integrate(self, duration: float, *, noise: Literal["bias", "white"] = "bias") -> GaussianPose:
-        """Return how the frame moves, in whose axes the twist is, when it holds for a time.
+        """Return before_from_after of the frame in whose axes the twist is, when it holds for a time; to first order.
 
         Args:
             duration: seconds; may be negative for a bias.
             noise: ``bias`` when the error is one and the same all the time, and the covariance is that of the twist;
                 ``white`` when errors of different instants are independent, and the covariance is their spectral
                 density: (m/s)^2 s and (rad/s)^2 s.
-
-        Returns:
-            before_from_after, to first order in the error.
 
         Raises:
             SceneError: a duration that is not finite, or negative with white noise; another noise.

@@ -164,7 +164,7 @@ def _extent(mark: Mark) -> Points:
 def save_drawings(
     drawings: Sequence[Drawing], path: str | Path, *, columns: int = 3, width: float = 4.0, dots_per_inch: int = 100
 ) -> Path:
-    """Render drawings beside and below each other into a PNG or SVG file.
+    """Render drawings beside and below each other into a PNG or SVG file, and return its path.
 
     Args:
         drawings: the drawings, row by row.
@@ -172,9 +172,6 @@ def save_drawings(
         columns: drawings in a row.
         width: of one drawing, inches; its height follows from what is drawn.
         dots_per_inch: how fine.
-
-    Returns:
-        The path of the file.
 
     Raises:
         OutputError: the file cannot be written, or its name ends neither in ``.png`` nor in ``.svg``.

@@ -37,7 +37,7 @@ def save_html(
     shown: Plan | SceneGraph, path: str | Path, *, q: ArrayLike | None = None, autoplay: bool = True,
     domain: str | Path | PythonDomain | None = None,
 ) -> Path:  # fmt: skip
-    """Write a plan or a scene as one HTML file that opens in a browser without a server or a request.
+    """Write a plan or a scene as one HTML file that opens without a server or a request, and return its path.
 
     A plan has a time line with its actions and segments, captions, and the facts that hold and that the last action
     changed; facts need a built-in domain, or ``domain``. Space plays and pauses, the arrow keys go to the next and
@@ -49,9 +49,6 @@ def save_html(
         q: (n_joints,) configuration of a scene, radians or metres; zero by default.
         autoplay: whether a plan is played when the page opens.
         domain: the domain of a plan that is not built in; by path its semantics are run.
-
-    Returns:
-        The path of the file.
 
     Raises:
         ArgumentError: it is neither a plan nor a scene.

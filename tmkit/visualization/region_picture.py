@@ -51,15 +51,12 @@ def require_plots(path: str | Path, *, suffixes: tuple[str, ...] = (".png",)) ->
 
 
 def draw_region(region: ReachableRegion, path: str | Path, *, cell: float = 0.1) -> Path:
-    """Draw where a tool comes, into a PNG file.
+    """Draw where a tool comes, into a PNG file, and return its path.
 
     Args:
         region: what :func:`tmkit.motion.reachable_region` has found.
         path: the file.
         cell: edge of the cubes in which directions are counted, metres.
-
-    Returns:
-        The path of the file.
 
     Raises:
         OutputError: the file cannot be written, or its name does not end in ``.png``.

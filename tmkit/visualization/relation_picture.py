@@ -353,14 +353,11 @@ def _bow(start: Array, end: Array, height: float) -> Array:
 
 
 def semantics_drawing(coord: Coord, *, title: str | None = None) -> Drawing:
-    """Draw what the words of some coordinates are, on two bodies that stand for any.
+    """Draw the words of some coordinates, on two bodies that stand for any; the caption says what each word is.
 
     Args:
         coord: the coordinates, of any relation.
         title: above the drawing; the coordinates in the papers' notation by default.
-
-    Returns:
-        A drawing whose caption says what each word is.
     """
     scene = _two_bodies(coord)
     held: SemanticRelation | Coord = coord

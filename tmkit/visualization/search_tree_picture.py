@@ -48,16 +48,13 @@ def search_tree_drawing(trees: Sequence[SearchTree], *, rows: int = 80, title: s
 
 
 def draw_search_tree(trees: Sequence[SearchTree], path: str | Path, *, rows: int = 80, title: str = "") -> Path:
-    """Draw the search trees of a run into a PNG or SVG file.
+    """Draw the search trees of a run into a PNG or SVG file, and return its path.
 
     Args:
         trees: the trees (:attr:`tmkit.tamp.PlanResult.search_trees`).
         path: the file.
         rows: lines at most, unless the way to the plan alone has more.
         title: above the drawing.
-
-    Returns:
-        The path of the file.
 
     Raises:
         OutputError: the file cannot be written, or its name ends neither in ``.png`` nor in ``.svg``.

@@ -240,7 +240,9 @@ def show(
     shown: Shown, *, q: ArrayLike | None = None, problem: PlanningProblem | None = None, port: int = 0,
     opens: bool = True,
 ) -> Viewer:  # fmt: skip
-    """Show a scene, a problem, a plan or the result of planning in the browser, and go on.
+    """Show a scene, a problem, a plan or the result of planning in the browser, and go on; return the viewer.
+
+    ``viewer.wait()`` keeps a script alive, ``viewer.close()`` ends it.
 
     Args:
         shown: what to show; a result without a plan opens on the likely cause.
@@ -248,9 +250,6 @@ def show(
         problem: the problem that a result belongs to: it gives the facts, and is planned again.
         port: the port of the page; any free one by default.
         opens: whether a browser is opened.
-
-    Returns:
-        The viewer; ``viewer.wait()`` keeps a script alive, ``viewer.close()`` ends it.
 
     Raises:
         MissingExtraError: viser is not installed.
@@ -266,12 +265,9 @@ def show(
 
 
 def enable_notebook(*, height: int = 480) -> None:
-    """Show scenes, plans and solved results in three dimensions where a notebook displays them.
+    """Show scenes, plans and solved results in three dimensions where a notebook displays them, ``height`` pixels high.
 
     Each display is a page of its own of one to three megabytes in the notebook. Results without a plan keep their text.
-
-    Args:
-        height: pixels of a display.
 
     Raises:
         ConfigurationError: there is no notebook: IPython does not run this code.

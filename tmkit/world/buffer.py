@@ -70,39 +70,32 @@ class Buffer:
     # --- what comes in -----------------------------------------------------------------------------------------------
 
     def set_transform(self, transform: Any, authority: str = "default_authority") -> bool:
-        """Take the pose of a frame in its parent at a time. O(log n), and O(k) for k that are kept of the frame.
+        """Take the pose of a frame in its parent at a time, and return whether it was taken.
+
+        One that is too old, broken, or contradicts what is there is ignored and noted in :attr:`refusals`. O(log n), and
+        O(k) for k that are kept of the frame.
 
         Args:
             transform: a ``TransformStamped``.
             authority: who says so, for messages.
-
-        Returns:
-            Whether it was taken. One that is too old, broken, or contradicts what is there is ignored and noted in
-            :attr:`refusals`.
         """
         return self._taken(authority, lambda: self._insert(transform, is_static=False))
 
     def set_transform_static(self, transform: Any, authority: str = "default_authority") -> bool:
-        """Take a pose that holds for all time, in place of all that was known of the frame.
+        """Take a pose for all time, in place of all that was known of the frame, and return whether it was taken.
 
         Args:
             transform: a ``TransformStamped``; its stamp means nothing.
             authority: who says so, for messages.
-
-        Returns:
-            Whether it was taken, as :meth:`set_transform`.
         """
         return self._taken(authority, lambda: self._insert(transform, is_static=True))
 
     def set_joint_states(self, message: Any, authority: str = "default_authority") -> bool:
-        """Take the values of joints at a time. Joints that mimic others are left to these.
+        """Take the values of joints at a time; return whether all were taken. Joints that mimic others follow these.
 
         Args:
             message: a ``JointState``; velocity and effort are not used.
             authority: who says so, for messages.
-
-        Returns:
-            Whether they were taken, all of them, as :meth:`set_transform`.
         """
 
         def insert() -> None:
@@ -122,8 +115,7 @@ class Buffer:
     def update(self, edit: Callable[[SceneGraph], SceneGraph]) -> SceneGraph:
         """Put the result of an edit in the place of the present version, with no transform between, and return it.
 
-        Args:
-            edit: a function of the present version, such as ``lambda scene: scene.add_frame("cup", "table")``.
+        ``edit`` is a function of the present version, such as ``lambda scene: scene.add_frame("cup", "table")``.
 
         Raises:
             InvalidArgumentException: the function returns no scene, or changed the buffer.
@@ -248,10 +240,7 @@ class Buffer:
         """Return whether a transform is known, after waiting for it.
 
         Args:
-            target_frame: as for :meth:`lookup_transform`.
-            source_frame: likewise.
-            time: likewise.
-            timeout: likewise.
+            target_frame, source_frame, time, timeout: as for :meth:`lookup_transform`.
             return_debug_tuple: whether to return the reason too, as text.
         """
         why = self._refusal(lambda scene: _find(scene, target_frame, source_frame, time), timeout)
@@ -264,11 +253,7 @@ class Buffer:
         """Return whether a transform between two times is known, after waiting for it.
 
         Args:
-            target_frame: as for :meth:`lookup_transform_full`.
-            target_time: likewise.
-            source_frame: likewise.
-            source_time: likewise.
-            fixed_frame: likewise.
+            target_frame, target_time, source_frame, source_time, fixed_frame: as for :meth:`lookup_transform_full`.
             timeout: likewise.
             return_debug_tuple: whether to return the reason too, as text.
         """
@@ -280,10 +265,7 @@ class Buffer:
         """Return a transform as soon as it is known.
 
         Args:
-            target_frame: as for :meth:`lookup_transform`.
-            source_frame: likewise.
-            time: likewise.
-            timeout: likewise.
+            target_frame, source_frame, time, timeout: as for :meth:`lookup_transform`.
 
         Raises:
             TimeoutException: it is not known in time.

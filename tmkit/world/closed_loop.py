@@ -130,9 +130,6 @@ def execute_closed_loop(
         rate: samples of each motion per second; by default that of the executor's simulation, else 100.
         on_event: told of each event.
 
-    Returns:
-        The outcome.
-
     Raises:
         ArgumentError: no plan or fewer than two looks allowed.
     """

@@ -92,8 +92,7 @@ class PlacedScene:
         """Return whether two frames are in the same tree.
 
         Args:
-            a: a frame.
-            b: a frame.
+            a, b: frames.
         """
         for frame in (a, b):
             if frame not in self._roots:
@@ -104,8 +103,7 @@ class PlacedScene:
         """Return the pose of a frame relative to another.
 
         Args:
-            frame: a frame.
-            relative_to: a frame.
+            frame, relative_to: frames.
 
         Raises:
             DisconnectedError: the frames stand in different trees.
@@ -164,8 +162,7 @@ class PlacedScene:
         """Return the distance in metres of two frames' shapes projected along ``up``; 0 if the projections overlap.
 
         Args:
-            a: a frame.
-            b: a frame.
+            a, b: frames.
         """
         return min(self._gap_of_shadows(x, y) for x in self._bodies_of(a) for y in self._bodies_of(b))
 
@@ -173,8 +170,7 @@ class PlacedScene:
         """Return the distance in metres, projected along ``up``, of the center of the bounding box of ``a`` from ``b``.
 
         Args:
-            a: a frame.
-            b: a frame.
+            a, b: frames.
         """
         center = _body_of_point(self._center_of(a))
         return min(self._gap_of_shadows(center, body) for body in self._bodies_of(b))

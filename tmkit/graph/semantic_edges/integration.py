@@ -41,15 +41,13 @@ def integrate(
 
     The covariances of the poses grow by those of the twists, and all correlations stay: of edges that one twist moves,
     and of the twist with what it has moved. ``integrate(a).integrate(b)`` has the covariance of ``integrate(a + b)``.
+    Where q and qd are passed, the configuration (n_joints,) is returned as well; limits of joints are not applied.
 
     Args:
         scene: the scene.
         dt: seconds; may be negative.
         q: (n_joints,) configuration. Without it joints stay where they are: the configuration is not part of a scene.
         qd: (n_joints,) joint velocities, rad/s or m/s; passed with q.
-
-    Returns:
-        The scene; where q and qd are passed, also the configuration (n_joints,). Limits of joints are not applied.
 
     Raises:
         SemanticError: a twist cannot act, as poses do not join its bodies or the twist of an edge between is not known;
@@ -122,17 +120,15 @@ def finite_difference(
 ) -> SceneGraph:
     """Return the later of two versions with the constant twists that led there from the earlier one.
 
+    Each of the frames has a twist edge; of one that did not move it is zero. Its error is what the errors of both poses
+    make of it: an error that is the same before and after the frame moved is none of the way that it went.
+
     Args:
         earlier: the scene as it was.
         later: the scene ``dt`` seconds later. No frame turned by half a turn or more.
         dt: seconds, not zero.
         frames: the frames whose twists relative to their parents' bodies are computed. By default those that have such
             a twist, and those that moved.
-
-    Returns:
-        The later scene, with a twist edge for each of the frames; one that did not move gets a zero twist. Its error is
-        what the errors of both poses make of it: an error that is the same before and after the frame moved is none of
-        the way that it went.
 
     Raises:
         UnknownNameError: a frame is not in both versions.

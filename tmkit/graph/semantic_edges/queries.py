@@ -79,6 +79,8 @@ def relate(
 ) -> Any:  # fmt: skip
     """Return a relation that holds in a scene, with its numbers. O(depth log n), for twists and as much for each edge.
 
+    It is a :class:`~tmkit.relations.SemanticPose` for a ``PoseCoord``, and so on.
+
     Args:
         scene: the scene; or a scene at a configuration, ``scene.at(q, qd)``, which has q and qd of its own.
         coord: what is asked for: coordinates of a position, orientation, pose, linear velocity, angular velocity or
@@ -93,11 +95,7 @@ def relate(
             nothing.
         stamp: seconds: at this time, by stamped poses, their differences and the histories of joints
             (:func:`~tmkit.graph.at_stamp`); now if omitted.
-        policy: as for :func:`~tmkit.graph.at_stamp`.
-        extrapolate: likewise.
-
-    Returns:
-        The relation: a :class:`~tmkit.relations.SemanticPose` for a ``PoseCoord``, and so on.
+        policy, extrapolate: as for :func:`~tmkit.graph.at_stamp`.
 
     Raises:
         UnknownNameError: a frame or body that is not there.

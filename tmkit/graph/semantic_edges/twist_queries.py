@@ -37,9 +37,10 @@ def gaussian_twist(
     """Return a twist that holds in a scene and its uncertainty. O(t) for t twist edges, and a pose for each on the way.
 
     The errors of the twist edges on the way are moved to the point and into the axes that are asked for, and added up:
-    those from different sources as squares, those from one source before they are squared. Where a twist edge stands
-    at another frame than the point, or in other axes, the poses between count as well, with their own errors; so the
-    covariance is all of what is not known of the six numbers, to first order.
+    those from different sources as squares, those from one source before they are squared. Where a twist edge stands at
+    another frame than the point, or in other axes, the poses between count as well, with their own errors; so the
+    covariance is all of what is not known of the six numbers, to first order. It is exact (a covariance of zero) where
+    no error is on the way.
 
     Args:
         scene: the scene.
@@ -47,12 +48,7 @@ def gaussian_twist(
         q: (n_joints,) configuration; needed where a joint is on the way of a pose.
         qd: (n_joints,) joint velocities, exact; as for :func:`relate`.
         stamp: as for :func:`relate`; differences of stamped poses are exact.
-        policy: likewise.
-        extrapolate: likewise.
-
-    Returns:
-        The linear velocity of the point and the angular velocity, in the axes of the frame of expression; exact (a
-        covariance of zero) where no error is on the way.
+        policy, extrapolate: likewise.
 
     Raises:
         UnknownNameError: a frame or body that is not there.
@@ -91,7 +87,7 @@ def twist(
     """Return how a frame moves relative to another, with its semantics; the bodies are those of the frames.
 
     Twist edges, moving joints and fixed edges count together, along the one way between the two bodies. O(depth), and
-    O(t depth) with t twist edges.
+    O(t depth) with t twist edges. The linear velocity is in m/s, the angular one in rad/s.
 
     Args:
         scene: the scene; or a scene at a configuration, ``scene.at(q, qd)``, which has q and qd of its own.
@@ -102,12 +98,7 @@ def twist(
         axes: the frame in whose axes the numbers are; ``relative_to`` if omitted.
         q: (n_joints,) configuration; needed where a joint is on the way.
         qd: (n_joints,) joint velocities, rad/s or m/s; without them joints and free edges say nothing of motion.
-        stamp: as for :func:`relate`.
-        policy: likewise.
-        extrapolate: likewise.
-
-    Returns:
-        The twist: linear velocity (m/s), then angular velocity (rad/s).
+        stamp, policy, extrapolate: as for :func:`relate`.
 
     Raises:
         UnknownNameError: no such frame.

@@ -246,13 +246,10 @@ def _kdl_numbers(name: str, value: Any) -> list[Any]:
 
 
 def drake_name(coord: Coord) -> str:
-    """Return the name of a relation in the monogram notation.
+    """Return the name of a relation in the monogram notation: of ``TwistCoord("g|C", "D", "[r]")`` it is ``V_DCg_R``.
 
     Names of frames and bodies begin with a capital; a point of a body is the body's name and the point's in small
     letters (``Cg``), which names the body that moves. The body that exerts a force is not part of the notation.
-
-    Args:
-        coord: the coordinates, e.g. ``TwistCoord("g|C", "D", "[r]")``: ``V_DCg_R``.
 
     Raises:
         SemanticError: the notation has no name for it: a pose that does not relate a frame to a frame, or an

@@ -444,12 +444,9 @@ class SemanticRelation:
     def compose(self, other: Self) -> Self:
         """Return the composition with another relation of the same kind, whichever comes first in the chain.
 
-        Forces, torques and wrenches are added. With the checks off, operands are taken in the order given. Errors of
-        the two are taken as independent.
-
-        Args:
-            other: a relation of the same kind: where this one says C relative to D, one that says D relative to E, or
-                one that says B relative to C; velocities at one point, and in one set of axes.
+        Where this one says C relative to D, the other says D relative to E, or B relative to C; velocities at one
+        point, and in one set of axes. Forces, torques and wrenches are added. With the checks off, operands are taken
+        in the order given. Errors of the two are taken as independent.
 
         Raises:
             SemanticError: the two do not chain.
@@ -459,8 +456,7 @@ class SemanticRelation:
     def change_coordinate_frame(self, by: SemanticRelation) -> Self:
         """Return the relation expressed in another frame.
 
-        Args:
-            by: the orientation of the frame of expression relative to the new one, expressed in the new one.
+        ``by`` is the orientation of the frame of expression relative to the new one, expressed in the new one.
 
         Raises:
             SemanticError: ``by`` speaks of another frame, or the representation does not allow it; or this is a pose or

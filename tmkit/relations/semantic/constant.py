@@ -31,9 +31,8 @@ class _Constant(SemanticRelation):
     def change_reference_body(self, by: str | _Constant) -> Self:
         """Return the relation relative to another body, rigidly joined to its reference body.
 
-        Args:
-            by: a position, orientation or pose of one of the two bodies relative to the other, which stays as it is;
-                or the name of the new body. That they are joined is not checked.
+        ``by`` is a position, orientation or pose of one of the two bodies relative to the other, which stays as it is;
+        or the name of the new body. That they are joined is not checked.
 
         Raises:
             SemanticError: ``by`` is not a relation of the reference body.
@@ -43,9 +42,7 @@ class _Constant(SemanticRelation):
     def change_body(self, by: str | _Constant) -> Self:
         """Return the relation with its point and frame taken as those of another body, rigidly joined to the body.
 
-        Args:
-            by: a position, orientation or pose of one of the two bodies relative to the other, which stays as it is;
-                or the name of the new body. That they are joined is not checked.
+        ``by`` is as for :meth:`change_reference_body`, of the body in place of its reference body.
 
         Raises:
             SemanticError: ``by`` is not a relation of the body.
@@ -89,8 +86,7 @@ class SemanticPosition(_Constant):
     def change_point_body(self, by: SemanticPosition) -> Self:
         """Return the position of a point of a rigidly joined body; that they are joined is not checked.
 
-        Args:
-            by: the position of the new point, on the other body, relative to the old one, in the same axes.
+        ``by`` is the position of the new point, on the other body, relative to the old one, in the same axes.
 
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
@@ -108,8 +104,7 @@ class SemanticPosition(_Constant):
     def change_reference_point_body(self, by: SemanticPosition) -> Self:
         """Return the position relative to a point of a rigidly joined body; that they are joined is not checked.
 
-        Args:
-            by: the position of the old reference point relative to the new one, on the other body, in the same axes.
+        ``by`` is the position of the old reference point relative to the new one, on the other body, in the same axes.
 
         Raises:
             SemanticError: ``by`` does not end at the reference point, or is expressed elsewhere.
@@ -143,10 +138,7 @@ class _OfFrames(_Constant):
         return self._alone("inverse2")
 
     def change_orientation_frame(self, by: SemanticOrientation) -> Self:
-        """Return the relation with another orientation frame of the same body.
-
-        Args:
-            by: the orientation of the new frame relative to the old one.
+        """Return the relation with another orientation frame of the body; ``by`` is that relative to the old one.
 
         Raises:
             SemanticError: ``by`` does not begin at the orientation frame, or the representation does not allow it.
@@ -156,8 +148,7 @@ class _OfFrames(_Constant):
     def change_reference_orientation_frame(self, by: SemanticOrientation) -> Self:
         """Return the relation relative to another orientation frame, expressed there.
 
-        Args:
-            by: the orientation of the old reference frame relative to the new one, expressed in the new one.
+        ``by`` is the orientation of the old reference frame relative to the new one, expressed in the new one.
 
         Raises:
             SemanticError: ``by`` does not end at the reference orientation frame, or the representation does not
@@ -223,8 +214,7 @@ class SemanticPose(_OfFrames):
         """Create a pose from a position and an orientation, whose errors are taken as independent.
 
         Args:
-            position: relations between the same bodies, expressed in the same frame.
-            orientation: relations between the same bodies, expressed in the same frame.
+            position, orientation: relations between the same bodies, expressed in the same frame.
 
         Raises:
             SemanticError: they speak of different bodies or frames of expression.

@@ -79,10 +79,9 @@ class _Velocity(_Vectors):
     def change_reference_body(self, by: SemanticRelation | str) -> Self:
         """Return the velocity relative to another body.
 
-        Args:
-            by: the velocity of the old reference body relative to the new one, at the same point and of the same kind;
-                or, where the two are rigidly joined, a position, orientation or pose of one relative to the other, or
-                the name of the new body. That they are joined is not checked.
+        ``by`` is the velocity of the old reference body relative to the new one, at the same point and of the same
+        kind; or, where the two are rigidly joined, a position, orientation or pose of one relative to the other, or the
+        name of the new body. That they are joined is not checked.
 
         Raises:
             SemanticError: the two do not chain.
@@ -114,10 +113,9 @@ class SemanticLinearVelocity(_Velocity):
         return self._joined(by, angular, "AngularVelocity")
 
     def integrate(self, dt: float) -> SemanticPosition:
-        """Return the way of the point in a time in which its velocity stays the same.
+        """Return the way of the point in a time (seconds) in which its velocity stays the same.
 
-        Args:
-            dt: seconds. The frame of expression is fixed to the reference body meanwhile.
+        The frame of expression is fixed to the reference body meanwhile.
 
         Raises:
             SemanticError: no finite time.
@@ -136,13 +134,10 @@ class SemanticAngularVelocity(_Velocity):
     by_shape: ClassVar[dict[tuple[int | str, ...], Any]] = {(3,): reps.AngularVelocityVector}
 
     def integrate(self, dt: float) -> SemanticOrientation:
-        """Return how the body has turned after a time in which its angular velocity stays the same.
+        """Return how the body has turned after a time (seconds) in which its angular velocity stays the same.
 
-        Args:
-            dt: seconds.
-
-        Returns:
-            ``([r]|C, [r]|D, [r])``: the frame of expression as it goes along with the body, relative to itself before.
+        It is ``([r]|C, [r]|D, [r])``: the frame of expression as it goes along with the body, relative to itself
+        before.
 
         Raises:
             SemanticError: no finite time.
@@ -176,8 +171,7 @@ class SemanticTwist(_Six, _Velocity):
     def change_point(self, by: SemanticPosition) -> Self:
         """Return the twist at another point of the body: ``v + w x a``, and the same ``w``.
 
-        Args:
-            by: ``a``: the position of the new point relative to the old one, in the axes of the twist.
+        ``by`` is ``a``: the position of the new point relative to the old one, in the axes of the twist.
 
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
@@ -187,8 +181,7 @@ class SemanticTwist(_Six, _Velocity):
     def change_point_body(self, by: SemanticPosition) -> Self:
         """Return the twist of a rigidly joined body at a point of it.
 
-        Args:
-            by: the position of the new point, on the other body, relative to the old one, in the axes of the twist.
+        ``by`` is the position of the new point, on the other body, relative to the old one, in the axes of the twist.
 
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
@@ -196,14 +189,10 @@ class SemanticTwist(_Six, _Velocity):
         return result_of("change_point_body", self, by)
 
     def integrate(self, dt: float) -> SemanticPose:
-        """Return how the body has moved after a time in which its twist stays the same, as a homogeneous matrix.
+        """Return how the body has moved after a time (seconds) with a constant twist, as a homogeneous matrix.
 
-        Args:
-            dt: seconds.
-
-        Returns:
-            For a twist ``(g|C, D, [g])`` the pose ``({g}|C, {g}|D, [g])``: the frame as it goes along with the body,
-            relative to where it was.
+        For a twist ``(g|C, D, [g])`` it is the pose ``({g}|C, {g}|D, [g])``: the frame as it goes along with the body,
+        relative to where it was.
 
         Raises:
             SemanticError: its point and its frame of expression are not of one frame, or no finite time.
@@ -279,8 +268,7 @@ class SemanticWrench(_Six):
     def change_point(self, by: SemanticPosition) -> Self:
         """Return the wrench about another point of the body: the moment is ``t - a x f``, the force the same.
 
-        Args:
-            by: ``a``: the position of the new point relative to the old one, in the axes of the wrench.
+        ``by`` is ``a``: the position of the new point relative to the old one, in the axes of the wrench.
 
         Raises:
             SemanticError: ``by`` does not begin at the point, or is expressed elsewhere.
@@ -310,15 +298,14 @@ def differentiate(before: SemanticPose, later: SemanticPose, dt: float, *, screw
 def differentiate(before: Any, later: Any, dt: float, *, screw: bool = False) -> SemanticRelation:
     """Return the constant velocity that leads from one position, orientation or pose to another.
 
+    It is the mean velocity (m/s) of the point, the angular velocity (rad/s) of the body, or its twist.
+
     Args:
         before: a position, an orientation or a pose.
         later: the same relation later; turned by less than half a turn.
         dt: seconds. The frame of expression of a position is fixed to the reference body meanwhile.
         screw: of a pose: whether to give the twist of the reference frame's origin in its axes, instead of the frame's
             own.
-
-    Returns:
-        The mean velocity (m/s) of the point, the angular velocity (rad/s) of the body, or its twist.
 
     Raises:
         SemanticError: the two are not the same relation, no poses between frames, or no time went by.
