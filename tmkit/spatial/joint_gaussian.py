@@ -30,17 +30,15 @@ class JointGaussianPose:
         means: the n means.
         covariance: (6 n, 6 n) of the errors ``xi_i = [rho, theta]`` one after the other, each with
             ``T_i = means[i] @ Pose.exp(xi_i)``; read-only.
+
+    Raises:
+        SceneError: a covariance of another size, or that is not symmetric positive semi-definite.
     """
 
     means: tuple[Pose, ...]
     covariance: Array
 
     def __init__(self, means: Sequence[Pose], covariance: ArrayLike) -> None:
-        """Check and keep them.
-
-        Raises:
-            SceneError: a covariance of another size, or that is not symmetric positive semi-definite.
-        """
         object.__setattr__(self, "means", tuple(means))
         object.__setattr__(self, "covariance", checked_covariance(covariance, 6 * len(self.means)))
 
@@ -49,8 +47,7 @@ class JointGaussianPose:
         """Return one of a covariance that is one by construction, without the check."""
         made = object.__new__(cls)
         covariance.flags.writeable = False
-        object.__setattr__(made, "means", tuple(means))
-        object.__setattr__(made, "covariance", covariance)
+        made.__dict__.update(means=tuple(means), covariance=covariance)
         return made
 
     @classmethod

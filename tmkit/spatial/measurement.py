@@ -84,6 +84,9 @@ class PositionMeasurement:
         position: (3,) metres, in the reference.
         covariance: (3, 3), m^2, in the reference's axes.
         point: (3,) metres, in the target; its origin by default.
+
+    Raises:
+        SceneError: numbers that are not three or not finite, or a matrix that is no covariance.
     """
 
     position: Array
@@ -91,11 +94,6 @@ class PositionMeasurement:
     point: Array
 
     def __init__(self, position: ArrayLike, covariance: ArrayLike, *, point: ArrayLike = (0.0, 0.0, 0.0)) -> None:
-        """Check and keep the numbers.
-
-        Raises:
-            SceneError: numbers that are not three or not finite, or a matrix that is no covariance.
-        """
         object.__setattr__(self, "position", _vector(position, "position"))
         object.__setattr__(self, "covariance", checked_covariance(covariance, 3))
         object.__setattr__(self, "point", _vector(point, "point"))
@@ -119,9 +117,12 @@ class BearingMeasurement:
     perpendicular to the measured direction, which :attr:`axes` names.
 
     Attributes:
-        direction: (3,) unit vector, in the reference.
-        covariance: (2, 2), rad^2, of the angles along :attr:`axes`.
+        direction: (3,) unit vector, in the reference; given of any length above zero.
+        covariance: (2, 2), rad^2, of the angles along :attr:`axes`; given as such, or as one number for both angles.
         point: (3,) metres, in the target; its origin by default.
+
+    Raises:
+        SceneError: numbers that are not three or not finite, a zero direction, or a matrix that is no covariance.
     """
 
     direction: Array
@@ -129,16 +130,6 @@ class BearingMeasurement:
     point: Array
 
     def __init__(self, direction: ArrayLike, covariance: ArrayLike, *, point: ArrayLike = (0.0, 0.0, 0.0)) -> None:
-        """Check and keep the numbers.
-
-        Args:
-            direction: (3,) of any length above zero, in the reference.
-            covariance: (2, 2), rad^2, or one number, which stands for both angles.
-            point: (3,) metres, in the target.
-
-        Raises:
-            SceneError: numbers that are not three or not finite, a zero direction, or a matrix that is no covariance.
-        """
         vector = _vector(direction, "direction")
         length = float(np.linalg.norm(vector))
         if length < 1e-9:
@@ -146,11 +137,8 @@ class BearingMeasurement:
         unit = vector / length
         unit.flags.writeable = False
         matrix = plain_numbers(covariance, "covariance")
-        object.__setattr__(self, "direction", unit)
-        object.__setattr__(
-            self, "covariance", checked_covariance(matrix * np.eye(2) if matrix.ndim == 0 else matrix, 2)
-        )
-        object.__setattr__(self, "point", _vector(point, "point"))
+        spread = checked_covariance(matrix * np.eye(2) if matrix.ndim == 0 else matrix, 2)
+        self.__dict__.update(direction=unit, covariance=spread, point=_vector(point, "point"))
 
     @property
     def noise(self) -> Array:
@@ -202,6 +190,9 @@ class RangeMeasurement:
         distance: metres, not negative.
         variance: m^2, not negative.
         point: (3,) metres, in the target; its origin by default.
+
+    Raises:
+        SceneError: a distance or variance that is negative or not finite, or a point that is not three numbers.
     """
 
     distance: float
@@ -209,11 +200,6 @@ class RangeMeasurement:
     point: Array
 
     def __init__(self, distance: float, variance: float, *, point: ArrayLike = (0.0, 0.0, 0.0)) -> None:
-        """Check and keep the numbers.
-
-        Raises:
-            SceneError: a distance or variance that is negative or not finite, or a point that is not three numbers.
-        """
         for given, what in ((distance, "distance"), (variance, "variance")):
             value = plain_number(given, what)
             if not (np.isfinite(value) and value >= 0.0):

@@ -40,26 +40,22 @@ class GaussianTwist:
 
     Attributes:
         mean: (6,), [v, omega], m/s and rad/s; read-only.
-        covariance: (6, 6) of the six numbers, symmetric positive semi-definite; read-only.
+        covariance: (6, 6) of the six numbers, symmetric positive semi-definite; read-only. Zero by default: exact.
+
+    Raises:
+        SceneError: numbers that are not six or not finite, or a matrix that is no covariance.
     """
 
     mean: Array
     covariance: Array
 
     def __init__(self, mean: ArrayLike, covariance: ArrayLike | None = None) -> None:
-        """Check and keep the numbers; the twist is exact when no covariance is given.
-
-        Raises:
-            SceneError: numbers that are not six or not finite, or a matrix that is no covariance.
-        """
         vector = np.array(plain_numbers(mean, "mean"))
         if vector.shape != (6,) or not np.isfinite(vector).all():
             raise SceneError(f"a twist is six finite numbers [v, omega], not {np.array2string(vector, threshold=8)}")
         vector.flags.writeable = False
-        object.__setattr__(self, "mean", vector)
-        object.__setattr__(
-            self, "covariance", checked_covariance(np.zeros((6, 6)) if covariance is None else covariance, 6)
-        )
+        spread = checked_covariance(np.zeros((6, 6)) if covariance is None else covariance, 6)
+        self.__dict__.update(mean=vector, covariance=spread)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GaussianTwist):

@@ -20,17 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import ConvexHull
 
 from tmkit.graph import SceneGraph, relate
-from tmkit.relations import (
-    ForceCoord,
-    SemanticError,
-    SemanticRelation,
-    TorqueCoord,
-    Violation,
-    WrenchCoord,
-    from_dict,
-    to_dict,
-)
-from tmkit.relations.semantics import Coord
+from tmkit.relations import SemanticError, SemanticRelation, Violation, from_dict, to_dict
+from tmkit.relations.semantics import Coord, ForceCoord, TorqueCoord, WrenchCoord
 from tmkit.spatial import Pose
 from tmkit.visualization.drawing import Area, Dot, Drawing, Label, Line, Mark, save_drawings
 
@@ -270,10 +261,8 @@ def _parts(
     coord = relation.coord if isinstance(relation, SemanticRelation) else relation
     kinds = _PARTS.get(coord.relation, (coord.relation,))
     if not isinstance(relation, SemanticRelation) and isinstance(coord, (ForceCoord, TorqueCoord, WrenchCoord)):
-        rule = "forces are drawn from their numbers"
-        raise SemanticError.of(
-            "relation_drawing", [Violation(rule, repr(coord), repair=f"give a Semantic{coord.relation}")]
-        )
+        rule, repair = "forces are drawn from their numbers", f"give a Semantic{coord.relation}"
+        raise SemanticError.of("relation_drawing", [Violation(rule, repr(coord), repair=repair)])
     if kinds[0] in ("Position", "Orientation"):
         return [(kind, coord, np.zeros(3)) for kind in kinds]
     held = relation if isinstance(relation, SemanticRelation) else relate(scene, coord, q=q)

@@ -72,8 +72,8 @@ class Buffer:
     def set_transform(self, transform: Any, authority: str = "default_authority") -> bool:
         """Take the pose of a frame in its parent at a time, and return whether it was taken.
 
-        One that is too old, broken, or contradicts what is there is ignored and noted in :attr:`refusals`. O(log n), and
-        O(k) for k that are kept of the frame.
+        One that is too old, broken, or contradicts what is there is ignored and noted in :attr:`refusals`. O(log n),
+        and O(k) for k that are kept of the frame.
 
         Args:
             transform: a ``TransformStamped``.

@@ -204,9 +204,7 @@ class PlacedScene:
 
     def _gap_of_shadows(self, first: _Body, second: _Body) -> float:
         for x, y in ((first, second), (second, first)):
-            if (
-                x.normal is not None
-            ):  # the shadow of what lies behind a plane is everything, unless the plane is upright
+            if x.normal is not None:  # the shadow of what lies behind a plane is everything, unless that is upright
                 return _gap_of(x, y) if abs(float(x.normal @ self._up)) < _ALIKE else 0.0
         return max(0.0, gap(self._shadow(first.core), self._shadow(second.core)) - first.radius - second.radius)
 

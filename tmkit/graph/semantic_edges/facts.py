@@ -28,16 +28,9 @@ from tmkit.graph.semantic_edges.names import check_names, coord_of, frame_on
 from tmkit.graph.semantic_edges.poses import pose_between_frames
 from tmkit.graph.semantic_edges.queries import relate
 from tmkit.graph.semantic_edges.twists import add_twist
-from tmkit.relations import (
-    SemanticError,
-    SemanticOrientation,
-    SemanticPose,
-    SemanticPosition,
-    SemanticTwist,
-    TwistCoord,
-    Violation,
-)
+from tmkit.relations import SemanticOrientation, SemanticPose, SemanticPosition, SemanticTwist, TwistCoord
 from tmkit.relations.semantic import require_one
+from tmkit.relations.violations import SemanticError, Violation
 from tmkit.spatial import GaussianPose, Pose, adjoint, checked_covariance, chi_square_quantile, mahalanobis_distance
 
 _EXACT = 1e-9  # metres, radians, and per second: by which exact facts agree

@@ -20,12 +20,11 @@ from tmkit.relations import (
     OrientationCoord,
     PositionCoord,
     PositionVector,
-    SemanticError,
     SemanticPose,
     SemanticPosition,
     VectorAndMatrix,
-    Violation,
 )
+from tmkit.relations.violations import SemanticError, Violation
 from tmkit.spatial import Pose
 
 

@@ -11,38 +11,11 @@ from typing import Any, TypedDict, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit import relations as rel
 from tmkit._core import Kinematics, SceneGraph
 from tmkit.errors import DisconnectedError
 from tmkit.graph.moments import moment
 from tmkit.graph.semantic_edges.names import check_names, explain, unjoined
-from tmkit.relations import (
-    AngularVelocityCoord,
-    AngularVelocityVector,
-    Coord,
-    HomogeneousMatrix,
-    LinearVelocityCoord,
-    LinearVelocityVector,
-    OrientationCoord,
-    PoseCoord,
-    PositionCoord,
-    PositionVector,
-    Representation,
-    RotationMatrix,
-    RotationVector,
-    SemanticAngularVelocity,
-    SemanticError,
-    SemanticLinearVelocity,
-    SemanticOrientation,
-    SemanticPose,
-    SemanticPosition,
-    SemanticRelation,
-    SemanticTwist,
-    TwistCoord,
-    TwistVector,
-    VectorAndMatrix,
-    VectorAndRotationVector,
-    Violation,
-)
 from tmkit.relations.representation import Numbers
 
 Vector = NDArray[np.float64]
@@ -50,7 +23,7 @@ _Scene = SceneGraph | Kinematics
 
 
 class _Options(TypedDict, total=False):
-    representation: type[Representation] | None
+    representation: type[rel.Representation] | None
     q: ArrayLike | None
     qd: ArrayLike | None
     stamp: float | None
@@ -59,21 +32,25 @@ class _Options(TypedDict, total=False):
 
 
 @overload
-def relate(scene: _Scene, coord: PositionCoord, **options: Unpack[_Options]) -> SemanticPosition: ...
+def relate(scene: _Scene, coord: rel.PositionCoord, **options: Unpack[_Options]) -> rel.SemanticPosition: ...
 @overload
-def relate(scene: _Scene, coord: OrientationCoord, **options: Unpack[_Options]) -> SemanticOrientation: ...
+def relate(scene: _Scene, coord: rel.OrientationCoord, **options: Unpack[_Options]) -> rel.SemanticOrientation: ...
 @overload
-def relate(scene: _Scene, coord: PoseCoord, **options: Unpack[_Options]) -> SemanticPose: ...
+def relate(scene: _Scene, coord: rel.PoseCoord, **options: Unpack[_Options]) -> rel.SemanticPose: ...
 @overload
-def relate(scene: _Scene, coord: LinearVelocityCoord, **options: Unpack[_Options]) -> SemanticLinearVelocity: ...
-@overload
-def relate(scene: _Scene, coord: AngularVelocityCoord, **options: Unpack[_Options]) -> SemanticAngularVelocity: ...
-@overload
-def relate(scene: _Scene, coord: TwistCoord, **options: Unpack[_Options]) -> SemanticTwist: ...
-@overload
-def relate(scene: _Scene, coord: Coord, **options: Unpack[_Options]) -> SemanticRelation: ...
 def relate(
-    scene: SceneGraph | Kinematics, coord: Coord, *, representation: type[Representation] | None = None,
+    scene: _Scene, coord: rel.LinearVelocityCoord, **options: Unpack[_Options]
+) -> rel.SemanticLinearVelocity: ...
+@overload
+def relate(
+    scene: _Scene, coord: rel.AngularVelocityCoord, **options: Unpack[_Options]
+) -> rel.SemanticAngularVelocity: ...
+@overload
+def relate(scene: _Scene, coord: rel.TwistCoord, **options: Unpack[_Options]) -> rel.SemanticTwist: ...
+@overload
+def relate(scene: _Scene, coord: rel.Coord, **options: Unpack[_Options]) -> rel.SemanticRelation: ...
+def relate(
+    scene: SceneGraph | Kinematics, coord: rel.Coord, *, representation: type[rel.Representation] | None = None,
     q: ArrayLike | None = None, qd: ArrayLike | None = None, stamp: float | None = None, policy: str = "interpolated",
     extrapolate: float = 0.0,
 ) -> Any:  # fmt: skip
@@ -109,13 +86,13 @@ def relate(
         scene, q, qd = at.scene, at.q, at.qd
     query = _QUERIES.get(type(coord))
     if query is None:
-        if not isinstance(coord, Coord):
+        if not isinstance(coord, rel.Coord):
             what = " ".join(repr(coord).split())[:80]
             repair = "such as PoseCoord('{g}|C', '{h}|D', '[h]')"
-            raise SemanticError.of("relate", [Violation("it takes coordinates", what, repair=repair)])
+            raise rel.SemanticError.of("relate", [rel.Violation("it takes coordinates", what, repair=repair)])
         check_names(scene, coord)
         rule = "a scene relates positions, orientations, poses and velocities"
-        raise SemanticError.of(f"relate({coord!r})", [Violation(rule, f"a {coord.relation}")])
+        raise rel.SemanticError.of(f"relate({coord!r})", [rel.Violation(rule, f"a {coord.relation}")])
     made, usual, elsewhere, from_numbers = query
     if stamp is not None:
         scene, q, qd = moment_of(scene, coord, stamp, q=q, qd=qd, policy=policy, extrapolate=extrapolate)
@@ -132,7 +109,7 @@ def relate(
         rule = f"a representation of a {coord.relation}"
         what = getattr(representation, "__name__", None) or repr(representation)
         repair = f"such as {usual.__name__}, or omit it"
-        raise SemanticError.of(f"relate({coord!r})", [Violation(rule, what, repair=repair)])
+        raise rel.SemanticError.of(f"relate({coord!r})", [rel.Violation(rule, what, repair=repair)])
     return made._of(coord, held(representation, numbers))
 
 
@@ -155,7 +132,7 @@ def held(representation: Any, numbers: Vector) -> Any:
         held = object.__new__(representation)
         held.__dict__[attribute] = numbers
         return held
-    if representation is VectorAndMatrix:
+    if representation is rel.VectorAndMatrix:
         held = object.__new__(representation)
         fields = held.__dict__
         fields["vector"], fields["matrix"] = numbers[:3, 3], numbers[:3, :3]
@@ -172,7 +149,7 @@ def _parts(relation: str, numbers: Vector) -> Numbers:
 # ------------------------------------------------------------------------------------------------- numbers, by relation
 # The scene is typed as Any: what the core keeps for this module is not in its published types.
 
-_VELOCITIES = (LinearVelocityCoord, AngularVelocityCoord, TwistCoord)
+_VELOCITIES = (rel.LinearVelocityCoord, rel.AngularVelocityCoord, rel.TwistCoord)
 _Numbers = Callable[[Any, Any, ArrayLike | None, ArrayLike | None], Vector]
 
 
@@ -191,11 +168,11 @@ def _pose(scene: Any, c: Any, q: ArrayLike | None, _: ArrayLike | None) -> Vecto
     return explain(scene, c) if found is None else found
 
 
-def _by_twists(kind: str, *, at_point: bool = True) -> _Numbers:
+def _by_twists(kind: str) -> _Numbers:
     """Return the function of a velocity's numbers: a part of a twist, which the core calls by a letter."""
 
     def numbers(scene: Any, coord: Any, q: ArrayLike | None, qd: ArrayLike | None) -> Vector:
-        point = coord.point if at_point else None
+        point = None if kind == "w" else coord.point
         q = scene.zero_configuration() if q is None and qd is not None else q
         found: Vector | None = scene._related_twist(point, coord.body, coord.ref_body, coord.coord, q, kind, qd)
         return explain(scene, coord, qd) if found is None else found
@@ -204,18 +181,14 @@ def _by_twists(kind: str, *, at_point: bool = True) -> _Numbers:
 
 
 _QUERIES: dict[type, Any] = {
-    PositionCoord: (SemanticPosition, PositionVector, None, _position),
-    OrientationCoord: (SemanticOrientation, RotationMatrix, RotationVector, _orientation),
-    PoseCoord: (SemanticPose, VectorAndMatrix, VectorAndRotationVector, _pose),
-    LinearVelocityCoord: (SemanticLinearVelocity, LinearVelocityVector, None, _by_twists("v")),
-    AngularVelocityCoord: (SemanticAngularVelocity, AngularVelocityVector, None, _by_twists("w", at_point=False)),
-    TwistCoord: (SemanticTwist, TwistVector, None, _by_twists("t")),
+    rel.PositionCoord: (rel.SemanticPosition, rel.PositionVector, None, _position),
+    rel.OrientationCoord: (rel.SemanticOrientation, rel.RotationMatrix, rel.RotationVector, _orientation),
+    rel.PoseCoord: (rel.SemanticPose, rel.VectorAndMatrix, rel.VectorAndRotationVector, _pose),
+    rel.LinearVelocityCoord: (rel.SemanticLinearVelocity, rel.LinearVelocityVector, None, _by_twists("v")),
+    rel.AngularVelocityCoord: (rel.SemanticAngularVelocity, rel.AngularVelocityVector, None, _by_twists("w")),
+    rel.TwistCoord: (rel.SemanticTwist, rel.TwistVector, None, _by_twists("t")),
 }  # fmt: skip
 _AS_IT_IS: dict[Any, str] = {  # which hold the core's array as it comes, and where
-    PositionVector: "vector",
-    RotationMatrix: "matrix",
-    HomogeneousMatrix: "matrix",
-    LinearVelocityVector: "vector",
-    AngularVelocityVector: "vector",
-    TwistVector: "vector",
-}
+    rel.PositionVector: "vector", rel.RotationMatrix: "matrix", rel.HomogeneousMatrix: "matrix",
+    rel.LinearVelocityVector: "vector", rel.AngularVelocityVector: "vector", rel.TwistVector: "vector",
+}  # fmt: skip

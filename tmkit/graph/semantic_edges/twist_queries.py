@@ -15,16 +15,8 @@ from tmkit.errors import DisconnectedError
 from tmkit.graph.rigid import loose_edge
 from tmkit.graph.semantic_edges.names import check_names, explain, unjoined
 from tmkit.graph.semantic_edges.queries import moment_of
-from tmkit.relations import (
-    SemanticError,
-    SemanticTwist,
-    SemanticWrench,
-    TwistCoord,
-    TwistVector,
-    Violation,
-    WrenchCoord,
-    WrenchVector,
-)
+from tmkit.relations import SemanticTwist, SemanticWrench, TwistCoord, TwistVector, WrenchCoord, WrenchVector
+from tmkit.relations.violations import SemanticError, Violation
 from tmkit.spatial import GaussianTwist
 
 Vector = NDArray[np.float64]

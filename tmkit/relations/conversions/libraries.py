@@ -18,14 +18,8 @@ from tmkit.relations import semantic
 from tmkit.relations.notation import read_pose
 from tmkit.relations.representation import Vector
 from tmkit.relations.representations import HomogeneousMatrix, RotationMatrix, VectorAndMatrix
-from tmkit.relations.semantic import (
-    SemanticOrientation,
-    SemanticPose,
-    SemanticRelation,
-    SemanticTwist,
-    SemanticWrench,
-    require_one,
-)
+from tmkit.relations.semantic import SemanticOrientation, SemanticPose, SemanticRelation, SemanticTwist, SemanticWrench
+from tmkit.relations.semantic.base import require_one
 from tmkit.relations.semantics import Coord, TwistCoord, WrenchCoord
 from tmkit.relations.violations import SemanticError, Violation
 

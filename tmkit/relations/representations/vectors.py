@@ -31,9 +31,7 @@ class Vector3(Plain):
     called: ClassVar[str] = ""  # in messages; the relation by default
 
     def __init__(self, vector: ArrayLike) -> None:
-        object.__setattr__(
-            self, "vector", array_of(vector, (3,), self.called or self.relation, unit=self.unit, is_batch=True)
-        )
+        self.__dict__.update(vector=array_of(vector, (3,), self.called or self.relation, unit=self.unit, is_batch=True))
 
     @property
     def numbers(self) -> Numbers:
@@ -69,11 +67,8 @@ class Vector6(Plain):
         Raises:
             SemanticError: a part is no three finite numbers, or a quantity of another dimension.
         """
-        units = cls.units
-        parts = [
-            array_of(part, (3,), cls.relation, unit=unit) for part, unit in zip((first, second), units, strict=True)
-        ]
-        return cls.of((parts[0], parts[1]))
+        parts = zip((first, second), cls.units, strict=True)
+        return cls.of(tuple(array_of(part, (3,), cls.relation, unit=unit) for part, unit in parts))
 
     @property
     def numbers(self) -> Numbers:

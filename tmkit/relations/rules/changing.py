@@ -74,8 +74,7 @@ def change_point(
         what = (f"coordinate frame of the {name}", "coordinate frame")
         check.same(free.coord, c.coord, f"the {name} is expressed in the same frame", what, CHANGE_COORD)
     check.done()
-    body = c.body if keeps_body else by.body
-    made: _Coord = c._replaced(point=by.point, body=body)
+    made: _Coord = c._replaced(point=by.point, body=c.body if keeps_body else by.body)
     return made
 
 
@@ -105,8 +104,7 @@ def change_ref_point(x: _Coord, by: PositionCoord, *, keeps_body: bool = True) -
     what = ("coordinate frame of the change", "coordinate frame")
     check.same(by.coord, c.coord, "the change is expressed in the frame of the relation", what, CHANGE_COORD)
     check.done()
-    body = c.ref_body if keeps_body else by.ref_body
-    made: _Coord = c._replaced(ref_point=by.ref_point, ref_body=body)
+    made: _Coord = c._replaced(ref_point=by.ref_point, ref_body=c.ref_body if keeps_body else by.ref_body)
     return made
 
 
@@ -196,8 +194,7 @@ def change_ref_body(x: _Coord, by: Coord | str) -> _Coord:
         check.done()
         made: _Coord = c._replaced(ref_body=by.ref_body)
         return made
-    joined: _Coord = c._replaced(ref_body=_joined_to("change_reference_body", x, c.ref_body, by, "reference body"))
-    return joined
+    return x._replaced(ref_body=_joined_to("change_reference_body", x, c.ref_body, by, "reference body"))
 
 
 def change_body(x: _Coord, by: Coord | str) -> _Coord:

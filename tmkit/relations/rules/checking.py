@@ -39,21 +39,17 @@ def _call(operation: str, operands: Sequence[object]) -> str:
 def unfit(operation: str, *operands: object) -> NoReturn:
     """Raise the error of an operation that is not defined for its operands."""
     kinds = " and ".join(getattr(operand, "relation", type(operand).__name__) for operand in operands)
-    raise SemanticError.of(
-        _call(operation, operands), [Violation(f"there is no {operation} for these relations", kinds)]
-    )
+    violation = Violation(f"there is no {operation} for these relations", kinds)
+    raise SemanticError.of(_call(operation, operands), [violation])
 
 
 def require_matrix(check: Check, x: Any, coord: str, ref_ori: str) -> None:
     """Require what becomes of a rotation matrix to be expressed in its reference orientation frame, as matrices are."""
     if isinstance(x, MATRIX_LIKE) and x.coord == x.ref_ori:
-        check.same(
-            coord,
-            ref_ori,
-            "a rotation matrix, and with it a homogeneous matrix, is expressed in its reference orientation frame",
-            ("coordinate frame", "reference orientation frame"),
-            "use inverse2, change_reference_orientation_frame, or a representation that allows it (a rotation vector)",
-        )
+        rule = "a rotation matrix, and with it a homogeneous matrix, is expressed in its reference orientation frame"
+        free = "a representation that allows it (a rotation vector)"
+        repair = f"use inverse2, change_reference_orientation_frame, or {free}"
+        check.same(coord, ref_ori, rule, ("coordinate frame", "reference orientation frame"), repair)
 
 
 def require_own_reference(check: Check, x: Any, which: str) -> None:

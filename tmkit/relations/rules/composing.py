@@ -245,12 +245,8 @@ def dot(wrench: WrenchCoord, twist: TwistCoord) -> None:
     if not isinstance(wrench, WrenchCoord) or not isinstance(twist, TwistCoord):
         unfit("dot", wrench, twist)
     check = Check("dot", wrench, twist)
-    for name, label, repair in (
-        ("point", "point", CHANGE_POINT),
-        ("body", "body", ""),
-        ("ref_body", "reference body", ""),
-        ("coord", "coordinate frame", CHANGE_COORD),
-    ):
+    names, labels = ("point", "body", "ref_body", "coord"), ("point", "body", "reference body", "coordinate frame")
+    for name, label, repair in zip(names, labels, (CHANGE_POINT, "", "", CHANGE_COORD), strict=True):
         what = (f"{label} of the wrench", f"{label} of the twist")
         check.same(getattr(wrench, name), getattr(twist, name), f"both have one {label}", what, repair)
     check.done()

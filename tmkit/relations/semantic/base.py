@@ -369,9 +369,8 @@ class SemanticRelation:
             given: _Representation = self.representation
             return given
         made = representation.of(self.numbers, like=like)
-        broken = made.broken_by(self.coord) if checks_are_on() else ()
-        if broken:
-            raise SemanticError.of(f"{representation.__name__} for {self.coord!r}", broken)
+        if checks_are_on():
+            require_representable(made, self.coord)
         return made
 
     def represented_by(self, representation: type[Representation], *, like: Any = None) -> Self:
@@ -526,10 +525,8 @@ _OPERANDS = {
 def require_one(relation: SemanticRelation, operation: str) -> None:
     """Refuse a batch."""
     if relation.size is not None:
-        repair = "take one by its index"
-        raise SemanticError.of(
-            operation, [Violation("it takes one relation", f"a batch of {relation.size}", "", repair)]
-        )
+        what, repair = f"a batch of {relation.size}", "take one by its index"
+        raise SemanticError.of(operation, [Violation("it takes one relation", what, repair=repair)])
 
 
 def coord_of(operand: object, relation: str) -> Any:
