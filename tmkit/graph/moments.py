@@ -94,10 +94,8 @@ def _twist(scene: Any, frame: str, parent: str, dt: float) -> tuple[Array, EdgeN
     found = scene._uncertain_twist(frame, body, reference, frame) if _has_twist(scene, body, reference) else None
     if found is None:
         repair = "add one with set_twist, such as twist_from_stamps gives"
-        message = (
-            f"no twist edge leads over frame '{frame}', so its pose {dt:g} s after the newest is not known; {repair}"
-        )
-        raise StampError(message, frame=frame)
+        reason = f"no twist edge leads over frame '{frame}', so its pose {dt:g} s after the newest is not known"
+        raise StampError(f"{reason}; {repair}", frame=frame)
     return found  # type: ignore[no-any-return]
 
 

@@ -66,9 +66,8 @@ def apply(op: str, *relations: Any) -> Any:
     if any(isinstance(relation, Coord) for relation in relations):
         rule = "the operands have numbers, all or none"
         kinds = " and ".join(type(relation).__name__ for relation in relations)
-        raise SemanticError.of(
-            name, [Violation(rule, kinds, repair="give numbers to the others, or take .coord of these")]
-        )
+        repair = "give numbers to the others, or take .coord of these"
+        raise SemanticError.of(name, [Violation(rule, kinds, repair=repair)])
     if name == "pose":
         return SemanticPose.of(*relations)
     if name == "dot" and getattr(relations[-1], "coord", None).__class__ is WrenchCoord:

@@ -31,13 +31,9 @@ _AXES = ("#d03a3a", "#3f9142", "#3260c4")
 _BODIES = ("#6d7680", "#c97a1e", "#2f8f83", "#8454a8", "#a6475f", "#57823a")
 _GREY = "#8a929b"
 _COLORS = {
-    "Position": "#1f5fa8",
-    "Orientation": "#8454a8",
-    "LinearVelocity": "#1d7f4e",
-    "AngularVelocity": "#1d7f4e",
-    "Force": "#b3261e",
-    "Torque": "#b3261e",
-}
+    "Position": "#1f5fa8", "Orientation": "#8454a8", "LinearVelocity": "#1d7f4e", "AngularVelocity": "#1d7f4e",
+    "Force": "#b3261e", "Torque": "#b3261e",
+}  # fmt: skip
 _PARTS = {
     "Pose": ("Position", "Orientation"), "Twist": ("LinearVelocity", "AngularVelocity"), "Wrench": ("Force", "Torque"),
 }  # fmt: skip
@@ -282,10 +278,9 @@ def _draw_part(board: _Board, kind: str, coord: Any, vector: Array, longest: flo
     if kind == "Orientation":
         start, end = (board.flat(board.places[getattr(coord, name)].translation) for name in ("ref_ori", "ori"))
         bow = _bow(start, end, 0.28)
+        middle = bow[len(bow) // 2]
         board.marks.append(Line(meaning, bow, color, is_dashed=True, has_head=True))
-        board.marks.append(
-            Label(meaning, bow[len(bow) // 2], symbol, color, offset=(0.0, 8.0), anchor="center", size=11.0)
-        )
+        board.marks.append(Label(meaning, middle, symbol, color, offset=(0.0, 8.0), anchor="center", size=11.0))
         return
     turned = board.places[coord.coord].rotate(vector)
     at = _where(board, coord)

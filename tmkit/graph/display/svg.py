@@ -16,12 +16,8 @@ from tmkit._core import SceneGraph
 from tmkit.graph.display.outline import Describer, Row, clean, count_of, outline_of
 
 JOINT_COLOURS = {
-    "fixed": "#8a8f98",
-    "revolute": "#1f6fd0",
-    "continuous": "#7b3fc4",
-    "prismatic": "#13875a",
-    "free": "#d0661f",
-}
+    "fixed": "#8a8f98", "revolute": "#1f6fd0", "continuous": "#7b3fc4", "prismatic": "#13875a", "free": "#d0661f",
+}  # fmt: skip
 _MOVABLE, _PLAIN, _INK, _FAINT, _BAR = "#ffe9b0", "#f2f4f7", "#1d2430", "#6b7280", "#b03060"
 _FONTS = "ui-monospace, DejaVu Sans Mono, Menlo, Consolas, monospace"
 _LETTER = 7.3  # pixels: the width of a letter of the names' font

@@ -87,26 +87,24 @@ def add_fact(
     if moves is not None and scene.root(told.frame) == scene.root(told.reference):
         if told.kind != "pose":
             raise SceneError(f"a {told.kind} alone does not say where '{moves}' has moved", frame=moves)
-        return _moved(scene, told.frame, told.reference, told.pose, told.error, moves=moves, q=q)
+        return _moved(scene, told, moves=moves, q=q)
     if scene.root(told.frame) != scene.root(told.reference):
         if told.kind == "pose":
-            return _settled(scene, _joined(scene, told.frame, told.reference, told.pose, told.error), gate=gate, q=q)
+            return _settled(scene, _joined(scene, told), gate=gate, q=q)
         for waiting in observations(scene):
             whole = _whole(scene, told, waiting, q)
             if whole is not None:
                 rest = remove_observations(scene, [waiting])
-                return _settled(
-                    rest, _joined(rest, whole.frame, whole.reference, whole.pose, whole.error), gate=gate, q=q
-                )
+                return _settled(rest, _joined(rest, whole), gate=gate, q=q)
     else:
         _require_agreement(scene, told, gate=gate, q=q)
         if told.error is None and stamp is None and not tags:
             return scene
         if known == "fuse":
             is_exact = path_noise(scene, told.frame, relative_to=told.reference, q=q) is None
-            return (
-                scene if is_exact or told.error is None else scene.condition(_as_observation(told).measurement(), q=q)
-            )
+            if is_exact or told.error is None:
+                return scene
+            return scene.condition(_as_observation(told).measurement(), q=q)
     return add_observation(
         scene, told.frame, told.pose, relative_to=told.reference, covariance=told.error, kind=told.kind, stamp=stamp,
         tags=tags,
@@ -210,21 +208,20 @@ def _settled(before: SceneGraph, made: SceneGraph, *, gate: float, q: ArrayLike 
         whole = _whole(made, _of_observation(part), other, q)
         if whole is not None:
             rest = remove_observations(made, (part, other))
-            joined = _joined(rest, whole.frame, whole.reference, whole.pose, whole.error)
-            return _settled(rest, joined, gate=gate, q=q)
+            return _settled(rest, _joined(rest, whole), gate=gate, q=q)
     return made
 
 
 # ------------------------------------------------------------------------------------------------------------- poses
 
 
-def _joined(scene: SceneGraph, frame: str, reference: str, pose: Pose, error: NDArray[np.float64] | None) -> SceneGraph:
+def _joined(scene: SceneGraph, told: _Fact) -> SceneGraph:
     """Return the scene in which the tree of a frame hangs under another's, or the other way round."""
-    back = None if error is None else adjoint(pose) @ error @ adjoint(pose).T
-    ways = [(frame, reference, pose, error), (reference, frame, pose.inverse(), back)]
-    ways.sort(key=lambda way: (not _is_on_body_of_root(scene, way[0]), len(scene.ancestors(way[0]))))
+    ways = [told, _Fact(told.reference, told.frame, told.pose.inverse(), error=_at_reference(told))]
+    ways.sort(key=lambda way: (not _is_on_body_of_root(scene, way.frame), len(scene.ancestors(way.frame))))
     blocked = []
-    for head, tail, place, spread in ways:
+    for way in ways:
+        head, tail, place, spread = way.frame, way.reference, way.pose, way.error
         root = scene.root(head)
         if _is_on_body_of_root(scene, head):
             inside = scene.pose(root, relative_to=head)
@@ -238,30 +235,31 @@ def _joined(scene: SceneGraph, frame: str, reference: str, pose: Pose, error: ND
                 continue
             made, root = scene.make_root(head).attach(head, tail, pose=place), head
         return made if spread is None else made.set_covariance(root, spread)
-    message = f"the trees of '{frame}' and '{reference}' cannot be hung together there: {' and '.join(blocked)}"
-    raise SceneError(message, frame=frame)
+    message = f"the trees of '{told.frame}' and '{told.reference}' cannot be hung together there"
+    raise SceneError(f"{message}: {' and '.join(blocked)}", frame=told.frame)
+
+
+def _at_reference(told: _Fact) -> NDArray[np.float64] | None:
+    """Return the error of a fact in the axes of its reference."""
+    return None if told.error is None else adjoint(told.pose) @ told.error @ adjoint(told.pose).T
 
 
 def _is_on_body_of_root(scene: SceneGraph, frame: str) -> bool:
     return scene.body(frame) == scene.body(scene.root(frame))
 
 
-def _moved(
-    scene: SceneGraph, frame: str, reference: str, pose: Pose, error: NDArray[np.float64] | None, *, moves: str,
-    q: ArrayLike | None,
-) -> SceneGraph:  # fmt: skip
+def _moved(scene: SceneGraph, told: _Fact, *, moves: str, q: ArrayLike | None) -> SceneGraph:
     """Return the scene in which the edge above a frame on the way has another pose, so that a fact holds."""
+    frame, reference = told.frame, told.reference
     way = scene.path(frame, reference)
     parent = scene.parent(moves)
     if parent is None or moves not in way or parent not in way:
-        choices = [name for name in way if scene.parent(name) in way]
-        named = ", ".join(f"'{name}'" for name in choices)
-        raise SceneError(
-            f"the edge above '{moves}' is not between '{frame}' and '{reference}': {named} are", frame=moves
-        )
+        named = ", ".join(f"'{name}'" for name in way if scene.parent(name) in way)
+        message = f"the edge above '{moves}' is not between '{frame}' and '{reference}': {named} are"
+        raise SceneError(message, frame=moves)
     is_up = way.index(moves) < way.index(parent)  # from the frame up, else down to the reference
     near, far = (frame, reference) if is_up else (reference, frame)
-    near_from_far = pose.inverse() if is_up else pose
+    near_from_far = told.pose.inverse() if is_up else told.pose
     inside = scene.pose(moves, relative_to=near, q=q)
     outside = scene.pose(parent, relative_to=far, q=q)
     wanted = (inside.inverse() @ near_from_far @ outside).inverse()
@@ -269,12 +267,9 @@ def _moved(
     local = scene.local_pose(moves) @ now.inverse() @ wanted if scene.joint(moves).type in ("fixed", "free") else None
     if local is None:
         raise SceneError(f"'{moves}' moves by its joint: its value, and no pose, says where it is", frame=moves)
-    made = scene.set_pose(moves, local)
-    if error is None:
-        return made.set_covariance(moves, None)
-    in_frame = error if is_up else adjoint(pose) @ error @ adjoint(pose).T
-    turned = adjoint(inside.inverse())
-    return made.set_covariance(moves, turned @ in_frame @ turned.T)
+    error, turned = told.error if is_up else _at_reference(told), adjoint(inside.inverse())
+    covariance = None if error is None else turned @ error @ turned.T
+    return scene.set_pose(moves, local).set_covariance(moves, covariance)
 
 
 def _require_agreement(scene: SceneGraph, told: _Fact, *, gate: float, q: ArrayLike | None) -> None:

@@ -256,9 +256,8 @@ def _put(part: Any, names: tuple[str, ...], values: Any) -> None:
 def _numbers(part: Any, names: tuple[str, ...], what: str) -> list[float]:
     missing = [name for name in names if not _has(part, name)]
     if missing:
-        raise refusal(
-            what, f"it has the members {', '.join(names)}", f"a {type(part).__name__} has no {', no '.join(missing)}"
-        )
+        lacks = f"a {type(part).__name__} has no {', no '.join(missing)}"
+        raise refusal(what, f"it has the members {', '.join(names)}", lacks)
     return [float(_get(part, name)) for name in names]
 
 
@@ -266,7 +265,6 @@ def _quaternion(part: Any, what: str) -> list[float]:
     found = _numbers(part, _QUATERNION, what)
     if not np.any(found):
         rule = "an orientation in a message is a unit quaternion"
-        raise refusal(
-            what, rule, "all four numbers are 0", repair="the sender never set it; no rotation is x=y=z=0, w=1"
-        )
+        repair = "the sender never set it; no rotation is x=y=z=0, w=1"
+        raise refusal(what, rule, "all four numbers are 0", repair=repair)
     return found

@@ -117,9 +117,8 @@ class EulerAngles(Multiplied):
         middle = _middle_angle(numbers[0], sequence)
         if abs(middle) < ROTATION_TOLERANCE:
             rule = "Euler angles are determined where no two of their axes coincide"
-            raise SemanticError.of(
-                f"Euler angles {sequence}", [Violation(rule, "the first and the third axis coincide")]
-            )
+            broken = Violation(rule, "the first and the third axis coincide")
+            raise SemanticError.of(f"Euler angles {sequence}", [broken])
         letters: Any = sequence
         return cls(rotations().from_matrix(np.array(numbers[0])).as_euler(letters), sequence)
 

@@ -195,9 +195,8 @@ class DualQuaternion(FrameToFrame):
     def numbers(self) -> Numbers:
         """``(p, Q)``."""
         conjugate = self.real * [-1.0, -1.0, -1.0, 1.0]
-        return frozen(2.0 * quaternion_product(self.dual, conjugate)[:3]), frozen(
-            rotations().from_quat(np.array(self.real)).as_matrix()
-        )
+        turned = rotations().from_quat(np.array(self.real)).as_matrix()
+        return frozen(2.0 * quaternion_product(self.dual, conjugate)[:3]), frozen(turned)
 
     @classmethod
     def _of(cls, numbers: Numbers, _like: Self | None, /) -> Self:

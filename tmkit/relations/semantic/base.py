@@ -151,9 +151,8 @@ class SemanticRelation:
         representation = self._represented(values)
         if checks_are_on():
             require_representable(representation, coord)
-        self._hold(
-            coord, representation, None if covariance is None else self._spread(coord, representation, covariance)
-        )
+        spread = None if covariance is None else self._spread(coord, representation, covariance)
+        self._hold(coord, representation, spread)
 
     def _hold(self, coord: Any, representation: Any, covariance: Vector | None) -> None:
         cls = type(representation)
