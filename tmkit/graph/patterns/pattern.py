@@ -30,16 +30,9 @@ if TYPE_CHECKING:
 
 Range = tuple[float, float]
 _DIMENSIONS = {  # of each kind of shape, how many
-    "box": 3,
-    "sphere": 1,
-    "cylinder": 2,
-    "cone": 2,
-    "capsule": 2,
-    "mesh": 0,
-    "plane": 0,
-    "point_cloud": 1,
+    "box": 3, "sphere": 1, "cylinder": 2, "cone": 2, "capsule": 2, "mesh": 0, "plane": 0, "point_cloud": 1,
     "height_field": 3,
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -54,9 +54,7 @@ class Touching(_BuiltIn):
         """Return for each of several frames whether it touches ``frame``.
 
         Args:
-            placed: the scene at a configuration.
-            frame: one frame.
-            others: the other frames.
+            placed, frame, others: as for :meth:`Relation.holds_with`.
             frame_is_a: not used, since the relation is symmetric.
         """
         del frame_is_a  # the same both ways
@@ -169,8 +167,8 @@ class Perpendicular(_OfAxes):
 class EqualDimensions(_BuiltIn):
     """``a`` and ``b`` have as many shapes, in order of the same kinds, and all dimensions equal up to ``tolerance``.
 
-    A box may be turned over: its dimensions are compared in order of size. Of meshes, clouds and
-    fields the boxes around them count.
+    A box may be turned over: its dimensions are compared in order of size. Of meshes, clouds and fields the boxes
+    around them count.
     """
 
     tolerance: float = field(default=0.001, kw_only=True)
