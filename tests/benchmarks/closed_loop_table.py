@@ -81,7 +81,8 @@ class Disturbed(SimulatedExecutor):
     def happen(self, step: PlanStep) -> None:
         """Move, knock over, take away, add, or let slip."""
         sim, random = self.simulation, self.random
-        held = [name for name in sim.objects if step.scene.parent(name) in [arm.tip for arm in self.arms]]
+        tips, scene = [arm.tip for arm in self.arms], step.scene
+        held = [name for name in sim.objects if name in scene and scene.parent(name) in tips]
         lying = [name for name in sim.objects if name not in held and not name.startswith("spare")]
         if self.kind == "slipped":
             if held:  # else after a later step

@@ -233,7 +233,7 @@ class _Execution:
     def _take_over_held_objects(self) -> None:
         """Fix what the arms hold before the plan starts: nothing is known of how it was grasped."""
         scene = self._plan.scene
-        for name in self._simulation.objects:
+        for name in _known_objects(self._simulation, scene):
             parent = scene.parent(name)
             for robot in self._plan.robots:
                 is_held = parent is not None and robot.tip in (parent, *scene.ancestors(parent))
@@ -359,7 +359,7 @@ class _Execution:
         last_q = plan.steps[-1].q if plan.steps else plan.q
         planned = last_scene.at(last_q)
         errors = {}
-        for name in simulation.objects:
+        for name in _known_objects(simulation, last_scene):
             metres, radians = planned.pose(name).distance(simulation.pose(name))
             errors[name] = ObjectError(float(metres), float(radians))
         report = SimulationReport(
@@ -460,6 +460,11 @@ class SimulatedExecutor:
     def finish(self) -> None:
         """Let everything settle."""
         self._begun.finish()
+
+
+def _known_objects(simulation: Simulation, scene: SceneGraph) -> list[str]:
+    """Return the simulated objects that a scene has; that of a closed loop may lack some that it does not know of."""
+    return [name for name in simulation.objects if name in scene]
 
 
 def _operated_joints(plan: Plan) -> tuple[str, ...]:

@@ -72,6 +72,7 @@ class Watch:
         self._touched: set[tuple[str, str]] = set()
         self._held_back = False
         self._arm = self._arm_frames()
+        self._objects = [name for name in simulation.objects if name in plan.scene]
 
     def _arm_frames(self) -> frozenset[str]:
         """Return the frames of the arms' moving bodies; a base may touch its support."""
@@ -88,7 +89,7 @@ class Watch:
 
     def note_start(self) -> None:
         """Compare the world with the plan's first scene, after it has settle and before the arm moves."""
-        for name in self._simulation.objects:
+        for name in self._objects:
             error = self._error(name)
             if error.position > _MOVED_AT_START or error.rotation > self._rotation_tolerance:
                 self.note(f"'{name}' moved by {error} under gravity: the scene does not support it at its start pose")
@@ -133,7 +134,7 @@ class Watch:
     def leave_step(self) -> None:
         """Tell that a step is over: note each object that is not where the plan has it any more."""
         in_hand = {carried.name for carried in self._carried.values()}
-        for name in self._simulation.objects:
+        for name in self._objects:
             if name in self._astray or name in in_hand:
                 continue
             error = self._error(name)

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
 from tmkit._support.results import Result
-from tmkit.errors import ArgumentError, SceneError, TaskError
+from tmkit.errors import ArgumentError, CollisionError, SceneError, TaskError
 from tmkit.graph import Free, SceneGraph
 from tmkit.motion.regions.surfaces import support_surfaces
 from tmkit.pddl import GroundAction, Problem, validate_task_plan
@@ -187,7 +187,11 @@ class _Loop:
             problem = replace(problem, goal=(first.goal, *first.continuous_goals))
         try:
             result: PlanResult = plan_problem(problem, options)
-        except (SceneError, TaskError) as error:  # it has no state in the domain, or objects of the goal are gone
+        except (
+            SceneError,
+            TaskError,
+            CollisionError,
+        ) as error:  # it has no state in the domain, or objects of the goal are gone
             if not self._plans:
                 raise
             return self._end(ClosedLoopStatus.PRECONDITION, f"the world as seen cannot be planned in: {error}")
