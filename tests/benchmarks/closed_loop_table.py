@@ -176,7 +176,8 @@ def goal_holds(result: Any, simulation: Simulation, task: tk.PlanningProblem) ->
     text = goal.read_text().split("(:goal", 1)[1] if isinstance(goal, Path) else str(goal)
     wanted = {word.strip("()") for word in text.split()}
     names = [name for name in simulation.objects if name in wanted]
-    return all(at.pose(name).distance(simulation.pose(name))[0] < 0.015 for name in names)
+    near = (name in result.scene and at.pose(name).distance(simulation.pose(name))[0] < 0.015 for name in names)
+    return all(near)
 
 
 def main() -> None:
