@@ -204,7 +204,7 @@ def main() -> None:
     if arguments.out:
         titles = ("seed", "problem", "what happened", "outcome", "told", "right", "plans", "s")
         head = f"| {' | '.join(titles)} |\n{'|---' * len(titles)}|\n"
-        about = (__doc__ or "").split("\n", 4)[4].strip()
+        about = (__doc__ or "").split("\n\n", 1)[1].strip()
         text = f"# Results: executions in a closed loop\n\n{about}\n\n{summary}.\n\n{head}"
         arguments.out.write_text(text + "\n".join(rows) + "\n")
 
