@@ -25,6 +25,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tmkit._support.argument_errors import callable_name
+from tmkit._support.elementary import atan2
 from tmkit.errors import SemanticsMismatchError, TaskError
 from tmkit.graph import SceneGraph, diff
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Pick, Place
@@ -387,7 +388,7 @@ def _choices_of(candidate: Candidate | None) -> Iterator[str]:
             yield f"grasp {grasp.name}"
         if isinstance(pose, Pose) and support is not None:
             place = ", ".join(f"{number:.3f}" for number in pose.translation)
-            yaw = math.degrees(math.atan2(pose.rotation[1, 0], pose.rotation[0, 0]))
+            yaw = math.degrees(atan2(pose.rotation[1, 0], pose.rotation[0, 0]))
             yield f"on {support} at ({place}), yaw {yaw:.0f} degrees"
 
 

@@ -94,7 +94,7 @@ void bind_arrays_motion(nb::class_<SceneArrays>& cls) {
             R"(Return the twist (6,) of a frame relative to another: linear part in m/s, then angular part in rad/s.
 
 Twist edges, moving joints and fixed edges count together, along the one way between the two bodies: the numbers of
-``tmkit.graph.twist``, to the same bits. O(depth); with t twist edges O(t depth), and O(n depth) where edges of poses
+``graph.twist``, to the same bits. O(depth); with t twist edges O(t depth), and O(n depth) where edges of poses
 are on the way. For the writer: it works in the arrays' own scratch.
 
 Args:
