@@ -159,7 +159,7 @@ void check_edge_for_stamps(const auto& view, auto frame) {
 // --- twists ----------------------------------------------------------------------------------------------------------
 
 Error refusal(const auto& view, const TwistRules::Broken& broken) {
-    using Body = typename std::remove_cvref_t<decltype(view)>::Body;
+    using Body = std::remove_cvref_t<decltype(view)>::Body;
     const TwistRules::Link& link = broken.link;
     const auto frame = view.name(view.frame_with(link.frame));
     const auto body_named = [&](TwistRules::Number body) { return view.body_name(static_cast<Body>(body)); };

@@ -153,7 +153,8 @@ std::string SceneArrays::defects_of_twists() const {
         const Slot slot = sequence_[i], reference = twist_reference_[slot];
         if (reference == none) continue;
         const std::string name(frame_names_.view(slot));
-        if (at >= counts_[twist_count] || twists_[at++] != slot) return "the list of twists misses " + name;
+        if (at >= counts_[twist_count] || twists_[at] != slot) return "the list of twists misses " + name;
+        ++at;
         if (body_names_.find(body_names_.view(reference)) != reference)
             return "reference of the twist of " + name + " is gone";
     }
