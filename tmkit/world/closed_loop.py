@@ -4,11 +4,14 @@
 scene, in which an object lies on what is below it; from there the problem is planned anew, first with the actions that
 are left (:class:`RemainingActions`): only if these do not apply any more, or have no motion, are others looked for.
 
-Invariants: success is claimed for goals that were seen to hold. The same executor, sensors and seed give the same run.
+Invariants: success is claimed for goals that hold in the version that is believed after the last look; what no sensor
+has in view is believed to be as planned, and without sensors all is. The same executor, sensors and seed give the same
+run.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,6 +32,7 @@ from tmkit.robots import movable_frames
 from tmkit.simulation import Detection
 from tmkit.spatial import GaussianPose, Pose, chi_square_quantile, fuse, mahalanobis_distance
 from tmkit.tamp import PlanningOptions, PlanningProblem, PlanResult, plan as plan_problem
+from tmkit.tamp.domains.tabletop import shape_bounds
 from tmkit.task_planning import FastDownward, TaskPlanner, TaskPlanResult, TaskPlanStatus
 
 _GATE = 0.9999  # the probability with which a detection of what is where it should be agrees
@@ -122,7 +126,7 @@ def execute_closed_loop(
     Args:
         problem: what is wanted, from the world as it is believed to be.
         executor: executes the steps; where it has an attribute ``q`` (n_joints,), fingers are read there.
-        sensors: what looks; without any, the plan is executed as it stands.
+        sensors: what looks. What none of them has in view is taken to be as planned; without any, all is.
         plan: the first plan; by default it is planned.
         options: of planning.
         max_plans: plans that are begun at most.
@@ -187,13 +191,10 @@ class _Loop:
             problem = replace(problem, goal=(first.goal, *first.continuous_goals))
         try:
             result: PlanResult = plan_problem(problem, options)
-        except (
-            SceneError,
-            TaskError,
-            CollisionError,
-        ) as error:  # it has no state in the domain, or objects of the goal are gone
+        except (SceneError, TaskError, CollisionError) as error:
             if not self._plans:
                 raise
+            # what is seen has no state in the domain, or objects of the goal are gone
             return self._end(ClosedLoopStatus.PRECONDITION, f"the world as seen cannot be planned in: {error}")
         if result.plan is None:
             return self._end(ClosedLoopStatus.PLANNING, f"no plan from the world as seen. {result.explanation}")
@@ -246,14 +247,8 @@ class _Loop:
             if pose is None:
                 continue  # looks that contradict each other say nothing
             if not is_known:
-                scene = scene.add_frame(
-                    name,
-                    scene.root(plan.robot.base),
-                    pose=pose,
-                    joint=Free(),
-                    classes=found[0].classes,
-                    shapes=found[0].shapes,
-                )
+                one, root = found[0], scene.root(plan.robot.base)
+                scene = scene.add_frame(name, root, pose=pose, joint=Free(), classes=one.classes, shapes=one.shapes)
                 scene = _resting(scene, name, pose, self._q)
                 news.append(f"'{name}' is there, which nobody knew of, on '{scene.parent(name)}'")
                 continue
@@ -367,8 +362,8 @@ def _resting(scene: SceneGraph, name: str, pose: Pose, q: NDArray[np.float64]) -
             pose = (
                 Pose(pose.translation) @ Pose.exp([0, 0, 0, *(tilt * axis / length)]) @ Pose([0, 0, 0], pose.quat_xyzw)
             )
-    corners = _corners(scene, name)
-    low = float(np.min(pose.apply(corners)[:, 2])) if len(corners) else float(pose.translation[2])
+    corners = np.array(list(itertools.product(*zip(*shape_bounds(scene, name), strict=True))))
+    low = float(np.min(pose.apply(corners)[:, 2]))
     best: tuple[float, str] | None = None
     inside = {name, *scene.subtree(name)}
     for support in scene.frame_names:
@@ -387,17 +382,6 @@ def _resting(scene: SceneGraph, name: str, pose: Pose, q: NDArray[np.float64]) -
         return scene.reparent(name, root, pose=pose) if scene.parent(name) != root else scene.set_pose(name, pose)
     local = scene.pose(best[1], q=q).inverse() @ pose_on
     return scene.reparent(name, best[1], pose=local) if scene.parent(name) != best[1] else scene.set_pose(name, local)
-
-
-def _corners(scene: SceneGraph, name: str) -> NDArray[np.float64]:
-    """Return corners (n, 3) of the boxes around an object's collision shapes, in its axes."""
-    found = []
-    for attached in scene.shapes(name):
-        if attached.collision:
-            lower, upper = (np.asarray(bound) for bound in attached.shape.bounds)
-            unit = np.array([[k & 1, k >> 1 & 1, k >> 2 & 1] for k in range(8)])
-            found.append(np.asarray(attached.pose.apply(lower + unit * (upper - lower))))
-    return np.concatenate(found) if found else np.zeros((0, 3))
 
 
 # ------------------------------------------------------------------------------------------------- remaining actions

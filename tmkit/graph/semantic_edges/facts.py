@@ -82,7 +82,7 @@ def add_fact(
     if isinstance(fact, SemanticTwist):
         return _with_twist(scene, fact, fact.covariance if covariance is None else covariance, q)
     if known not in ("observe", "fuse"):
-        raise UnknownNameError.of("known", known, ("observe", "fuse"))
+        raise UnknownNameError.of("value of known", known, ("observe", "fuse"))
     told = _told(scene, fact, covariance, q)
     if moves is not None and scene.root(told.frame) == scene.root(told.reference):
         if told.kind != "pose":
