@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tmkit.errors import SceneError
+from tmkit.errors import ArgumentError, SceneError
 from tmkit.graph import Continuous, Fixed, Mimic, Prismatic, Revolute, SceneGraph, twist
 from tmkit.spatial import Pose
 from tmkit.world import (
@@ -491,13 +491,13 @@ def test_the_scene_is_a_version_for_the_planner() -> None:
     assert held.pose("table").translation.tolist() == [1, 0, 0]
     assert made.pose("cup").translation.tolist() == [1, 0, 1]
     assert numbers(buffer.lookup_transform("map", "cup"))[:3] == [2, 0, 1]
-    with pytest.raises(InvalidArgumentException, match="returns a SceneGraph, not NoneType"):
+    with pytest.raises(ArgumentError, match="returns a SceneGraph, not NoneType"):
         buffer.update(lambda _: None)  # type: ignore[arg-type,return-value]
 
     def meddle(scene: SceneGraph) -> SceneGraph:
         buffer.set_transform(message("map", "table", 3.0))
         return scene
 
-    with pytest.raises(InvalidArgumentException, match="leaves the buffer itself alone"):
+    with pytest.raises(ArgumentError, match="leaves the live scene itself alone"):
         buffer.update(meddle)
     assert buffer.all_frames_as_string() == "Frame table exists with parent map.\nFrame cup exists with parent table.\n"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         InvalidArgumentException as InvalidArgumentException, LookupException as LookupException,
         TimeoutException as TimeoutException, TransformException as TransformException,
     )  # fmt: skip
+    from tmkit.world.live_scene import LiveScene as LiveScene
     from tmkit.world.messages import (
         Header as Header, JointState as JointState, Quaternion as Quaternion, Time as Time, Transform as Transform,
         TransformStamped as TransformStamped, Vector3 as Vector3,

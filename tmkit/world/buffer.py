@@ -10,7 +10,6 @@ way is known. ``docs/howto/coming_from_tf2.md`` has the differences. What tf2 ig
 from __future__ import annotations
 
 import copy
-import threading
 import time as clock
 from collections import deque
 from collections.abc import Callable
@@ -30,13 +29,14 @@ from tmkit.world.exceptions import (
     TimeoutException,
     TransformException,
 )
+from tmkit.world.live_scene import LiveScene
 from tmkit.world.messages import Time, TransformStamped, pose_of, seconds_and_nanoseconds, seconds_of, transform_message
 
 _REMEMBERED = 100  # refusals
 _Found = tuple[Pose, tuple[int, int]]  # target_from_source, and its time in seconds and nanoseconds
 
 
-class Buffer:
+class Buffer(LiveScene):
     """Transforms of frames over time, with the interface of ``tf2_ros.Buffer``. Any thread may call any method.
 
     Times are messages with ``sec`` and ``nanosec``, ``rclpy`` times, or seconds; durations likewise.
@@ -52,15 +52,8 @@ class Buffer:
         self._window = seconds_of(cache_time)
         StampedPoses(capacity=capacity, window=self._window)  # refuses limits
         self._capacity = capacity
-        self._scene = SceneGraph() if scene is None else scene
-        self._lock = threading.RLock()  # of writers
-        self._changed = threading.Condition(self._lock)
+        super().__init__(scene)
         self._refusals: deque[str] = deque(maxlen=_REMEMBERED)
-
-    @property
-    def scene(self) -> SceneGraph:
-        """The version of now, whose newest transforms are the poses of its edges: what a planner takes."""
-        return self._scene
 
     @property
     def refusals(self) -> tuple[str, ...]:
@@ -98,7 +91,7 @@ class Buffer:
             authority: who says so, for messages.
         """
 
-        def insert() -> None:
+        def insert() -> SceneGraph:
             if len(message.name) != len(message.position):
                 raise InvalidArgumentException(f"{len(message.name)} joints have {len(message.position)} positions")
             scene = self._scene
@@ -108,28 +101,9 @@ class Buffer:
                 if scene.joint(scene.joint_frame(joint)).mimic is None
             }
             stamp = seconds_of(message.header.stamp)
-            self._scene = add_joint_values(scene, values, stamp=stamp, capacity=self._capacity, window=self._window)
+            return add_joint_values(scene, values, stamp=stamp, capacity=self._capacity, window=self._window)
 
         return self._taken(authority, insert)
-
-    def update(self, edit: Callable[[SceneGraph], SceneGraph]) -> SceneGraph:
-        """Put the result of an edit in the place of the present version, with no transform between, and return it.
-
-        ``edit`` is a function of the present version, such as ``lambda scene: scene.add_frame("cup", "table")``.
-
-        Raises:
-            InvalidArgumentException: the function returns no scene, or changed the buffer.
-        """
-        with self._lock:
-            before = self._scene
-            made = edit(before)
-            if not isinstance(made, SceneGraph):
-                raise InvalidArgumentException(f"an edit returns a SceneGraph, not {type(made).__name__}")
-            if self._scene is not before:
-                raise InvalidArgumentException("an edit returns a scene and leaves the buffer itself alone")
-            self._scene = made
-            self._changed.notify_all()
-        return made
 
     def clear(self) -> None:
         """Forget the transforms of all times; frames and static transforms stay."""
@@ -144,17 +118,16 @@ class Buffer:
 
         self.update(emptied)
 
-    def _taken(self, authority: str, insert: Callable[[], None]) -> bool:
+    def _taken(self, authority: str, insert: Callable[[], SceneGraph]) -> bool:
         with self._lock:
             try:
-                insert()
+                self._put(insert())
             except (TmkitError, AttributeError, TypeError) as error:
                 self._refusals.append(f"{authority}: {error}")
                 return False
-            self._changed.notify_all()
         return True
 
-    def _insert(self, transform: Any, *, is_static: bool) -> None:
+    def _insert(self, transform: Any, *, is_static: bool) -> SceneGraph:
         header = transform.header
         child, parent = transform.child_frame_id.removeprefix("/"), header.frame_id.removeprefix("/")
         if not child or not parent or child == parent:
@@ -175,7 +148,7 @@ class Buffer:
                 known = scene.stamped_poses(child)
                 if known is None or stamp not in known.stamps or not known.at(stamp).is_close(pose):
                     raise
-        self._scene = scene
+        return scene
 
     @staticmethod
     def _joined(scene: SceneGraph, child: str, parent: str, pose: Pose, stamp: float, is_static: bool) -> SceneGraph:
@@ -345,8 +318,7 @@ class Buffer:
                 left = end - clock.monotonic()
                 if left <= 0.0:
                     raise
-                with self._changed:
-                    self._changed.wait_for(lambda seen=scene: self._scene is not seen, left)  # type: ignore[misc]
+                self.wait(scene, left)
 
     def _refusal(self, find: Callable[[SceneGraph], _Found], timeout: Any) -> str:
         """Return why something is not found in time, as text; nothing if it is."""

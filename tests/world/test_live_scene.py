@@ -1,0 +1,58 @@
+"""A live scene: versions that follow each other, threads that edit, wait and are told."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from tmkit.errors import UnknownNameError
+from tmkit.graph import SceneGraph
+from tmkit.world import LiveScene
+
+
+def test_edits_of_several_threads_follow_each_other() -> None:
+    """None is lost, and each is told."""
+    world = LiveScene(SceneGraph())
+    seen: list[SceneGraph] = []
+    remove = world.on_change(seen.append)
+
+    def add(letter: str) -> None:
+        for number in range(100):
+            world.update(lambda scene, number=number: scene.add_frame(f"{letter}{number}", "world"))  # type: ignore[misc]
+
+    threads = [threading.Thread(target=add, args=(letter,)) for letter in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [len(scene.frame_names) for scene in seen] == list(range(2, 402))
+    assert world.scene is seen[-1]
+    remove()
+    world.update(lambda scene: scene.add_frame("last", "world"))
+    assert len(seen) == 400
+
+
+def test_who_waits_gets_a_version_that_he_has_not_seen() -> None:
+    """At once, or when it is made."""
+    world = LiveScene()
+    first = world.scene
+    assert world.wait(first, timeout=0.0) is None
+    world.update(lambda scene: scene)  # no other version
+    assert world.wait(first, timeout=0.0) is None
+    got: list[SceneGraph | None] = []
+    waiting = threading.Thread(target=lambda: got.append(world.wait(first)), daemon=True)
+    waiting.start()
+    made = world.update(lambda scene: scene.add_frame("cup", "world"))
+    waiting.join()
+    assert got == [made]
+    assert world.wait(first) is made  # without waiting
+
+
+def test_an_edit_that_fails_leaves_the_version() -> None:
+    """The error reaches the caller."""
+    world = LiveScene()
+    before = world.scene
+    with pytest.raises(UnknownNameError, match="table"):
+        world.update(lambda scene: scene.add_frame("cup", "table"))
+    assert world.scene is before

@@ -1,0 +1,95 @@
+"""A scene that changes: the version of now, who puts the next one in its place, and who waits for it."""
+
+from __future__ import annotations
+
+import threading
+import time as clock
+from collections.abc import Callable
+
+from tmkit._core import SceneGraph
+from tmkit.errors import ArgumentError
+
+
+class LiveScene:
+    """The present version of a world, shared by threads.
+
+    A version is an immutable value: who reads :attr:`scene` has it whole, without waiting. Edits come one after the
+    other. Who follows the world waits for a version other than the one he has (:meth:`wait`) and takes the difference
+    (:func:`tmkit.graph.diff`); versions between may be skipped.
+
+    Args:
+        scene: the version to begin with; an empty one if omitted.
+    """
+
+    def __init__(self, scene: SceneGraph | None = None) -> None:
+        self._scene = SceneGraph() if scene is None else scene
+        self._lock = threading.RLock()  # of writers
+        self._changed = threading.Condition(self._lock)
+        self._listeners: tuple[Callable[[SceneGraph], None], ...] = ()
+
+    @property
+    def scene(self) -> SceneGraph:
+        """The version of now."""
+        return self._scene
+
+    def update(self, edit: Callable[[SceneGraph], SceneGraph]) -> SceneGraph:
+        """Put the result of an edit in the place of the present version, with no other edit between, and return it.
+
+        Args:
+            edit: a function of the present version, such as ``lambda scene: scene.add_frame("cup", "table")``. If it
+                raises, the version stays.
+
+        Raises:
+            ArgumentError: the function returns no scene, or changed the world itself.
+        """
+        with self._lock:
+            before = self._scene
+            made = edit(before)
+            if not isinstance(made, SceneGraph):
+                raise ArgumentError(f"an edit returns a SceneGraph, not {type(made).__name__}")
+            if self._scene is not before:
+                raise ArgumentError("an edit returns a scene and leaves the live scene itself alone")
+            if made is not before:
+                self._put(made)
+        return made
+
+    def wait(self, seen: SceneGraph, timeout: float | None = None) -> SceneGraph | None:
+        """Return the present version as soon as it is another than the one seen; None if none comes in time.
+
+        Args:
+            seen: the version that the caller has.
+            timeout: seconds to wait at most; for ever if None.
+        """
+        end = None if timeout is None else clock.monotonic() + timeout
+        with self._changed:
+            while self._scene is seen:
+                left = None if end is None else end - clock.monotonic()
+                if left is not None and left <= 0.0:
+                    return None
+                self._changed.wait(left)
+            return self._scene
+
+    def on_change(self, listener: Callable[[SceneGraph], None]) -> Callable[[], None]:
+        """Call a function with each new version, and return a function that ends this.
+
+        It is called by the thread that made the version, before any other is made: so it is short, raises nothing and
+        makes no version itself, such as one that wakes an event loop.
+
+        Args:
+            listener: takes the new version.
+        """
+        with self._lock:
+            self._listeners = (*self._listeners, listener)
+
+        def remove() -> None:
+            with self._lock:
+                self._listeners = tuple(known for known in self._listeners if known is not listener)
+
+        return remove
+
+    def _put(self, scene: SceneGraph) -> None:
+        """Make a scene the present version. The lock is held."""
+        self._scene = scene
+        self._changed.notify_all()
+        for listener in self._listeners:
+            listener(scene)
