@@ -34,7 +34,7 @@ from tmkit.graph import SceneGraph
 if TYPE_CHECKING:
     from tmkit.formats.srdf import RobotSemantics
 
-SCENE_SUFFIXES = (".robray", ".urdf", ".json", ".srdf")
+SCENE_SUFFIXES = (".robray", ".rsg", ".urdf", ".json", ".srdf")
 _OTHER_TOOLS = {  # near in spelling to formats that are read, or what users of other tools try first
     ".sdf": "SDF files are not read; convert the model to URDF",
     ".xacro": "xacro files are not read; expand the file first: xacro FILE.xacro > FILE.urdf",
@@ -62,7 +62,7 @@ def load_scene(
 
     Args:
         *files: each a bare name of a built-in scene (``"panda_table"``), or a path or ``package://`` URI of a
-            ``.robray``, ``.urdf``, ``.json`` or ``.srdf`` file; the last lets pairs of links touch that the others
+            ``.robray``, ``.rsg``, ``.urdf``, ``.json`` or ``.srdf`` file; the last lets pairs of links touch that the others
             declare.
         package_path: folders in which packages of ``package://`` URIs are looked for first.
         packages: the folders of packages by name, as ``{"ur_description": "/robots/ur"}``, before all others.
@@ -192,6 +192,12 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
     if suffix == ".robray":
         return read_robray(
             path, packages=loader.packages, read_other=lambda other: _read(other, loader, note, semantics)
+        )
+    if suffix == ".rsg":
+        from tmkit.formats.rsg.reader import read_rsg
+
+        return read_rsg(
+            path, loader=loader, read_other=lambda other: _read(other, loader, note, semantics), note=note
         )
     if suffix == ".urdf":
         robot = with_readable_meshes(read_urdf(path, packages=loader.packages, note=note), loader=loader, note=note)

@@ -40,7 +40,9 @@ from tmkit.formats.spec.model import (
     SceneSpecification,
 )
 from tmkit.formats.spec.values import joint_of, pose_of, primitive, zero_pose_of
-from tmkit.graph import AttachedShape, Inertia, Mimic, SceneEdit, SceneGraph, Shape
+from tmkit.graph import AttachedShape, Inertia, Mimic, SceneEdit, SceneGraph, Shape, add_fact
+from tmkit.graph.stamps import stamped_attributes
+from tmkit.spatial import Pose
 
 WORLD = "world"
 
@@ -70,7 +72,39 @@ def build_scene(specs: Sequence[SceneSpecification], *, loader: MeshLoader) -> S
         _add_mimics(edit, frames)
         add_allowed(edit, specs)
         _add_groups(edit, specs)
+    scene = edit.finish()
+    if specs and all(spec.keeps_order for spec in specs):
+        scene = _in_order(scene, [WORLD, *frames] if WORLD in scene and WORLD not in frames else list(frames))
+    return _with_facts(scene, specs)
+
+
+def _in_order(scene: SceneGraph, names: Sequence[str]) -> SceneGraph:
+    """Return the scene with its frames in this order, in which a child may come before its parent."""
+    if scene.frame_names == tuple(names):
+        return scene
+    frames = [scene.specification(name) for name in names]
+    made = SceneGraph.from_frames(
+        frames, allowed=scene.allowed_pairs, bodies_without_frames=scene.bodies_without_frames
+    )
+    with made.edit() as edit:
+        for name in scene.group_names:
+            edit.set_group(name)
+        for group in map(scene.group, scene.group_names):
+            members = {"frames": group.frames, "groups": group.groups, "parents": group.parents}
+            edit.set_group(group.name, **members, attributes=stamped_attributes(group))
     return edit.finish()
+
+
+def _with_facts(scene: SceneGraph, specs: Iterable[SceneSpecification]) -> SceneGraph:
+    """Return the scene in which the relations of files hold too."""
+    from tmkit import relations
+
+    for fact in (fact for spec in specs for fact in spec.facts):
+        with reported(fact.place):
+            coord = getattr(relations, f"{fact.kind}Coord")(*fact.notation)
+            values = Pose.from_array(fact.numbers) if fact.kind == "Pose" else fact.numbers
+            scene = add_fact(scene, getattr(relations, f"Semantic{fact.kind}")(coord, values))
+    return scene
 
 
 def frames_by_name(specs: Iterable[FrameSpec]) -> dict[str, FrameSpec]:
