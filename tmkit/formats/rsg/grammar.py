@@ -26,13 +26,14 @@ from tmkit.formats.robray.grammar import SourceText
 
 _DEEPEST = 100  # lists in lists
 
+_BLANK = r"(?:\s+|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+"  # possessive: no time is lost in going back
 _TOKEN = re.compile(
-    r"(?P<blank>(?:\s+|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)+)"
-    r"|(?P<value>(?:HomogeneousTransformationMatrix|Pose|TimeStamp)\s*\((?=\s*[-+.\d\[/])(?:[^)/]|//[^\n]*)*\))"
+    _BLANK + r"(?:(?P<sign>[{}()\[\],:*])"
+    r"|(?P<value>(?:HomogeneousTransformationMatrix|Pose|TimeStamp)\s*\((?=\s*[-+.\d\[/])(?:[^)/]|//[^\n]*+)*+\))"
     r"|(?P<word>\^?[^\W\d]\w*)"
     r"|(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
     r'|(?P<text>"(?:[^"\\\n]|\\.)*")'
-    r"|(?P<sign>[{}()\[\],:*]|\.\.)"
+    r"|(?P<end>\Z))"
 )
 _SHOWN = {"word": "a name", "number": "a number", "text": "a quoted text", "value": "a value in parentheses"}
 
@@ -186,19 +187,20 @@ class Parser:
         for match in _TOKEN.finditer(text):
             if match.start() != at:
                 break
+            kind = str(match.lastgroup)
             at = match.end()
-            kind = match.lastgroup
-            if kind != "blank":
-                tokens.append((str(kind), match[0], match.start()))
-        if at != len(text):
-            reason = "this quoted text is not closed on its line" if text[at] == '"' else ""
-            reason = reason or ("this comment is never closed" if text.startswith("/*", at) else "")
-            shown = text[at] if text[at].isprintable() else f"U+{ord(text[at]):04X}"
-            error = self._text.place(at).error(reason or f"unexpected character '{shown}'")
-            if self._on_error is None:
-                raise error
-            self._on_error(error)
-        tokens.append(("end", "", len(text)))
+            word = match[kind]
+            tokens.append((kind, word, at - len(word)))
+            if kind == "end":
+                return
+        at = re.compile(_BLANK).match(text, at).end()  # type: ignore[union-attr]
+        shown = text[at] if text[at].isprintable() else f"U+{ord(text[at]):04X}"
+        reason = "this quoted text is not closed on its line" if text[at] == '"' else f"unexpected character '{shown}'"
+        error = self._text.place(at).error("this comment is never closed" if text.startswith("/*", at) else reason)
+        if self._on_error is None:
+            raise error
+        self._on_error(error)
+        tokens.append(("end", "", at))
 
     def _recover(self, begin: int) -> None:
         """Go on with the next word at the beginning of a line that begins a statement."""
@@ -268,7 +270,7 @@ class Parser:
 
     def _number(self) -> float | int:
         word, _ = self._take("number")
-        return int(word) if len(word) < 16 and word.lstrip("+-").isdigit() else float(word)
+        return int(word) if len(word) < 400 and word.lstrip("+-").isdigit() else float(word)
 
     def _quantity(self) -> Quantity:
         value = float(self._number())
