@@ -1,7 +1,7 @@
 """Scenes from one file format to another, with proof: docs/reference/scenes.md, *Check and convert*.
 
-JSON, RSG-DSL and robray give the same bits. URDF writes turns as three angles, so there poses and inertias are compared up to
-rounding.
+JSON, RSG-DSL and robray give the same bits. URDF writes turns as three angles, so there poses and inertias are compared
+up to rounding.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path
 
     Args:
         scene: the scene.
-        path: the file; its suffix, ``.json``, ``.robray``, ``.rsg`` or ``.urdf``, says in which format. Meshes that the format
-            cannot hold become OBJ files beside it.
+        path: the file; its suffix, ``.json``, ``.robray``, ``.rsg`` or ``.urdf``, says in which format. Meshes that
+            the format cannot hold become OBJ files beside it.
 
     Raises:
         SceneError: the format cannot say something of this scene; the message says what.

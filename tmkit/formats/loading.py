@@ -62,8 +62,8 @@ def load_scene(
 
     Args:
         *files: each a bare name of a built-in scene (``"panda_table"``), or a path or ``package://`` URI of a
-            ``.robray``, ``.rsg``, ``.urdf``, ``.json`` or ``.srdf`` file; the last lets pairs of links touch that the others
-            declare.
+            ``.robray``, ``.rsg``, ``.urdf``, ``.json`` or ``.srdf`` file; the last lets pairs of links touch that
+            the others declare.
         package_path: folders in which packages of ``package://`` URIs are looked for first.
         packages: the folders of packages by name, as ``{"ur_description": "/robots/ur"}``, before all others.
         meshes: of robot descriptions (URDF): ``"load"``: all; a collision mesh that is missing or broken is an error;
@@ -196,9 +196,7 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
     if suffix == ".rsg":
         from tmkit.formats.rsg.reader import read_rsg
 
-        return read_rsg(
-            path, loader=loader, read_other=lambda other: _read(other, loader, note, semantics), note=note
-        )
+        return read_rsg(path, loader=loader, read_other=lambda other: _read(other, loader, note, semantics), note=note)
     if suffix == ".urdf":
         robot = with_readable_meshes(read_urdf(path, packages=loader.packages, note=note), loader=loader, note=note)
         return with_always_colliding(robot, loader=loader, note=note)

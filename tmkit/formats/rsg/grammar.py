@@ -46,7 +46,7 @@ _NODE = {
     "inertia": "json", "twist": "json", "history": "json", "noise": "json",
 }  # fmt: skip
 _TYPE = {"type": "text", "sharedPtr": "text", "library": "text"}
-_SIZES: Mapping[str, tuple[str, ...]] = {
+SIZES: Mapping[str, tuple[str, ...]] = {
     "Box": ("sizeX", "sizeY", "sizeZ"), "Sphere": ("radius",), "Cylinder": ("radius", "height"),
     "Cone": ("radius", "height"), "Capsule": ("radius", "height"),
 }  # fmt: skip
@@ -55,15 +55,14 @@ _BLOCK = {
     "outputHook": "name", "trigger": "trigger",
 }  # fmt: skip
 NODES = ("Group", "Transform", "GeometricNode", "Node")
-SOLIDS = tuple(_SIZES)
 BLOCKS: Mapping[str, Mapping[str, str]] = {  # declarations with a block of members
     **dict.fromkeys(NODES, _NODE),
-    **{kind: dict.fromkeys(sizes, "unit") for kind, sizes in _SIZES.items()},
+    **{kind: dict.fromkeys(sizes, "unit") for kind, sizes in SIZES.items()},
     **dict.fromkeys(("PointCloudType", "MeshType"), _TYPE),
     "FunctionBlock": _BLOCK,
 }
 _LINES: Mapping[str, Mapping[str, str]] = {  # declarations without
-    **dict.fromkeys(("PointCloud", "Mesh", "Shape"), {"type": "name", "file": "text", "data": "json"}),
+    **{kind: {"type": "name", "file": "text", "data": "json"} for kind in ("PointCloud", "Mesh", "Shape")},
     "Instance": {"of": "name"},
 }
 _STATEMENTS = {
@@ -252,7 +251,7 @@ class Parser:
         return token
 
     def _name(self) -> Name:
-        kind, word, at = self._tokens[self._next]
+        kind, _, at = self._tokens[self._next]
         if kind == "text":
             return Name(self._string(), at)
         if kind == "value":  # a name before a parenthesis that is none of its own
@@ -293,7 +292,7 @@ class Parser:
             return self._listed("]", lambda: self._json(depth - 1))
         if self._is("{"):
             return dict(self._listed("}", lambda: self._pair(depth)))
-        self._refuse("a value: a number, a quoted text, true, false, null, a list or an object")
+        return self._refuse("a value: a number, a quoted text, true, false, null, a list or an object")
 
     def _pair(self, depth: int) -> tuple[str, Any]:
         key = self._string()

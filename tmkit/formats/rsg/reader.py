@@ -1,9 +1,9 @@
 """Scenes in RSG-DSL: what its declarations mean (docs/reference/rsg.md).
 
 A root, a transform, a geometric node and a node are frames; a group is a group, whose frames hang on what is above it.
-A frame that is below several others hangs on the first; the others have *observations* of it. Names are looked up when
-all files are read, so references may come in any order. What the language cannot say, extensions do, with the values of
-JSON scenes.
+A frame that is below several others hangs on the first, and each of them has an *observation* of it. Names are looked
+up when all files are read, so references may come in any order. What the language cannot say, extensions do, with the
+values of JSON scenes.
 
 Invariants: reading ends within its limits; every error is at its place in a file.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ from tmkit.formats.json.shapes import shape_from_dict
 from tmkit.formats.mesh.meshes import MeshLoader, MeshSpec
 from tmkit.formats.mesh.sandbox import real_path
 from tmkit.formats.robray.grammar import SourceText
-from tmkit.formats.rsg.grammar import NODES, SOLIDS, Declaration, Member, Name, Parser, Rigid, RsgText
+from tmkit.formats.rsg.grammar import NODES, SIZES, Declaration, Member, Name, Parser, Rigid, RsgText
 from tmkit.formats.rsg.values import pose_of_value, si_quantity, stamp_of
 from tmkit.formats.spec.build import build_scene
 from tmkit.formats.spec.model import (
@@ -45,7 +46,6 @@ from tmkit.formats.spec.model import (
     GeometrySpec,
     GroupSpec,
     JointSpec,
-    MeshSpec as MeshSpec,
     PrimitiveSpec,
     SceneSpecification,
     StructureSpec,
@@ -126,9 +126,7 @@ class _Reader:
                     self.read(self.found(file, known), (*including, path))
 
     def found(self, file: Name, text: RsgText) -> Path:
-        return self.loader.packages.resolve(
-            file.text, folder=Path(text.source.path).parent, place=text.place(file.at)
-        )
+        return self.loader.packages.resolve(file.text, folder=Path(text.source.path).parent, place=text.place(file.at))
 
     def collected(self) -> _Collected:
         """Return a context that hands errors on, where there is who takes them."""
@@ -165,7 +163,7 @@ class _Reader:
             if statement.keyword == "NoiseSources":
                 with self.collected():
                     node = JsonNode(statement.values[0], str(text.source.path), "NoiseSources")
-                    self.sources += _placed(text.place(statement.at), lambda node=node: sources_from_dict(node))
+                    self.sources += _placed(text.place(statement.at), partial(sources_from_dict, node))
         self.expand_instances()
         with self.collected():
             self.link()
@@ -175,9 +173,9 @@ class _Reader:
             with self.collected():
                 if statement.keyword == "AllowCollision":
                     first, second, reason = statement.values
-                    names = [self.scene_name(name.text) for name in (first, second)]
+                    one, other = self.scene_name(first.text), self.scene_name(second.text)
                     at = text.place(second.at)
-                    allowed.append(AllowedPairSpec(*names, reason or "", text.place(first.at), at))
+                    allowed.append(AllowedPairSpec(one, other, reason or "", text.place(first.at), at))
                 elif statement.keyword == "Body":
                     bodies.append(statement.values[0])
                 elif statement.keyword == "Relation":
@@ -189,13 +187,11 @@ class _Reader:
         for name in reached:
             with self.collected():
                 if self.is_frame(name):
-                    frames.append(self.frame(name))
-                    seen = self.above[name][1:]
-                    frames.extend(_observed(frames[-1], self.scene_name(other)) for other in seen)
-                    groups.extend(
-                        GroupSpec(one.name, (frames[-1 - len(seen)].name, one.name), (), one.place)
-                        for one in frames[len(frames) - len(seen) :]
-                    )
+                    made = self.frame(name)
+                    above = self.above[name] if len(self.above[name]) > 1 else ()
+                    seen = [_observed(made, self.scene_name(other)) for other in above]
+                    frames += [made, *seen]
+                    groups += [GroupSpec(one.name, (made.name, one.name), (), one.place) for one in seen]
                 else:
                     groups.append(self.group(name))
         self.check_stamps(frames)
@@ -207,7 +203,7 @@ class _Reader:
             bodies_without_frames=(*bodies, *(body for other in others for body in other.bodies_without_frames)),
             facts=tuple(facts),
             function_blocks=(*blocks, *(block for other in others for block in other.function_blocks)),
-            keeps_order=True,
+            is_whole=bool(self.roots) or not any(map(self.is_frame, self.nodes)),
         )
 
     def imported(self, statement: Member, text: RsgText) -> Iterator[SceneSpecification]:
@@ -317,9 +313,9 @@ class _Reader:
                     state[name] = True
                     way.pop()
                 elif state.get(holder) is False:
-                    around = [one for one, _ in reversed(way)]
-                    around = [holder, *around[around.index(holder) :]] if holder in around else [holder, *around]
-                    raise place.error(f"nodes are below themselves: {' -> '.join([*around[:1], *around[1:]])}")
+                    up = [one for one, _ in way]
+                    around = [holder, *reversed(up[up.index(holder) :])]
+                    raise place.error(f"nodes are below themselves: {' -> '.join(around)}")
                 elif holder not in state:
                     state[holder] = False
                     way.append((holder, iter(self.holders.get(holder, ()))))
@@ -363,7 +359,7 @@ class _Reader:
             for name in tops:
                 if name not in found:
                     self.note(place_of(self.nodes[name]), f"'{name}' is below no root, and is not part of the scene")
-        elif tops:
+        elif any(map(self.is_frame, tops)):
             self.note(place_of(self.nodes[tops[0]]), "there is no 'root': what nothing holds is below 'world'")
         for name in self.nodes:
             for member in self.nodes[name].get("cardinality") if name in found else ():
@@ -393,7 +389,8 @@ class _Reader:
 
     def group(self, name: str) -> GroupSpec:
         made = self.nodes[name]
-        frames, groups = [], []
+        frames: list[str] = []
+        groups: list[str] = []
         for member in made.members:
             if member.keyword not in _OF_GROUPS:
                 raise made.text.place(member.at).error(f"a Group that is no root has no '{member.keyword}'")
@@ -421,12 +418,14 @@ class _Reader:
             reference, vector = self.json(made, data["twist"], twist_from_dict)
             twist = reference, tuple(vector)
             if "noise" in data["twist"].values[0]:
-                twist_noise = self.json(made, data["twist"], lambda node: noise_from_dict(node.get("noise"), self.sources))
+                twist_noise = self.json(
+                    made, data["twist"], lambda node: noise_from_dict(node.get("noise"), self.sources)
+                )
         if "noise" in data:
             noise = self.json(made, data["noise"], lambda node: noise_from_dict(node, self.sources))
         return FrameSpec(
             name=self.scene_name(name), parent=parent, place=place, pose=spec_of_pose(pose), joint=joint,
-            body=made.get("body")[-1].values[0] if made.get("body") else None,
+            body=made.get("body")[-1].values[0] if made.get("body") else self.scene_name(name),
             classes=tuple(member.values[0] for member in made.get("isa")),
             geometry=tuple(self.geometry(made)), inertia=spec_of_inertia(inertia, place) if inertia else None,
             parent_place=holders[0][1] if holders else None, attributes=self.attributes(made), twist=twist,
@@ -482,7 +481,9 @@ class _Reader:
         newest = stamped[times[-1]] if times else Pose.identity()
         return newest if fixed is None else fixed, stamps, noise
 
-    def rigid(self, made: Declaration, rigid: Rigid, place: SourceLocation) -> tuple[float | None, Pose, EdgeNoise | None]:
+    def rigid(
+        self, made: Declaration, rigid: Rigid, place: SourceLocation
+    ) -> tuple[float | None, Pose, EdgeNoise | None]:
         stamp, pose, noise = None, None, None
         for part in rigid.parts:
             at = made.text.place(part.at)
@@ -492,7 +493,8 @@ class _Reader:
                 pose = pose_of_value(part.values[0], at, note=self.note)
             else:
                 with reported(at):
-                    noise = EdgeNoise({}, covariance=_covariance(part.values[0], at))
+                    uncertain = SceneGraph().add_frame("a", "world", covariance=_covariance(part.values[0], at))
+                noise = uncertain.specification("a").noise
         if pose is None:
             raise place.error(f"the rigid transform '{rigid.name.text}' has no 'value'")
         return stamp, pose, noise
@@ -510,7 +512,9 @@ class _Reader:
             lod = given.pop("lod", None)
             shape = self.shape(content)
             if shape is None:
-                self.note(place, f"'{name.text}' is a {content.kind} without content, so '{made.name.text}' has no shape")
+                self.note(
+                    place, f"'{name.text}' is a {content.kind} without content, so '{made.name.text}' has no shape"
+                )
                 continue
             pose = spec_of_pose(given.pop("pose", Pose.identity()))
             color = given.pop("color", None)
@@ -526,11 +530,15 @@ class _Reader:
     def shape(self, content: Declaration) -> Any:
         """Return a shape: its specification, or the core's; ``None`` for content that comes at run time."""
         place = place_of(content)
-        if content.kind in SOLIDS:
+        if content.kind in SIZES:
             sizes: dict[str, float] = {}
             for member in content.members:
                 sizes[member.keyword] = si_quantity(member.values[0], "length", content.text.place(member.at))
-            wanted = ("sizeX", "sizeY", "sizeZ") if content.kind == "Box" else ("radius", "height")[: 1 + (content.kind != "Sphere")]
+            wanted = (
+                ("sizeX", "sizeY", "sizeZ")
+                if content.kind == "Box"
+                else ("radius", "height")[: 1 + (content.kind != "Sphere")]
+            )
             missing = [size for size in wanted if size not in sizes]
             if missing:
                 raise place.error(f"the {content.kind} '{content.name.text}' needs '{missing[0]}'")
@@ -559,7 +567,11 @@ class _Reader:
     # --- function blocks ---------------------------------------------------------------------------------------------
 
     def block(self, made: Declaration, reached: Sequence[str]) -> Iterator[FunctionBlockSpec]:
-        given = {member.keyword: member.values[0] for member in made.members if member.keyword.endswith(("Hook", "Structure"))}
+        given = {
+            member.keyword: member.values[0]
+            for member in made.members
+            if member.keyword.endswith(("Hook", "Structure"))
+        }
         hooks = {}
         with self.collected():
             for key in ("inputHook", "outputHook"):
@@ -567,7 +579,10 @@ class _Reader:
                 hooks[key] = None if hook is None else self.scene_name(hook.text)
                 if hook is not None and hook.text not in self.nodes:
                     hint = did_you_mean(hook.text, self.nodes)
-                    self.note(made.text.place(hook.at), f"the hook '{hook.text}' is declared nowhere{hint}; it may come at run time")
+                    self.note(
+                        made.text.place(hook.at),
+                        f"the hook '{hook.text}' is declared nowhere{hint}; it may come at run time",
+                    )
                 elif hook is not None and hook.text not in reached:
                     self.note(made.text.place(hook.at), f"the hook '{hook.text}' is below no root")
             structures = {
@@ -664,8 +679,9 @@ def _renamed(member: Member, names: Mapping[str, str]) -> Member:
 
 def _observed(frame: FrameSpec, observer: str) -> FrameSpec:
     """Return the observation of a frame by another that is above it too."""
-    times = () if frame.stamps is None else frame.stamps.stamps
-    given = {"kind": "pose", "stamp": float(times[-1]) if len(times) else None, "tags": []}
+    times = [] if frame.stamps is None else frame.stamps.stamps.tolist()
+    stamp = times[-1] if times else None
+    given: dict[str, object] = {"kind": "pose", "stamp": stamp, "tags": []}
     return FrameSpec(
         f"{frame.name} seen from {observer}", observer, frame.place, frame.pose, classes=("observation",),
         attributes={"observation": given}, noise=frame.noise,

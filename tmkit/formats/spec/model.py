@@ -247,8 +247,8 @@ class SceneSpecification:
     Attributes:
         facts: relations that hold beside what the frames say.
         function_blocks: computations, which are no part of a scene.
-        keeps_order: whether the frames of the scene are in the order of the file even where that has a child before its
-            parent.
+        is_whole: whether it says all of a scene: its roots (there is no ``world`` that it does not declare), and the
+            order of its frames, in which a child may come before its parent.
     """
 
     frames: tuple[FrameSpec, ...] = ()
@@ -257,4 +257,4 @@ class SceneSpecification:
     bodies_without_frames: tuple[str, ...] = ()
     facts: tuple[FactSpec, ...] = ()
     function_blocks: tuple[FunctionBlockSpec, ...] = ()
-    keeps_order: bool = False
+    is_whole: bool = False
