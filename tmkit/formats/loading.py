@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tmkit._support.argument_errors import check_argument
 from tmkit._support.data import resolve_name
-from tmkit._support.import_notes import ImportLog, ImportNote, Note
+from tmkit._support.import_notes import ImportLog, ImportNote, Note, unheard
 from tmkit._support.limits import ReadingLimits
 from tmkit._support.source_location import did_you_mean
 from tmkit.errors import FileFormatError, SceneError
@@ -24,7 +24,7 @@ from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.sandbox import project_folders
 from tmkit.formats.robray.reader import read_robray
 from tmkit.formats.spec.build import WORLD, build_scene, whole_name
-from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
+from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, FunctionBlockSpec, SceneSpecification
 from tmkit.formats.spec.values import specification_of_scene
 from tmkit.formats.urdf.reader import read_urdf
 from tmkit.formats.urdf.self_collisions import with_always_colliding
@@ -172,6 +172,26 @@ def read_specifications(
     paths, loader = _located(files, package_path, packages, meshes, allow_folders, limits)
     specs = tuple(_read(path, loader, note, semantics) for path in paths)
     return FileContents(specs, tuple(semantics), loader, note)
+
+
+def read_function_blocks(
+    *files: str | os.PathLike[str], allow_folders: Sequence[str | os.PathLike[str]] = ()
+) -> tuple[FunctionBlockSpec, ...]:
+    """Return the function blocks that scene files declare; only RSG-DSL has any.
+
+    Args:
+        *files: the files, as for :func:`load_scene`.
+        allow_folders: folders that the files may import from.
+
+    Raises:
+        FileFormatError, MissingFileError: as :func:`load_scene`.
+    """
+    wanted = [file for file in files if str(file).lower().endswith(".rsg")]
+    if not wanted:
+        return ()
+    paths, loader = _located(wanted, (), None, "skip", allow_folders, None)
+    read = [_read(path, loader, unheard, []) for path in paths]
+    return tuple(block for specification in read for block in specification.function_blocks)
 
 
 def _located(
