@@ -100,20 +100,20 @@ def convert(
 @app.command("compile")
 def compile_(
     scenes: Scenes,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The Python module to write: .py.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write: .py or .hpp (C++).")],
     allow: AllowFolders = None,
     package: Packages = None,
     meshes: Meshes = "load",
 ) -> None:
-    """Write a scene, merged from all files, as a Python module that builds it without reading them.
+    """Write a scene, merged from all files, as code that builds it without reading them.
 
-    Function blocks of RSG-DSL files become abstract classes in it. Arrays of meshes are written beside it.
+    In Python, function blocks of RSG-DSL files become abstract classes, and arrays of meshes are written beside it.
     """
     from tmkit.formats import compile_scene, read_function_blocks
 
     require_writable(output)
     scene = load(scenes, allow=allow, packages=package, meshes=meshes)
-    with progress("writing the module"):
+    with progress("writing the code"):
         blocks = read_function_blocks(*scenes, allow_folders=allow or ())
         files = compile_scene(scene, output, blocks=blocks, source=", ".join(Path(file).name for file in scenes))
     for file in files:

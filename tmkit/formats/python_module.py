@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from tmkit._support.output import write_files
 from tmkit.errors import SceneError
+from tmkit.formats.cpp_header import cpp_of_scene
 from tmkit.formats.spec.model import FunctionBlockSpec, StructureSpec
 from tmkit.graph import AttachedShape, EdgeNoise, Inertia, Joint, NoiseSource, SceneGraph, Shape, StampedPoses
 from tmkit.graph.attributes import attribute_text
@@ -38,21 +39,25 @@ _TRIGGERS = {"onChange": "OnChange", "after": "After", "every": "Every"}
 def compile_scene(
     scene: SceneGraph, path: str | os.PathLike[str], *, blocks: Sequence[FunctionBlockSpec] = (), source: str = ""
 ) -> tuple[Path, ...]:
-    """Write a scene as a Python module that builds it without reading a scene file; return the files written.
+    """Write a scene as code that builds it without reading a scene file; return the files written.
 
     Args:
         scene: the scene.
-        path: the module, a ``.py`` file; arrays of meshes go beside it, as ``<name>_arrays.npz``.
-        blocks: function blocks, which become abstract classes; see :func:`read_function_blocks`.
+        path: a Python module, ``.py``, with arrays of meshes beside it, as ``<name>_arrays.npz``; or a C++ header,
+            ``.hpp``, for programs that link with the graph half of tmkit's core alone.
+        blocks: function blocks, which become abstract classes in Python; see :func:`read_function_blocks`.
         source: what the scene is of, for the module's first line.
 
     Raises:
-        SceneError: the path is no Python module, or two function blocks would be one class.
+        SceneError: the path is no module or header, or two function blocks would be one class.
         OutputError: a file cannot be written.
     """
     target = Path(path)
-    if target.suffix != ".py" or not target.stem.isidentifier():
-        raise SceneError(f"{target}: a Python module has a name such as 'my_scene.py'")
+    if target.suffix not in (".py", ".hpp") or not target.stem.isidentifier() or keyword.iskeyword(target.stem):
+        raise SceneError(f"{target}: a module or header has a name such as 'my_scene.py' or 'my_scene.hpp'")
+    if target.suffix == ".hpp":
+        write_files({target: cpp_of_scene(scene, name=target.stem, source=source)})
+        return (target,)
     text, arrays = python_of_scene(scene, name=target.stem, blocks=blocks, source=source)
     beside = {target.with_name(f"{target.stem}_arrays.npz"): arrays} if arrays else {}
     write_files({**beside, target: text})
