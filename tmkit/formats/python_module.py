@@ -123,7 +123,8 @@ class _Module:
     def constants(self) -> Iterator[str]:
         """Yield the lines of shapes and noise sources, which frames share."""
         if self.arrays:
-            yield f'_ARRAYS = np.load(Path(__file__).with_name("{self.name}_arrays.npz"), allow_pickle=False)'
+            yield f'with np.load(Path(__file__).with_name("{self.name}_arrays.npz"), allow_pickle=False) as _file:'
+            yield "    _ARRAYS = dict(_file)"
         for variable, expression in self.shapes.values():
             yield f"{variable} = {expression}"
 
@@ -310,7 +311,7 @@ def _block_classes(blocks: Iterable[FunctionBlockSpec]) -> Iterator[str]:
             yield f"        return {_pattern(structure)}"
         if block.triggers:
             triggers = ", ".join(f"{_TRIGGERS[kind]}({value!r})" for kind, value in block.triggers)
-            yield from ("", f"{name.upper()}_TRIGGERS = [{triggers}]")
+            yield from ("", f"    TRIGGERS = ({triggers},)  # for a BlockRunner")
 
 
 def _class_name(name: str) -> str:
