@@ -34,11 +34,10 @@ from tmkit.graph import SceneGraph
 if TYPE_CHECKING:
     from tmkit.formats.srdf import RobotSemantics
 
-SCENE_SUFFIXES = (".robray", ".rsg", ".urdf", ".json", ".srdf")
+SCENE_SUFFIXES = (".robray", ".rsg", ".urdf", ".xml", ".json", ".srdf")
 _OTHER_TOOLS = {  # near in spelling to formats that are read, or what users of other tools try first
     ".sdf": "SDF files are not read; convert the model to URDF",
     ".xacro": "xacro files are not read; expand the file first: xacro FILE.xacro > FILE.urdf",
-    ".xml": "MJCF and other XML files are not read; convert the model to URDF",
     ".usd": "USD files are not read; convert the model to URDF",
     ".usda": "USD files are not read; convert the model to URDF",
     **dict.fromkeys(
@@ -217,6 +216,10 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
         from tmkit.formats.rsg.reader import read_rsg
 
         return read_rsg(path, loader=loader, read_other=lambda other: _read(other, loader, note, semantics), note=note)
+    if suffix == ".xml":
+        from tmkit.formats.mjcf.reader import read_mjcf
+
+        return read_mjcf(path, packages=loader.packages, note=note)
     if suffix == ".urdf":
         robot = with_readable_meshes(read_urdf(path, packages=loader.packages, note=note), loader=loader, note=note)
         return with_always_colliding(robot, loader=loader, note=note)
