@@ -397,9 +397,9 @@ class _Model:
         masks = {body: self.masks(body) for body in range(model.nbody)}
         solid = [body for body, found in masks.items() if found]
         for body in solid:
-            above = model.body_weldid[model.body_parentid[model.body_weldid[body]]]
-            if above and above in masks and (above, body) not in seen and above != body:
-                seen.add((int(above), body))
+            above = int(model.body_parentid[model.body_weldid[body]])
+            if above and (above, body) not in seen:  # MuJoCo checks them only where the one above is fixed to the world
+                seen.add((above, body))
                 yield AllowedPairSpec(names[above], names[body], "adjacent", place)
         if len(set().union(*masks.values())) < 2 or len(solid) ** 2 > _MOST_PAIRS:
             return
