@@ -239,6 +239,19 @@ def test_what_is_wrong_is_refused_at_its_place(tmp_path: Path, text: str, messag
         load(tmp_path, text)
 
 
+def test_all_errors_are_told_at_once(tmp_path: Path) -> None:
+    """Those of syntax, and else those of names and values; each with its place."""
+    with pytest.raises(FileFormatError) as told:
+        load(tmp_path, "Group a { chidl b }\nNode c { }\nNode d { child }\nNode c { }\n")
+    first, second, third = told.value.data["errors"]
+    assert ["1:11" in str(first), "3:16" in str(second), "4:6" in str(third)] == [True] * 3
+    with pytest.raises(FileFormatError, match=r"(?s)1:17: the child 'b' .*3:6: the root 'x'"):
+        load(tmp_path, "Group a { child b }\nGeometricNode c { geometry g }\nroot x\n")
+    many = "".join(f"Group a{n} {{ child b{n} }}\n" for n in range(30))
+    with pytest.raises(FileFormatError, match=r"\.\.\. and 10 more errors"):
+        load(tmp_path, many)
+
+
 def test_units_agree_with_pint() -> None:
     """Every unit that is known, by its symbol."""
     registry = pint.UnitRegistry()

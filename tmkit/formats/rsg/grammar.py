@@ -140,10 +140,10 @@ class Parser:
 
     Args:
         text: the text.
-        on_error: takes an error of one declaration, after which reading goes on with the next; by default it is raised.
+        on_error: takes an error of one declaration, after which reading goes on with the next.
     """
 
-    def __init__(self, text: RsgText, *, on_error: Callable[[FileFormatError], None] | None = None) -> None:
+    def __init__(self, text: RsgText, *, on_error: Callable[[FileFormatError], None]) -> None:
         self._text = text
         self._on_error = on_error
         self._tokens: list[tuple[str, str, int]] = []
@@ -175,8 +175,6 @@ class Parser:
                 else:
                     declarations.append(self._declaration(word))
             except FileFormatError as error:
-                if self._on_error is None:
-                    raise
                 self._on_error(error)
                 self._recover(begin)
         return declarations, statements
@@ -196,8 +194,6 @@ class Parser:
         shown = text[at] if text[at].isprintable() else f"U+{ord(text[at]):04X}"
         reason = "this quoted text is not closed on its line" if text[at] == '"' else f"unexpected character '{shown}'"
         error = self._text.place(at).error("this comment is never closed" if text.startswith("/*", at) else reason)
-        if self._on_error is None:
-            raise error
         self._on_error(error)
         tokens.append(("end", "", at))
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -56,6 +57,7 @@ from tmkit.graph.stamps import Stamped
 from tmkit.spatial import Pose
 
 _MOST_FILES = 1000
+_MOST_ERRORS = 20  # that are told at once
 _WINDOW = 10.0  # seconds of history that a transform keeps, as in the robot scene graph
 _OF_LEAVES = {"GeometricNode": ("child", "member", "transforms"), "Node": ("child", "member", "transforms", "geometry")}
 _OF_GROUPS = ("Attribute", "child", "member", "cardinality", "unplaced", "called")
@@ -63,10 +65,7 @@ _OF_GROUPS = ("Attribute", "child", "member", "cardinality", "unplaced", "called
 ReadOther = Callable[[Path], SceneSpecification]
 
 
-def read_rsg(
-    path: Path, *, loader: MeshLoader, read_other: ReadOther, note: Note,
-    on_error: Callable[[FileFormatError], None] | None = None,
-) -> SceneSpecification:  # fmt: skip
+def read_rsg(path: Path, *, loader: MeshLoader, read_other: ReadOther, note: Note) -> SceneSpecification:
     """Read a file in RSG-DSL with all that it imports.
 
     Args:
@@ -74,11 +73,26 @@ def read_rsg(
         loader: finds files and meshes.
         read_other: reads an imported file of another format.
         note: takes what is odd, such as edges without a common stamp.
-        on_error: takes the errors of single declarations, after which reading goes on; by default the first is raised.
+
+    Raises:
+        FileFormatError: files are wrong; the message has all errors of their declarations, up to 20, and the attribute
+            ``errors`` each of them.
     """
-    reader = _Reader(loader, read_other, note, on_error)
+    reader = _Reader(loader, read_other, note)
     reader.read(path, ())
-    return reader.specification()
+    _refuse(reader.errors)  # what is missing after an error of syntax would be named wrongly
+    specification = reader.specification()
+    _refuse(reader.errors)
+    return specification
+
+
+def _refuse(errors: Sequence[FileFormatError]) -> None:
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        more = [f"... and {len(errors) - _MOST_ERRORS} more errors"] if len(errors) > _MOST_ERRORS else []
+        text = "\n".join([*map(str, errors[:_MOST_ERRORS]), *more])
+        raise FileFormatError(text, **errors[0].data, errors=tuple(errors))
 
 
 @dataclass(slots=True)
@@ -88,7 +102,7 @@ class _Reader:
     loader: MeshLoader
     read_other: ReadOther
     note: Note
-    on_error: Callable[[FileFormatError], None] | None
+    errors: list[FileFormatError] = field(default_factory=list)
     nodes: dict[str, Declaration] = field(default_factory=dict)
     contents: dict[str, Declaration] = field(default_factory=dict)
     types: dict[str, Declaration] = field(default_factory=dict)
@@ -114,7 +128,7 @@ class _Reader:
         source, text = SourceText.read(path, limit=self.loader.packages.limits.text_bytes, before=self.bytes)
         self.bytes += len(text)
         known = RsgText(source, text)
-        declarations, statements = Parser(known, on_error=self.on_error).read()
+        declarations, statements = Parser(known, on_error=self.errors.append).read()
         for made in declarations:
             with self.collected():
                 self.declare(made)
@@ -128,9 +142,13 @@ class _Reader:
     def found(self, file: Name, text: RsgText) -> Path:
         return self.loader.packages.resolve(file.text, folder=Path(text.source.path).parent, place=text.place(file.at))
 
-    def collected(self) -> _Collected:
-        """Return a context that hands errors on, where there is who takes them."""
-        return _Collected(self.on_error)
+    @contextmanager
+    def collected(self) -> Iterator[None]:
+        """Keep an error of a declaration, and go on with the next."""
+        try:
+            yield
+        except FileFormatError as error:
+            self.errors.append(error)
 
     def declare(self, made: Declaration) -> None:
         table = self.table(made.kind)
@@ -165,8 +183,8 @@ class _Reader:
                     node = JsonNode(statement.values[0], str(text.source.path), "NoiseSources")
                     self.sources += _placed(text.place(statement.at), partial(sources_from_dict, node))
         self.expand_instances()
-        with self.collected():
-            self.link()
+        self.link()
+        _refuse(self.errors)
         reached = self.reached()
         for statement, text in self.statements:
             place = text.place(statement.at)
@@ -288,6 +306,7 @@ class _Reader:
                         holder, place = self.holders[root.text][0]
                         raise place.error(f"the root '{root.text}' cannot be a child, here of '{holder}'")
                     self.roots[root.text] = text.place(root.at)
+        _refuse(self.errors)
         self.check_cycles()
         for name in self.nodes:
             self.frames_above(name)
@@ -638,22 +657,6 @@ class _Reader:
             if begin > end:
                 text = f"no stamp is common to all edges: '{earliest.name}' is known until {end:g} s, "
                 self.note(latest.place, f"{text}'{latest.name}' from {begin:g} s")
-
-
-class _Collected:
-    """A context that gives errors to who collects them."""
-
-    def __init__(self, on_error: Callable[[FileFormatError], None] | None) -> None:
-        self._on_error = on_error
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
-        if self._on_error is None or not isinstance(error, FileFormatError):
-            return False
-        self._on_error(error)
-        return True
 
 
 def place_of(made: Declaration) -> SourceLocation:
