@@ -55,6 +55,7 @@ def load_scene(
     allow_folders: Sequence[str | os.PathLike[str]] = (),
     limits: ReadingLimits | None = None,
     on_note: Callable[[ImportNote], None] | None = None,
+    on_file: Callable[[Path], None] | None = None,
     complete: bool = True,
 ) -> SceneGraph:
     """Load scene files and merge them, in order, into one scene with the root ``world``.
@@ -72,6 +73,8 @@ def load_scene(
         limits: how large files may be, and how deep includes.
         on_note: called with everything that a reader mended or omitted instead of refusing the file, such as a
             joint without limits; the same is logged as a warning. ``notes.append`` collects them in a list.
+        on_file: called with the path of each file before it is read: scene files, includes, meshes; and of each that is
+            missing.
         complete: whether the files are to make a whole scene. When not, a parent that none of them declares becomes a
             root, with a note: for looking at a file by itself.
 
@@ -86,28 +89,50 @@ def load_scene(
     for file in files:
         check_argument(file, (str, os.PathLike), "files", function="load_scene", hint="give names and paths one by one")
     paths, loader = _located(files, package_path, packages, meshes, allow_folders, limits)
+    for path in paths if on_file is not None else ():
+        on_file(path)
+    loader.packages = replace(loader.packages, on_file=on_file)
     try:
-        return _load(paths, loader, ImportLog(on_note), complete=complete)
+        return _load(paths, loader, ImportLog(on_note).note, complete=complete)
     except MemoryError as error:
         raise FileFormatError.at(paths[0], "reading the scene needs more memory than there is") from error
 
 
-def _load(paths: Sequence[Path], loader: MeshLoader, log: ImportLog, *, complete: bool) -> SceneGraph:
+def read_draft(path: Path, unsaved: Mapping[Path, str], *, note: Note) -> SceneSpecification:
+    """Read a file that an editor has open, with what it includes, and build its scene without meshes.
+
+    Args:
+        path: the file, which need not be on the disk.
+        unsaved: texts by real path that count instead of the files.
+        note: takes what is odd, such as a parent that none of the files declares.
+
+    Raises:
+        FileFormatError: as :func:`load_scene`.
+    """
+    resolver = PackageResolver.of((), meshes="skip")
+    loader = MeshLoader(replace(resolver, allowed=project_folders([path]), unsaved=unsaved))
+    draft = _read(path, loader, note, [])
+    simple = replace(draft, frames=tuple(replace(frame, geometry=(), inertia=None) for frame in draft.frames))
+    build_scene(_with_missing_parents([simple], note=note), loader=loader)
+    return draft
+
+
+def _load(paths: Sequence[Path], loader: MeshLoader, note: Note, *, complete: bool) -> SceneGraph:
     """Return the scene of some files."""
     if len(paths) == 1 and paths[0].suffix.lower() == ".json":
         from tmkit.formats.json.scene import read_json_scene
 
         return read_json_scene(paths[0], loader=loader)
     semantics: list[RobotSemantics] = []
-    specs = [_read(path, loader, log.note, semantics) for path in paths]
+    specs = [_read(path, loader, note, semantics) for path in paths]
     if not complete:
-        specs = _with_missing_parents(specs, note=log.note)
+        specs = _with_missing_parents(specs, note=note)
     scene = build_scene(specs, loader=loader)
     if not semantics:
         return scene
     from tmkit.formats.srdf.groups import with_semantics
 
-    return with_semantics(scene, semantics, note=log.note)
+    return with_semantics(scene, semantics, note=note)
 
 
 def _with_missing_parents(specs: Sequence[SceneSpecification], *, note: Note) -> list[SceneSpecification]:

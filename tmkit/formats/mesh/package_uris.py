@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
@@ -47,6 +47,8 @@ class PackageResolver:
             those around each naming file.
         named: the folders of packages by name, searched before all others.
         meshes: one of :data:`MESH_CHOICES`.
+        on_file: is called with each path that is looked for, and each file that is found.
+        unsaved: texts by the real path of their file, which an editor has open: they count, not what is on the disk.
     """
 
     folders: tuple[Path, ...] = ()
@@ -55,6 +57,8 @@ class PackageResolver:
     limits: ReadingLimits = field(default_factory=ReadingLimits)
     named: Mapping[str, Path] = field(default_factory=dict)
     meshes: str = "load"
+    on_file: Callable[[Path], None] | None = None
+    unsaved: Mapping[Path, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -115,7 +119,7 @@ class PackageResolver:
         if "\0" in unquote(uri):
             raise place.error(f"{uri!r} is no name of a file: it has a NUL character")
         if uri.startswith(_SCHEME):
-            return self._in_packages(uri, folder, place, note)
+            return self._told(self._in_packages(uri, folder, place, note))
         scheme, colon, _ = uri.partition("://")
         if colon and scheme != "file":
             raise place.error(f"cannot read '{uri}'; expected package://, file:// or a path")
@@ -124,10 +128,16 @@ class PackageResolver:
             (note or unheard)(place, f"'{uri}' is not beside the file; {found} is taken")
             path = found
         if not uri or not os.path.isfile(path):
-            hint = _hint(path) if self._may_read(path, folder) else ""  # of other folders nothing is told
+            # of other folders nothing is told
+            hint = _hint(self._told(path)) if self._may_read(path, folder) else ""
             raise place.error(f"there is no file '{uri}' (looked for {path}){hint}")
         if not self._may_read(path, folder):
             raise self._outside(uri, path, folder, place)
+        return self._told(path)
+
+    def _told(self, path: Path) -> Path:
+        if self.on_file is not None:
+            self.on_file(path)
         return path
 
     def _upwards(self, path: str, folder: Path) -> Path | None:

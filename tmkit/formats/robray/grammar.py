@@ -15,6 +15,7 @@ from __future__ import annotations
 import codecs
 import functools
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError
+from tmkit.formats.mesh.sandbox import real_path
 
 if TYPE_CHECKING:
     import lark
@@ -193,21 +195,25 @@ class SourceText:
 
     @classmethod
     def read(
-        cls, path: Path, *, folders: tuple[Path, ...] = (), limit: int | None = None, before: int = 0
-    ) -> tuple[SourceText, str]:
+        cls, path: Path, *, folders: tuple[Path, ...] = (), limit: int | None = None, before: int = 0,
+        unsaved: Mapping[Path, str] | None = None,
+    ) -> tuple[SourceText, str]:  # fmt: skip
         """Return the file as a source of places and as one text.
 
         Args:
             folders: where else meshes are looked for.
             limit: bytes that it may have, with those read ``before``; by default the default of robray files.
             before: bytes of the files that were read before it for the same scene.
+            unsaved: see :class:`~tmkit.formats.mesh.package_uris.PackageResolver`.
 
         Raises:
             FileFormatError: it cannot be read, is too large, or is not UTF-8.
         """
         try:
             most = limit if limit is not None else ReadingLimits().robray_bytes
-            data = read_bytes(path, limit=most).removeprefix(codecs.BOM_UTF8)
+            text = unsaved.get(real_path(path)) if unsaved else None
+            data = read_bytes(path, limit=most) if text is None else text.encode("utf-8", "replace")
+            data = data.removeprefix(codecs.BOM_UTF8)
             if len(data) + before > most:
                 reason = f"with the files read before it, it has more than {most / 1e6:.6g} MB, expected at most that"
                 raise FileFormatError.at(path, reason)

@@ -120,6 +120,7 @@ class _Reader:
             folders=tuple(earlier.parent for earlier in reversed(including)),
             limit=limits.robray_bytes,
             before=self.bytes,
+            unsaved=self.packages.unsaved,
         )
         self.bytes += len(text)
         is_new = real_path(path) not in self.seen

@@ -125,7 +125,10 @@ class _Reader:
         if len(self.seen) == _MOST_FILES:
             raise FileFormatError.at(path, f"with it, more than {_MOST_FILES} files are imported")
         self.seen[real_path(path)] = None
-        source, text = SourceText.read(path, limit=self.loader.packages.limits.text_bytes, before=self.bytes)
+        packages = self.loader.packages
+        source, text = SourceText.read(
+            path, limit=packages.limits.text_bytes, before=self.bytes, unsaved=packages.unsaved
+        )
         self.bytes += len(text)
         known = RsgText(source, text)
         declarations, statements = Parser(known, on_error=self.errors.append).read()

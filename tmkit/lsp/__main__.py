@@ -1,0 +1,8 @@
+"""``python -m tmkit.lsp`` starts the language server on the standard streams."""
+
+from __future__ import annotations
+
+from tmkit.lsp.server import language_server
+
+if __name__ == "__main__":
+    language_server().start_io()
