@@ -19,7 +19,7 @@ from tmkit._support.import_notes import ImportLog, ImportNote, Note, unheard
 from tmkit._support.limits import ReadingLimits
 from tmkit._support.source_location import did_you_mean
 from tmkit.errors import FileFormatError, SceneError
-from tmkit.formats.mesh.meshes import MeshLoader
+from tmkit.formats.mesh.meshes import MeshLoader, MeshSpec
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.sandbox import project_folders
 from tmkit.formats.robray.reader import read_robray
@@ -112,9 +112,14 @@ def read_draft(path: Path, unsaved: Mapping[Path, str], *, note: Note) -> SceneS
     resolver = PackageResolver.of((), meshes="skip")
     loader = MeshLoader(replace(resolver, allowed=project_folders([path]), unsaved=unsaved))
     draft = _read(path, loader, note, [])
-    simple = replace(draft, frames=tuple(replace(frame, geometry=(), inertia=None) for frame in draft.frames))
+    simple = replace(draft, frames=tuple(map(_without_meshes, draft.frames)))
     build_scene(_with_missing_parents([simple], note=note), loader=loader)
     return draft
+
+
+def _without_meshes(frame: FrameSpec) -> FrameSpec:
+    kept = tuple(part for part in frame.geometry if not isinstance(part.shape, MeshSpec))
+    return frame if len(kept) == len(frame.geometry) else replace(frame, geometry=kept, inertia=None)
 
 
 def _load(paths: Sequence[Path], loader: MeshLoader, note: Note, *, complete: bool) -> SceneGraph:

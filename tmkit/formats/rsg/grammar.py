@@ -38,8 +38,8 @@ _TOKEN = re.compile(
 _SHOWN = {"word": "a name", "number": "a number", "text": "a quoted text", "value": "a value in parentheses"}
 
 # What follows a keyword: "name", "text", "unit" (a number and its unit), "json", a block of keywords in braces, ...
-_RIGID = {"stamp": "value", "value": "value", "covariance": "json"}
-_OPTIONS = dict.fromkeys(("pose", "color", "visual", "collision", "level", "friction", "stamp", "lod"), "json")
+RIGID = {"stamp": "value", "value": "value", "covariance": "json"}
+OPTIONS = dict.fromkeys(("pose", "color", "visual", "collision", "level", "friction", "stamp", "lod"), "json")
 _NODE = {
     "Attribute": "attribute", "child": "name", "member": "name", "cardinality": "range", "transforms": "transforms",
     "geometry": "geometry", "unplaced": "", "called": "text", "isa": "text", "body": "text", "joint": "json",
@@ -61,7 +61,7 @@ BLOCKS: Mapping[str, Mapping[str, str]] = {  # declarations with a block of memb
     **dict.fromkeys(("PointCloudType", "MeshType"), _TYPE),
     "FunctionBlock": _BLOCK,
 }
-_LINES: Mapping[str, Mapping[str, str]] = {  # declarations without
+LINES: Mapping[str, Mapping[str, str]] = {  # declarations without
     **{kind: {"type": "name", "file": "text", "data": "json"} for kind in ("PointCloud", "Mesh", "Shape")},
     "Instance": {"of": "name"},
 }
@@ -69,7 +69,7 @@ _STATEMENTS = {
     "root": "name", "import": "import", "AllowCollision": "allowed", "Relation": "relation", "Body": "text",
     "NoiseSources": "json",
 }  # fmt: skip
-KEYWORDS = (*BLOCKS, *_LINES, *_STATEMENTS)
+KEYWORDS = (*BLOCKS, *LINES, *_STATEMENTS)
 
 
 class Name(NamedTuple):
@@ -310,7 +310,7 @@ class Parser:
         if kind in BLOCKS:
             made.members = self._block(BLOCKS[kind])
         else:
-            known = _LINES[kind]
+            known = LINES[kind]
             while self._tokens[self._next][1] in known:
                 made.members.append(self._member(known))
         return made
@@ -352,13 +352,13 @@ class Parser:
         found = []
         while not self._is("}"):
             self._keyword(("RigidTransform",))
-            found.append(Rigid(self._name(), self._block(_RIGID)))
+            found.append(Rigid(self._name(), self._block(RIGID)))
         return tuple(found)
 
     def _geometry(self) -> tuple[Any, ...]:
         name = self._name()
         has_options = self._tokens[self._next][1] == "{"
-        return name, self._block(_OPTIONS) if has_options else []
+        return name, self._block(OPTIONS) if has_options else []
 
     def _trigger(self) -> tuple[Any, ...]:
         _, word, _ = self._keyword(("after", "every", "onChange"))

@@ -40,8 +40,8 @@ REQUIREMENTS = frozenset(
         ":quantified-preconditions", ":strips", ":timed-initial-literals", ":typing", ":universal-preconditions",
     }
 )  # fmt: skip
-_DOMAIN_SECTIONS = (":requirements", ":types", ":constants", ":predicates", ":functions", ":derived", ":action")
-_PROBLEM_SECTIONS = (":domain", ":requirements", ":objects", ":init", ":goal", ":metric")
+DOMAIN_SECTIONS = (":requirements", ":types", ":constants", ":predicates", ":functions", ":derived", ":action")
+PROBLEM_SECTIONS = (":domain", ":requirements", ":objects", ":init", ":goal", ":metric")
 _UNSUPPORTED = {
     ":durative-action": "durative actions are not supported",
     ":constraints": "trajectory constraints are not supported",
@@ -87,7 +87,7 @@ def parse_domain(text: str, *, source: str = "domain") -> Domain:
     Raises:
         TaskError: the text is not a domain; says where and why.
     """
-    return _Frame(Source(source, text), kind="domain", known=_DOMAIN_SECTIONS).domain()
+    return _Frame(Source(source, text), kind="domain", known=DOMAIN_SECTIONS).domain()
 
 
 def parse_problem(
@@ -105,7 +105,7 @@ def parse_problem(
     Raises:
         TaskError: the text is not a problem of that domain; says where and why.
     """
-    return _Frame(Source(source, text), kind="problem", known=_PROBLEM_SECTIONS).problem(domain, objects)
+    return _Frame(Source(source, text), kind="problem", known=PROBLEM_SECTIONS).problem(domain, objects)
 
 
 def parse_goal(text: str, domain: Domain, *, objects: Mapping[str, str | Types], source: str = "goal") -> Formula:
