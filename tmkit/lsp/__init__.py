@@ -1,7 +1,7 @@
-"""A language server for scene files and PDDL: what is wrong, what may stand here, what a name is and where it comes from.
+"""A language server for scene files and PDDL: what is wrong, what may stand here, what a name is.
 
-:func:`language_server` makes one; ``tmkit lsp`` and ``python -m tmkit.lsp`` start it for an editor, which talks to it by
-the Language Server Protocol over the standard streams. The Pygments lexers of the scene languages are here, too.
+:func:`language_server` makes one; ``tmkit lsp`` and ``python -m tmkit.lsp`` start it for an editor, which talks to it
+by the Language Server Protocol over the standard streams. The Pygments lexers of the scene languages are here, too.
 """
 
 from typing import TYPE_CHECKING

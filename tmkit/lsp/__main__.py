@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tmkit.lsp.server import language_server
+from tmkit.lsp.server import serve
 
 if __name__ == "__main__":
-    language_server().start_io()
+    serve()

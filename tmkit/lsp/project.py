@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import itertools
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, partial
 from pathlib import Path
 
 from tmkit._support.source_location import SourceLocation
@@ -45,14 +45,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What a name is, and where it is declared."""
+    """What a name is, and where it is declared; ``about`` returns what is shown of it."""
 
     name: str
     kind: str
     path: Path
     line: int  # from 0, as the column
     column: int
-    about: str
+    about: Callable[[], str]
 
 
 def syntax_findings(index: TextIndex) -> list[Finding] | None:
@@ -82,12 +82,12 @@ def all_findings(
     try:
         if index.path.suffix.lower() != ".pddl":
             return found, read_draft(index.path, unsaved, note=note).frames
-        if index.defines == "domain":
+        if index.scan.defines == "domain":
             parse_domain(index.text, source=str(index.path))
         elif domain is not None:
             parse_problem(index.text, parse_domain(domain.text, source=str(domain.path)), source=str(index.path))
         else:
-            note(SourceLocation(str(index.path)), f"no domain '{index.domain}' in this folder or the one above")
+            note(SourceLocation(str(index.path)), f"no domain '{index.scan.domain}' in this folder or the one above")
     except TmkitError as error:
         found += [_finding(one, index.path) for one in error.data.get("errors", (error,))]
     return found, None
@@ -95,9 +95,7 @@ def all_findings(
 
 def _finding(error: TmkitError, path: Path) -> Finding:
     data = error.data
-    return Finding(
-        data.get("reason", str(error)), Path(data.get("path") or path), data.get("line"), data.get("column")
-    )
+    return Finding(data.get("reason", str(error)), Path(data.get("path") or path), data.get("line"), data.get("column"))
 
 
 @dataclass(slots=True)
@@ -138,7 +136,7 @@ class Project:
         waiting = [index]
         while waiting and len(found) < _MOST_FILES:
             one = waiting.pop(0)
-            for file in one.files:
+            for file in one.scan.files:
                 try:
                     path = resolver.resolve(file, folder=one.path.parent, place=SourceLocation(str(one.path)))
                 except TmkitError:
@@ -151,14 +149,14 @@ class Project:
 
     def domain_of(self, index: TextIndex) -> TextIndex | None:
         """Return the domain of a PDDL problem: beside it, or in the folder above."""
-        if index.defines == "domain":
+        if index.scan.defines == "domain":
             return None
         folder = index.path.parent
         opened = [path for path in self.open if path.parent in (real_path(folder), real_path(folder.parent))]
         beside = sorted(itertools.islice(folder.glob("*.pddl"), 100)) if folder.is_dir() else []
         for path in dict.fromkeys([folder / "domain.pddl", folder.parent / "domain.pddl", *opened, *beside]):
             other = self.index_of(path) if path.suffix.lower() == ".pddl" else None
-            if other is not None and (other.defines, other.domain) == ("domain", index.domain):
+            if other is not None and (other.scan.defines, other.scan.domain) == ("domain", index.scan.domain):
                 return other
         return None
 
@@ -166,18 +164,18 @@ class Project:
         """Yield all names that a text and what it includes declare; those of other formats, once the scene was read."""
         frames = {frame.name: frame for frame in self.frames.get(real_path(index.path), ())}
         for one in self.around(index):
-            for symbol in one.symbols:
+            for symbol in one.scan.symbols:
                 line, column = one.place(symbol.at)
-                about = _about(one, symbol, frames.get(symbol.name) if symbol.kind in ("frame", "node") else None)
+                frame = frames.get(symbol.name) if symbol.kind in ("frame", "node") else None
+                about = partial(_about, one, symbol, frame)
                 yield Named(symbol.name, symbol.kind, one.path, line, column, about)
         for frame in frames.values():
             place = frame.place
             path = Path(place.path)
             if path.suffix.lower() not in LANGUAGES:
                 kind = "node" if index.path.suffix.lower() == ".rsg" else "frame"
-                yield Named(
-                    frame.name, kind, path, (place.line or 1) - 1, (place.column or 1) - 1, _sentence(kind, frame)
-                )
+                line, column = (place.line or 1) - 1, (place.column or 1) - 1
+                yield Named(frame.name, kind, path, line, column, partial(_sentence, kind, frame))
 
     def named(self, index: TextIndex, token: Token) -> list[Named]:
         """Return what a word of a text is: of the fitting kind if there is one of its name."""
@@ -207,10 +205,10 @@ class Project:
         found = {word: ("keyword", meaning_of(index, word)) for word in words}
         if "object" in kinds and index.path.suffix.lower() == ".pddl":
             begin = max(index.text.rfind("(:action", 0, at), index.text.rfind("(:derived", 0, at), 0)
-            variables = {one.text for one in index.tokens if begin < one.at < at and one.text[0] == "?"}
-            found |= {name: ("variable", "") for name in sorted(variables - {"?"})}
+            variables = {one.text for one in index.scan.tokens if begin < one.at < at and one.text[0] == "?"}
+            found |= dict.fromkeys(sorted(variables - {"?"}), ("variable", ""))
         named = self.names(index) if kinds else iter(())
-        return found | {one.name: (one.kind, one.about) for one in named if one.kind in kinds}
+        return found | {one.name: (one.kind, "") for one in named if one.kind in kinds}
 
 
 def _next_in_list(index: TextIndex, token: Token) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -218,7 +216,7 @@ def _next_in_list(index: TextIndex, token: Token) -> tuple[tuple[str, ...], tupl
     language, block = index.language, token.block
     if token.text == "(":
         words = language.blocks.get(block.word, ())
-        if not index.tokens or block.word == "":
+        if not index.scan.tokens or block.word == "":
             return ("define",), ()
         return words, language.names["("] if words and block.word != "define" else ()
     if token.text == "-":
@@ -230,18 +228,14 @@ def _next_in_list(index: TextIndex, token: Token) -> tuple[tuple[str, ...], tupl
     return (), () if block.keyword in ("define", ":types", "") else ("object",)
 
 
-class _Meanings:
-    @cached_property
-    def table(self) -> Mapping[str, Mapping[str, str]]:
-        return tomllib.loads(Path(__file__).with_name("keywords.toml").read_text(encoding="utf-8"))
+@cache
+def _meanings() -> Mapping[str, Mapping[str, str]]:
+    return tomllib.loads(Path(__file__).with_name("keywords.toml").read_text(encoding="utf-8"))
 
 
 def meaning_of(index: TextIndex, word: str) -> str:
     """Return the sentence about a keyword, empty if it is none."""
-    return _MEANINGS.table[index.path.suffix.lower().lstrip(".")].get(word, "")
-
-
-_MEANINGS = _Meanings()
+    return _meanings()[index.path.suffix.lower().lstrip(".")].get(word, "")
 
 
 def _about(index: TextIndex, symbol: Symbol, frame: FrameSpec | None) -> str:

@@ -1,15 +1,17 @@
 """The server: it takes texts and questions from an editor, and sends what :mod:`tmkit.lsp.project` finds.
 
-Errors of syntax are sent at once. What takes longer, the reading of the whole scene, is done in a thread when no key was
-pressed for a moment; meanwhile the findings of before stay.
+Errors of syntax are sent at once. What takes longer, the reading of the whole scene, is done in a thread when no key
+was pressed for a moment; meanwhile the findings of before stay.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import re
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from lsprotocol import types
     from pygls.lsp.server import LanguageServer
 
+_FIRST = 0.01  # seconds
 _logger = logging.getLogger(__name__)
 _WORD = re.compile(r'"[^"\n]*"?|[\w:?^-]+|.')
 
@@ -48,10 +51,16 @@ def language_server(*, pause: float = 0.2) -> LanguageServer:
         (types.TEXT_DOCUMENT_DID_SAVE, editor.saved), (types.TEXT_DOCUMENT_DID_CLOSE, editor.closed),
         (types.TEXT_DOCUMENT_HOVER, editor.hover), (types.TEXT_DOCUMENT_DEFINITION, editor.definition),
     ):  # fmt: skip
-        server.feature(method)(handle)
+        server.feature(method)(partial(handle))  # pygls sets attributes, which methods do not take
     options = types.CompletionOptions(trigger_characters=["(", ":", "?"])
-    server.feature(types.TEXT_DOCUMENT_COMPLETION, options)(editor.completion)
+    server.feature(types.TEXT_DOCUMENT_COMPLETION, options)(partial(editor.completion))
     return server
+
+
+def serve() -> None:
+    """Run a server on the standard streams until the editor ends it."""
+    gc.freeze()  # what is imported is never garbage
+    language_server().start_io()
 
 
 class _Editor:
@@ -102,7 +111,7 @@ class _Editor:
         self._tasks[real] = asyncio.get_running_loop().create_task(self._find(real))
 
     async def _find(self, real: Path) -> None:
-        await asyncio.sleep(0)  # a question that came with the change is answered first
+        await asyncio.sleep(_FIRST)  # a question that comes with the change is answered first
         index = self._project.open[real]
         wrong = syntax_findings(index)
         if wrong is not None:
@@ -180,7 +189,7 @@ class _Editor:
         if index is None or token is None:
             return None
         found = self._project.named(index, token) if token.kinds else []
-        about = found[0].about if found else meaning_of(index, token.text)
+        about = found[0].about() if found else meaning_of(index, token.text)
         return self._types.Hover(self._markdown(about)) if about else None
 
     def definition(self, asked: types.DefinitionParams) -> list[types.Location]:
@@ -188,7 +197,7 @@ class _Editor:
         token = index.on(self._offset(index, asked.position)) if index is not None else None
         places = []
         for one in self._project.named(index, token) if index is not None and token is not None and token.kinds else ():
-            other = self._project.index_of(one.path) if one.path.suffix.lower() in LANGUAGES else index
+            other = self._project.index_of(one.path) if one.path.suffix.lower() in LANGUAGES else None
             at = types.Position(one.line, one.column) if other is None else self._position(other, one.line, one.column)
             places.append(types.Location(self._uris.get(real_path(one.path), one.path.absolute().as_uri()),
                                          types.Range(at, at)))  # fmt: skip

@@ -135,6 +135,22 @@ class Token(NamedTuple):
     count: int
 
 
+@dataclass(slots=True)
+class Scan:
+    """The words and names of a text.
+
+    Attributes:
+        files: that it includes.
+        defines, domain: of PDDL: ``domain`` or, in a problem, ``:domain``, and its name.
+    """
+
+    tokens: list[Token] = field(default_factory=list)
+    symbols: list[Symbol] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    defines: str = ""
+    domain: str = ""
+
+
 class TextIndex:
     """The words and names of a text.
 
@@ -145,12 +161,15 @@ class TextIndex:
 
     def __init__(self, path: Path, text: str) -> None:
         self.path, self.text, self.language = path, text, LANGUAGES[path.suffix.lower()]
-        self.tokens: list[Token] = []
-        self.symbols: list[Symbol] = []
-        self.files: list[str] = []  # that it includes
-        self.domain, self.defines = "", ""  # PDDL: its name, and by which keyword
-        (self._scan_lists if self.language is _PDDL else self._scan_braces)()
-        self._begins = [token.at for token in self.tokens]
+
+    @cached_property
+    def scan(self) -> Scan:
+        """What a scan of the text finds."""
+        return (_scan_lists if self.language is _PDDL else _scan_braces)(self.language, self.text)
+
+    @cached_property
+    def _begins(self) -> list[int]:
+        return [token.at for token in self.scan.tokens]
 
     @cached_property
     def lines(self) -> list[str]:
@@ -174,125 +193,128 @@ class TextIndex:
     def before(self, at: int) -> Token | None:
         """Return the last token that ends before an offset: what may stand there is told by it."""
         index = bisect_right(self._begins, at - 1)
-        while index and self.tokens[index - 1].at + len(self.tokens[index - 1].text) >= at:
-            if self.tokens[index - 1].text in "{}();" and self.tokens[index - 1].at < at:
+        while index and self.scan.tokens[index - 1].at + len(self.scan.tokens[index - 1].text) >= at:
+            if self.scan.tokens[index - 1].text in "{}();" and self.scan.tokens[index - 1].at < at:
                 break  # a sign ends at once
             index -= 1
-        return self.tokens[index - 1] if index else None
+        return self.scan.tokens[index - 1] if index else None
 
     def on(self, at: int) -> Token | None:
         """Return the token on which an offset lies."""
         index = bisect_right(self._begins, at)
-        near = self.tokens[max(index - 2, 0) : index]
+        near = self.scan.tokens[max(index - 2, 0) : index]
         return next((one for one in reversed(near) if one.at <= at <= one.at + len(one.text)), None)
 
-    # --- robray and RSG-DSL ------------------------------------------------------------------------------------------
 
-    def _scan_braces(self) -> None:
-        language, text, is_rsg = self.language, self.text, self.language is _RSG
-        top = Block("")
-        stack, known = [top], language.blocks[""]
-        keyword, count, begin, end = "", 0, 0, 0
-        made: Symbol | None = None
-        holders: dict[str, str] = {}
-        for match in language.token.finditer(text):
-            kind = match.lastgroup
-            if kind is None:
-                continue
-            word, at = match[0], match.start()
-            kinds: tuple[str, ...] = ()
-            if kind == "sign":
-                if word == "{":
-                    stack.append(Block(keyword, made))
-                elif word == "}":
-                    closed = stack.pop() if len(stack) > 1 else top
-                    if closed.symbol is not None:
-                        closed.symbol.end = match.end()
-                known = language.blocks.get(stack[-1].keyword, ())
-                keyword, count, made = "", 0, None
-            elif kind == "word" and word in known and (
-                not keyword or (is_rsg and count) or "\n" in text[end:at]  # a line before is not complete
-            ):  # fmt: skip
-                keyword, count, begin, made = word, int(word == "unplaced"), at, None
-            elif not keyword:
-                keyword, count, begin = word, 0, at
-            elif kind == "number":
-                count += 1
-                end = match.end()
-                continue
-            else:
-                name = word.strip('"').lstrip("^")
-                block = stack[-1]
-                if not count and keyword in language.declares and block.keyword != "class":
-                    above = block.symbol.name if block.symbol is not None and keyword == "frame" else ""
-                    kinds = (language.declares[keyword],)
-                    stop = text.find("\n", at)
-                    made = Symbol(name, kinds[0], at, begin, stop if stop >= 0 else len(text), keyword, above)
-                    self.symbols.append(made)
-                elif is_rsg and word in language.names and word in ("after", "onChange", "of", "at", "type"):
-                    keyword = word  # a keyword within a statement
-                else:
-                    kinds = language.names.get(keyword, language.names[""])
-                    if keyword == "child" and block.symbol is not None:
-                        holders.setdefault(name, block.symbol.name)
-                    elif keyword == "parent" and block.symbol is not None:
-                        block.symbol.parent = name
-                    elif keyword in ("include", "import") and not count:
-                        self.files.append(name)
-                count += 1
-                if keyword == "include":
-                    keyword, count = "", 0
+def _scan_braces(language: Language, text: str) -> Scan:
+    """Scan robray or RSG-DSL."""
+    found, is_rsg = Scan(), language is _RSG
+    top = Block("")
+    stack, known = [top], language.blocks[""]
+    keyword, count, begin, end = "", 0, 0, 0
+    made: Symbol | None = None
+    holders: dict[str, str] = {}
+    for match in language.token.finditer(text):
+        kind = match.lastgroup
+        if kind is None:
+            continue
+        word, at = match[0], match.start()
+        kinds: tuple[str, ...] = ()
+        if kind == "sign":
+            if word == "{":
+                stack.append(Block(keyword, made))
+            elif word == "}":
+                closed = stack.pop() if len(stack) > 1 else top
+                if closed.symbol is not None:
+                    closed.symbol.end = match.end()
+            known = language.blocks.get(stack[-1].keyword, ())
+            keyword, count, made = "", 0, None
+        elif kind == "word" and word in known and (
+            not keyword or (is_rsg and count) or "\n" in text[end:at]  # a line before is not complete
+        ):  # fmt: skip
+            keyword, count, begin, made = word, int(word == "unplaced"), at, None
+        elif not keyword:
+            keyword, count, begin = word, 0, at
+        elif kind == "number":
+            count += 1
             end = match.end()
-            self.tokens.append(Token(at, word, kinds, stack[-1], keyword, count))
-        for symbol in self.symbols:
-            symbol.parent = symbol.parent or holders.get(symbol.name, "")
-
-    # --- PDDL --------------------------------------------------------------------------------------------------------
-
-    def _scan_lists(self) -> None:
-        language, text = self.language, self.text
-        stack, opened, before = [Block("")], [0], ""
-        for match in language.token.finditer(text):
-            if match.lastgroup is None:
-                continue
-            word, at = match[0].lower(), match.start()
-            kinds: tuple[str, ...] = ()
+            continue
+        else:
+            name = word.strip('"').lstrip("^")
             block = stack[-1]
-            if word == "(":
-                stack.append(Block("", word=block.word or block.keyword))
-                opened.append(at)
-            elif word == ")":
-                if len(stack) > 1:
-                    opened.pop()
-                    symbol = stack.pop().symbol
-                    if symbol is not None:
-                        symbol.end = match.end()
-            elif before == "(":
-                block.keyword = word
-                block.word = word if word[0] == ":" else block.word
-                section = stack[-2].keyword if len(stack) > 1 else ""
-                kinds = language.names["("]
-                if section in (":predicates", ":functions"):
-                    block.symbol = self._declared(match[0], language.declares[section], at, opened[-1], section)
-            elif block.keyword in (":domain", "domain", "problem"):
-                self.defines, self.domain = block.keyword, word  # of a problem, ":domain" is the last
-            elif before == "-":
-                kinds = ("type",)
-            elif block.keyword == ":action" and before == ":action":
-                kinds = ("action",)
-                block.symbol = self._declared(match[0], "action", at, opened[-1], ":action")
-            elif block.keyword in (":types", ":constants", ":objects") and word != "-":
-                kinds = (language.declares[block.keyword],)
-                stop = re.compile(r"[^()\n;]*").match(text, at)
-                self._declared(match[0], kinds[0], at, at, block.keyword).end = stop.end() if stop else at
-            elif word.startswith(":"):
-                block.word = word
+            if not count and keyword in language.declares and block.keyword != "class":
+                above = block.symbol.name if block.symbol is not None and keyword == "frame" else ""
+                kinds = (language.declares[keyword],)
+                stop = text.find("\n", at)
+                made = Symbol(name, kinds[0], at, begin, stop if stop >= 0 else len(text), keyword, above)
+                found.symbols.append(made)
+            elif is_rsg and word in language.names and word in ("after", "onChange", "of", "at", "type"):
+                keyword = word  # a keyword within a statement
             else:
-                kinds = ("object", "type")
-            self.tokens.append(Token(at, match[0], kinds, stack[-1], before if word == "(" else word, 1))
-            before = word
+                kinds = language.names.get(keyword, language.names[""])
+                if keyword == "child" and block.symbol is not None:
+                    holders.setdefault(name, block.symbol.name)
+                elif keyword == "parent" and block.symbol is not None:
+                    block.symbol.parent = name
+                elif keyword in ("include", "import") and not count:
+                    found.files.append(name)
+            count += 1
+            if keyword == "include":
+                keyword, count = "", 0
+        end = match.end()
+        found.tokens.append(Token(at, word, kinds, stack[-1], keyword, count))
+    for symbol in found.symbols:
+        symbol.parent = symbol.parent or holders.get(symbol.name, "")
+    return found
 
-    def _declared(self, name: str, kind: str, at: int, begin: int, keyword: str) -> Symbol:
-        made = Symbol(name.lower(), kind, at, begin, at + len(name), keyword)
-        self.symbols.append(made)
-        return made
+
+def _scan_lists(language: Language, text: str) -> Scan:
+    """Scan PDDL."""
+    found = Scan()
+    stack, opened, before = [Block("")], [0], ""
+    for match in language.token.finditer(text):
+        if match.lastgroup is None:
+            continue
+        word, at = match[0].lower(), match.start()
+        kinds: tuple[str, ...] = ()
+        block = stack[-1]
+        if word == "(":
+            stack.append(Block("", word=block.word or block.keyword))
+            opened.append(at)
+        elif word == ")":
+            if len(stack) > 1:
+                opened.pop()
+                symbol = stack.pop().symbol
+                if symbol is not None:
+                    symbol.end = match.end()
+        elif before == "(":
+            block.keyword = word
+            block.word = word if word[0] == ":" else block.word
+            section = stack[-2].keyword if len(stack) > 1 else ""
+            kinds = language.names["("]
+            if section in (":predicates", ":functions"):
+                block.symbol = _declared(found, match[0], language.declares[section], at, opened[-1], section)
+        elif block.keyword in (":domain", "domain", "problem"):
+            found.defines, found.domain = block.keyword, word  # of a problem, ":domain" is the last
+        elif before == "-":
+            kinds = ("type",)
+        elif block.keyword == ":action" and before == ":action":
+            kinds = ("action",)
+            block.symbol = _declared(found, match[0], "action", at, opened[-1], ":action")
+        elif block.keyword in (":types", ":constants", ":objects") and word != "-":
+            kinds = (language.declares[block.keyword],)
+            stop = re.compile(r"[^()\n;]*").match(text, at)
+            _declared(found, match[0], kinds[0], at, at, block.keyword).end = stop.end() if stop else at
+        elif word.startswith(":"):
+            block.word = word
+        else:
+            kinds = ("object", "type")
+        found.tokens.append(Token(at, match[0], kinds, stack[-1], before if word == "(" else word, 1))
+        before = word
+    return found
+
+
+def _declared(found: Scan, name: str, kind: str, at: int, begin: int, keyword: str) -> Symbol:
+    made = Symbol(name.lower(), kind, at, begin, at + len(name), keyword)
+    found.symbols.append(made)
+    return made
