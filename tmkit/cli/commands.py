@@ -22,6 +22,7 @@ from tmkit.cli.events import error_fields, write_event
 from tmkit.cli.examples import EXAMPLES
 from tmkit.cli.exit_codes import ExitCode
 from tmkit.cli.reporting import Reporter, current_reporter
+from tmkit.cli.watching import lsp
 from tmkit.errors import TmkitError
 
 _logger = logging.getLogger(__name__)
@@ -64,6 +65,7 @@ app.add_typer(stores.app, name="store")
 app.add_typer(robots.app, name="robot")
 app.command("list")(built_in.list_built_in)
 app.add_typer(new.app, name="new")
+app.command("lsp")(lsp)
 app.command("completion")(completion)
 
 

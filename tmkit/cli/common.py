@@ -94,7 +94,8 @@ def note(message: str) -> None:
 
 def load(
     scenes: list[str], *, allow: Sequence[Path] | None = None, packages: Sequence[str] | None = None,
-    meshes: str = "load", on_note: Callable[[ImportNote], None] | None = None, complete: bool = True,
+    meshes: str = "load", on_note: Callable[[ImportNote], None] | None = None,
+    on_file: Callable[[Path], None] | None = None, complete: bool = True,
 ) -> SceneGraph:  # fmt: skip
     """Load scene files, merged in order; see :func:`tmkit.formats.load_scene`. Packages are ``NAME=DIR``."""
     from tmkit.formats import load_scene
@@ -102,7 +103,7 @@ def load(
     with progress("reading the scene"):
         return load_scene(
             *scenes, allow_folders=allow or (), packages=package_folders(packages), meshes=meshes, on_note=on_note,
-            complete=complete,
+            on_file=on_file, complete=complete,
         )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ EXAMPLES = {
         "tmkit view plan.json --html plan.html",
     ],
     "scene dump": ["tmkit scene dump panda_table blocks3"],
-    "scene check": ["tmkit scene check my_cell.robray"],
+    "scene check": ["tmkit scene check my_cell.robray --watch"],
     "scene convert": ["tmkit scene convert my_robot.urdf -o my_robot.json"],
     "store ls": ["tmkit store ls worlds"],
     "store log": ["tmkit store log worlds main"],
@@ -41,6 +41,7 @@ EXAMPLES = {
         "tmkit new robot ur10.urdf --hand parallel_gripper --out ur10.toml --yes",
         "tmkit new robot two_arms.urdf --tip left_wrist --ready 'shoulder=0.3,elbow=-1.2'",
     ],
+    "lsp": ["tmkit lsp < /dev/null"],
     "completion": ["source <(tmkit completion bash)"],
 }
 """Command lines by the path of the command below ``tmkit``."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +22,7 @@ from tmkit.cli.common import (
     say,
 )
 from tmkit.cli.exit_codes import ExitCode
+from tmkit.cli.watching import check_again
 
 if TYPE_CHECKING:
     from tmkit._support.import_notes import ImportNote
@@ -57,12 +58,30 @@ def dump(
 def check(
     scenes: Scenes, as_json: AsJson = False, allow: AllowFolders = None, package: Packages = None,
     meshes: Meshes = "load",
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Check again when a file that was read changes, until Ctrl-C.")
+    ] = False,
 ) -> None:  # fmt: skip
     """Check a scene for overlapping objects, joints without limits, and frames without effect."""
+
+    def check_once(on_file: Callable[[Path], None] | None = None) -> bool:
+        return _check(scenes, on_file, as_json=as_json, allow=allow, packages=package, meshes=meshes)
+
+    if watch:
+        check_again(check_once, as_json=as_json)
+    elif not check_once():
+        raise typer.Exit(ExitCode.NO)
+
+
+def _check(
+    scenes: list[str], on_file: Callable[[Path], None] | None, *, as_json: bool, allow: list[Path] | None,
+    packages: list[str] | None, meshes: str,
+) -> bool:  # fmt: skip
+    """Print the check of a scene; return whether it has no problem."""
     from tmkit.formats import check_scene
 
     notes: list[ImportNote] = []
-    scene = load(scenes, allow=allow, packages=package, meshes=meshes, on_note=notes.append)
+    scene = load(scenes, allow=allow, packages=packages, meshes=meshes, on_note=notes.append, on_file=on_file)
     report = check_scene(scene)
     if as_json:
         print_json({**report.to_dict(), "files": [str(note) for note in notes]})
@@ -72,8 +91,7 @@ def check(
                 say(f"{kind}: {text}")
         counts = f"{report.frames} frames, {report.joints} joints, {report.shapes} shapes"
         say(f"{', '.join(scenes)}: {counts}: {'ok' if report.is_valid else report.summary}")
-    if not report.is_valid:
-        raise typer.Exit(ExitCode.NO)
+    return report.is_valid
 
 
 @app.command()

@@ -194,12 +194,12 @@ class Project:
             words, kinds = _next_in_list(index, token)
         elif not token.keyword:
             words, kinds = language.blocks.get(token.block.keyword, ()), ()
-        elif token.keyword in language.declares and not token.count:
+        elif token.keyword in language.declares and not token.values:
             words, kinds = (), ()  # a new name
         else:
             words = language.words.get(token.keyword, ())
             kinds = language.names.get(token.keyword, language.names[""])
-            if token.count and index.path.suffix.lower() == ".rsg":
+            if token.values and index.path.suffix.lower() == ".rsg":
                 words += language.blocks.get(token.block.keyword, ())
                 kinds = kinds if token.keyword == "AllowCollision" else ()
         found = {word: ("keyword", meaning_of(index, word)) for word in words}

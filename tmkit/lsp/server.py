@@ -150,7 +150,8 @@ class _Editor:
             length = len(index.lines[line]) if found.column is None else len(word[0]) if word else 1
         level = types.DiagnosticSeverity.Error if found.is_error else types.DiagnosticSeverity.Warning
         span = types.Range(self._position(index, line, column), self._position(index, line, column + length))
-        return types.Diagnostic(span, text, severity=level, source="tmkit", related_information=more)
+        made = types.Diagnostic(span, text, severity=level, source="tmkit", related_information=more)
+        return made  # type: ignore[no-any-return]
 
     # --- places, counted as the editor counts ------------------------------------------------------------------------
 

@@ -132,7 +132,7 @@ class Token(NamedTuple):
     kinds: tuple[str, ...]  # of names that it may be
     block: Block
     keyword: str
-    count: int
+    values: int  # of the keyword, up to here
 
 
 @dataclass(slots=True)
