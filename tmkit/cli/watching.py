@@ -32,8 +32,12 @@ def check_again(
     """
     while True:
         seen: dict[Path, tuple[int, ...]] = {}
+
+        def note(path: Path, seen: dict[Path, tuple[int, ...]] = seen) -> None:
+            seen.setdefault(path, _mark(path))
+
         try:
-            check(lambda path: seen.setdefault(path, _mark(path)) and None)
+            check(note)
         except TmkitError as error:
             if not seen:
                 raise  # nothing to watch

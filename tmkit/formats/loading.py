@@ -89,8 +89,9 @@ def load_scene(
     for file in files:
         check_argument(file, (str, os.PathLike), "files", function="load_scene", hint="give names and paths one by one")
     paths, loader = _located(files, package_path, packages, meshes, allow_folders, limits)
-    for path in paths if on_file is not None else ():
-        on_file(path)
+    if on_file is not None:
+        for path in paths:
+            on_file(path)
     loader.packages = replace(loader.packages, on_file=on_file)
     try:
         return _load(paths, loader, ImportLog(on_note).note, complete=complete)

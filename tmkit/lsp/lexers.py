@@ -51,14 +51,14 @@ class RsgLexer(RegexLexer):
     aliases: ClassVar = ["rsg"]
     filenames: ClassVar = ["*.rsg"]
     _top, _inner = _keywords(".rsg")
+    _inside = ("of", "as", "at", "file", "data", "after", "every", "onChange")
     tokens: ClassVar = {
         "root": [
             *_COMMENTS,
             (r'"([^"\\\n]|\\.)*"', String),
             (r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", Number),
             (words(_top, prefix=r"\b", suffix=r"\b"), Keyword),
-            (words([*_inner, "of", "as", "at", "file", "data", "after", "every", "onChange"], prefix=r"\b", suffix=r"\b"),
-             Name.Attribute),
+            (words([*_inner, *_inside], prefix=r"\b", suffix=r"\b"), Name.Attribute),
             (r"\b(HomogeneousTransformationMatrix|Pose|Position|Orientation|Twist|TimeStamp)\b", Name.Builtin),
             (words(sorted(unit for units in UNITS.values() for unit in units), prefix=r"\b", suffix=r"\b"),
              Keyword.Type),

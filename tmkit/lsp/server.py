@@ -13,7 +13,6 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from tmkit._support.version import __version__
 from tmkit.errors import MissingExtraError
@@ -21,9 +20,11 @@ from tmkit.formats.mesh.sandbox import real_path
 from tmkit.lsp.project import Finding, Project, all_findings, meaning_of, syntax_findings
 from tmkit.lsp.text_index import LANGUAGES, TextIndex
 
-if TYPE_CHECKING:
+try:
     from lsprotocol import types
     from pygls.lsp.server import LanguageServer
+except ImportError:
+    raise MissingExtraError.of("the language server needs", "lsp", "pygls") from None
 
 _FIRST = 0.01  # seconds
 _logger = logging.getLogger(__name__)
@@ -35,17 +36,9 @@ def language_server(*, pause: float = 0.2) -> LanguageServer:
 
     Args:
         pause: seconds without a change after which a scene is read as a whole.
-
-    Raises:
-        MissingExtraError: the extra ``lsp`` is not installed.
     """
-    try:
-        from lsprotocol import types
-        from pygls.lsp.server import LanguageServer
-    except ImportError:
-        raise MissingExtraError.of("the language server needs", "lsp", "pygls") from None
     server = LanguageServer("tmkit", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
-    editor = _Editor(server, types, pause)
+    editor = _Editor(server, pause)
     for method, handle in (
         (types.TEXT_DOCUMENT_DID_OPEN, editor.changed), (types.TEXT_DOCUMENT_DID_CHANGE, editor.changed),
         (types.TEXT_DOCUMENT_DID_SAVE, editor.saved), (types.TEXT_DOCUMENT_DID_CLOSE, editor.closed),
@@ -66,8 +59,8 @@ def serve() -> None:
 class _Editor:
     """What the editor asks, answered."""
 
-    def __init__(self, server: LanguageServer, types: Any, pause: float) -> None:
-        self._server, self._types, self._pause = server, types, pause
+    def __init__(self, server: LanguageServer, pause: float) -> None:
+        self._server, self._pause = server, pause
         self._project = Project()
         self._uris: dict[Path, str] = {}
         self._tasks: dict[Path, asyncio.Task[None]] = {}
@@ -132,12 +125,12 @@ class _Editor:
             self._send(index, found)
 
     def _send(self, index: TextIndex, found: list[Finding]) -> None:
-        types, uri = self._types, self._uris[real_path(index.path)]
+        uri = self._uris[real_path(index.path)]
         listed = [self._diagnostic(index, one) for one in found]
         self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, listed))
 
     def _diagnostic(self, index: TextIndex, found: Finding) -> types.Diagnostic:
-        types, text = self._types, found.text
+        text = found.text
         line, column = (found.line or 1) - 1, (found.column or 1) - 1
         if real_path(found.path) != real_path(index.path):  # in a file that it includes
             text = f"{found.path.name}:{line + 1}: {text}"
@@ -150,15 +143,14 @@ class _Editor:
             length = len(index.lines[line]) if found.column is None else len(word[0]) if word else 1
         level = types.DiagnosticSeverity.Error if found.is_error else types.DiagnosticSeverity.Warning
         span = types.Range(self._position(index, line, column), self._position(index, line, column + length))
-        made = types.Diagnostic(span, text, severity=level, source="tmkit", related_information=more)
-        return made  # type: ignore[no-any-return]
+        return types.Diagnostic(span, text, severity=level, source="tmkit", related_information=more)
 
     # --- places, counted as the editor counts ------------------------------------------------------------------------
 
     def _position(self, index: TextIndex, line: int, column: int) -> types.Position:
         text = index.lines[line] if line < len(index.lines) else ""
         units = self._server.workspace.position_codec.client_num_units(text[:column])
-        return self._types.Position(line, units)  # type: ignore[no-any-return]
+        return types.Position(line, units)
 
     def _offset(self, index: TextIndex, position: types.Position) -> int:
         line = min(position.line, len(index.lines) - 1)
@@ -171,7 +163,7 @@ class _Editor:
     # --- questions ---------------------------------------------------------------------------------------------------
 
     def completion(self, asked: types.CompletionParams) -> list[types.CompletionItem]:
-        index, types = self._index(asked.text_document.uri), self._types
+        index = self._index(asked.text_document.uri)
         if index is None:
             return []
         kinds = {"keyword": types.CompletionItemKind.Keyword, "variable": types.CompletionItemKind.Variable}
@@ -191,10 +183,10 @@ class _Editor:
             return None
         found = self._project.named(index, token) if token.kinds else []
         about = found[0].about() if found else meaning_of(index, token.text)
-        return self._types.Hover(self._markdown(about)) if about else None
+        return types.Hover(self._markdown(about)) if about else None
 
     def definition(self, asked: types.DefinitionParams) -> list[types.Location]:
-        index, types = self._index(asked.text_document.uri), self._types
+        index = self._index(asked.text_document.uri)
         token = index.on(self._offset(index, asked.position)) if index is not None else None
         places = []
         for one in self._project.named(index, token) if index is not None and token is not None and token.kinds else ():
@@ -205,4 +197,4 @@ class _Editor:
         return places
 
     def _markdown(self, text: str) -> types.MarkupContent:
-        return self._types.MarkupContent(self._types.MarkupKind.Markdown, text)  # type: ignore[no-any-return]
+        return types.MarkupContent(types.MarkupKind.Markdown, text)
