@@ -202,6 +202,8 @@ class Project:
             if token.values and index.path.suffix.lower() == ".rsg":
                 words += language.blocks.get(token.block.keyword, ())
                 kinds = kinds if token.keyword == "AllowCollision" else ()
+            elif "\n" in index.text[token.at + len(token.text) : at]:  # a line before is not complete
+                words += language.blocks.get(token.block.keyword, ())
         found = {word: ("keyword", meaning_of(index, word)) for word in words}
         if "object" in kinds and index.path.suffix.lower() == ".pddl":
             begin = max(index.text.rfind("(:action", 0, at), index.text.rfind("(:derived", 0, at), 0)
@@ -215,10 +217,8 @@ def _next_in_list(index: TextIndex, token: Token) -> tuple[tuple[str, ...], tupl
     """Return the words and the kinds of names that may follow a token of PDDL."""
     language, block = index.language, token.block
     if token.text == "(":
-        words = language.blocks.get(block.word, ())
-        if not index.scan.tokens or block.word == "":
-            return ("define",), ()
-        return words, language.names["("] if words and block.word != "define" else ()
+        words = language.blocks.get(token.keyword, ()) if token.keyword else ("define",)
+        return words, language.names["("] if words and token.keyword not in ("", "define") else ()
     if token.text == "-":
         return ("either",), ("type",)
     if block.keyword == ":action":

@@ -237,8 +237,6 @@ def _scan_braces(language: Language, text: str) -> Scan:
             keyword, count, begin = word, 0, at
         elif kind == "number":
             count += 1
-            end = match.end()
-            continue
         else:
             name = word.strip('"').lstrip("^")
             block = stack[-1]
@@ -249,7 +247,7 @@ def _scan_braces(language: Language, text: str) -> Scan:
                 made = Symbol(name, kinds[0], at, begin, stop if stop >= 0 else len(text), keyword, above)
                 found.symbols.append(made)
             elif is_rsg and word in language.names and word in ("after", "onChange", "of", "at", "type"):
-                keyword = word  # a keyword within a statement
+                keyword, count = word, -1  # a keyword within a statement
             else:
                 kinds = language.names.get(keyword, language.names[""])
                 if keyword == "child" and block.symbol is not None:
@@ -309,7 +307,9 @@ def _scan_lists(language: Language, text: str) -> Scan:
             block.word = word
         else:
             kinds = ("object", "type")
-        found.tokens.append(Token(at, match[0], kinds, stack[-1], before if word == "(" else word, 1))
+        found.tokens.append(
+            Token(at, match[0], kinds, stack[-1], block.word or block.keyword if word == "(" else word, 1)
+        )
         before = word
     return found
 
