@@ -12,6 +12,7 @@ Invariants: scenes are values. Facts that agree give scenes that answer alike, w
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,12 +22,21 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import SceneGraph, innovation, joints_between, path_noise, twist_noise
+from tmkit._core import SceneGraph, innovation, joints_between, path_noise, twist_covariance
 from tmkit.errors import ConfigurationError, SceneError, UnknownNameError
-from tmkit.graph.observation_frames import CLASS, Kind, Observation, add_observation, observations, remove_observations
-from tmkit.graph.semantic_edges.names import check_names, coord_of, frame_on
+from tmkit.graph.observation_frames import (
+    CLASS,
+    Kind,
+    Observation,
+    add_observation,
+    free_name,
+    observations,
+    remove_observations,
+)
+from tmkit.graph.semantic_edges.names import check_names, coord_of
 from tmkit.graph.semantic_edges.poses import pose_between_frames
 from tmkit.graph.semantic_edges.queries import relate
+from tmkit.graph.semantic_edges.twist_queries import brought
 from tmkit.graph.semantic_edges.twists import add_twist
 from tmkit.relations import SemanticOrientation, SemanticPose, SemanticPosition, SemanticTwist, TwistCoord
 from tmkit.relations.semantic import require_one
@@ -90,12 +100,12 @@ def add_fact(
         return _moved(scene, told, moves=moves, q=q)
     if scene.root(told.frame) != scene.root(told.reference):
         if told.kind == "pose":
-            return _settled(scene, _joined(scene, told), gate=gate, q=q)
+            return _settled(scene, told, gate=gate, q=q)
         for waiting in observations(scene):
             whole = _whole(scene, told, waiting, q)
             if whole is not None:
                 rest = remove_observations(scene, [waiting])
-                return _settled(rest, _joined(rest, whole), gate=gate, q=q)
+                return _settled(rest, whole, gate=gate, q=q)
     else:
         _require_agreement(scene, told, gate=gate, q=q)
         if told.error is None and stamp is None and not tags:
@@ -195,8 +205,23 @@ def _as_observation(told: _Fact) -> Observation:
     return Observation("", told.frame, pose, told.reference, told.kind, None, frozenset())
 
 
-def _settled(before: SceneGraph, made: SceneGraph, *, gate: float, q: ArrayLike | None) -> SceneGraph:
-    """Return the scene whose trees were joined, and joined further by what waited; all of that must agree."""
+def _settled(before: SceneGraph, told: _Fact, *, gate: float, q: ArrayLike | None) -> SceneGraph:
+    """Return the scene whose trees a fact joins, and what waited joins further; all of that must agree.
+
+    Twist edges that say together what others say can be compared once their trees are joined.
+    """
+    apart, scene, made = list[tuple[SemanticTwist, NDArray[np.float64]]](), before, None
+    while made is None:
+        try:
+            made = _joined(scene, told)
+        except SceneError as refusal:
+            head = refusal.data.get("frame")
+            if head is None or (edge := scene.twist_edge(head)) is None:
+                raise
+            apart.append((_twist_at(scene, str(head), *edge), twist_covariance(scene, str(head))))
+            scene = scene.remove_twist(str(head))
+    for fact, error in apart:
+        made = _with_twist(made, fact, error if error.any() else None, q)
     for seen in observations(before):
         ends = seen.frame, seen.relative_to
         if made.root(ends[0]) == made.root(ends[1]):
@@ -208,7 +233,7 @@ def _settled(before: SceneGraph, made: SceneGraph, *, gate: float, q: ArrayLike 
         whole = _whole(made, _of_observation(part), other, q)
         if whole is not None:
             rest = remove_observations(made, (part, other))
-            return _settled(rest, _joined(rest, whole), gate=gate, q=q)
+            return _settled(rest, whole, gate=gate, q=q)
     return made
 
 
@@ -306,72 +331,65 @@ def _require_agreement(scene: SceneGraph, told: _Fact, *, gate: float, q: ArrayL
 def _with_twist(
     scene: SceneGraph, fact: SemanticTwist, covariance: ArrayLike | None, q: ArrayLike | None
 ) -> SceneGraph:
-    """Return the scene with a twist edge, from whichever body may have it; what is known already must agree."""
+    """Return the scene with a twist edge, from whichever body may have it; what twists say already must agree.
+
+    It leads to a frame that has none, if need be to a new one. Where the twist follows from fixed edges alone it is an
+    edge all the same: other facts may take their word away.
+    """
     check_names(scene, coord_of(fact, SemanticTwist, "add_fact"))
-    c, vector, told = fact.coord, np.concatenate(fact.numbers), ""
-    try:
+    c, vector = fact.coord, np.concatenate(fact.numbers)
+    known, tree = None, scene.root(c.point)
+    with contextlib.suppress(SemanticError, ConfigurationError):  # nothing says it yet
         known = np.concatenate(relate(scene, c, q=q).numbers)
-        if np.max(np.abs(known - vector)) <= _EXACT * (1.0 + np.max(np.abs(vector))):
+    agrees = known is not None and np.max(np.abs(known - vector)) <= _EXACT * (1.0 + np.max(np.abs(vector)))
+    ways = [(way, head) for way in (fact, fact.inverse()) for head in scene.frames_of_body(way.coord.body)]
+    ways = [(way, head) for way, head in ways if scene.root(head) == tree]
+    ways.sort(key=lambda way: way[1] != c.point)
+    free = [way for way in ways if (edge := scene.twist_edge(way[1])) is None or edge[0] == way[0].coord.ref_body]
+    if free:
+        (way, head), made = free[0], scene
+        if agrees and scene.twist_edge(head) is not None:
             return scene
-        told = f"; the scene says {known.tolist()}, the fact {vector.tolist()}"
-    except (SemanticError, ConfigurationError):  # nothing says it yet
-        pass
+    else:
+        way, beside = ways[0]
+        head = free_name(scene, f"{beside} relative to {way.coord.ref_body}")
+        made = scene.add_frame(head, beside, body=scene.body(beside))
     try:
-        return add_twist(scene, fact, covariance=covariance, q=q, on_conflict="invert")
+        return add_twist(made, way, covariance=covariance, frame=head, q=q)
     except SceneError as refusal:
         if isinstance(refusal, SemanticError):
             raise
-        if told:
-            raise SceneError(f"{refusal}{told}", **refusal.data) from refusal
-        for body in (c.body, c.ref_body):
-            try:
-                return add_twist(_turned_to(scene, body, q), fact, covariance=covariance, q=q, on_conflict="invert")
-            except SceneError:  # an end is in another tree
-                pass
-        if scene.body(c.point) != c.body or c.coord != c.point:
-            raise
-    return _waiting_twist(scene, fact, covariance)
+        if agrees:
+            return scene
+        if known is not None:
+            message = f"{refusal}; the scene says {known.tolist()}, the fact {vector.tolist()}"
+            raise SceneError(message, **refusal.data) from refusal
+    head = ways[0][1]  # other twists say it, in numbers of which poses will tell
+    at_head, spread = brought(scene, ways[0][0].numbers, covariance, point=c.point, axes=c.coord, to=head, q=q)
+    return _waiting_twist(scene, head, ways[0][0].coord.ref_body, np.concatenate(at_head), spread)
 
 
-def _turned_to(scene: SceneGraph, body: str, q: ArrayLike | None) -> SceneGraph:
-    """Return the scene in which no twist edge leads to a body: those that did say the same from their other ends.
-
-    O(n) for each edge that is turned round; SceneError where no poses lead to the other end.
-    """
-    for head in scene.twist_frames:
-        edge = scene.twist_edge(head)
-        if edge is None or scene.body(head) != body:
-            continue
-        reference, vector = edge
-        other = frame_on(scene, reference, head)
-        if other is None:
-            message = (
-                f"the twist of '{head}' relative to body '{reference}' cannot be said from there: no poses join them"
-            )
-            raise SceneError(message, frame=head)
-        noise, carry = twist_noise(scene, head), -adjoint(scene.pose(head, relative_to=other, q=q))
-        scene = _turned_to(scene.remove_twist(head), reference, q)
-        scene = scene.set_twist(other, carry @ vector, relative_to_body=body)
-        if noise is not None:
-            scene = scene.set_twist_noise(other, {source: carry @ noise.map(source) for source in noise.sources})
-    return scene
-
-
-def _waiting_twist(scene: SceneGraph, fact: SemanticTwist, covariance: ArrayLike | None) -> SceneGraph:
-    """Return the scene with a twist between two trees that becomes an edge once poses join them."""
-    c = fact.coord
-    end = scene.frames_of_body(c.ref_body)[0]
-    made = add_observation(scene, c.point, Pose(), relative_to=end, covariance=covariance, kind="twist")
+def _waiting_twist(
+    scene: SceneGraph, frame: str, reference: str, vector: NDArray[np.float64], covariance: ArrayLike | None
+) -> SceneGraph:
+    """Return the scene with a twist between two trees that is compared with others once poses join them."""
+    if not scene.frames_of_body(reference):
+        scene = scene.add_root(free_name(scene, reference), body=reference)
+    end = scene.frames_of_body(reference)[0]
+    made = add_observation(scene, frame, Pose(), relative_to=end, covariance=covariance, kind="twist")
     name = observations(made)[-1].name
     given = dict(made.attributes(name)[CLASS])
-    return made.set_attribute(name, CLASS, given | {"twist": np.concatenate(fact.numbers).tolist()})
+    return made.set_attribute(name, CLASS, given | {"twist": vector.tolist()})
 
 
 def _twist_that_waited(scene: SceneGraph, seen: Observation, q: ArrayLike | None) -> SceneGraph:
-    """Return the scene with the edge of a twist that has waited."""
-    coord = TwistCoord.named(
-        point=seen.frame, body=scene.body(seen.frame), ref_body=scene.body(seen.relative_to), coord=seen.frame
-    )
+    """Return the scene with a twist that has waited."""
     error = np.asarray(seen.pose.covariance)
-    fact = SemanticTwist(coord, scene.attributes(seen.name)[CLASS]["twist"])
+    vector = scene.attributes(seen.name)[CLASS]["twist"]
+    fact = _twist_at(scene, seen.frame, scene.body(seen.relative_to), vector)
     return _with_twist(remove_observations(scene, [seen]), fact, error if error.any() else None, q)
+
+
+def _twist_at(scene: SceneGraph, frame: str, reference: str, vector: ArrayLike) -> SemanticTwist:
+    coord = TwistCoord.named(point=frame, body=scene.body(frame), ref_body=reference, coord=frame)
+    return SemanticTwist(coord, vector)

@@ -14,7 +14,7 @@ from tmkit._core import EdgeNoise, Kinematics, SceneGraph
 from tmkit.errors import DisconnectedError
 from tmkit.graph.rigid import loose_edge
 from tmkit.graph.semantic_edges.names import check_names, explain, unjoined
-from tmkit.graph.semantic_edges.queries import moment_of
+from tmkit.graph.semantic_edges.queries import moment_of, twist_by_waiting
 from tmkit.relations import SemanticTwist, SemanticWrench, TwistCoord, TwistVector, WrenchCoord, WrenchVector
 from tmkit.relations.violations import SemanticError, Violation
 from tmkit.spatial import GaussianTwist
@@ -115,7 +115,7 @@ def twist(
     except DisconnectedError as error:
         raise unjoined(scene, coord.replace(point=frame), error) from error
     if vector is None:
-        explain(scene, coord.replace(point=frame), qd)
+        vector = twist_by_waiting(scene, coord if at is None else coord.replace(point=frame), coord.point, q, qd)
     return SemanticTwist._valued(coord, TwistVector, vector)
 
 
