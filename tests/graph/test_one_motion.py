@@ -58,17 +58,11 @@ class World:
         return np.concatenate([turn @ (difference[:3] + np.cross(difference[3:], point)), turn @ difference[3:]])
 
     def crossed(self) -> set[str]:
-        """Return the frames below edges of poses over which a twist edge leads, of zero only where others do."""
-        over, ways = set[str](), []
+        """Return the frames below edges of poses over which a twist edge leads."""
+        over: set[str] = set()
         for head, body in self.knows:
             on = next(f for f in self.scene.frame_names if self.scene.body(f) == body)
-            way = {head, *self.scene.ancestors(head)} ^ {on, *self.scene.ancestors(on)}
-            edge = self.scene.twist_edge(head)
-            assert edge is not None
-            agrees = not np.any(edge[1]) and all(self.scene.joint(f).type == "fixed" for f in way)
-            ways.append((way, agrees))
-        while more := [way for way, agrees in ways if way - over and not (agrees and way.isdisjoint(over))]:
-            over = over.union(*more)
+            over |= {head, *self.scene.ancestors(head)} ^ {on, *self.scene.ancestors(on)}
         return over
 
     def is_known(self, frame: str, reference: str, *, with_qd: bool) -> bool:

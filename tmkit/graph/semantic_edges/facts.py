@@ -215,11 +215,13 @@ def _settled(before: SceneGraph, told: _Fact, *, gate: float, q: ArrayLike | Non
         try:
             made = _joined(scene, told)
         except SceneError as refusal:
-            head = refusal.data.get("frame")
-            if head is None or (edge := scene.twist_edge(head)) is None:
+            if refusal.data.get("rule") not in ("TE4", "TE6"):
                 raise
-            apart.append((_twist_at(scene, str(head), *edge), twist_covariance(scene, str(head))))
-            scene = scene.remove_twist(str(head))
+            head = str(refusal.data["frame"])
+            edge = scene.twist_edge(head)
+            assert edge is not None, "the refusal names a twist edge"
+            apart.append((_twist_at(scene, head, *edge), twist_covariance(scene, head)))
+            scene = scene.remove_twist(head)
     for fact, error in apart:
         made = _with_twist(made, fact, error if error.any() else None, q)
     for seen in observations(before):

@@ -143,9 +143,9 @@ inline Error twist_back(std::string_view frame, std::string_view body, std::stri
 }
 inline Error joined_twice(std::string_view frame, std::string_view body, std::string_view reference) {
     return rule("TE6",
-                "a twist of frame '{}' relative to body '{}' would be the second between bodies '{}' and '{}': twists "
-                "of "
-                "frames that poses join to it lead from one to the other already; remove one of them with remove_twist",
+                "a twist of frame '{}' relative to body '{}' would be the second between bodies '{}' and '{}': "
+                "twists of frames that poses join to it lead from one to the other already; remove one of them with "
+                "remove_twist",
                 frame, reference, body, reference)
         .with({{"rule", "TE6"}, {"frame", frame}});
 }

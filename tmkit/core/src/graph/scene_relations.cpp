@@ -41,28 +41,19 @@ bool reaches(auto& ways, auto from, auto to) {
     return false;
 }
 
-bool has(const auto& edges, auto frame) { return std::binary_search(edges.begin(), edges.end(), frame, std::less<>()); }
-
 // Whether an edge of poses comes to the list, in which each is once.
 bool enters(auto& edges, auto frame) {
-    if (has(edges, frame)) return false;
-    edges.insert(std::lower_bound(edges.begin(), edges.end(), frame, std::less<>()), frame);
+    const auto at = std::lower_bound(edges.begin(), edges.end(), frame, std::less<>());
+    if (at != edges.end() && *at == frame) return false;
+    edges.insert(at, frame);
     return true;
 }
 
-// Lists the edges of poses over which twist edges lead: their motion is said by these. A twist of zero between frames
-// that such edges as stay rigid join says the same as they do.
+// Lists the edges of poses over which twist edges lead: their motion is said by these.
 void list_crossed_edges(const auto& view, auto& edges, auto root) {
-    for (bool more = true; more;) {
-        more = false;
-        rules::each_told_way(view, root, [&](auto frame, auto from, auto to, bool alone) {
-            bool agrees = alone && view.twist_vector(frame) == Vector6{} && !view.twist_noise(frame);
-            rules::each_between(view, from, to, [&](auto at) {
-                agrees = agrees && view.joint_type(at) == JointType::fixed && !has(edges, at);
-            });
-            if (!agrees) rules::each_between(view, from, to, [&](auto at) { more = enters(edges, at) || more; });
-        });
-    }
+    rules::each_told_way(view, root, [&](auto, auto from, auto to) {
+        rules::each_between(view, from, to, [&](auto at) { enters(edges, at); });
+    });
 }
 
 // Adds what is known of how edges of poses above a body move: fixed ones not at all, the others as `qd` says if given.

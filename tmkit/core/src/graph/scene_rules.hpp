@@ -240,18 +240,18 @@ void each_between(const auto& view, auto a, auto b, auto&& visit) {
     }
 }
 
-// Visits the ways between two frames of a tree over which twist edges lead, with the frame of the twist edge and
-// whether that alone leads there. Those that lead out of the tree may lead back by any other of these.
+// Visits the ways between two frames of a tree over which twist edges lead, with the frame of one; those that lead out
+// of the tree may lead back by any other of these.
 void each_told_way(const auto& view, auto root, auto&& visit) {
     auto out = view.none;
     view.each_twist([&](auto frame, auto reference) {
         const auto to = top_in_tree(view, reference, root);
         const bool is_inside = root_of(view, frame) == root;
-        if (is_inside && to != view.none) return visit(frame, frame, to, true);
+        if (is_inside && to != view.none) return visit(frame, frame, to);
         if (!is_inside && to == view.none) return;
         const auto leaves = is_inside ? frame : to;
         if (out == view.none) out = leaves;
-        else visit(frame, leaves, out, false);
+        visit(frame, leaves, out);
     });
 }
 
@@ -259,7 +259,7 @@ void each_told_way(const auto& view, auto root, auto&& visit) {
 auto twist_on_way(const auto& view, auto target, auto reference, bool unstamped) {
     auto found = view.none;
     if (view.twist_count() == 0) return found;
-    each_told_way(view, root_of(view, target), [&](auto frame, auto from, auto to, bool) {
+    each_told_way(view, root_of(view, target), [&](auto frame, auto from, auto to) {
         each_between(view, from, to, [&](auto at) {
             const auto above = view.parent(at);
             const bool moves = above != view.none && view.body(above) != view.body(at);
