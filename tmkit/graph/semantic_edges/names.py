@@ -54,18 +54,19 @@ def check_names(scene: SceneGraph, coord: Any) -> None:
         SemanticError: a frame sits on another body.
     """
     broken = []
-    for names, body in ((("point", "ori"), "body"), (("ref_point", "ref_ori"), "ref_body")):
-        on = getattr(coord, body)
+    for names, on in ((("point", "ori"), coord.body), (("ref_point", "ref_ori"), coord.ref_body)):
+        seen = None
         for name in names:
             frame = getattr(coord, name, None)
-            if frame is None or (name == "point" and is_on_reference(scene, coord)):
+            if frame is None or frame == seen or (name == "point" and is_on_reference(scene, coord)):
                 continue
-            actual = scene.body(frame)
+            seen, actual = frame, scene.body(frame)
             if actual != on:
                 rule = f"the {name} is a frame on the body that is named"
                 violation = Violation(rule, f"frame '{frame}' is on body '{actual}'", f"body '{on}' is named")
-                broken.extend([violation] if violation not in broken else [])
-        scene.frames_of_body(on)  # it is there
+                broken.append(violation)
+        if seen is None or broken:
+            scene.frames_of_body(on)  # it is there
     if coord.coord not in scene:
         raise UnknownNameError.of("frame", coord.coord, scene.frame_names)
     if broken:
