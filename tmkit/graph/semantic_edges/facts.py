@@ -403,5 +403,4 @@ def _twist_that_waited(scene: SceneGraph, seen: Observation, q: ArrayLike | None
 
 
 def _twist_at(scene: SceneGraph, frame: str, reference: str, vector: ArrayLike) -> SemanticTwist:
-    coord = TwistCoord.named(point=frame, body=scene.body(frame), ref_body=reference, coord=frame)
-    return SemanticTwist(coord, vector)
+    return SemanticTwist(TwistCoord._of(frame, scene.body(frame), reference, frame), vector)
