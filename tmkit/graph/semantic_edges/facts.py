@@ -3,7 +3,8 @@
 A pose of one frame relative to another joins two trees: the tree of the one is hung under the other, by its root where
 that is on the same body, else by the frame itself, which becomes the root of its tree (``scene.make_root``). A position
 or an orientation alone waits as an observation (:mod:`tmkit.graph.observation_frames`) until the other comes. A twist
-becomes an edge to whichever of the two bodies the rules allow. What a scene knows already is compared: within the
+becomes an edge, to a new frame where the others have one; it waits where only poses that are missing can compare it
+with what other twists say. What a scene knows already is compared: within the
 tolerance or, with covariances, the gate, the fact is kept as an observation or fused; beyond it, it is refused, unless
 it says what has moved.
 
@@ -376,9 +377,10 @@ def _with_twist(
         if known is not None:
             message = f"{refusal}; the scene says {known.tolist()}, the fact {vector.tolist()}"
             raise SceneError(message, **refusal.data) from refusal
-    head = ways[0][1]  # other twists say it, in numbers of which poses will tell
-    at_head, spread = brought(scene, ways[0][0].numbers, covariance, point=c.point, axes=c.coord, to=head, q=q)
-    return _waiting_twist(scene, head, ways[0][0].coord.ref_body, np.concatenate(at_head), spread)
+    way, head = ways[0]  # other twists say it, in numbers that nothing can compare before poses join their trees
+    spread = None if covariance is None else checked_covariance(covariance, 6, what=f"the covariance of '{head}'")
+    at_head, spread = brought(scene, way.numbers, spread, point=c.point, axes=c.coord, to=head, q=q)
+    return _waiting_twist(scene, head, way.coord.ref_body, np.concatenate(at_head), spread)
 
 
 def _waiting_twist(
