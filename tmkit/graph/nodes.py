@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import translate
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from pyrsistent import PVector
@@ -107,16 +107,7 @@ def paths_to(scene: SceneGraph, node: str | SceneNode, *, limit: int = 1000) -> 
     return tuple(found)
 
 
-class LinearPattern(Protocol):
-    """A compiled regular expression of a linear-time engine, such as ``re2.compile`` of google-re2 returns."""
-
-    def fullmatch(self, text: str, /) -> object:
-        """Return a match of the whole text, or None."""
-
-
-def nodes_with_attributes(
-    scene: SceneGraph, patterns: Mapping[str, object] | Mapping[str | LinearPattern, object]
-) -> tuple[SceneNode, ...]:
+def nodes_with_attributes(scene: SceneGraph, patterns: Mapping[Any, object]) -> tuple[SceneNode, ...]:
     """Return the frames, then the groups, that have an attribute for each pattern. O(n + attributes).
 
     A pattern of text has the wildcards of file names (``*``, ``?``, ``[ab]``); case counts. It takes linear time for
@@ -141,7 +132,7 @@ def nodes_with_attributes(
     return tuple(_nodes(frames, (group.name for group in _groups(scene) if matches(group.attributes))))
 
 
-def _pattern(pattern: str | LinearPattern) -> Callable[[Any], bool]:
+def _pattern(pattern: Any) -> Callable[[Any], bool]:
     if isinstance(pattern, re.Pattern):
         message = f"{pattern!r} may take exponential time; compile it by re2.compile of google-re2, or give a predicate"
         raise SceneError(message)
