@@ -377,6 +377,8 @@ def _with_twist(
         if known is not None:
             message = f"{refusal}; the scene says {known.tolist()}, the fact {vector.tolist()}"
             raise SceneError(message, **refusal.data) from refusal
+        if refusal.data.get("rule") not in ("TE4", "TE5", "TE6"):
+            raise
     way, head = ways[0]  # other twists say it, in numbers that nothing can compare before poses join their trees
     spread = None if covariance is None else checked_covariance(covariance, 6, what=f"the covariance of '{head}'")
     at_head, spread = brought(scene, way.numbers, spread, point=c.point, axes=c.coord, to=head, q=q)
