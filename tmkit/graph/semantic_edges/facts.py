@@ -127,9 +127,8 @@ def _told(scene: SceneGraph, fact: object, covariance: ArrayLike | None, q: Arra
         check_names(scene, fact.coord)
         return _told_part(scene, fact, covariance, q)
     between: Any = fact
-    c = between.coord if isinstance(fact, SemanticPose) else coord_of(fact, SemanticPose, "add_fact")
+    c = coord_of(fact, SemanticPose, "add_fact")
     if c.point != c.ori or not c.ref_point == c.ref_ori == c.coord:
-        require_one(between, "add_fact")
         check_names(scene, c)
         between = pose_between_frames(scene, between, q)
     elif scene.body(c.ori) != c.body or scene.body(c.ref_ori) != c.ref_body:
