@@ -136,6 +136,9 @@ class GoalDomain(PlanningDomain):
     def _meeting(
         self, goals: Sequence[ObjectGoal], action: GroundAction, context: ActionContext
     ) -> Iterator[Candidate]:
+        sampling = context.sampling
+        if sampling is not None and isinstance(goals[0].goal, ObjectAt):  # only their heights and turns are used
+            context = replace(context, sampling=replace(sampling, is_scattered=False))
         own = super()._candidates(action, context)
         wanted = {fact for goal in goals for fact in goal.facts} & set(added_facts(self.domain, action))
         for place in _places(goals[0], own, action, context):
