@@ -17,9 +17,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 __all__ = [
-    "ArgumentError", "CapacityError", "CollisionError", "ConcurrentWriteError", "ConfigurationError", "CostError",
-    "CycleError", "DisconnectedError", "DuplicateNameError", "FileFormatError", "MergeConflictError", "MeshError",
-    "MissingExtraError", "MissingFileError", "NumberOverflowError", "OutputError", "PickledStateError",
+    "ArgumentError", "BlockError", "CapacityError", "CollisionError", "ConcurrentWriteError", "ConfigurationError",
+    "CostError", "CycleError", "DisconnectedError", "DuplicateNameError", "FileFormatError", "MergeConflictError",
+    "MeshError", "MissingExtraError", "MissingFileError", "NumberOverflowError", "OutputError", "PickledStateError",
     "PlanFileError", "RobotError", "SamplerError", "SceneError", "SemanticsMismatchError", "ShapeError",
     "SimulationError", "StampError", "StoreDamageError", "StoreError", "TaskError", "TaskPlannerError",
     "TimeLimitError", "TmkitError", "UnknownNameError", "WorkerError", "install_command", "nearest_name",
@@ -279,6 +279,20 @@ class CostError(TmkitError, RuntimeError):
 
 class WorkerError(TmkitError, RuntimeError):
     """A process that worked for this one was killed or broke before its result. Attributes: ``output``, its words."""
+
+
+class BlockError(TmkitError, RuntimeError):
+    """A function block that fails, breaks its interface, or does not fit the others. Attribute: ``block``, its name."""
+
+    @classmethod
+    def of(cls, block: str, reason: str) -> BlockError:
+        """Build the error.
+
+        Args:
+            block: its name.
+            reason: what is wrong, with the verb.
+        """
+        return cls(f"function block '{block}' {reason}", block=block)
 
 
 class SimulationError(TmkitError, RuntimeError):

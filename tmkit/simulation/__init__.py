@@ -26,7 +26,8 @@ if TYPE_CHECKING:
         SimulationStatus as SimulationStatus, Slip as Slip,
     )  # fmt: skip
     from tmkit.simulation.sensing import (
-        Detection as Detection, SimulatedCamera as SimulatedCamera, visible_shares as visible_shares,
+        Detection as Detection, SimulatedCamera as SimulatedCamera, depth_points as depth_points,
+        visible_shares as visible_shares,
     )  # fmt: skip
     from tmkit.simulation.settings import PhysicsSettings as PhysicsSettings
     from tmkit.simulation.swept_picture import draw_swept_volume as draw_swept_volume

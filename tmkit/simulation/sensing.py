@@ -5,6 +5,8 @@ covariance, sees nothing of what is hidden or out of view, misses some of what i
 object where there is none. Which part of an object is hidden is judged by the boxes around shapes, as for views
 (:mod:`tmkit.simulation.camera`).
 
+:func:`depth_points` is a depth camera: the points that are seen, with noise along the rays.
+
 Invariant: the same seed and calls give the same detections.
 """
 
@@ -135,3 +137,41 @@ def visible_shares(world: Posed, camera: Camera) -> dict[str, float]:
                 seen &= ~crosses_box(np.asarray(inverse.apply(eye)), np.asarray(inverse.apply(points)), lower, upper)
         shares[piece.base] = float(seen.mean())
     return shares
+
+
+def depth_points(simulation: Simulation, camera: Camera, *, noise: float = 0.0, seed: int = 0) -> NDArray[np.float64]:
+    """Return the points (n, 3) that a depth camera sees, metres in its axes: right, up and backwards.
+
+    Points beyond 10 m are not seen.
+
+    Args:
+        simulation: what it looks at.
+        camera: where it stands; a pixel is a point.
+        noise: standard deviation of the distance along the optical axis, metres.
+        seed: of the noise.
+
+    Raises:
+        SimulationError: a noise that is no number of at least 0.
+    """
+    if not 0.0 <= noise < math.inf:
+        raise SimulationError(f"noise is at least 0, not {noise}")
+    bullet, near, far = simulation.bullet, 0.05, 10.0
+    image = bullet.getCameraImage(
+        camera.width, camera.height,
+        viewMatrix=bullet.computeViewMatrix(camera.position, camera.target, camera.up),
+        projectionMatrix=bullet.computeProjectionMatrixFOV(
+            math.degrees(camera.field_of_view), camera.width / camera.height, near, far
+        ),
+        renderer=bullet.ER_TINY_RENDERER, physicsClientId=simulation.client,
+    )  # fmt: skip
+    buffer = np.asarray(image[3], dtype=float).reshape(camera.height, camera.width)
+    depth = far * near / (far - (far - near) * buffer)
+    is_seen = depth < 0.999 * far
+    depth = depth + noise * np.random.default_rng(seed).normal(size=depth.shape)
+    half = math.tan(camera.field_of_view / 2.0)
+    # This renderer looks through the lower left corners of its pixels.
+    right = (2.0 * np.arange(camera.width) / camera.width - 1.0) * half * camera.width / camera.height
+    up = (1.0 - 2.0 * np.arange(1, camera.height + 1) / camera.height) * half
+    rays = np.stack(np.broadcast_arrays(right[None, :], up[:, None], np.float64(-1.0)), axis=-1)
+    points: NDArray[np.float64] = (depth[..., None] * rays)[is_seen]
+    return points

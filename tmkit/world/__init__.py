@@ -12,6 +12,11 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
+    from tmkit.world.bags import BagRecorder as BagRecorder, BagReplay as BagReplay, play_bag as play_bag
+    from tmkit.world.blocks import (
+        After as After, BlockRunner as BlockRunner, Every as Every, FunctionBlock as FunctionBlock,
+        OnChange as OnChange, OutputFrame as OutputFrame, check_chain as check_chain, run_block as run_block,
+    )  # fmt: skip
     from tmkit.world.buffer import Buffer as Buffer
     from tmkit.world.closed_loop import (
         ClosedLoopEvent as ClosedLoopEvent, ClosedLoopResult as ClosedLoopResult, ClosedLoopStatus as ClosedLoopStatus,
@@ -26,6 +31,11 @@ if TYPE_CHECKING:
     from tmkit.world.messages import (
         Header as Header, JointState as JointState, Quaternion as Quaternion, Time as Time, Transform as Transform,
         TransformStamped as TransformStamped, Vector3 as Vector3,
+    )  # fmt: skip
+    from tmkit.world.perception import PlaneSegmentation as PlaneSegmentation, TableRecognition as TableRecognition
+    from tmkit.world.tracking import (
+        ObjectTracker as ObjectTracker, OutdatedRemover as OutdatedRemover, Predictor as Predictor,
+        StatePublisher as StatePublisher,
     )  # fmt: skip
 else:
     __getattr__, __dir__ = lazy_names(__name__)

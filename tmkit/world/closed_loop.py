@@ -20,10 +20,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linear_sum_assignment
 
 from tmkit._support.results import Result
 from tmkit.errors import ArgumentError, CollisionError, SceneError, TaskError
+from tmkit.estimation import associate
 from tmkit.graph import Free, SceneGraph
 from tmkit.motion.regions.surfaces import support_surfaces
 from tmkit.pddl import GroundAction, Problem, validate_task_plan
@@ -315,12 +315,11 @@ def _associated(found: Sequence[Detection], scene: SceneGraph, q: NDArray[np.flo
     free = [name for name in objects if name not in named]
     if rest and free:
         at = scene.at(q)
-        costs = np.array([
-            [_distance(at.pose(name), one) if {*one.classes} <= {*scene.classes(name)} else 1e12 for name in free]
+        costs = [
+            [_distance(at.pose(name), one) if {*one.classes} <= {*scene.classes(name)} else math.inf for name in free]
             for one in rest
-        ])  # fmt: skip
-        rows, columns = linear_sum_assignment(np.minimum(costs, 1e12))
-        named |= {free[c]: rest[r] for r, c in zip(rows, columns, strict=True) if costs[r, c] < 1e12}
+        ]
+        named |= {free[c]: rest[r] for r, c in associate(costs)}
     return named
 
 
