@@ -115,6 +115,28 @@ def validate_plan(
     )
 
 
+def step_check(
+    plan: Plan, domain: PlanningDomain
+) -> Callable[[PlanStep, SceneGraph, Configuration], tuple[str, ...]]:
+    """Return a function that says what is wrong with the motion of a step from a scene and configuration.
+
+    Args:
+        plan: a plan with the arms and the start, from which follows what may touch.
+        domain: the domain.
+    """
+    check = _Check(plan, domain)
+
+    def faults(step: PlanStep, scene: SceneGraph, q: Configuration) -> tuple[str, ...]:
+        check.problems.clear()
+        try:
+            check._check_step(step, scene, q, str(step.action))
+        except TmkitError as error:  # it speaks of what is not there
+            return (str(error),)
+        return tuple(check.problems)
+
+    return faults
+
+
 def _assumptions(plan: Plan, scene: SceneGraph | None) -> Iterator[str]:
     if scene is None:
         size = f"{len(plan.scene)} frames and {len(plan.scene.allowed_pairs)} allowed pairs"
