@@ -41,8 +41,8 @@ def repair_plan(
 ) -> Plan | None:
     """Return a plan of the actions of earlier steps from another version of the scene, or None if they do not do.
 
-    Actions at the beginning that chance has done are omitted. Motions stay as far as they are valid; that is checked as
-    :func:`validate_plan` does it.
+    Actions at the beginning that chance has done are omitted, and all where the goal holds. Motions stay as far as they
+    are valid; that is checked as :func:`validate_plan` does it.
 
     Args:
         problem: the version and configuration to start from, and the goal.
@@ -55,13 +55,12 @@ def repair_plan(
     options = options or PlanningOptions()
     context = planning_context(problem, options)
     actions = [step.action for step in steps]
-    for begin in range(len(actions)):
-        if validate_task_plan(context.problem, actions[begin:]).is_valid:
-            break
-    else:
+    left = (k for k in range(len(actions) + 1) if validate_task_plan(context.problem, actions[k:]).is_valid)
+    begin = next(left, None)
+    if begin is None:
         return None
-    log = context.new_log()
-    with suppress(TimeLimitError, SemanticsMismatchError), time_limit(options.seconds), context.domain.blamed("repairing", if_traced=True):
+    log, blamed = context.new_log(), context.domain.blamed("repairing", if_traced=True)
+    with suppress(TimeLimitError, SemanticsMismatchError), time_limit(options.seconds), blamed:
         return _refined(context, log, tuple(steps[begin:]))
     return None
 

@@ -115,9 +115,7 @@ def validate_plan(
     )
 
 
-def step_check(
-    plan: Plan, domain: PlanningDomain
-) -> Callable[[PlanStep, SceneGraph, Configuration], tuple[str, ...]]:
+def step_check(plan: Plan, domain: PlanningDomain) -> Callable[[PlanStep, SceneGraph, Configuration], tuple[str, ...]]:
     """Return a function that says what is wrong with the motion of a step from a scene and configuration.
 
     Args:
