@@ -86,7 +86,9 @@ class _KnownMotions:
     def __init__(self, context: PlanningContext, tree: RefinementTree, steps: tuple[PlanStep, ...]) -> None:
         self._tree, self._seed = tree, context.options.seed
         self._steps = {step.action: step for step in reversed(steps)}
-        self._faults = step_check(context.plan_of(()), context.domain)
+        self._faults = step_check(
+            context.plan_of(()), context.domain, known=[part for step in steps for part in step.segments]
+        )
 
     def __call__(self, node: RefinementNode, action: GroundAction) -> Refinement | None:
         """Return the motion of an action from a node; None if there is none, or it is not valid there."""
