@@ -269,12 +269,12 @@ def test_versions_of_a_store_have_a_slider(tmp_path):
             colors = {viewer.model.pieces[k].frame: tuple(handle.color) for k, handle in viewer.handles.items()}
             assert colors["cup"] == (41, 166, 76)
             assert colors["a"] == colors["panda_hand"]
-            page.get_by_label("Version").fill("2")
-            page.get_by_label("Version").press("Enter")
+            page.locator("input.mantine-NumberInput-input:visible").first.fill("2")
+            page.keyboard.press("Enter")
             page.get_by_text("Orange (changed): a (pose)").wait_for()
             assert viewer.scene == moved
             assert distance(drawn_poses(page, ["a"])["a"], moved.pose("a")) < _TOLERANCE
-            page.get_by_text("Mark changes").click()
+            page.locator("input[type=checkbox]:visible").first.click()
             _until(lambda: not page.get_by_text("Orange (changed)").count(), page)
             viewer.show(scene)
             page.get_by_text("Mark changes").wait_for(state="detached")
@@ -363,9 +363,12 @@ def _view(*arguments: str, folder: Path) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def test_the_command_shows_until_interrupted(tmp_path):
-    """It prints the address, serves the page, and ends in order on an interrupt."""
-    with _view("panda_table", "blocks3", "--no-browser", "--port", "0", folder=tmp_path) as process:
+@pytest.mark.parametrize("shown", [("panda_table", "blocks3"), ("worlds:try",)])
+def test_the_command_shows_until_interrupted(tmp_path, shown):
+    """It prints the address, serves the page of scenes or of a store's branch, and ends in order on an interrupt."""
+    with Store(tmp_path / "worlds") as store:
+        store.put(tk.SceneGraph().add_frame("a", "world"), "try")
+    with _view(*shown, "--no-browser", "--port", "0", folder=tmp_path) as process:
         line = process.stdout.readline()
         assert "Showing at http://127.0.0.1:" in line
         with open_page(line.split()[2]) as (page, errors, _):
@@ -380,12 +383,16 @@ def test_the_command_shows_until_interrupted(tmp_path):
 def test_the_command_refuses_what_it_cannot_show(tmp_path, plan):
     """Unknown files and options that do not fit are one line and exit code 2; pages are written without a server."""
     tk.save_plan(plan, tmp_path / "plan.json")
+    with Store(tmp_path / "worlds") as store:
+        store.put(plan.scene, "try")
     for arguments, expected in (
         (["missing.json"], "missing.json"),
         (["blocks33"], "did you mean 'blocks3'?"),
         (["plan.json", "--robot", "panda"], "'plan.json' contains this"),
         (["plan.json", "--domain", "kitchen"], "is not the one that was given"),
         (["plan.json", "--html", "plan.txt"], "a page must end in .html"),
+        (["worlds", "--domain", "blocks"], "it is not for a store"),
+        (["worlds:tru"], "did you mean 'try'?"),
     ):
         process = _view(*arguments, "--no-browser", "--port", "0", folder=tmp_path)
         output, error = process.communicate()
