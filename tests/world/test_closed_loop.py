@@ -139,7 +139,7 @@ def test_a_slip_is_noticed_before_the_place() -> None:
     (event,) = result.events
     assert (event.plan, event.step, event.segment) == (1, 1, 1)
     assert "the hand 'panda_hand' does not hold it" in event.text
-    assert str(event).startswith("plan 1, after step 1 and 1 motions of the next: 'b' is ")
+    assert str(event).startswith("plan 1, after step 1 and 1 motion of the next: 'b' is ")
     assert [action.name for action in result.plans[1].actions] == ["pick-up", "stack", "pick-up", "stack"]
 
 

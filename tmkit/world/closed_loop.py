@@ -72,7 +72,7 @@ class ClosedLoopEvent:
     planning: PlanResult | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
-        within = f" and {self.segment} motions of the next" if self.segment else ""
+        within = f" and {self.segment} motion{'s' * (self.segment > 1)} of the next" if self.segment else ""
         return f"plan {self.plan}, after step {self.step}{within}: {self.text}"
 
     def draw(self, path: str | Path, *, width: int = 960, height: int = 640) -> Path:
