@@ -252,6 +252,34 @@ def test_cameras_see_what_is_not_hidden() -> None:
     assert hidden["a"] < 0.5
 
 
+def test_what_is_gone_is_not_hidden_by_what_fell_to_its_place() -> None:
+    """A block in a tower is taken away, and the one above it falls to where it was."""
+    scene = tk.load_scene("panda_table", "blocks3")
+    q = tk.load_manipulator("panda").ready_configuration(scene)
+    upright = Pose([0, 0, 0.05])
+    tower = scene.reparent("b", "c", pose=upright).reparent("a", "b", pose=upright)
+    fallen = tower.pose("b", q=q)
+
+    class View(Scripted):
+        """Sees 'b' where nothing hides it."""
+
+        def look(self) -> list[Detection]:
+            """Return what is there: 'a' in the place of 'b'."""
+            poses = {"a": fallen, "c": tower.pose("c", q=q)}
+            return [Detection(name, pose, COVARIANCE) for name, pose in poses.items()]
+
+        def in_view(self, scene: tk.SceneGraph, q: Any) -> set[str]:
+            """Return what the camera sees."""
+            shares = visible_shares(tk.simulation.StillScene(scene, q), VIEWS[0])
+            return {name for name, share in shares.items() if share > 0.6}
+
+    problem = tk.PlanningProblem(tower, q, domain="blocks", goal="(ontable a table__0__0)", robots="panda")
+    result = execute_closed_loop(problem, Nothing(), [View(scene, [])], options=tk.PlanningOptions(seed=0), max_plans=1)
+    assert {event.objects for event in result.events[:2]} == {("a",), ("b",)}
+    assert result.events[0].scene.parent("a") == "c"
+    assert "b" not in result.events[0].scene
+
+
 def test_bad_input_is_refused() -> None:
     """Numbers outside of their ranges, and steps before a plan."""
     scene, robot = tk.load_scene("panda_table", "blocks3"), tk.load_manipulator("panda")

@@ -25,7 +25,7 @@ from tmkit._support.results import Result
 from tmkit.errors import ArgumentError, CollisionError, SceneError, TaskError
 from tmkit.graph import Free, SceneGraph
 from tmkit.plans import Executor, Plan, PlanStep, SegmentKind, execute_step
-from tmkit.robots import movable_frames
+from tmkit.robots import movable_frames, pair_distance
 from tmkit.simulation import Detection, draw_failure, draw_marked
 from tmkit.tamp import PlanningOptions, PlanningProblem, PlanResult, plan as plan_problem, repair_plan
 from tmkit.world.association import TOLERANCE, agrees, associated, fused, largest_agreement, resting
@@ -279,6 +279,10 @@ class _Loop:
         assert self._q is not None
         return {name for sensor in self._sensors for name in sensor.in_view(scene, self._q)}
 
+    def _overlap(self, scene: SceneGraph, first: str, second: str) -> bool:
+        assert self._q is not None
+        return pair_distance(scene, self._q, frame_a=first, frame_b=second) < -TOLERANCE
+
     def _believed(self, plan: Plan, seen: dict[str, list[Detection]], view: Collection[str]) -> bool:
         """Believe what most looks agree on; return whether it differs from what was expected."""
         assert self._q is not None
@@ -312,8 +316,10 @@ class _Loop:
             elif step_places(plan, self._step, name):
                 self._undone = True
         unseen = sorted({*view} - {*seen})
-        if unseen and news:  # what was moved may hide it
-            unseen = [name for name in unseen if name in self._in_view(scene)]
+        if unseen and news:  # what was moved may hide it, but not be where it is
+            free = self._in_view(scene)
+            others = [name for name in news if name in scene]
+            unseen = [name for name in unseen if name in free or any(self._overlap(scene, name, o) for o in others)]
         for name in unseen:
             scene = scene.remove_frame(name, subtree=True)
             news[name] = f"'{name}' is gone"
