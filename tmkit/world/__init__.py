@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tmkit.world.buffer import Buffer as Buffer
     from tmkit.world.closed_loop import (
         ClosedLoopEvent as ClosedLoopEvent, ClosedLoopResult as ClosedLoopResult, ClosedLoopStatus as ClosedLoopStatus,
-        RemainingActions as RemainingActions, Sensor as Sensor, execute_closed_loop as execute_closed_loop,
+        Sensor as Sensor, execute_closed_loop as execute_closed_loop,
     )  # fmt: skip
     from tmkit.world.exceptions import (
         ConnectivityException as ConnectivityException, ExtrapolationException as ExtrapolationException,
