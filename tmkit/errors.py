@@ -18,9 +18,10 @@ from typing import Any, Self
 
 __all__ = [
     "ArgumentError", "BlockError", "CapacityError", "CollisionError", "ConcurrentWriteError", "ConfigurationError",
-    "CostError", "CycleError", "DisconnectedError", "DuplicateNameError", "FileFormatError", "MergeConflictError",
-    "MeshError", "MissingExtraError", "MissingFileError", "NumberOverflowError", "OutputError", "PickledStateError",
-    "PlanFileError", "RobotError", "SamplerError", "SceneError", "SemanticsMismatchError", "ShapeError",
+    "CostError", "CycleError", "DisconnectedError", "DuplicateNameError", "FileFormatError", "LogDamageError",
+    "MergeConflictError", "MeshError", "MissingExtraError", "MissingFileError", "NumberOverflowError", "OutputError",
+    "PickledStateError", "PlanFileError", "RobotError", "SamplerError", "SceneError", "SemanticsMismatchError",
+    "ServiceError", "ShapeError",
     "SimulationError", "StampError", "StoreDamageError", "StoreError", "TaskError", "TaskPlannerError",
     "TimeLimitError", "TmkitError", "UnknownNameError", "WorkerError", "install_command", "nearest_name",
 ]  # fmt: skip
@@ -319,6 +320,32 @@ class StoreDamageError(StoreError):
 
 class MergeConflictError(StoreError):
     """Two versions change the same thing differently. Attribute: ``conflicts``, each with its name and both edits."""
+
+
+class ServiceError(TmkitError, RuntimeError):
+    """The service of a world refuses a request, or cannot be reached.
+
+    Attribute: ``kind``: ``format``, ``version``, ``token``, ``role``, ``size``, ``rate``, ``busy``, ``repeated``,
+    ``edit``, ``conflict``, ``unknown``, ``gone`` or ``internal`` of a refusal; ``transport`` or ``log``.
+    """
+
+
+class LogDamageError(ServiceError):
+    """A record of the log of a service is damaged that had been acknowledged. Attributes: ``path``, ``offset``."""
+
+    @classmethod
+    def of(cls, path: object, offset: int) -> LogDamageError:
+        """Build the error.
+
+        Args:
+            path: the log.
+            offset: of the damaged record, bytes.
+        """
+        message = (
+            f"{path}: the record at offset {offset} is damaged, and later ones are whole; restore the file from a copy,"
+            f" or cut it there and lose what came later: truncate -s {offset} {path}"
+        )
+        return cls(message, kind="log", path=str(path), offset=offset)
 
 
 class MissingExtraError(TmkitError, ImportError):

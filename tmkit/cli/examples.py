@@ -18,6 +18,10 @@ EXAMPLES = {
         "tmkit view panda_table blocks3 --domain blocks --robot panda",
         "tmkit view plan.json --html plan.html",
     ],
+    "serve": [
+        "tmkit serve panda_table blocks3 --log world.log",
+        "tmkit serve --listen tcp/0.0.0.0:7447 --tokens tokens.txt --log world.log",
+    ],
     "scene dump": ["tmkit scene dump panda_table blocks3"],
     "scene check": ["tmkit scene check my_cell.robray"],
     "scene convert": ["tmkit scene convert my_robot.urdf -o my_robot.json"],

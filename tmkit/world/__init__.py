@@ -37,5 +37,17 @@ if TYPE_CHECKING:
         ObjectTracker as ObjectTracker, OutdatedRemover as OutdatedRemover, Predictor as Predictor,
         StatePublisher as StatePublisher,
     )  # fmt: skip
+    from tmkit.world.service.client import (
+        Client as Client, Replica as Replica, WorldChange as WorldChange, WorldEdits as WorldEdits, connect as connect,
+    )  # fmt: skip
+    from tmkit.world.service.messages import ServiceStatus as ServiceStatus
+    from tmkit.world.service.recording import RecordingTransport as RecordingTransport
+    from tmkit.world.service.server import (
+        ServiceLimits as ServiceLimits, WorldServer as WorldServer, read_tokens as read_tokens,
+    )  # fmt: skip
+    from tmkit.world.service.transports import (
+        InProcessTransport as InProcessTransport, Transport as Transport, load_transport as load_transport,
+    )  # fmt: skip
+    from tmkit.world.service.zenoh_transport import ZenohTransport as ZenohTransport
 else:
     __getattr__, __dir__ = lazy_names(__name__)
