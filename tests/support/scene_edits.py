@@ -12,11 +12,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from support.scene_model import InertiaSpec, JointSpec, PoseSpec, SceneModel
+from support.scene_model import InertiaSpec, JointSpec, PoseSpec, RefusedError, SceneModel
 from tmkit.graph import AttachedShape, Box, Cylinder, Mesh, SceneArrays, SceneEdit, SceneGraph, Shape, Sphere, Stamped
 from tmkit.spatial import Pose
 
-__all__ = ["FRAME_NAMES", "Edit", "configurations", "edits"]
+__all__ = ["FRAME_NAMES", "Edit", "configurations", "edits", "scenes"]
 
 FRAME_NAMES = ("world", *"abcdefghij")
 _JOINT_NAMES = ("", "", "", "j1", "j2", "a", "b")
@@ -228,3 +228,19 @@ _KINDS = (
     *["allow_collision"] * 2,
     "forbid_collision",
 )
+
+
+@st.composite
+def scenes(draw: st.DrawFn) -> SceneGraph:
+    """Draw the result of random edits."""
+    model, scene = SceneModel().add_root("world"), SceneGraph()
+    for _ in range(draw(st.integers(0, 25))):
+        edit = draw(edits(model))
+        try:
+            model = edit.apply_to_model(model)
+        except RefusedError:
+            continue
+        changed = edit.apply_to(scene)
+        assert changed is not None
+        scene = changed
+    return scene

@@ -235,12 +235,14 @@ class XmlElement:
         return number
 
 
-def read_xml(path: Path, *, root: str, note: Note = unheard, limits: ReadingLimits | None = None) -> XmlElement:
+def read_xml(
+    path: Path, *, root: str | tuple[str, ...], note: Note = unheard, limits: ReadingLimits | None = None
+) -> XmlElement:
     """Read an XML file.
 
     Args:
         path: the file.
-        root: the name that the outermost element must have.
+        root: the name that the outermost element must have, or several such names.
         note: takes the notes about the file.
         limits: how large it may be.
 
@@ -271,8 +273,9 @@ def read_xml(path: Path, *, root: str, note: Note = unheard, limits: ReadingLimi
         line = next((number for number, text in enumerate(file.lines, start=1) if "<!DOCTYPE" in text), 1)
         raise FileFormatError.at(path, "declares a document type (<!DOCTYPE ...>), which is not accepted", line=line)
     element = XmlElement(_without_namespace(tree.getroot()), file)
-    if element.tag != root:
-        raise element.place.error(f"expected <{root}> as the outermost element, received <{element.tag}>")
+    names = (root,) if isinstance(root, str) else root
+    if element.tag not in names:
+        raise element.place.error(f"expected <{names[0]}> as the outermost element, received <{element.tag}>")
     return element
 
 

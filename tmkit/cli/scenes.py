@@ -1,4 +1,4 @@
-"""Commands about scene files: ``tmkit scene dump``, ``check`` and ``convert``."""
+"""Commands about scene files: ``tmkit scene dump``, ``check``, ``convert`` and ``compile``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _DEEPEST_SHOWN = 50  # levels
 
-app = typer.Typer(help="Print, check and convert scene files.", no_args_is_help=True)
+app = typer.Typer(help="Print, check, convert and compile scene files.", no_args_is_help=True)
 
 
 @app.command()
@@ -80,7 +80,7 @@ def check(
 def convert(
     scenes: Scenes,
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write: .json, .robray or .urdf.")
+        Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write: .json, .robray, .rsg or .urdf.")
     ],
     allow: AllowFolders = None,
     package: Packages = None,
@@ -93,6 +93,29 @@ def convert(
     scene = load(scenes, allow=allow, packages=package, meshes=meshes)
     with progress("writing the scene"):
         files = convert_scene(scene, output)
+    for file in files:
+        say(f"Written to {file}")
+
+
+@app.command("compile")
+def compile_(
+    scenes: Scenes,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write: .py or .hpp (C++).")],
+    allow: AllowFolders = None,
+    package: Packages = None,
+    meshes: Meshes = "load",
+) -> None:
+    """Write a scene, merged from all files, as code that builds it without reading them.
+
+    In Python, function blocks of RSG-DSL files become abstract classes, and arrays of meshes are written beside it.
+    """
+    from tmkit.formats import compile_scene, read_function_blocks
+
+    require_writable(output)
+    scene = load(scenes, allow=allow, packages=package, meshes=meshes)
+    with progress("writing the code"):
+        blocks = read_function_blocks(*scenes, allow_folders=allow or ())
+        files = compile_scene(scene, output, blocks=blocks, source=", ".join(Path(file).name for file in scenes))
     for file in files:
         say(f"Written to {file}")
 

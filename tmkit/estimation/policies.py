@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -33,11 +33,13 @@ class Estimate:
         observations: those on the path, from the base to the frame; none for the pose in the scene so far.
         pose: base_from_target.
         stamp: of the oldest part, in seconds; None when a part has none.
+        newest: of the newest part that has a stamp; None when none has.
     """
 
     observations: tuple[Observation, ...]
     pose: GaussianPose
     stamp: float | None
+    newest: float | None = None
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.observations)) or "the pose in the scene"
@@ -57,11 +59,20 @@ class ResolutionPolicy(Protocol):
 
 @dataclass(frozen=True)
 class Latest:
-    """The path whose oldest part is the newest. A path with a part without a time is older than all."""
+    """The path whose oldest part is the newest. A path with a part without a time is older than all.
+
+    Attributes:
+        part: ``oldest``, or ``newest``: the path with the newest part, as in the robot scene graph; parts without a
+            time do not count then.
+    """
+
+    part: Literal["oldest", "newest"] = "oldest"
 
     def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
         """Return the newest."""
-        return [max(estimates, key=_age)]
+        if self.part == "oldest":
+            return [max(estimates, key=_age)]
+        return [max(estimates, key=lambda one: -math.inf if one.newest is None else one.newest)]
 
 
 @dataclass(frozen=True)

@@ -171,7 +171,7 @@ class _Table:
             entries.insert(0, ((), target))
         self.frames = [frame for _, frame in entries]
         self.estimates = [
-            Estimate(path, self.scratch.gaussian_pose(frame, relative_to=base, q=q), self._stamp(path, base))
+            Estimate(path, self.scratch.gaussian_pose(frame, relative_to=base, q=q), *self._stamps(path, base))
             for path, frame in entries
         ]
 
@@ -207,10 +207,10 @@ class _Table:
             self.ghosts[path] = name
         return name
 
-    def _stamp(self, path: tuple[Observation, ...], base: str) -> float | None:
-        """Return when the oldest part of a path was seen: observations, and edges of the scene that keep stamps."""
+    def _stamps(self, path: tuple[Observation, ...], base: str) -> tuple[float | None, float | None]:
+        """Return when the oldest and the newest part of a path were seen: observations, and edges that keep stamps."""
         if not path and self.scene.stamped_poses(self.frame) is None:
-            return None
+            return None, None
         found = [observation.stamp for observation in path]
         below, edges = base, list[str]()
         for observation in path:
@@ -220,7 +220,7 @@ class _Table:
             history = self.scene.stamped_poses(name)
             found += [float(history.stamps[-1])] if history is not None else []
         known = [stamp for stamp in found if stamp is not None]
-        return min(known) if len(known) == len(found) else None
+        return min(known) if len(known) == len(found) else None, max(known, default=None)
 
     def difference(self, a: int, b: int) -> tuple[float, int]:
         """Return the squared Mahalanobis distance between two estimates and its degrees of freedom."""

@@ -1,6 +1,6 @@
 """Scene files: read, write, convert and check.
 
-:func:`load_scene` reads robray, URDF and JSON files and merges them into one scene. :func:`scene_to_dict` and
+:func:`load_scene` reads robray, RSG-DSL, URDF and JSON files and merges them into one scene. :func:`scene_to_dict` and
 :func:`write_json_scene` write a scene without loss; :func:`scene_dump` lists its frames for other programs;
 :func:`write_urdf` writes a part of it as a robot description. :func:`read_tmp` and :func:`write_tmp` read and write
 plan files of the original TMKit, line by line.
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
         scene_to_dict as scene_to_dict,
         write_json_scene as write_json_scene,
     )
-    from tmkit.formats.loading import SCENE_SUFFIXES as SCENE_SUFFIXES, load_scene as load_scene
+    from tmkit.formats.loading import (
+        SCENE_SUFFIXES as SCENE_SUFFIXES, load_scene as load_scene, read_function_blocks as read_function_blocks,
+    )  # fmt: skip
+    from tmkit.formats.python_module import compile_scene as compile_scene
     from tmkit.formats.scene_check import SceneReport as SceneReport, check_scene as check_scene
     from tmkit.formats.tmp_file import (
         TmpAction as TmpAction, TmpComment as TmpComment, TmpEntry as TmpEntry, TmpFile as TmpFile,

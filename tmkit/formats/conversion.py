@@ -1,7 +1,7 @@
 """Scenes from one file format to another, with proof: docs/reference/scenes.md, *Check and convert*.
 
-JSON and robray give the same bits. URDF writes turns as three angles, so there poses and inertias are compared up to
-rounding.
+JSON, RSG-DSL and robray give the same bits. URDF writes turns as three angles, so there poses and inertias are compared
+up to rounding.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tmkit.formats.urdf.writer import urdf_from_scene
 from tmkit.graph import AttachedShape, FrameSpecification, Inertia, Joint, SceneGraph
 from tmkit.spatial import Pose
 
-TARGET_SUFFIXES = (".json", ".robray", ".urdf")
+TARGET_SUFFIXES = (".json", ".robray", ".rsg", ".urdf")
 _ROUNDING = 1e-9  # metres, radians, and the share of an inertia
 
 
@@ -33,8 +33,8 @@ def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path
 
     Args:
         scene: the scene.
-        path: the file; its suffix, ``.json``, ``.robray`` or ``.urdf``, says in which format. Meshes that the format
-            cannot hold become OBJ files beside it.
+        path: the file; its suffix, ``.json``, ``.robray``, ``.rsg`` or ``.urdf``, says in which format. Meshes that
+            the format cannot hold become OBJ files beside it.
 
     Raises:
         SceneError: the format cannot say something of this scene; the message says what.
@@ -50,9 +50,9 @@ def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path
         return (target,)
     text, meshes = _texts(scene, suffix, target.stem)
     again = _read_back(target.name, text, meshes)
-    difference = _difference(scene, again, exact=suffix == ".robray")
+    difference = _difference(scene, again, exact=suffix in (".robray", ".rsg"))
     if difference is not None:
-        other = ".json" if suffix == ".robray" else ".robray or .json"
+        other = ".robray or .json" if suffix == ".urdf" else ".json"
         raise SceneError(f"{target}: a {suffix} file cannot hold this scene: {difference}; write {other}")
     beside = {target.with_name(name): content for name, content in meshes.items()}
     write_files({**beside, target: text})
@@ -63,6 +63,10 @@ def _texts(scene: SceneGraph, suffix: str, name: str) -> tuple[str, Mapping[str,
     """Return the text in a format, and the OBJ files that it names."""
     if suffix == ".robray":
         return robray_from_scene(scene)
+    if suffix == ".rsg":
+        from tmkit.formats.rsg.writer import rsg_from_scene
+
+        return rsg_from_scene(scene), {}
     if len(scene.root_names) != 1:
         raise SceneError(f"a robot has one root, and this scene has {len(scene.root_names)}")
     urdf = urdf_from_scene(scene, _root_link(scene), name=name)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tmkit._support.argument_errors import check_argument
 from tmkit._support.data import resolve_name
-from tmkit._support.import_notes import ImportLog, ImportNote, Note
+from tmkit._support.import_notes import ImportLog, ImportNote, Note, unheard
 from tmkit._support.limits import ReadingLimits
 from tmkit._support.source_location import did_you_mean
 from tmkit.errors import FileFormatError, SceneError
@@ -24,7 +24,7 @@ from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.sandbox import project_folders
 from tmkit.formats.robray.reader import read_robray
 from tmkit.formats.spec.build import WORLD, build_scene, whole_name
-from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, SceneSpecification
+from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, FunctionBlockSpec, SceneSpecification
 from tmkit.formats.spec.values import specification_of_scene
 from tmkit.formats.urdf.reader import read_urdf
 from tmkit.formats.urdf.self_collisions import with_always_colliding
@@ -34,11 +34,10 @@ from tmkit.graph import SceneGraph
 if TYPE_CHECKING:
     from tmkit.formats.srdf import RobotSemantics
 
-SCENE_SUFFIXES = (".robray", ".urdf", ".json", ".srdf")
+SCENE_SUFFIXES = (".robray", ".rsg", ".urdf", ".xml", ".json", ".srdf")
 _OTHER_TOOLS = {  # near in spelling to formats that are read, or what users of other tools try first
     ".sdf": "SDF files are not read; convert the model to URDF",
     ".xacro": "xacro files are not read; expand the file first: xacro FILE.xacro > FILE.urdf",
-    ".xml": "MJCF and other XML files are not read; convert the model to URDF",
     ".usd": "USD files are not read; convert the model to URDF",
     ".usda": "USD files are not read; convert the model to URDF",
     **dict.fromkeys(
@@ -62,8 +61,8 @@ def load_scene(
 
     Args:
         *files: each a bare name of a built-in scene (``"panda_table"``), or a path or ``package://`` URI of a
-            ``.robray``, ``.urdf``, ``.json`` or ``.srdf`` file; the last lets pairs of links touch that the others
-            declare.
+            ``.robray``, ``.rsg``, ``.urdf``, ``.json`` or ``.srdf`` file; the last lets pairs of links touch that
+            the others declare.
         package_path: folders in which packages of ``package://`` URIs are looked for first.
         packages: the folders of packages by name, as ``{"ur_description": "/robots/ur"}``, before all others.
         meshes: of robot descriptions (URDF): ``"load"``: all; a collision mesh that is missing or broken is an error;
@@ -174,6 +173,26 @@ def read_specifications(
     return FileContents(specs, tuple(semantics), loader, note)
 
 
+def read_function_blocks(
+    *files: str | os.PathLike[str], allow_folders: Sequence[str | os.PathLike[str]] = ()
+) -> tuple[FunctionBlockSpec, ...]:
+    """Return the function blocks that scene files declare; only RSG-DSL has any.
+
+    Args:
+        *files: the files, as for :func:`load_scene`.
+        allow_folders: folders that the files may import from.
+
+    Raises:
+        FileFormatError, MissingFileError: as :func:`load_scene`.
+    """
+    wanted = [file for file in files if str(file).lower().endswith(".rsg")]
+    if not wanted:
+        return ()
+    paths, loader = _located(wanted, (), None, "skip", allow_folders, None)
+    read = [_read(path, loader, unheard, []) for path in paths]
+    return tuple(block for specification in read for block in specification.function_blocks)
+
+
 def _located(
     files: Sequence[str | os.PathLike[str]], package_path: Sequence[str | os.PathLike[str]],
     packages: Mapping[str, str | os.PathLike[str]] | None, meshes: str, allow_folders: Sequence[str | os.PathLike[str]],
@@ -193,6 +212,14 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
         return read_robray(
             path, packages=loader.packages, read_other=lambda other: _read(other, loader, note, semantics)
         )
+    if suffix == ".rsg":
+        from tmkit.formats.rsg.reader import read_rsg
+
+        return read_rsg(path, loader=loader, read_other=lambda other: _read(other, loader, note, semantics), note=note)
+    if suffix == ".xml":
+        from tmkit.formats.mjcf.reader import read_mjcf
+
+        return read_mjcf(path, packages=loader.packages, note=note)
     if suffix == ".urdf":
         robot = with_readable_meshes(read_urdf(path, packages=loader.packages, note=note), loader=loader, note=note)
         return with_always_colliding(robot, loader=loader, note=note)

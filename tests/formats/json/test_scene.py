@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
-from support.scene_edits import edits
-from support.scene_model import RefusedError, SceneModel
+from support.scene_edits import scenes
 
 from tmkit.errors import FileFormatError, OutputError
 from tmkit.formats import load_scene, scene_from_dict, scene_to_dict, write_json_scene
@@ -31,22 +30,6 @@ OBJ = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 def there_and_back(scene: SceneGraph) -> SceneGraph:
     """Return the scene after being text."""
     return scene_from_dict(json.loads(json.dumps(scene_to_dict(scene), allow_nan=False)))
-
-
-@st.composite
-def scenes(draw: st.DrawFn) -> SceneGraph:
-    """Draw the result of random edits."""
-    model, scene = SceneModel().add_root("world"), SceneGraph()
-    for _ in range(draw(st.integers(0, 25))):
-        edit = draw(edits(model))
-        try:
-            model = edit.apply_to_model(model)
-        except RefusedError:
-            continue
-        changed = edit.apply_to(scene)
-        assert changed is not None
-        scene = changed
-    return scene
 
 
 @given(scenes())

@@ -62,7 +62,7 @@ def frame_to_dict(frame: FrameSpecification, sources: SourceList) -> Json:
     if frame.stamps is not None:
         document["stamps"] = stamps_to_dict(frame.stamps)
     return document | {
-        "body": frame.body, "classes": list(frame.classes), "inertia": _inertia_to_dict(frame.inertia),
+        "body": frame.body, "classes": list(frame.classes), "inertia": inertia_to_dict(frame.inertia),
         "joint": joint_to_dict(frame.joint), "name": frame.name, "parent": frame.parent,
         "pose": numbers_to_list(frame.pose.as_array()), "shapes": [_attached_to_dict(part) for part in frame.shapes],
     }  # fmt: skip
@@ -96,19 +96,20 @@ def frame_from_dict(node: JsonNode, shapes: Mapping[str, Shape], sources: list[N
     is_uncertain = moves and "noise" in node.get("twist").table()
     return FrameSpecification(
         node.get("name").name(), None if parent.value is None else parent.name(),
-        pose=_pose_from_dict(node.get("pose")), joint=_joint_from_dict(node.get("joint")), body=node.get("body").name(),
+        pose=pose_from_dict(node.get("pose")), joint=joint_from_dict(node.get("joint")), body=node.get("body").name(),
         classes=[item.text() for item in node.get("classes").items()],
         shapes=[_attached_from_dict(item, shapes) for item in node.get("shapes").items()],
-        inertia=_inertia_from_dict(node.get("inertia")),
+        inertia=inertia_from_dict(node.get("inertia")),
         attributes=attributes_from_dict(node),
-        twist=_twist_from_dict(node.get("twist")) if moves else None,
-        twist_noise=_noise_from_dict(node.get("twist").get("noise"), sources) if is_uncertain else None,
+        twist=twist_from_dict(node.get("twist")) if moves else None,
+        twist_noise=noise_from_dict(node.get("twist").get("noise"), sources) if is_uncertain else None,
         stamps=_stamps_from_dict(node.get("stamps")) if "stamps" in node.table() else None,
-        noise=_noise_from_dict(node.get("noise"), sources) if "noise" in node.table() else None,
+        noise=noise_from_dict(node.get("noise"), sources) if "noise" in node.table() else None,
     )  # fmt: skip
 
 
-def _twist_from_dict(node: JsonNode) -> tuple[str, Sequence[float]]:
+def twist_from_dict(node: JsonNode) -> tuple[str, Sequence[float]]:
+    """Return the body relative to which a frame moves, and its twist."""
     node.only("noise", "reference", "vector")
     return node.get("reference").name(), node.get("vector").numbers(6)
 
@@ -126,7 +127,8 @@ def joint_to_dict(joint: Joint) -> Json:
     return dict(sorted(document.items()))
 
 
-def _joint_from_dict(node: JsonNode) -> Joint:
+def joint_from_dict(node: JsonNode) -> Joint:
+    """Return the joint of a JSON object."""
     kind = node.get("type").one_of(JOINT_TYPES)
     if kind in ("fixed", "free"):
         node.only("type")
@@ -145,13 +147,15 @@ def _joint_from_dict(node: JsonNode) -> Joint:
         return joint_of(spec, mimic=mimic)
 
 
-def _inertia_to_dict(inertia: Inertia | None) -> Json | None:
+def inertia_to_dict(inertia: Inertia | None) -> Json | None:
+    """Return mass properties as a JSON object."""
     if inertia is None:
         return None
     return {"center": numbers_to_list(inertia.center), "mass": inertia.mass, "matrix": numbers_to_list(inertia.matrix)}
 
 
-def _inertia_from_dict(node: JsonNode) -> Inertia | None:
+def inertia_from_dict(node: JsonNode) -> Inertia | None:
+    """Return the mass properties of a JSON object, None for null."""
     if node.value is None:
         return None
     node.only("center", "mass", "matrix")
@@ -179,7 +183,7 @@ def _attached_from_dict(node: JsonNode, shapes: Mapping[str, Shape]) -> Attached
     friction = None if node.get("friction").value is None else node.get("friction").number()
     level = node.get("level").one_of(COLLISION_LEVELS) if "level" in node.table() else None
     stamp = node.get("stamp").number() if "stamp" in node.table() else None
-    pose = _pose_from_dict(node.get("pose"))
+    pose = pose_from_dict(node.get("pose"))
     with reported(node):
         return AttachedShape(
             shapes[digest], pose, color=color, visual=visual, collision=collision, friction=friction, level=level,
@@ -195,7 +199,7 @@ def numbers_to_list(values: Any) -> list[float]:
     return [float(value) for value in np.asarray(values).reshape(-1)]
 
 
-def _pose_from_dict(node: JsonNode) -> Pose:
+def pose_from_dict(node: JsonNode) -> Pose:
     """Return the pose that seven numbers say."""
     numbers = node.numbers(7)
     with reported(node):
@@ -226,7 +230,7 @@ def _stamps_from_dict(node: JsonNode) -> StampedPoses:
     if capacity != int(capacity) or not 0 < capacity < 2**31:
         raise node.get("capacity").error(f"expected a whole number above 0, received {capacity:g}")
     times = [row.get("stamp").number() for row in rows]
-    poses = [_pose_from_dict(row.get("pose")) for row in rows]
+    poses = [pose_from_dict(row.get("pose")) for row in rows]
     with reported(node):
         return StampedPoses(times, poses, capacity=int(capacity), window=node.get("window").limit(math.inf))
 
@@ -263,7 +267,7 @@ def sources_from_dict(node: JsonNode) -> list[NoiseSource]:
     return sources
 
 
-def _noise_from_dict(node: JsonNode, sources: list[NoiseSource]) -> EdgeNoise:
+def noise_from_dict(node: JsonNode, sources: Sequence[NoiseSource]) -> EdgeNoise:
     """Return the noise of an edge."""
     node.only("covariance", "terms")
     maps: dict[NoiseSource, Any] = {}

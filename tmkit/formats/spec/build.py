@@ -40,7 +40,9 @@ from tmkit.formats.spec.model import (
     SceneSpecification,
 )
 from tmkit.formats.spec.values import joint_of, pose_of, primitive, zero_pose_of
-from tmkit.graph import AttachedShape, Inertia, Mimic, SceneEdit, SceneGraph, Shape
+from tmkit.graph import AttachedShape, Inertia, Mimic, SceneEdit, SceneGraph, Shape, add_fact
+from tmkit.graph.stamps import stamped_attributes
+from tmkit.spatial import Pose
 
 WORLD = "world"
 
@@ -54,13 +56,18 @@ def build_scene(specs: Sequence[SceneSpecification], *, loader: MeshLoader) -> S
         FileFormatError: names that are missing or declared twice, cycles, and whatever the core refuses, each at its
             place in its file.
     """
-    frames = frames_by_name(spec for scene in specs for spec in scene.frames)
+    is_whole = bool(specs) and all(spec.is_whole for spec in specs)
+    frames = frames_by_name((spec for scene in specs for spec in scene.frames), is_whole=is_whole)
     if frames:
         loader.packages.limits.refuse_frames(len(frames), next(reversed(frames.values())).place.error)
     _check_joint_names(frames.values())
     _check_parents(frames)
     with SceneGraph(root=None).edit() as edit:
-        if WORLD not in frames and (not frames or any(spec.parent == WORLD for spec in frames.values())):
+        if (
+            not is_whole
+            and WORLD not in frames
+            and (not frames or any(spec.parent == WORLD for spec in frames.values()))
+        ):
             edit.add_root(WORLD)
         for body in dict.fromkeys(body for spec in specs for body in spec.bodies_without_frames):
             edit.add_body(body)
@@ -70,10 +77,42 @@ def build_scene(specs: Sequence[SceneSpecification], *, loader: MeshLoader) -> S
         _add_mimics(edit, frames)
         add_allowed(edit, specs)
         _add_groups(edit, specs)
+    scene = edit.finish()
+    if is_whole:
+        scene = _in_order(scene, list(frames))
+    return _with_facts(scene, specs)
+
+
+def _in_order(scene: SceneGraph, names: Sequence[str]) -> SceneGraph:
+    """Return the scene with its frames in this order, in which a child may come before its parent."""
+    if scene.frame_names == tuple(names):
+        return scene
+    frames = [scene.specification(name) for name in names]
+    made = SceneGraph.from_frames(
+        frames, allowed=scene.allowed_pairs, bodies_without_frames=scene.bodies_without_frames
+    )
+    with made.edit() as edit:
+        for name in scene.group_names:
+            edit.set_group(name)
+        for group in map(scene.group, scene.group_names):
+            members = {"frames": group.frames, "groups": group.groups, "parents": group.parents}
+            edit.set_group(group.name, **members, attributes=stamped_attributes(group))
     return edit.finish()
 
 
-def frames_by_name(specs: Iterable[FrameSpec]) -> dict[str, FrameSpec]:
+def _with_facts(scene: SceneGraph, specs: Iterable[SceneSpecification]) -> SceneGraph:
+    """Return the scene in which the relations of files hold too."""
+    from tmkit import relations
+
+    for fact in (fact for spec in specs for fact in spec.facts):
+        with reported(fact.place):
+            coord = getattr(relations, f"{fact.kind}Coord")(*fact.notation)
+            values = Pose.from_array(fact.numbers) if fact.kind == "Pose" else fact.numbers
+            scene = add_fact(scene, getattr(relations, f"Semantic{fact.kind}")(coord, values))
+    return scene
+
+
+def frames_by_name(specs: Iterable[FrameSpec], *, is_whole: bool = False) -> dict[str, FrameSpec]:
     """Return the frames by name in the order of declaration; shapes that several files put on ``world`` are united.
 
     Raises:
@@ -82,7 +121,7 @@ def frames_by_name(specs: Iterable[FrameSpec]) -> dict[str, FrameSpec]:
     frames: dict[str, FrameSpec] = {}
     for spec in specs:
         earlier = frames.get(spec.name)
-        if spec.name == WORLD and spec.parent is not None:
+        if spec.name == WORLD and spec.parent is not None and not is_whole:
             raise spec.place.error(f"'{WORLD}' is the root of every scene and has no parent")
         if earlier is not None and spec.name != WORLD:
             raise spec.place.error(f"the frame '{spec.name}' is already declared at {earlier.place}")
@@ -130,7 +169,7 @@ def _check_joint_names(frames: Iterable[FrameSpec]) -> None:
 
 def _check_parents(frames: dict[str, FrameSpec]) -> None:
     """Refuse undeclared parents and frames that are their own ancestors."""
-    safe = {WORLD}
+    safe = {WORLD} if WORLD not in frames or frames[WORLD].parent is None else set()
     for spec in frames.values():
         path: dict[str, FrameSpec] = {}
         current = spec
@@ -139,7 +178,7 @@ def _check_parents(frames: dict[str, FrameSpec]) -> None:
                 around = " -> ".join([*list(path)[list(path).index(current.name) :], current.name])
                 raise (current.parent_place or current.place).error(f"the parents form a cycle: {around}")
             path[current.name] = current
-            if current.parent is None or current.parent == WORLD:
+            if current.parent is None or (current.parent == WORLD and WORLD in safe):
                 break
             if current.parent not in frames:
                 hint = did_you_mean(current.parent, [*frames, WORLD])
@@ -168,7 +207,7 @@ def add_specified_frame(edit: SceneEdit, spec: FrameSpec, loader: MeshLoader) ->
     solids = [_attached_of(geometry, loader, spec.friction) for geometry in spec.geometry]
     shapes = [part for one, solid in zip(spec.geometry, solids, strict=True) for part in _in_colors(one, solid, loader)]
     with reported(spec.place):
-        if spec.body is not None and spec.body != spec.name:
+        if spec.body is not None:
             with suppress(DuplicateNameError):  # of its first frame
                 edit.add_body(spec.body)
         if spec.parent is None:

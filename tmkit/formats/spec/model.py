@@ -190,10 +190,71 @@ class GroupSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class FactSpec:
+    """A geometric relation that holds: its kind (``Pose``, ...), notation (target, reference, axes) and numbers."""
+
+    kind: str
+    notation: tuple[str, ...]
+    numbers: tuple[float, ...]
+    place: SourceLocation
+
+
+@dataclass(frozen=True, slots=True)
+class StructureSpec:
+    """A node of a structure that a function block reads or makes.
+
+    Attributes:
+        kind: of the node: Group, Transform, GeometricNode or Node.
+        content: kind of its shape in lower case, such as ``point_cloud``; ``None`` without one.
+        content_type: name of the type that the content has, ``None`` without one.
+        cardinality: how many there are: a number, or ``*`` for any.
+        attributes: those that each has.
+        children: the nodes below it.
+    """
+
+    name: str
+    kind: str
+    place: SourceLocation
+    content: str | None = None
+    content_type: str | None = None
+    cardinality: str = "1"
+    attributes: Mapping[str, object] = field(default_factory=dict)
+    children: tuple[StructureSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionBlockSpec:
+    """A computation as declared: what it reads and makes, and the nodes where that is at run time.
+
+    Attributes:
+        triggers: when it runs: ``onChange NODE``, ``after BLOCK``, or ``every SECONDS``, as pairs.
+    """
+
+    name: str
+    place: SourceLocation
+    input_structure: StructureSpec | None
+    input_hook: str | None
+    output_structure: StructureSpec | None
+    output_hook: str | None
+    triggers: tuple[tuple[str, str | float], ...] = ()
+    attributes: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class SceneSpecification:
-    """Everything that one file and what it includes say, in the order in which it is said."""
+    """Everything that one file and what it includes say, in the order in which it is said.
+
+    Attributes:
+        facts: relations that hold beside what the frames say.
+        function_blocks: computations, which are no part of a scene.
+        is_whole: whether it says all of a scene: its roots (there is no ``world`` that it does not declare), and the
+            order of its frames, in which a child may come before its parent.
+    """
 
     frames: tuple[FrameSpec, ...] = ()
     allowed: tuple[AllowedPairSpec, ...] = ()
     groups: tuple[GroupSpec, ...] = ()
     bodies_without_frames: tuple[str, ...] = ()
+    facts: tuple[FactSpec, ...] = ()
+    function_blocks: tuple[FunctionBlockSpec, ...] = ()
+    is_whole: bool = False

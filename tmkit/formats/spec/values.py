@@ -99,11 +99,11 @@ def specification_of_scene(scene: SceneGraph, *, path: str) -> SceneSpecificatio
                 parent=frame.parent,
                 place=place,
                 pose=spec_of_pose(frame.pose),
-                joint=_joint(frame.joint, place),
+                joint=spec_of_joint(frame.joint, place),
                 body=frame.body if frame.body != name else None,
                 classes=tuple(frame.classes),
                 geometry=tuple(_geometry(part, place) for part in frame.shapes),
-                inertia=_inertia(frame.inertia, place) if frame.inertia is not None else None,
+                inertia=spec_of_inertia(frame.inertia, place) if frame.inertia is not None else None,
                 attributes=stamped_attributes(frame),
                 twist=None if frame.twist is None else (frame.twist[0], tuple(map(float, frame.twist[1]))),
                 twist_noise=frame.twist_noise,
@@ -121,7 +121,8 @@ def specification_of_scene(scene: SceneGraph, *, path: str) -> SceneSpecificatio
     return SceneSpecification(tuple(frames), tuple(allowed), tuple(groups), scene.bodies_without_frames)
 
 
-def _joint(joint: Joint, place: SourceLocation) -> JointSpec:
+def spec_of_joint(joint: Joint, place: SourceLocation) -> JointSpec:
+    """Return the specification of a joint; ``place`` is for messages."""
     if not joint.is_actuated:
         return JointSpec(type=joint.type, place=place)
     x, y, z = (float(value) for value in joint.axis)
@@ -138,7 +139,8 @@ def _geometry(part: AttachedShape, place: SourceLocation) -> GeometrySpec:
     return replace(spec, **{key: getattr(part, key) for key in same})
 
 
-def _inertia(inertia: Inertia, place: SourceLocation) -> InertiaSpec:
+def spec_of_inertia(inertia: Inertia, place: SourceLocation) -> InertiaSpec:
+    """Return the specification of mass properties; ``place`` is for messages."""
     x, y, z = (float(value) for value in inertia.center)
     m = inertia.matrix
     moments = (m[0, 0], m[0, 1], m[0, 2], m[1, 1], m[1, 2], m[2, 2])

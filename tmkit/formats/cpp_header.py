@@ -1,0 +1,191 @@
+"""Scenes as C++: a header that builds them with the graph half of tmkit's core alone, for programs without Python.
+
+Invariant: ``content_bytes()`` of the scene that the header builds are those of the given one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from tmkit.graph import AttachedShape, EdgeNoise, Joint, NoiseSource, SceneGraph, Shape
+from tmkit.graph.attributes import attribute_text
+from tmkit.graph.stamps import stamped_attributes
+from tmkit.spatial import Pose
+
+_LIMITS = ("lower", "upper", "velocity", "effort", "damping", "friction")
+
+
+def cpp_of_scene(scene: SceneGraph, *, name: str, source: str = "") -> str:
+    """Return a header whose function ``scene()``, in a namespace of the name, builds a scene.
+
+    Args:
+        scene: the scene.
+        name: of the namespace.
+        source: what the scene is of, for the header's first line.
+    """
+    return "".join(f"{line}\n" for line in _Header(scene).lines(name, " ".join((source or name).split())))
+
+
+class _Header:
+    def __init__(self, scene: SceneGraph) -> None:
+        self.scene = scene
+        self.shapes: dict[str, tuple[str, str]] = {}  # by digest and source: variable and expression
+        self.sources: dict[NoiseSource, str] = {}
+
+    def lines(self, name: str, source: str) -> Iterator[str]:
+        frames = [line for frame in self.scene.frame_names for line in self.frame(frame)]
+        yield f"// {source}: a scene, written by 'tmkit scene compile'."
+        yield "// It needs the library tmkit_graph of tmkit's CMakeLists.txt, which needs the standard library alone."
+        yield from (
+            "#pragma once",
+            "",
+            "#include <utility>",
+            "#include <vector>",
+            "",
+            '#include "tmkit/scene_edit.hpp"',
+        )
+        yield from ("", f"namespace {name} {{", "", "inline tmkit::SceneGraph scene() {", "    using namespace tmkit;")
+        for noise, variable in self.sources.items():
+            made = f"new NoiseSource({noise.dimension}, {_text(noise.label)})"
+            yield f"    const Ref<const NoiseSource> {variable}({made});"
+        yield from (f"    const auto {variable} = {made};" for variable, made in self.shapes.values())
+        yield "    std::vector<FrameSpecification> frames;"
+        yield f"    frames.reserve({len(self.scene)});"
+        yield from frames
+        yield "    SceneEdit edit{SceneGraph()};"
+        yield from (f"    edit.add_body({_text(body)});" for body in self.scene.bodies_without_frames)
+        yield "    edit.add_frames(frames);"
+        yield from (f"    edit.allow_collision({', '.join(map(_text, pair))});" for pair in self.scene.allowed_pairs)
+        yield from (f"    edit.set_group({{{_text(group)}, {{}}, {{}}}});" for group in self.scene.group_names)
+        for group in map(self.scene.group, self.scene.group_names):
+            names = ", ".join(_texts(each) for each in (group.frames, group.groups, group.parents))
+            yield f"    edit.set_group({{{_text(group.name)}, {names}, {_attributes(stamped_attributes(group))}}});"
+        yield from ("    return std::move(edit).take();", "}", "", f"}}  // namespace {name}")
+
+    def frame(self, name: str) -> Iterator[str]:
+        """Yield the lines of a frame."""
+        frame = self.scene.specification(name)
+        yield "    {"
+        yield f"        FrameSpecification& f = frames.emplace_back();  // {json.dumps(name)}"
+        yield f"        f.name = {_text(name)};"
+        yield f"        f.parent = {_text(frame.parent or '')};"
+        yield f"        f.body = {_text(frame.body)};"
+        if frame.pose != Pose.identity():
+            yield f"        f.pose = {_pose(frame.pose)};"
+        yield from (f"        f.joint.{line};" for line in _joint(frame.joint))
+        if frame.classes:
+            yield f"        f.classes = {_texts(frame.classes)};"
+        for part in frame.shapes:
+            yield f"        f.shapes.push_back({self.attached(part)});"
+        if frame.inertia is not None:
+            numbers = f"{_list(frame.inertia.center)}, {_list(np.ravel(frame.inertia.matrix))}"
+            yield f"        f.inertia = Inertia{{{_number(frame.inertia.mass)}, {numbers}}};"
+        if frame.attributes:
+            yield f"        f.attributes = {_attributes(stamped_attributes(frame))};"
+        if frame.twist is not None:
+            yield f"        f.twist = TwistEdge{{{_text(frame.twist[0])}, {_list(frame.twist[1])}, {{}}}};"
+        if frame.stamps is not None:
+            yield "        const Ref<StampedPoses> stamps(new StampedPoses);"
+            yield f"        stamps->capacity = {frame.stamps.capacity};"
+            yield f"        stamps->window = {_number(frame.stamps.window)};"
+            for stamp, pose in zip(frame.stamps.stamps, frame.stamps.poses, strict=True):
+                yield f"        stamps->entries.push_back({{{_number(stamp)}, {_pose(pose)}}});"
+            yield "        f.stamps = stamps;"
+        for target, noise in (("f.noise", frame.noise), ("f.twist->noise", frame.twist_noise)):
+            if noise is not None:
+                yield from (f"        {line}" for line in self.noise(target, noise))
+        yield "    }"
+
+    def attached(self, part: AttachedShape) -> str:
+        color = (0.7, 0.7, 0.7, 1.0) if part.color is None else part.color
+        flags = [str(flag).lower() for flag in (part.color is not None, part.visual, part.collision)]
+        friction, stamp = ("{}" if value is None else _number(value) for value in (part.friction, part.stamp))
+        level = "{}" if part.level is None else f"CollisionLevel::{part.level}"
+        given = [self.shape(part.shape), _pose(part.pose), _list(color), *flags, friction, level, stamp]
+        return f"AttachedShape{{{', '.join(given)}}}"
+
+    def shape(self, shape: Shape) -> str:
+        """Return the variable of a shape."""
+        key = f"{shape.digest}{shape.source}"
+        if key not in self.shapes:
+            self.shapes[key] = f"{shape.kind}_{len(self.shapes) + 1}", _shape(shape)
+        return self.shapes[key][0]
+
+    def noise(self, target: str, noise: EdgeNoise) -> Iterator[str]:
+        """Yield the lines that give an edge its error."""
+        name = "twist_noise" if "twist" in target else "noise"
+        yield f"const Ref<EdgeNoise> {name}(new EdgeNoise);"
+        yield f'{name}->covariance = Covariance::checked({_list(np.ravel(noise.covariance))}, "covariance");'
+        column = 0
+        for source in noise.sources:
+            variable = self.sources.setdefault(source, f"noise_{len(self.sources) + 1}")
+            yield f"{name}->terms.push_back({{{variable}, {column}}});"
+            yield from (f"{name}->maps.push_back({_list(row)});" for row in np.transpose(noise.map(source)))
+            column += source.dimension
+        yield f"{target} = {name};"
+
+
+def _joint(joint: Joint) -> Iterator[str]:
+    """Yield the assignments that make a joint."""
+    if joint.type == "fixed":
+        return
+    yield f"type = JointType::{joint.type}"
+    if not joint.is_actuated:
+        return
+    yield f"name = {_text(joint.name)}"
+    yield f"axis = {_list(joint.axis)}"
+    yield from (f"{key} = {_number(getattr(joint, key))}" for key in _LIMITS)
+    if joint.mimic is not None:
+        yield f"mimic = {_text(joint.mimic.joint)}"
+        yield f"mimic_multiplier = {_number(joint.mimic.multiplier)}"
+        yield f"mimic_offset = {_number(joint.mimic.offset)}"
+
+
+def _shape(shape: Shape) -> str:
+    """Return the expression of a shape."""
+    if shape.kind == "plane":
+        return "Shape::plane()"
+    if shape.kind == "mesh":
+        faces = ", ".join(map(str, np.ravel(shape.faces).tolist()))
+        return f"Shape::mesh({_list(np.ravel(shape.vertices))}, {{{faces}}}, {_text(shape.source)})"
+    sizes = [*map(_number, shape.dimensions)]
+    if shape.kind == "point_cloud":
+        return f"Shape::point_cloud({_list(np.ravel(shape.points))}, {sizes[0]}, {_text(shape.source)})"
+    if shape.kind == "height_field":
+        heights, columns = _list(np.ravel(shape.heights)), shape.heights.shape[1]
+        return (
+            f"Shape::height_field({heights}, {columns}, {{{sizes[0]}, {sizes[1]}}}, {sizes[2]}, {_text(shape.source)})"
+        )
+    return f"Shape::primitive(ShapeKind::{shape.kind}, {{{', '.join(sizes)}}})"
+
+
+def _pose(pose: Pose) -> str:
+    return f"Pose{{{_list(pose.translation)}, {_list(pose.quat_xyzw)}}}"
+
+
+def _attributes(values: Mapping[str, Any]) -> str:
+    return f"{{{', '.join(f'{{{_text(key)}, {_text(attribute_text(value))}}}' for key, value in values.items())}}}"
+
+
+def _texts(texts: Iterable[str]) -> str:
+    return f"{{{', '.join(map(_text, texts))}}}"
+
+
+def _text(text: str) -> str:
+    """Return a text as a literal of C++: its bytes in UTF-8, those that are not plain in octal."""
+    data = text.encode("utf-8")
+    plain = "".join(chr(byte) if 32 <= byte < 127 and byte not in b'"\\?' else f"\\{byte:03o}" for byte in data)
+    return f'std::string("{plain}", {len(data)})' if 0 in data else f'"{plain}"'
+
+
+def _number(value: float) -> str:
+    number = float(value)
+    return repr(number) if np.isfinite(number) else f"{'-' if number < 0 else ''}JointNumbers::unlimited"
+
+
+def _list(values: Iterable[Any]) -> str:
+    return f"{{{', '.join(map(_number, values))}}}"
