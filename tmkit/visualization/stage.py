@@ -66,8 +66,10 @@ class Stage:
 
     def close(self) -> None:
         """End the server; once is enough, twice does no harm."""
-        if not self._closed.is_set():
+        with self._lock:  # nobody draws meanwhile
+            is_closed = self._closed.is_set()
             self._closed.set()
+        if not is_closed:
             stop_server(self._server)
 
     @property

@@ -286,6 +286,8 @@ class Viewer(Stage):
     def _update(self, scene: SceneGraph, q: NDArray[np.float64]) -> None:
         """Show a state without its panels; drawn anew only where frames came or went, or look different."""
         with self._lock:
+            if self._closed.is_set():
+                return
             is_new = self._model is None or scene.frame_names != self._model.frames
             if is_new or looks_differ(self._scene, scene):
                 self.draw(scene, q, panels=[TreePanel], keeps_view=True)
