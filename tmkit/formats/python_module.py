@@ -98,9 +98,9 @@ def _imports(module: _Module, has_blocks: bool) -> Iterator[str]:
     if module.arrays:
         yield from ("from pathlib import Path", "", "import numpy as np", "")
     if has_blocks:
-        yield from ("from collections.abc import Mapping", "")
+        yield from ("from collections.abc import Mapping", "from dataclasses import dataclass", "")
         module.used |= {"SceneGraph"}
-        yield from ("from tmkit.graph.patterns import ChildOf, Part, Pattern",)
+        yield "from tmkit.graph.patterns import ChildOf, Part, Pattern"
     yield f"from tmkit.graph import {', '.join(sorted(module.used - {'Pose'}))}"
     if "Pose" in module.used:
         yield "from tmkit.spatial import Pose"
@@ -253,7 +253,7 @@ class _Module:
         return self.call("Inertia", _number(inertia.mass), _list(inertia.center), f"matrix={_rows(inertia.matrix)}")
 
     def attributes(self, values: Mapping[str, object]) -> str:
-        return f"{{{', '.join(f'{key!r}: {self.attribute(value)}' for key, value in values.items())}}}"
+        return f"{{{', '.join(f'{key!r}: {self.attribute(value)}' for key, value in sorted(values.items()))}}}"
 
     def attribute(self, value: object) -> str:
         if isinstance(value, Stamped):
@@ -300,7 +300,7 @@ def _block_classes(blocks: Iterable[FunctionBlockSpec]) -> Iterator[str]:
         if name in taken:
             raise SceneError(f"function blocks '{taken[name]}' and '{block.name}' would both be the class '{name}'")
         taken[name] = block.name
-        yield from ("", "", f"class {name}(FunctionBlock):")
+        yield from ("", "", "@dataclass(frozen=True)", f"class {name}(FunctionBlock):")
         yield f'    """Function block {block.name!r}: write ``execute`` in a class that derives from this one."""'
         yield ""
         for key, value in (("name", block.name), ("input_hook", block.input_hook), ("output_hook", block.output_hook)):
@@ -332,7 +332,7 @@ def _pattern(structure: StructureSpec | None) -> str:
         if node.kind != "Group":
             words = [repr(node.name)]
             words += [f"shape={node.content!r}"] if node.content not in (None, "shape") else []
-            words += [f"attributes={dict(node.attributes)!r}"] if node.attributes else []
+            words += [f"attributes={dict(sorted(node.attributes.items()))!r}"] if node.attributes else []
             words += [f"count={node.cardinality}"] if node.cardinality not in ("*", "1") and above is not None else []
             parts.append(f"Part({', '.join(words)})")
             relations += [f"ChildOf({node.name!r}, {above!r})"] if above is not None else []
