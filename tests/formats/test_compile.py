@@ -66,7 +66,7 @@ def scene_of_everything() -> SceneGraph:
 @settings(max_examples=scaled_examples(0.1))
 def test_modules_build_the_same_scene(tmp_path_factory: pytest.TempPathFactory, scene: SceneGraph) -> None:
     """Whatever was done to a scene."""
-    (file,) = compile_scene(scene, tmp_path_factory.mktemp("compiled") / "made.py")
+    file, *_ = compile_scene(scene, tmp_path_factory.mktemp("compiled") / "made.py")
     built = imported(file).scene()
     assert built == scene
     assert built.digest == scene.digest
