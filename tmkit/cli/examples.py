@@ -24,6 +24,7 @@ EXAMPLES = {
     ],
     "scene dump": ["tmkit scene dump panda_table blocks3"],
     "scene check": ["tmkit scene check my_cell.robray"],
+    "scene compile": ["tmkit scene compile my_scene.rsg -o my_scene.py"],
     "scene convert": ["tmkit scene convert my_robot.urdf -o my_robot.json"],
     "store ls": ["tmkit store ls worlds"],
     "store log": ["tmkit store log worlds main"],
