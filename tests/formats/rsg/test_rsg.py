@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pint
 import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import scaled_examples
@@ -254,6 +253,7 @@ def test_all_errors_are_told_at_once(tmp_path: Path) -> None:
 
 def test_units_agree_with_pint() -> None:
     """Every unit that is known, by its symbol."""
+    pint = pytest.importorskip("pint")
     registry = pint.UnitRegistry()
     for dimension, si in (("length", "m"), ("time", "s"), ("frequency", "Hz")):
         for unit, (factor, divisor) in UNITS[dimension].items():
