@@ -258,7 +258,7 @@ class Facts(RuleBasedStateMachine):
         try:
             mounted = SceneGraph("top").mount(scene, "top", prefix="p/")
         except SceneError as refusal:  # a mount joins trees, whose twists may then say the same motion twice
-            assert len(scene.root_names) > 1  # noqa: PT017
+            assert len(scene.root_names) > 1
             assert "would be the second between bodies" in str(refusal)  # noqa: PT017
             return
         assert [one.frame for one in observations(mounted)] == [f"p/{one.frame}" for one in observations(scene)]
