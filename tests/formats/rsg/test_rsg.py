@@ -106,7 +106,7 @@ def test_every_scene_reads_back_equal(tmp_path_factory: pytest.TempPathFactory, 
     assert rsg_from_scene(back) == text
 
 
-@pytest.mark.parametrize("names", [("panda_table", "blocks3"), ("baxter",), (str(TABLE),)])
+@pytest.mark.parametrize("names", [("panda_table", "blocks3"), ("xarm_table",), (str(TABLE),)])
 def test_shipped_scenes_are_converted(tmp_path: Path, names: tuple[str, ...]) -> None:
     """By the proof of the conversion."""
     scene = load_scene(*names)
