@@ -61,6 +61,8 @@ def main() -> None:
     print(result)
     print("plans with", " and ".join(f"{len(plan.steps)} steps" for plan in result.plans))
     assert result.status == "goal reached"
+    for number, event in enumerate(result.events, start=1):
+        print("see", event.draw(out / f"stolen_block_{number}.png"))
     print("see", film.write())
 
 

@@ -54,7 +54,7 @@ VERBS = {
     "are_related": "is_ for two subjects",
     "shares_with": "takes the other world",
     **dict.fromkeys(
-        ("set_transform", "set_transform_static", "set_joint_states"),
+        ("set_transform", "set_transform_static", "set_joint_states", "set_pose"),
         "as of tf2: code moves over by changing an import",
     ),
     "visual": "URDF's word: a shape is visual, for collision, or both",

@@ -17,10 +17,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 __all__ = [
-    "ArgumentError", "CapacityError", "CollisionError", "ConcurrentWriteError", "ConfigurationError", "CostError",
-    "CycleError", "DisconnectedError", "DuplicateNameError", "FileFormatError", "MergeConflictError", "MeshError",
-    "MissingExtraError", "MissingFileError", "NumberOverflowError", "OutputError", "PickledStateError",
-    "PlanFileError", "RobotError", "SamplerError", "SceneError", "SemanticsMismatchError", "ShapeError",
+    "ArgumentError", "BlockError", "CapacityError", "CollisionError", "ConcurrentWriteError", "ConfigurationError",
+    "CostError", "CycleError", "DisconnectedError", "DuplicateNameError", "FileFormatError", "LogDamageError",
+    "MergeConflictError", "MeshError", "MissingExtraError", "MissingFileError", "NumberOverflowError", "OutputError",
+    "PickledStateError", "PlanFileError", "RobotError", "SamplerError", "SceneError", "SemanticsMismatchError",
+    "ServiceError", "ShapeError",
     "SimulationError", "StampError", "StoreDamageError", "StoreError", "TaskError", "TaskPlannerError",
     "TimeLimitError", "TmkitError", "UnknownNameError", "WorkerError", "install_command", "nearest_name",
 ]  # fmt: skip
@@ -281,6 +282,20 @@ class WorkerError(TmkitError, RuntimeError):
     """A process that worked for this one was killed or broke before its result. Attributes: ``output``, its words."""
 
 
+class BlockError(TmkitError, RuntimeError):
+    """A function block that fails, breaks its interface, or does not fit the others. Attribute: ``block``, its name."""
+
+    @classmethod
+    def of(cls, block: str, reason: str) -> BlockError:
+        """Build the error.
+
+        Args:
+            block: its name.
+            reason: what is wrong, with the verb.
+        """
+        return cls(f"function block '{block}' {reason}", block=block)
+
+
 class SimulationError(TmkitError, RuntimeError):
     """The physics simulation could not be built or run."""
 
@@ -305,6 +320,32 @@ class StoreDamageError(StoreError):
 
 class MergeConflictError(StoreError):
     """Two versions change the same thing differently. Attribute: ``conflicts``, each with its name and both edits."""
+
+
+class ServiceError(TmkitError, RuntimeError):
+    """The service of a world refuses a request, or cannot be reached.
+
+    Attribute: ``kind``: ``format``, ``version``, ``token``, ``role``, ``size``, ``rate``, ``busy``, ``repeated``,
+    ``edit``, ``conflict``, ``unknown``, ``gone`` or ``internal`` of a refusal; ``transport`` or ``log``.
+    """
+
+
+class LogDamageError(ServiceError):
+    """A record of the log of a service is damaged that had been acknowledged. Attributes: ``path``, ``offset``."""
+
+    @classmethod
+    def of(cls, path: object, offset: int) -> LogDamageError:
+        """Build the error.
+
+        Args:
+            path: the log.
+            offset: of the damaged record, bytes.
+        """
+        message = (
+            f"{path}: the record at offset {offset} is damaged, and later ones are whole; restore the file from a copy,"
+            f" or cut it there and lose what came later: truncate -s {offset} {path}"
+        )
+        return cls(message, kind="log", path=str(path), offset=offset)
 
 
 class MissingExtraError(TmkitError, ImportError):

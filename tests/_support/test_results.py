@@ -93,7 +93,12 @@ RESULTS: list[Any] = [
     check_robot(SLIDE, samples=10),
     infer_arm(SLIDE),
     ClosedLoopResult(
-        ClosedLoopStatus.EXECUTION, EVIL, (ClosedLoopEvent(1, 2, "'cup' is gone", SLIDE),), (), SLIDE, np.zeros(1)
+        ClosedLoopStatus.EXECUTION,
+        EVIL,
+        (ClosedLoopEvent(1, 2, 0, 1.5, "'cup' is gone", SLIDE, np.zeros(1), SLIDE),),
+        (),
+        SLIDE,
+        np.zeros(1),
     ),
     resolve_observations(SEEN, "b", policy=Latest(), q=[0.0]),
     *resolve_observations(SEEN, "b", policy=Latest(), q=[0.0]).gate_results,

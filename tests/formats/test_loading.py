@@ -135,7 +135,11 @@ def test_json_scenes_keep_their_other_roots(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("x.sdff", r"unknown scene format '.sdff'; did you mean '.srdf'\? \(accepted: .robray, .urdf, .json, .srdf\)"),
+        (
+            "x.sdff",
+            r"unknown scene format '.sdff'; did you mean '.srdf'\? "
+            r"\(accepted: .robray, .rsg, .urdf, .xml, .json, .srdf\)",
+        ),
         ("x.blend", r"unknown scene format '.blend' \(accepted"),
     ],
 )

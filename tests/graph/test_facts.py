@@ -13,7 +13,18 @@ from support.effort import scaled_examples
 
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.estimation import Fused, resolve_observations
-from tmkit.graph import Free, Revolute, SceneGraph, add_fact, innovation, observations, path_noise, relate, twist
+from tmkit.graph import (
+    Free,
+    Revolute,
+    SceneGraph,
+    add_fact,
+    innovation,
+    is_rigid,
+    observations,
+    path_noise,
+    relate,
+    twist,
+)
 from tmkit.relations import (
     OrientationCoord,
     PoseCoord,
@@ -341,6 +352,61 @@ def test_another_root_moves_nothing(seed: int) -> None:
 
 
 # --- twists -----------------------------------------------------------------------------------------------------------
+
+
+def two_trees() -> tuple[SceneGraph, dict[str, str]]:
+    """Return four bodies, A and B in one tree, C and D in another."""
+    bodies = {name: name.upper() for name in "abcd"}
+    scene = add_fact(scattered(bodies), pose_fact("b", "a", Pose([1, 0, 0]), bodies))
+    return add_fact(scene, pose_fact("d", "c", Pose([0, 1, 0]), bodies)), bodies
+
+
+def test_twists_by_way_of_another_tree_are_refused_until_it_is_joined() -> None:
+    """What two twists say together of A and B no numbers tell before a pose does; no fixed edge may answer for them."""
+    scene, bodies = two_trees()
+    scene = add_fact(scene, SemanticTwist(TwistCoord("a|A", "C", "[a]"), [1.0, 0, 0, 0, 0, 0]))
+    assert twist(scene, "a", relative_to="b").numbers[0].tolist() == [0, 0, 0]
+    both = add_fact(scene, SemanticTwist(TwistCoord("d|D", "B", "[d]"), [0, 1.0, 0, 0, 0, 0]))
+    for ends in (("a", "b"), ("c", "d")):
+        with pytest.raises(SemanticError, match=r"by way of body '[ABCD]', which no poses join.*join '[ABCD]' with"):
+            twist(both, ends[0], relative_to=ends[1])
+        assert not is_rigid(both, *ends)
+    joined = add_fact(both, pose_fact("c", "a", Pose([0, 0, 1]), bodies))
+    with pytest.raises(SemanticError, match="a path of twists leads"):
+        twist(joined, "a", relative_to="b")
+    told = add_fact(joined, SemanticTwist(TwistCoord("c|C", "D", "[c]"), [0, 0, 0, 0, 0, 0]))
+    assert twist(told, "a", relative_to="b").numbers[0].tolist() == [1, 1, 0]
+
+
+def test_a_frame_with_a_twist_gets_another_beside_it() -> None:
+    """A frame has one twist edge: a second is of a new frame of its body where no other is free."""
+    scene, bodies = two_trees()
+    for reference, speed in (("C", 1.0), ("D", 2.0)):
+        scene = add_fact(scene, SemanticTwist(TwistCoord("a|A", reference, "[a]"), [speed, 0, 0, 0, 0, 0]))
+    assert scene.twist_frames == ("a", "a relative to D")
+    again = SemanticTwist(TwistCoord("a|A", "D", "[a]"), [2.0, 0, 0, 0, 0, 0])
+    assert add_fact(scene, again) is scene
+    joined = add_fact(scene, pose_fact("d", "a", Pose([0, 0, 1]), bodies))
+    assert twist(joined, "c", relative_to="d").numbers[0].tolist() == [1, 0, 0]
+
+
+def test_one_motion_told_from_both_trees_is_compared_when_poses_join_them() -> None:
+    """Each of the two answers in its own tree, whichever came first; a contradiction is found with the pose."""
+    base, bodies = two_trees()
+    facts = [SemanticTwist(TwistCoord(f"{one}|{one.upper()}", other, f"[{one}]"), [v, 0, 0, 0, 0, 0])
+             for one, other, v in (("a", "C", 1.0), ("c", "A", -1.0))]  # fmt: skip
+    for order in (facts, facts[::-1]):
+        scene = add_fact(add_fact(base, order[0]), order[1])
+        assert len(observations(scene)) == len(scene.twist_frames) == 1
+        for fact in facts:
+            np.testing.assert_array_equal(
+                np.concatenate(relate(scene, fact.coord).numbers), fact.numbers[0].tolist() + [0] * 3
+            )
+        joined = add_fact(scene, pose_fact("c", "a", Pose([0, 0, 1]), bodies))
+        assert observations(joined) == ()
+        turned = pose_fact("c", "a", Pose.from_rpy([0, 0, 1], [0, 0, 1.0]), bodies)
+        with pytest.raises(SceneError, match=r"the scene says \[.*\], the fact \["):
+            add_fact(scene, turned)
 
 
 def test_twists_are_facts_too() -> None:

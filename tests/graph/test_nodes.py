@@ -199,6 +199,18 @@ def test_queries_of_several_patterns_and_of_keys_with_several_values() -> None:
     assert heavy == (("frame", "cup"),)
     assert nodes_with_attributes(scene, {"name": re.compile(r"place \d").fullmatch}) == (("group", "setting"),)
     assert len(nodes_with_attributes(scene, {})) == 6
+
+
+def test_regular_expressions_end_whoever_wrote_them() -> None:
+    """Those of a linear-time engine, of keys and texts; Python's, which take exponential time on such, are refused."""
+    re2: Any = pytest.importorskip("re2")
+    scene = kitchen().set_attributes("plate", {"affordance": ["pushable", "stackable"], "name": "a" * 5000 + "!"})
+    found = nodes_with_attributes(scene, {re2.compile("afford[a-z]+"): re2.compile("(push|pull)able")})
+    assert found == (("frame", "plate"),)
+    assert nodes_with_attributes(scene, {"name": re2.compile("(a|aa|a+)+$")}) == ()
+    for patterns in ({"name": re.compile("(a+)+$")}, {re.compile("(a+)+$"): ...}):
+        with pytest.raises(SceneError, match=r"may take exponential time; compile it by re2\.compile of google-re2"):
+            nodes_with_attributes(scene, patterns)
     with pytest.raises(SceneError, match="attribute 'value' must be text, a finite number"):
         nodes_with_attributes(scene, {"mass": {1, 2}})
     long = scene.set_attribute("cup", "x", "a" * 5000)  # what a backtracking search does not finish

@@ -185,6 +185,7 @@ def test_arrays_answer_with_the_same_bits(seed: int) -> None:
             expected = twist(scene, frame, relative_to=reference, at=at, axes=axes, q=world.q, qd=qd)
             found = arrays.twist(frame, relative_to=reference, at=at, axes=axes, qd=qd)
             assert found.tobytes() == expected.representation.vector.tobytes()
+            assert twist(arrays, frame, relative_to=reference, at=at, axes=axes, qd=qd) == expected
     if world.is_known("f0", "world", with_qd=True):
         given_q = arrays.twist("f0", q=2.0 * world.q, qd=world.qd)
         assert given_q.tobytes() == twist(scene, "f0", q=2.0 * world.q, qd=world.qd).representation.vector.tobytes()
@@ -202,6 +203,8 @@ def test_what_arrays_refuse_to_say_of_motions() -> None:
         arrays.twist("camera", qd=[1.0, 2.0])
     with pytest.raises(SceneError, match="nothing says how frame 'camera' moves relative to 'moon'"):
         arrays.twist("camera", relative_to="moon", qd=[1.0])
+    with pytest.raises(SceneError, match=r"arrays have no twist at a stamp; freeze\(\) them first"):
+        twist(arrays, "camera", stamp=1.0)
 
 
 def cart_with_camera() -> SceneGraph:

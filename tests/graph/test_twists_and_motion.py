@@ -10,9 +10,9 @@ import pytest
 
 from tmkit import Pose, Revolute, SceneArrays, SceneGraph
 from tmkit.errors import SceneError, UnknownNameError
-from tmkit.graph import diff, integrate, relate
+from tmkit.graph import diff, integrate, is_rigid, relate, twist
 from tmkit.plans.values import Reparenting
-from tmkit.relations import AngularVelocityCoord, LinearVelocityCoord, TwistCoord
+from tmkit.relations import AngularVelocityCoord, LinearVelocityCoord, SemanticError, TwistCoord
 
 
 def tracked_ball() -> SceneGraph:
@@ -55,12 +55,30 @@ def test_twists_elsewhere_change_nothing() -> None:
     np.testing.assert_allclose(linear.numbers[0], [0, 2, 0])
 
 
-def test_a_twist_relative_to_what_no_pose_joins_counts_up_to_the_root() -> None:
-    """A body without frames may be anywhere: what moves relative to it is not known to stand still in the world."""
-    scene = tracked_ball().remove_twist("ball").add_body("Sea").set_twist("ball", np.ones(6), relative_to_body="Sea")
-    with pytest.raises(SceneError, match="relative to body 'Sea'"):
-        scene.at([0.0], [1.0]).twist("camera", relative_to="ball")
-    assert scene.at([0.0], [1.0]).twist("camera", relative_to="wall")[5] == 1.0
+def test_a_twist_relative_to_what_no_pose_joins_counts_where_another_leads_back() -> None:
+    """One alone says nothing of the tree's own edges; two say how frames of it move, but not in numbers: refused."""
+    scene = tracked_ball().remove_twist("ball").add_body("Sea").add_root("sea", body="Sea")
+    one = scene.set_twist("ball", np.ones(6), relative_to_body="Sea")
+    two = one.set_twist("sea", np.ones(6), relative_to_body="wall")
+    at_one, at_two = (each.at([0.0], [1.0]) for each in (one, two))
+    assert at_one.twist("camera", relative_to="ball")[5] == 1.0
+    assert twist(one, "ball", relative_to="wall").numbers[0].tolist() == [0, 0, 0]
+    assert at_two.twist("camera", relative_to="world")[5] == 1.0
+    with pytest.raises(SceneError, match="relative to body 'wall'"):
+        at_two.twist("ball", relative_to="wall")
+    lead = "twist edges lead there by way of body 'Sea', which no poses join"
+    for frame, reference in (("ball", "wall"), ("wall", "ball")):
+        with pytest.raises(SemanticError, match=lead):
+            twist(two, frame, relative_to=reference)
+        with pytest.raises(SemanticError, match=lead):
+            twist(two, frame, relative_to=reference, q=[0.0], qd=[1.0])
+        assert not is_rigid(two, frame, reference)
+    joined = two.attach("sea", "world", pose=Pose([3, 0, 0]))
+    turn = joined.pose("sea", relative_to="ball").rotation
+    assert turn is not None
+    np.testing.assert_allclose(
+        twist(joined, "ball", relative_to="wall", at="ball", axes="ball").numbers[1], np.ones(3) + turn @ np.ones(3)
+    )
 
 
 def test_stamped_poses_do_not_leave_a_twist_out() -> None:

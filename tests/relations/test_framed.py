@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 
 import tmkit as tk
 from tmkit.errors import SceneError, UnknownNameError
+from tmkit.graph import SceneGraph, relate, twist
 from tmkit.relations import (
     Frame,
     FramedPose,
@@ -60,20 +61,38 @@ def test_frames_that_do_not_meet_are_refused_when_the_program_runs_too() -> None
         FramedPose(Hand, World, GRASP.relation)
 
 
-NAMES = st.lists(st.from_regex(r"[^\s|{}\[\](),]+", fullmatch=True), min_size=1, max_size=3).map(" ".join)
+WORDS = st.lists(st.from_regex(r"[^\s|{}\[\](),\"]+", fullmatch=True), min_size=1, max_size=3).map(" ".join)
+QUOTED = st.text(min_size=1, max_size=8).map(lambda name: '"' + name.replace('"', '""') + '"')
+NAMES = WORDS | QUOTED
 
 
 @given(NAMES, NAMES, NAMES, NAMES)
-def test_names_with_spaces_are_read_as_they_are_written(frame: str, body: str, point: str, ref: str) -> None:
-    """Every form of the notation."""
+def test_names_are_read_as_they_are_written(frame: str, body: str, point: str, ref: str) -> None:
+    """Every form of the notation; in quotes any text is a name."""
     for coord in (
         PoseCoord(f"{{{frame}}}|{body}", f"({point},[{frame}])|{ref}", f"[{frame}]"),
         PositionCoord(f"{point}|{body}", f"{frame}|{ref}", f"[{frame}]"),
         TwistCoord(f"{point}|{body}", ref, f"[{frame}]"),
     ):
         assert eval(repr(coord)) == coord
-        assert (coord.body, coord.ref_body, coord.coord) == (body, ref, frame)
+        names = [name[1:-1].replace('""', '"') if name[0] == '"' else name for name in (body, ref, frame)]
+        assert [coord.body, coord.ref_body, coord.coord] == names
         assert from_dict(json.loads(json.dumps(to_dict(coord)))) == coord
+
+
+def test_names_with_characters_of_the_notation_are_those_of_a_scene() -> None:
+    """They are written in quotes, in which alone they are read."""
+    scene = SceneGraph().add_frame("a|b", "world").add_frame(' [x] "', "a|b")
+    moving = scene.set_twist("a|b", np.arange(6.0), relative_to_body="world")
+    found = twist(moving, ' [x] "')
+    assert found.coord.notation() == ('" [x] """|" [x] """', "world", "[world]")
+    assert relate(moving, eval(repr(found.coord))) == found
+    with pytest.raises(SemanticError, match=r"write '\"a\|b\"' if that is its name"):
+        found.coord.replace(coord="a|b")
+    assert found.coord.replace(coord='"a|b"').coord == "a|b"
+    for text in ('{"a|b}|C', '{a"|"b}|C', '{""}|C', '{"a"b"}|C'):
+        with pytest.raises(SemanticError, match="is written as"):
+            PoseCoord(text, "{h}|D", "[h]")
 
 
 @pytest.mark.parametrize(

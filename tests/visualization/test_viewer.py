@@ -18,8 +18,11 @@ from support.unsure_blocks import unsure_blocks
 
 import tmkit as tk
 from tmkit.errors import ArgumentError, ConfigurationError, MissingExtraError, OutputError
+from tmkit.graph.joint_histories import add_joint_values
+from tmkit.store import Store
 from tmkit.tamp import PlanningProblem, PlanResult
 from tmkit.visualization import LatestScene, Viewer, enable_notebook
+from tmkit.world import LiveScene
 
 pytest.importorskip("viser")
 
@@ -222,6 +225,62 @@ def test_a_source_is_followed_to_its_last_scene():
         assert errors == []
 
 
+def test_a_live_scene_is_followed():
+    """Each version is shown with its newest joint values; what comes is drawn, and the camera stays."""
+    box = tk.AttachedShape(tk.Box([0.1, 0.1, 0.1]))
+    scene = tk.SceneGraph().add_frame("arm", "world", joint=tk.Revolute([0, 0, 1], lower=-2.0, upper=2.0))
+    world = LiveScene(scene.add_frame("hand", "arm", pose=tk.Pose([1.0, 0.0, 0.0]), shapes=[box]))
+    with Viewer(port=0) as viewer:
+        viewer.follow(world)
+        with open_page(viewer.url) as (page, errors, _):
+            made = world.update(lambda scene: add_joint_values(scene, {"arm": 1.2}, stamp=5.0))
+            turned = made.pose("hand", q=[1.2])
+            _until(lambda: distance(drawn_poses(page, ["hand"])["hand"], turned) < _TOLERANCE, page)
+            camera = viewer.server.initial_camera.position
+            cup = tk.Pose([9.0, 2.0, 3.0])
+            world.update(lambda scene: scene.add_frame("cup", "world", pose=cup, shapes=[box]))
+            page.wait_for_function("'/bodies/cup' in window.__viserMutable.nodeRefFromName && tmkit.ready")
+            assert distance(drawn_poses(page, ["cup"])["cup"], cup) < _TOLERANCE
+            assert viewer.server.initial_camera.position == pytest.approx(camera)
+            ball = tk.AttachedShape(tk.Sphere(0.2))
+            world.update(lambda scene: scene.set_shapes("cup", [ball]))  # the same frames look different
+            _until(lambda: len(viewer.model.meshes) == 2, page)
+            moved = world.update(lambda scene: scene.reparent("cup", "hand", q=[1.2]))
+            _until(lambda: viewer.scene is moved and viewer.scene.parent("cup") == "hand", page)
+            assert errors == []
+    with Viewer(port=0) as viewer, pytest.raises(ArgumentError, match="a LiveScene or a source with current"):
+        viewer.follow(scene)
+
+
+def test_versions_of_a_store_have_a_slider(tmp_path):
+    """The slider draws each version, what changed in it is coloured and named, and nothing of it is markup."""
+    scene = tk.load_scene("panda_table", "blocks3")
+    moved = scene.set_pose("a", tk.Pose([0.05, 0.1, 0.0]) @ scene.local_pose("a"))
+    box = tk.AttachedShape(tk.Box([0.1, 0.1, 0.1]))
+    more = moved.add_frame("cup", "table", pose=tk.Pose([0.1, -0.2, 0.1]), shapes=[box])
+    with Store(tmp_path) as store, Viewer(port=0) as viewer:
+        for version, message in ((scene, "first"), (moved, "moved"), (more, "a <b>cup</b>")):
+            store.put(version, message=message)
+        viewer.show_versions(store)
+        with open_page(viewer.url) as (page, errors, _):
+            page.get_by_text("a <b>cup</b>", exact=False).wait_for()
+            page.get_by_text("Green (added): cup").wait_for()
+            assert viewer.scene == more
+            colors = {viewer.model.pieces[k].frame: tuple(handle.color) for k, handle in viewer.handles.items()}
+            assert colors["cup"] == (41, 166, 76)
+            assert colors["a"] == colors["panda_hand"]
+            page.locator("input.mantine-NumberInput-input:visible").first.fill("2")
+            page.keyboard.press("Enter")
+            page.get_by_text("Orange (changed): a (pose)").wait_for()
+            assert viewer.scene == moved
+            assert distance(drawn_poses(page, ["a"])["a"], moved.pose("a")) < _TOLERANCE
+            page.locator("input[type=checkbox]:visible").first.click()
+            _until(lambda: not page.get_by_text("Orange (changed)").count(), page)
+            viewer.show(scene)
+            page.get_by_text("Mark changes").wait_for(state="detached")
+            assert errors == []
+
+
 def test_ellipsoids_of_uncertain_frames():
     """Each uncertain frame has an ellipsoid of two standard deviations."""
     scene = unsure_blocks(0.02)
@@ -304,9 +363,12 @@ def _view(*arguments: str, folder: Path) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def test_the_command_shows_until_interrupted(tmp_path):
-    """It prints the address, serves the page, and ends in order on an interrupt."""
-    with _view("panda_table", "blocks3", "--no-browser", "--port", "0", folder=tmp_path) as process:
+@pytest.mark.parametrize("shown", [("panda_table", "blocks3"), ("worlds:try",)])
+def test_the_command_shows_until_interrupted(tmp_path, shown):
+    """It prints the address, serves the page of scenes or of a store's branch, and ends in order on an interrupt."""
+    with Store(tmp_path / "worlds") as store:
+        store.put(tk.SceneGraph().add_frame("a", "world"), "try")
+    with _view(*shown, "--no-browser", "--port", "0", folder=tmp_path) as process:
         line = process.stdout.readline()
         assert "Showing at http://127.0.0.1:" in line
         with open_page(line.split()[2]) as (page, errors, _):
@@ -321,12 +383,16 @@ def test_the_command_shows_until_interrupted(tmp_path):
 def test_the_command_refuses_what_it_cannot_show(tmp_path, plan):
     """Unknown files and options that do not fit are one line and exit code 2; pages are written without a server."""
     tk.save_plan(plan, tmp_path / "plan.json")
+    with Store(tmp_path / "worlds") as store:
+        store.put(plan.scene, "try")
     for arguments, expected in (
         (["missing.json"], "missing.json"),
         (["blocks33"], "did you mean 'blocks3'?"),
         (["plan.json", "--robot", "panda"], "'plan.json' contains this"),
         (["plan.json", "--domain", "kitchen"], "is not the one that was given"),
         (["plan.json", "--html", "plan.txt"], "a page must end in .html"),
+        (["worlds", "--domain", "blocks"], "it is not for a store"),
+        (["worlds:tru"], "did you mean 'try'?"),
     ):
         process = _view(*arguments, "--no-browser", "--port", "0", folder=tmp_path)
         output, error = process.communicate()

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from support.task_problems import load
+from PIL import Image
 
 import tmkit as tk
 from tmkit.errors import ArgumentError, SimulationError
-from tmkit.pddl import validate_task_plan
 from tmkit.simulation import Camera, Detection, SimulatedCamera, SimulatedExecutor, Simulation, visible_shares
 from tmkit.spatial import Pose
-from tmkit.task_planning import FastDownward
-from tmkit.world import ClosedLoopResult, ClosedLoopStatus, RemainingActions, execute_closed_loop
-from tmkit.world.closed_loop import _agreed, _associated, _resting
+from tmkit.world import ClosedLoopResult, ClosedLoopStatus, execute_closed_loop
+from tmkit.world.association import associated, fused, largest_agreement, resting
 
 pytest.importorskip("pybullet")
 
@@ -42,7 +41,7 @@ class Disturbed(SimulatedExecutor):
 
 
 def run(
-    step: int, happening: Callable[[Simulation], None], *, seed: int = 0, **wrong: Any
+    step: int, happening: Callable[[Simulation], None], *, seed: int = 0, executes: Any = None, **wrong: Any
 ) -> tuple[ClosedLoopResult, Any]:
     """Build a tower of three blocks while something happens; return the outcome, and where the blocks are."""
     scene, robot = tk.load_scene("panda_table", "blocks3"), tk.load_manipulator("panda")
@@ -54,7 +53,7 @@ def run(
             SimulatedCamera(simulation, view, covariance=COVARIANCE, seed=seed + k, **wrong)
             for k, view in enumerate(VIEWS)
         ]
-        executor = Disturbed(simulation, step, happening)
+        executor = Disturbed(simulation, step, happening) if executes is None else executes(simulation)
         assert isinstance(executor, tk.plans.Executor)
         result = execute_closed_loop(problem, executor, cameras, options=options)
         return result, {name: simulation.pose(name) for name in simulation.objects}
@@ -86,6 +85,8 @@ def test_a_block_that_was_moved_is_found() -> None:
     assert "where it should be, on 'table'" in str(result.events[0])
     first, second = result.plans
     assert second.actions == first.actions[1:]
+    assert second.steps[0].segments == first.steps[1].segments  # they were checked, and stay
+    assert tk.validate_plan(second).is_valid
 
 
 def test_a_block_that_slipped_is_taken_again() -> None:
@@ -97,16 +98,49 @@ def test_a_block_that_slipped_is_taken_again() -> None:
     assert [action.name for action in result.plans[1].actions] == [action.name for action in result.plans[0].actions]
 
 
-def test_what_cannot_be_repaired_is_said() -> None:
+def test_what_cannot_be_repaired_is_said(tmp_path: Path) -> None:
     """A block of the goal that is gone, and one that was knocked over, which the domain does not have."""
     result, _ = run(2, lambda sim: sim.set_object_pose("a", Pose([5.0, 5.0, 0.1])))
     assert result.status is ClosedLoopStatus.PRECONDITION
-    assert [event.text for event in result.events] == ["'a' is gone"]
+    assert [event.objects for event in result.events] == [("a",), ("a",)]
+    assert result.events[0].text == "'a' is gone"
+    assert result.events[1].text == result.explanation
     assert "unknown object 'a'" in result.explanation
     lying = Pose.from_rpy([0.5, 0.15, 0.03], [math.pi / 2, 0, 0])
     result, _ = run(2, lambda sim: sim.set_object_pose("a", lying))
     assert result.status is ClosedLoopStatus.PRECONDITION
     assert "block 'a' leans by 90 degrees on 'table'" in result.explanation
+    failure = result.events[-1]
+    assert failure.time is not None
+    drawn = np.asarray(
+        Image.open(failure.draw(tmp_path / "lying.png", width=240, height=160)).convert("RGB"), dtype=int
+    )
+    red, green, blue = drawn[:160].reshape(-1, 3).T
+    assert np.sum((red > 90) & (red > 2 * green) & (red > 2 * blue)) > 20  # the block where it is
+    assert np.sum((blue > 200) & (red < 60)) > 20  # its outline where it should be
+
+
+def test_a_slip_is_noticed_before_the_place() -> None:
+    """It is looked within a step, too: the arm does not put down what it has lost."""
+
+    class Slippery(SimulatedExecutor):
+        has_slipped = False
+
+        def follow(self, motion: Any) -> None:
+            """Lose the block on its way."""
+            super().follow(motion)
+            if motion.segment.kind == "transfer" and not self.has_slipped:
+                self.has_slipped = True
+                self.simulation.set_object_pose("b", Pose([0.45, -0.3, 0.026]))
+
+    result, places = run(0, lambda _: None, executes=Slippery)
+    assert result.status is ClosedLoopStatus.REACHED
+    assert is_tower(places)
+    (event,) = result.events
+    assert (event.plan, event.step, event.segment) == (1, 1, 1)
+    assert "the hand 'panda_hand' does not hold it" in event.text
+    assert str(event).startswith("plan 1, after step 1 and 1 motion of the next: 'b' is ")
+    assert [action.name for action in result.plans[1].actions] == ["pick-up", "stack", "pick-up", "stack"]
 
 
 # --- pieces -----------------------------------------------------------------------------------------------------------
@@ -123,19 +157,69 @@ def test_detections_without_names_go_to_the_nearest() -> None:
     q = scene.zero_configuration()
     at = {name: scene.pose(name, q=q).translation for name in "abc"}
     found = [detection(None, *(at["c"] + [0, 0.01, 0])), detection("a", *at["a"]), detection(None, *at["b"])]
-    assert _associated(found, scene, q) == {"a": found[1], "b": found[2], "c": found[0]}
+    assert associated(found, scene, q) == {"a": found[1], "b": found[2], "c": found[0]}
     elsewhere = [Detection(None, Pose([0, 0, 0]), COVARIANCE, classes=("bottle",))]
-    assert _associated(elsewhere, scene, q) == {}
+    assert associated(elsewhere, scene, q) == {}
 
 
 def test_two_looks_that_agree_count() -> None:
     """One against two is a false detection; one alone, or one against one, says nothing."""
     near, far = detection("a", 0.1, 0, 0), detection("a", 0.2, 0, 0)
-    agreed = _agreed([near, far, detection("a", 0.101, 0, 0)])
-    assert agreed is not None
-    assert agreed.translation[0] == pytest.approx(0.1005, abs=1e-6)
-    assert _agreed([near, far]) is None
-    assert _agreed([near]) is None
+    agreed = largest_agreement([near, far, detection("a", 0.101, 0, 0)])
+    assert len(agreed) == 2
+    assert fused(agreed).translation[0] == pytest.approx(0.1005, abs=1e-6)
+    assert len(largest_agreement([near, far])) == 1
+
+
+class Scripted:
+    """A sensor that has all in view, and reports block 'a' where a list has it; the other blocks where they are."""
+
+    def __init__(self, scene: tk.SceneGraph, places: list[list[float] | None]) -> None:
+        self._at = {name: scene.pose(name, q=scene.zero_configuration()) for name in "abc"}
+        self._places = places
+
+    def look(self) -> list[Detection]:
+        """Return what it detects now."""
+        place = self._places.pop(0) if self._places else None
+        poses = {**self._at, "a": self._at["a"] if place is None else Pose(place)}
+        return [Detection(name, pose, COVARIANCE) for name, pose in poses.items()]
+
+    def in_view(self, scene: tk.SceneGraph, q: Any) -> set[str]:
+        """Return all."""
+        del q
+        return {"a", "b", "c"}.intersection(scene.frame_names)
+
+
+class Nothing:
+    """An executor that executes nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("simulation", "q"):
+            raise AttributeError(name)
+        return lambda *_: None
+
+
+@pytest.mark.parametrize(
+    ("places", "is_moved"),
+    [
+        ([None, [0.42, 0.23, 0.025], None], False),  # a false detection
+        ([[0.42, 0.23, 0.025], [0.3, 0.3, 0.025], None], False),  # two that contradict each other
+        ([[0.42, 0.23, 0.025], [0.42, 0.23, 0.025], [0.42, 0.23, 0.025]], True),
+        ([[0.42, 0.23, 0.025], [0.42, 0.23, 0.025], [0.3, 0.2, 0.025]], True),
+    ],
+)
+def test_what_most_looks_agree_on_is_believed(places: list[Any], is_moved: bool) -> None:
+    """A look that agrees with the plan weighs no more than one that does not."""
+    scene = tk.load_scene("panda_table", "blocks3")
+    problem = tk.PlanningProblem(scene, domain="blocks", goal="(on b c)", robots="panda")
+    result = execute_closed_loop(
+        problem, Nothing(), [Scripted(scene, places)], options=tk.PlanningOptions(seed=0), max_plans=1
+    )
+    first = [event for event in result.events if event.step == 0 and event.plan == 1 and event.objects == ("a",)]
+    assert bool(first) == is_moved
+    if is_moved:
+        assert first[0].scene.pose("a", q=first[0].q).translation[:2] == pytest.approx([0.42, 0.23], abs=1e-3)
+        assert first[0].expected == scene
 
 
 def test_what_was_seen_rests_on_what_is_below_it() -> None:
@@ -143,33 +227,15 @@ def test_what_was_seen_rests_on_what_is_below_it() -> None:
     scene = tk.load_scene("panda_table", "blocks3")
     q = scene.zero_configuration()
     on_c = scene.pose("c", q=q) @ Pose.from_rpy([0.01, 0, 0.053], [0.05, -0.04, 0.3])
-    made = _resting(scene, "a", on_c, q)
+    made = resting(scene, "a", on_c, q)
     assert made.parent("a") == "c"
     assert made.local_pose("a").is_close(
         Pose.from_rpy([0.01, 0, 0.05], [0, 0, 0.3]), translation_tolerance=1e-3, rotation_tolerance=5e-3
     )
     assert abs(made.local_pose("a").translation[2] - 0.05) < 1e-9
-    falling = _resting(scene, "a", Pose([0.5, 0, 0.7]), q)
+    falling = resting(scene, "a", Pose([0.5, 0, 0.7]), q)
     assert falling.parent("a") == falling.root("a")
     assert falling.pose("a", q=q).translation == pytest.approx([0.5, 0, 0.7])
-
-
-def test_actions_that_are_left_are_tried_first() -> None:
-    """As they are, or without those that chance has done; not where they lead elsewhere or one is forbidden."""
-    problem = load("places")
-    plan = FastDownward().solve(problem, time_limit=600.0).steps
-    longer = (plan[0], *plan)  # the first action again: it is done already
-    for actions in (plan, longer):
-        planner = RemainingActions(actions)
-        task = planner.prepare(problem, time_limit=600.0)
-        assert planner.search(task, time_limit=600.0).steps == plan
-    forbidden = task.forbid(plan[-1], ())
-    other = planner.search(forbidden, time_limit=600.0)
-    assert not other.is_solved or plan[-1] not in other.steps
-    assert planner.search(task, time_limit=600.0).steps == plan
-    useless = RemainingActions(plan[:1])
-    found = useless.search(useless.prepare(problem, time_limit=600.0), time_limit=600.0)
-    assert validate_task_plan(problem, found.steps).is_valid
 
 
 def test_cameras_see_what_is_not_hidden() -> None:
@@ -184,6 +250,35 @@ def test_cameras_see_what_is_not_hidden() -> None:
     behind = scene.reparent("a", "table", pose=scene.pose("b", relative_to="table", q=q) @ Pose([0.06, 0, 0]))
     hidden = visible_shares(tk.simulation.StillScene(behind, q), Camera((-1.0, b[1], b[2]), (0.5, b[1], b[2])))
     assert hidden["a"] < 0.5
+
+
+def test_what_is_gone_is_not_hidden_by_what_fell_to_its_place() -> None:
+    """A block in a tower is taken away, and the one above it falls to where it was."""
+    scene = tk.load_scene("panda_table", "blocks3")
+    q = tk.load_manipulator("panda").ready_configuration(scene)
+    upright = Pose([0, 0, 0.05])
+    tower = scene.reparent("b", "c", pose=upright).reparent("a", "b", pose=upright)
+    fallen = tower.pose("b", q=q)
+
+    class View(Scripted):
+        """Sees 'b' where nothing hides it."""
+
+        def look(self) -> list[Detection]:
+            """Return what is there: 'a' in the place of 'b'."""
+            poses = {"a": fallen, "c": tower.pose("c", q=q)}
+            return [Detection(name, pose, COVARIANCE) for name, pose in poses.items()]
+
+        def in_view(self, scene: tk.SceneGraph, q: Any) -> set[str]:
+            """Return all of the tower; else what a camera sees."""
+            shares = visible_shares(tk.simulation.StillScene(scene, q), VIEWS[0])
+            assert scene == tower or shares["b"] == 0.0
+            return {name for name, share in shares.items() if scene == tower or share > 0.6}
+
+    problem = tk.PlanningProblem(tower, q, domain="blocks", goal="(ontable a table__0__0)", robots="panda")
+    result = execute_closed_loop(problem, Nothing(), [View(scene, [])], options=tk.PlanningOptions(seed=0), max_plans=1)
+    assert {event.objects for event in result.events[:2]} == {("a",), ("b",)}
+    assert result.events[0].scene.parent("a") == "c"
+    assert "b" not in result.events[0].scene
 
 
 def test_bad_input_is_refused() -> None:

@@ -18,8 +18,13 @@ EXAMPLES = {
         "tmkit view panda_table blocks3 --domain blocks --robot panda",
         "tmkit view plan.json --html plan.html",
     ],
+    "serve": [
+        "tmkit serve panda_table blocks3 --log world.log",
+        "tmkit serve --listen tcp/0.0.0.0:7447 --tokens tokens.txt --log world.log",
+    ],
     "scene dump": ["tmkit scene dump panda_table blocks3"],
     "scene check": ["tmkit scene check my_cell.robray --watch"],
+    "scene compile": ["tmkit scene compile my_scene.rsg -o my_scene.py"],
     "scene convert": ["tmkit scene convert my_robot.urdf -o my_robot.json"],
     "store ls": ["tmkit store ls worlds"],
     "store log": ["tmkit store log worlds main"],

@@ -1,4 +1,4 @@
-"""``tmkit view``: scenes, problems and plans in the browser."""
+"""``tmkit view``: scenes, problems, plans and stores in the browser."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def view(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="SCENE...|PLAN.json|PROBLEM.toml", autocompletion=complete_names(Kind.SCENES),
-            help="Scene files or built-in names, merged in order; or a plan; or a problem.",
+            metavar="SCENE...|PLAN.json|PROBLEM.toml|STORE[:BRANCH]", autocompletion=complete_names(Kind.SCENES),
+            help="Scene files or built-in names, merged in order; or a plan, a problem, or the folder of a store.",
         ),
     ],
     compare: Annotated[
@@ -68,15 +68,26 @@ def view(
 ) -> None:  # fmt: skip
     """Show a scene, a plan or a problem in the browser; Ctrl-C ends it.
 
+    A store shows the versions of a branch (main by default) with a slider over them, and what each of them changed.
     With --domain a scene shows its facts, which follow what is moved, and can be planned from where it is. A plan in a
     domain that is not built in shows its facts with --domain, too.
     """
     from tmkit.plans import Plan
+    from tmkit.store import Store
     from tmkit.tamp import PlanningProblem
     from tmkit.visualization import Viewer, save_html
 
     if html is not None:
         require_writable(html)
+    if len(files) == 1 and (found := _store_of(files[0])) is not None:
+        given = {"--compare": compare, "--domain": domain, "--robot": robot, "--start": start, "--html": html}
+        for option, value in given.items():
+            if value:
+                raise typer.BadParameter("it is not for a store", param_hint=option)
+        with Store(found[0], must_exist=True) as store, Viewer(port=port) as viewer:
+            viewer.show_versions(store, found[1])
+            wait_for_browser(viewer, opens=browser)
+        return
     shown: Plan | PlanningProblem | SceneGraph = _read(files, domain, allow, package, meshes)
     scene = shown if not isinstance(shown, Plan | PlanningProblem) else shown.scene
     if isinstance(shown, Plan | PlanningProblem):
@@ -100,6 +111,15 @@ def view(
         else:
             viewer.show(shown, q=q, problem=problem)
         wait_for_browser(viewer, opens=browser)
+
+
+def _store_of(name: str) -> tuple[Path, str] | None:
+    """Return the folder of a store and the version that are named, or None if it is no store."""
+    folder, _, version = name.partition(":")
+    for path, of in ((Path(name), "main"), (Path(folder), version)):
+        if (path / "versions.sqlite").is_file():
+            return path, of
+    return None
 
 
 def _read(

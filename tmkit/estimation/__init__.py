@@ -13,6 +13,7 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit._support.results import ConvergenceStatus as ConvergenceStatus, GateStatus as GateStatus
+    from tmkit.estimation.association import associate as associate
     from tmkit.estimation.compliance import (
         ComplianceModel as ComplianceModel, Deflection as Deflection, LinearCompliance as LinearCompliance,
         apply_compliance as apply_compliance, beam_compliance as beam_compliance, joint_compliance as joint_compliance,

@@ -168,7 +168,8 @@ def _pose(pose: Pose) -> str:
 
 
 def _attributes(values: Mapping[str, Any]) -> str:
-    return f"{{{', '.join(f'{{{_text(key)}, {_text(attribute_text(value))}}}' for key, value in values.items())}}}"
+    pairs = [f"{{{_text(key)}, {_text(attribute_text(value))}}}" for key, value in sorted(values.items())]
+    return f"{{{', '.join(pairs)}}}"
 
 
 def _texts(texts: Iterable[str]) -> str:

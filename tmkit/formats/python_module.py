@@ -33,6 +33,7 @@ from tmkit.graph.stamps import Stamped, stamped_attributes
 from tmkit.spatial import Pose
 
 _LIMITS = ("lower", "upper", "velocity", "effort", "damping", "friction")
+_BLOCK = ("After", "Every", "FunctionBlock", "OnChange")
 _TRIGGERS = {"onChange": "OnChange", "after": "After", "every": "Every"}
 
 
@@ -85,7 +86,7 @@ def python_of_scene(
     if module.arrays:
         np.savez(arrays, allow_pickle=False, **module.arrays)
     lines = [f'"""{_one_line(source or name)}: a scene, written by "tmkit scene compile"."""', ""]
-    lines += _imports(module, bool(blocks))
+    lines += _imports(module, "\n".join(classes))
     lines += [*module.constants(), "", "", *body, *classes]
     return "".join(f"{line}\n" for line in lines), arrays.getvalue()
 
@@ -94,18 +95,23 @@ def _one_line(text: str) -> str:
     return text.replace("\\", "/").replace('"', "'").replace("\n", " ")
 
 
-def _imports(module: _Module, has_blocks: bool) -> Iterator[str]:
+def _imports(module: _Module, classes: str) -> Iterator[str]:
+    """Yield the imports of what a scene and the text of classes use."""
+    standard = ["from collections.abc import Mapping", "from dataclasses import dataclass"] if classes else []
+    standard += ["from pathlib import Path"] if module.arrays else []
+    if standard:
+        yield from (*standard, "")
     if module.arrays:
-        yield from ("from pathlib import Path", "", "import numpy as np", "")
-    if has_blocks:
-        yield from ("from collections.abc import Mapping", "")
-        module.used |= {"SceneGraph"}
-        yield from ("from tmkit.graph.patterns import ChildOf, Part, Pattern",)
+        yield from ("import numpy as np", "")
     yield f"from tmkit.graph import {', '.join(sorted(module.used - {'Pose'}))}"
-    if "Pose" in module.used:
-        yield "from tmkit.spatial import Pose"
-    if has_blocks:
-        yield "from tmkit.world import After, Every, FunctionBlock, OnChange"
+    for package, names in (
+        ("graph.patterns", ("ChildOf", "Part", "Pattern")),
+        ("spatial", ("Pose",)),
+        ("world", _BLOCK),
+    ):
+        used = [name for name in names if name in module.used or re.search(rf"\b{name}\b", classes)]
+        if used:
+            yield f"from tmkit.{package} import {', '.join(used)}"
     yield ""
 
 
@@ -253,7 +259,7 @@ class _Module:
         return self.call("Inertia", _number(inertia.mass), _list(inertia.center), f"matrix={_rows(inertia.matrix)}")
 
     def attributes(self, values: Mapping[str, object]) -> str:
-        return f"{{{', '.join(f'{key!r}: {self.attribute(value)}' for key, value in values.items())}}}"
+        return f"{{{', '.join(f'{key!r}: {self.attribute(value)}' for key, value in sorted(values.items()))}}}"
 
     def attribute(self, value: object) -> str:
         if isinstance(value, Stamped):
@@ -300,7 +306,7 @@ def _block_classes(blocks: Iterable[FunctionBlockSpec]) -> Iterator[str]:
         if name in taken:
             raise SceneError(f"function blocks '{taken[name]}' and '{block.name}' would both be the class '{name}'")
         taken[name] = block.name
-        yield from ("", "", f"class {name}(FunctionBlock):")
+        yield from ("", "", "@dataclass(frozen=True)", f"class {name}(FunctionBlock):")
         yield f'    """Function block {block.name!r}: write ``execute`` in a class that derives from this one."""'
         yield ""
         for key, value in (("name", block.name), ("input_hook", block.input_hook), ("output_hook", block.output_hook)):
@@ -332,7 +338,7 @@ def _pattern(structure: StructureSpec | None) -> str:
         if node.kind != "Group":
             words = [repr(node.name)]
             words += [f"shape={node.content!r}"] if node.content not in (None, "shape") else []
-            words += [f"attributes={dict(node.attributes)!r}"] if node.attributes else []
+            words += [f"attributes={dict(sorted(node.attributes.items()))!r}"] if node.attributes else []
             words += [f"count={node.cardinality}"] if node.cardinality not in ("*", "1") and above is not None else []
             parts.append(f"Part({', '.join(words)})")
             relations += [f"ChildOf({node.name!r}, {above!r})"] if above is not None else []

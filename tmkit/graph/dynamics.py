@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import SceneGraph
 from tmkit.errors import SceneError
-from tmkit.graph.rigid import edges_with_twists
+from tmkit.graph.rigid import edges_of_twists
 from tmkit.graph.semantic_edges.twist_queries import twist
 from tmkit.spatial import Pose, adjoint
 
@@ -53,7 +53,7 @@ def acceleration(
     point, turned = frame if at is None else at, reference if axes is None else axes
     speeds, rates = (scene.configuration({}, base=values) for values in (qd, qdd))
     velocity, change = np.zeros(6), np.zeros(6)
-    way, told = scene.path(reference, frame), edges_with_twists(scene)
+    way, told = scene.path(reference, frame), edges_of_twists(scene, frame)
     for before, after in itertools.pairwise(way):
         back = adjoint(scene.pose(before, relative_to=after, q=q))
         lower = after if scene.parent(after) == before else before

@@ -107,19 +107,21 @@ def paths_to(scene: SceneGraph, node: str | SceneNode, *, limit: int = 1000) -> 
     return tuple(found)
 
 
-def nodes_with_attributes(scene: SceneGraph, patterns: Mapping[str, object]) -> tuple[SceneNode, ...]:
+def nodes_with_attributes(scene: SceneGraph, patterns: Mapping[Any, object]) -> tuple[SceneNode, ...]:
     """Return the frames, then the groups, that have an attribute for each pattern. O(n + attributes).
 
     A pattern of text has the wildcards of file names (``*``, ``?``, ``[ab]``); case counts. It takes linear time for
-    each ``*``. A regular expression may take exponential time, and is possible as a predicate.
+    each ``*``. A regular expression is compiled by google-re2 (``re2.compile``), which takes linear time whoever wrote
+    it; Python's may take exponential time and is refused.
 
     Args:
         scene: the scene.
-        patterns: by pattern of a key its value: a pattern of text, another JSON value, ``...`` for any, or a predicate.
-            A list is a key with several values: the pattern matches the list or one value in it.
+        patterns: by pattern of a key its value: a pattern of text, a compiled regular expression that matches all of a
+            text, another JSON value, ``...`` for any, or a predicate. A list is a key with several values: the pattern
+            matches the list or one value in it.
 
     Raises:
-        SceneError: a value that is not JSON.
+        SceneError: a value that is not JSON, or a pattern of Python's ``re``.
     """
     tests = [(_pattern(key), _test(value)) for key, value in patterns.items()]
 
@@ -130,8 +132,11 @@ def nodes_with_attributes(scene: SceneGraph, patterns: Mapping[str, object]) -> 
     return tuple(_nodes(frames, (group.name for group in _groups(scene) if matches(group.attributes))))
 
 
-def _pattern(pattern: str) -> Callable[[Any], bool]:
-    match = re.compile(translate(pattern)).match
+def _pattern(pattern: Any) -> Callable[[Any], bool]:
+    if isinstance(pattern, re.Pattern):
+        message = f"{pattern!r} may take exponential time; compile it by re2.compile of google-re2, or give a predicate"
+        raise SceneError(message)
+    match = re.compile(translate(pattern)).match if isinstance(pattern, str) else pattern.fullmatch
     return lambda text: isinstance(text, str) and match(text) is not None
 
 
@@ -144,7 +149,8 @@ def _equality(wanted: object) -> Callable[[Any], bool]:
 def _test(wanted: Any) -> Callable[[Any], bool]:
     if wanted is ...:
         return lambda _: True
-    one = wanted if callable(wanted) else _pattern(wanted) if isinstance(wanted, str) else _equality(wanted)
+    is_pattern = isinstance(wanted, str) or hasattr(wanted, "fullmatch")
+    one = wanted if callable(wanted) else _pattern(wanted) if is_pattern else _equality(wanted)
     return lambda value: one(value) or (isinstance(value, PVector) and any(map(one, value)))
 
 

@@ -113,14 +113,14 @@ def add_observation(
         raise SceneError(f"tags are a set of texts, not the text '{tags}'")
     given = {"kind": kind, "stamp": stamp, "tags": sorted(set(tags))}
     with scene.edit() as edit:
-        name = _free_name(scene, f"{frame} seen from {relative_to}")
+        name = free_name(scene, f"{frame} seen from {relative_to}")
         edit.add_frame(name, relative_to, pose=pose, classes=[CLASS], covariance=covariance)
         edit.set_attribute(name, CLASS, given)
         edit.set_group(name, frames=[frame, name])
     return edit.finish()
 
 
-def _free_name(scene: SceneGraph, wanted: str) -> str:
+def free_name(scene: SceneGraph, wanted: str) -> str:
     """Return a name that no frame and no group has."""
     number, name = 1, wanted
     while name in scene or _members(scene, name):

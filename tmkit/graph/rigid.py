@@ -9,6 +9,8 @@ Invariants: functions of one version.
 
 from __future__ import annotations
 
+from typing import Any
+
 from tmkit._core import Inertia, SceneGraph
 from tmkit.graph.folding import joined_inertia
 
@@ -25,7 +27,7 @@ def rigid_frames(scene: SceneGraph, frame: str) -> tuple[str, ...]:
     Raises:
         UnknownNameError: no such frame.
     """
-    moving = edges_with_twists(scene)
+    moving = edges_of_twists(scene, frame)
     top = frame
     while (parent := scene.parent(top)) is not None and _is_still(scene, top, moving):
         top = parent
@@ -58,7 +60,7 @@ def loose_edge(scene: SceneGraph, frame: str, other: str) -> str | None:
     """
     if scene.root(frame) != scene.root(other):
         return frame
-    moving = edges_with_twists(scene)
+    moving = edges_of_twists(scene, frame)
     up, down = ([end, *scene.ancestors(end)] for end in (frame, other))
     common = set(up).intersection(down)
     between = [at for at in (*up, *reversed(down)) if at not in common]
@@ -82,17 +84,10 @@ def rigid_inertia(scene: SceneGraph, frame: str) -> Inertia | None:
     return joined_inertia([(at, own) for at, own in found if own is not None])
 
 
-def edges_with_twists(scene: SceneGraph) -> set[str]:
-    """Return the frames below edges of poses over which twist edges lead. O(t depth log n) for t twist edges."""
-    moving: set[str] = set()
-    for frame in scene.twist_frames:
-        edge = scene.twist_edge(frame)
-        assert edge is not None, "it is among the frames with twists"
-        up = {frame, *scene.ancestors(frame)}
-        tree = scene.root(frame)
-        on = next((f for f in scene.frames_of_body(edge[0]) if scene.root(f) == tree), None)
-        moving |= up if on is None else up.symmetric_difference((on, *scene.ancestors(on)))
-    return moving
+def edges_of_twists(scene: SceneGraph, frame: str) -> set[str]:
+    """Return the frames below edges of poses in the tree of a frame over which twist edges lead. O(t depth)."""
+    core: Any = scene
+    return set(core._edges_of_twists(frame))
 
 
 def _is_still(scene: SceneGraph, frame: str, moving: set[str]) -> bool:

@@ -101,7 +101,7 @@ def twist_jacobian(
     """
     reference = scene.root(frame) if relative_to is None else relative_to
     point, turned = frame if at is None else at, reference if axes is None else axes
-    coord = TwistCoord.named(point=point, body=scene.body(frame), ref_body=scene.body(reference), coord=turned)
+    coord = TwistCoord._of(point, scene.body(frame), scene.body(reference), turned)
     for other in (reference, point):
         if scene.root(other) != scene.root(frame):
             raise DisconnectedError(f"no poses join '{other}' to '{frame}'", frame=frame, relative_to=other)

@@ -10,7 +10,7 @@ each, unless the executor raises; what it raises is let through.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -112,7 +112,10 @@ def execute(plan: Plan, executor: Executor, *, rate: float = 100.0) -> None:
     executor.finish()
 
 
-def execute_step(plan: Plan, number: int, executor: Executor, *, rate: float = 100.0) -> None:
+def execute_step(
+    plan: Plan, number: int, executor: Executor, *, rate: float = 100.0,
+    on_segment: Callable[[int], bool] = lambda _: False,
+) -> bool:  # fmt: skip
     """Execute one step of a plan on an executor that has begun with the plan and has executed the steps before.
 
     Args:
@@ -120,13 +123,18 @@ def execute_step(plan: Plan, number: int, executor: Executor, *, rate: float = 1
         number: index of the step, from 1.
         executor: executes the motions.
         rate: samples of each motion per second.
+        on_segment: called when a segment is executed and the arm stands, with its index, from 1; returns whether the
+            step is to be broken off.
+
+    Returns:
+        Whether the step was completed; ``executor.end_step`` is not called for one that was broken off.
 
     Raises:
         ConfigurationError: a rate that is not positive and finite.
     """
     step = plan.steps[number - 1]
     executor.begin_step(number, step)
-    for segment in step.segments:
+    for index, segment in enumerate(step.segments, start=1):
         arm = plan.arm(segment.arm)
         is_hand = segment.kind in (SegmentKind.GRASP, SegmentKind.RELEASE)
         if not is_hand or len(segment.path) > 1:
@@ -135,7 +143,10 @@ def execute_step(plan: Plan, number: int, executor: Executor, *, rate: float = 1
             executor.grasp(arm, segment)
         elif segment.kind is SegmentKind.RELEASE:
             executor.release(arm, segment)
+        if on_segment(index):
+            return False
     executor.end_step(number, step)
+    return True
 
 
 def step_duration(step: PlanStep, scene: SceneGraph, *, robots: Iterable[Manipulator], rate: float = 100.0) -> float:

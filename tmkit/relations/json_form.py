@@ -21,6 +21,7 @@ import numpy as np
 
 from tmkit.errors import UnknownNameError
 from tmkit.relations import representations, semantic, semantics
+from tmkit.relations.notation import written
 from tmkit.relations.representation import Representation
 from tmkit.relations.semantic import SemanticRelation
 from tmkit.relations.semantics import Coord, Semantics
@@ -48,7 +49,7 @@ def to_dict(relation: Semantics | SemanticRelation, *, representations: Names | 
             that is that of a built-in one.
     """
     if not isinstance(relation, SemanticRelation):
-        return {"rel": relation.relation, **{name: getattr(relation, name) for name in relation.fields}}
+        return {"rel": relation.relation, **{name: written(getattr(relation, name)) for name in relation.fields}}
     values = _values(relation.representation, {cls: name for name, cls in _known(representations).items()})
     made = {**to_dict(relation.coord), "values": values}
     if relation.covariance is not None:

@@ -3,8 +3,9 @@
 ``docs/concepts/relations.md`` lists its forms (De Laet et al., "Geometric relations between rigid bodies", part 1, IEEE
 RAM 2013).
 
-Invariants: what is written is read back as the same; names are not empty, hold none of the characters of the notation,
-and neither begin nor end with a space; ``{my frame}|my body`` is a frame.
+Invariants: what is written is read back as the same; names are not empty. Names with spaces between their words are
+written as they are, ``{my frame}|my body``; those with characters of the notation, or spaces around them, in double
+quotes, two of which stand for one in it: ``{"a|b"}|C``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from typing import NoReturn
 
 from tmkit.relations.violations import SemanticError, Violation
 
-_NAME = r"[^\s|{}\[\](),]+(?: +[^\s|{}\[\](),]+)*"  # words, with spaces between them
+_WORDS = r"[^\s|{}\[\](),\"][^\s|{}\[\](),]*(?: +[^\s|{}\[\](),]+)*"  # with spaces between them
+_NAME = rf'"(?:[^"]|"")+"|{_WORDS}'
+_PLAIN = re.compile(_WORDS)
 _POSE = re.compile(rf"\(({_NAME}),\s*\[({_NAME})\]\)\|({_NAME})")
 
 
@@ -27,7 +30,7 @@ class Form:
     def read(self, text: str) -> tuple[str, ...]:
         """Return the names in a text, or raise SemanticError."""
         match = self._pattern.fullmatch(text) if isinstance(text, str) else None
-        return match.groups() if match else _refuse(text, self._what, self._form, self._wanted)
+        return tuple(map(_bare, match.groups())) if match else _refuse(text, self._what, self._form, self._wanted)
 
 
 POINT = Form(rf"({_NAME})\|({_NAME})", what="a point on a body", form="e|C", wanted="{0}|{1}")
@@ -43,9 +46,9 @@ def read_pose(text: str) -> tuple[str, str, str]:
     """Return point, orientation frame and body of ``{g}|C`` or ``(e,[a])|C``, or raise SemanticError."""
     if isinstance(text, str):
         if match := _FRAME.fullmatch(text):
-            return match[1], match[1], match[2]
+            return _bare(match[1]), _bare(match[1]), _bare(match[2])
         if match := _POSE.fullmatch(text):
-            return match[1], match[2], match[3]
+            return _bare(match[1]), _bare(match[2]), _bare(match[3])
     what = "a frame, or a point and an orientation frame, on a body"
     return _refuse(text, what, "{g}|C or (e,[a])|C", "{{{0}}}|{1}")
 
@@ -53,9 +56,23 @@ def read_pose(text: str) -> tuple[str, str, str]:
 def read_name(text: str, what: str) -> str:
     """Return a name that is a field of its own, or raise SemanticError; ``what`` is the field."""
     if isinstance(text, str) and re.fullmatch(_NAME, text):
-        return text
-    rule = f"{what} is a name, without spaces around it and without any of | {{ }} [ ] ( ) ,"
-    raise SemanticError.of("notation", [Violation(rule, repr(text))])
+        return _bare(text)
+    rule = f"{what} is a name, without spaces around it and without any of | {{ }} [ ] ( ) , unless in double quotes"
+    repair = f"write {written(text)!r} if that is its name" if isinstance(text, str) and text else ""
+    raise SemanticError.of("notation", [Violation(rule, repr(text), repair=repair)])
+
+
+def _bare(name: str) -> str:
+    """Return a name that may be in quotes without them."""
+    return name[1:-1].replace('""', '"') if name[0] == '"' else name
+
+
+def written(name: str) -> str:
+    """Return a name as it is written, in quotes where it needs them."""
+    if _PLAIN.fullmatch(name):
+        return name
+    inside = name.replace('"', '""')
+    return f'"{inside}"'
 
 
 _ANY = re.compile(rf"[{{\[(]*\s*({_NAME})\s*[}}\])]*\s*(?:\|\s*({_NAME}))?")

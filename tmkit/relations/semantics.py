@@ -18,7 +18,7 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
-from tmkit.relations.notation import BODY, COORD, ORIENTATION, POINT, read_name, read_pose
+from tmkit.relations.notation import BODY, COORD, ORIENTATION, POINT, read_name, read_pose, written
 
 _Reader = Callable[[str], tuple[str, ...]]
 
@@ -74,7 +74,10 @@ class Semantics(tuple[str, ...]):
         return cls._of(*(read_name(names[name], name) for name in cls.fields))
 
     def notation(self) -> tuple[str, ...]:
-        """Return the target and the reference in the papers' notation."""
+        """Return the target, the reference and, of coordinates, the frame of expression in the papers' notation."""
+        return self._of(*map(written, self[1:]))._notation()
+
+    def _notation(self) -> tuple[str, ...]:
         raise NotImplementedError  # pragma: no cover - every relation has its own
 
     def __repr__(self) -> str:
@@ -121,9 +124,8 @@ class _Expressed(Semantics):
         """Read the names in the notation of target, reference and frame of expression."""
         return cls._of(*cls._read(target, reference), *COORD.read(coord))
 
-    def notation(self) -> tuple[str, ...]:
-        """Return target, reference and frame of expression in the papers' notation."""
-        return (*super().notation(), f"[{self.coord}]")
+    def _notation(self) -> tuple[str, ...]:
+        return (*super()._notation(), f"[{self.coord}]")
 
 
 class _PositionLike(Semantics):
@@ -134,7 +136,7 @@ class _PositionLike(Semantics):
     ref_point: str
     ref_body: str
 
-    def notation(self) -> tuple[str, ...]:
+    def _notation(self) -> tuple[str, ...]:
         return f"{self.point}|{self.body}", f"{self.ref_point}|{self.ref_body}"
 
 
@@ -146,7 +148,7 @@ class _OrientationLike(Semantics):
     ref_ori: str
     ref_body: str
 
-    def notation(self) -> tuple[str, ...]:
+    def _notation(self) -> tuple[str, ...]:
         return f"[{self.ori}]|{self.body}", f"[{self.ref_ori}]|{self.ref_body}"
 
 
@@ -160,7 +162,7 @@ class _PoseLike(Semantics):
     ref_ori: str
     ref_body: str
 
-    def notation(self) -> tuple[str, ...]:
+    def _notation(self) -> tuple[str, ...]:
         sides = (self.point, self.ori, self.body), (self.ref_point, self.ref_ori, self.ref_body)
         return tuple(f"{{{p}}}|{body}" if p == ori else f"({p},[{ori}])|{body}" for p, ori, body in sides)
 
@@ -172,7 +174,7 @@ class _AtPoint(Semantics):
     body: str
     ref_body: str
 
-    def notation(self) -> tuple[str, ...]:
+    def _notation(self) -> tuple[str, ...]:
         return f"{self.point}|{self.body}", self.ref_body
 
 
@@ -182,7 +184,7 @@ class _Free(Semantics):
     body: str
     ref_body: str
 
-    def notation(self) -> tuple[str, ...]:
+    def _notation(self) -> tuple[str, ...]:
         return self.body, self.ref_body
 
 

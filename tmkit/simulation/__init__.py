@@ -12,7 +12,7 @@ from tmkit._support.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from tmkit.simulation.camera import Camera as Camera, fit_camera as fit_camera
     from tmkit.simulation.execution import SimulatedExecutor as SimulatedExecutor, simulate as simulate
-    from tmkit.simulation.failure_picture import draw_failure as draw_failure
+    from tmkit.simulation.failure_picture import draw_failure as draw_failure, draw_marked as draw_marked
     from tmkit.simulation.playback import (
         fit_camera_to_plan as fit_camera_to_plan, record_plan as record_plan,
     )  # fmt: skip
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
         SimulationStatus as SimulationStatus, Slip as Slip,
     )  # fmt: skip
     from tmkit.simulation.sensing import (
-        Detection as Detection, SimulatedCamera as SimulatedCamera, visible_shares as visible_shares,
+        Detection as Detection, SimulatedCamera as SimulatedCamera, depth_points as depth_points,
+        visible_shares as visible_shares,
     )  # fmt: skip
     from tmkit.simulation.settings import PhysicsSettings as PhysicsSettings
     from tmkit.simulation.swept_picture import draw_swept_volume as draw_swept_volume

@@ -30,7 +30,7 @@ _BEHIND_COSTS = 0.15  # share of hidden points that a view from behind the robot
 _ELEVATION = math.radians(27.0)
 _ROBOT_COUNTS = 0.5  # of a point of a mechanism that is hidden, where one of an object counts 1
 _FOCUS_COUNTS = 2.0  # of a point of a frame in focus
-_SAMPLES = 0.4 * np.array([[0, 0, 0], *([x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1))], dtype=float)
+SAMPLES = 0.4 * np.array([[0, 0, 0], *([x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1))], dtype=float)
 
 
 class Posed(Protocol):
@@ -220,9 +220,9 @@ def _hidden_shares(
             blockers.append((number, frame, pose.inverse(), bounds))
             counts = _FOCUS_COUNTS if frame in focus else weight / len(found)
             if counts:
-                points.append(np.asarray(pose.apply(bounds.mean(axis=0) + _SAMPLES * (bounds[1] - bounds[0]))))
-                owners += [(number, frame)] * len(_SAMPLES)
-                weights += [counts] * len(_SAMPLES)
+                points.append(np.asarray(pose.apply(bounds.mean(axis=0) + SAMPLES * (bounds[1] - bounds[0]))))
+                owners += [(number, frame)] * len(SAMPLES)
+                weights += [counts] * len(SAMPLES)
     if not points:
         return np.zeros(len(eyes))
     goals, counts_of = np.concatenate(points), np.array(weights)
@@ -238,34 +238,21 @@ def _hidden_shares(
     return np.asarray(hidden @ counts_of / counts_of.sum(), dtype=float)
 
 
-def sampled_boxes(world: Posed, frame: str) -> list[tuple[NDArray[np.float64], Pose, NDArray[np.float64]]]:
-    """Return points (9, 3) in the root inside the box of each visible shape, box_from_root and its bounds (2, 3).
-
-    Args:
-        world: a simulation, or a scene at a configuration.
-        frame: the frame of the shapes.
-    """
-    return [
-        (np.asarray(pose.apply(bounds.mean(axis=0) + _SAMPLES * (bounds[1] - bounds[0]))), pose.inverse(), bounds)
-        for _, pose, bounds in _boxes(world, frame)
-    ]
-
-
 def crosses_box(
     start: NDArray[np.float64], ends: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
     """Say of each segment whether it meets the box between two corners.
 
     Args:
-        start: (3,) where all begin.
+        start: (3,) where all begin; it and the corners may have further axes in front, for several boxes.
         ends: (n, 3) where they end.
         lower: (3,) the one corner.
         upper: (3,) the other.
     """
     along = np.where(np.abs(ends - start) < 1e-12, 1e-12, ends - start)
     first, second = (lower - start) / along, (upper - start) / along
-    enter = np.minimum(first, second).max(axis=1)
-    leave = np.maximum(first, second).min(axis=1)
+    enter = np.minimum(first, second).max(axis=-1)
+    leave = np.maximum(first, second).min(axis=-1)
     meets: NDArray[np.bool_] = (enter <= leave) & (leave >= 0.0) & (enter <= 1.0)
     return meets
 

@@ -13,21 +13,24 @@ Invariants: the bytes are a function of the result; the physics is never run.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tmkit.errors import SimulationError, UnknownNameError
 from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.plans import FailureKind
 from tmkit.robots import movable_frames
 from tmkit.simulation.camera import Camera, fit_camera
+from tmkit.simulation.pieces import partition
 from tmkit.simulation.recording import check_output, write_picture
 from tmkit.simulation.rendering import Renderer, StillScene, render
 from tmkit.simulation.shapes import drawn_triangles
+from tmkit.spatial import Pose
 from tmkit.tamp import ActionDiagnosis, FailureCause, FailureExample, PlanResult, SuggestionKind
 from tmkit.tamp.diagnosis.diagnosis import in_centimetres
 
@@ -68,12 +71,56 @@ def draw_failure(
         raise SimulationError("the diagnosis has no example to draw: those of other processes stay there")
     red = tuple(_obstacles(example)) or example.in_the_way  # not what is only a support, unless there is nothing else
     scene = _coloured(example, red)
-    still = StillScene(scene, example.q)
     focus = [*red, *(example.pairs[0] if example.pairs else ()), *([example.object] if example.object else ())]
-    camera = fit_camera(still, include=_points_of(example), focus=focus, width=width, height=height)
-    pixels = render(still, camera, renderer=renderer)
-    outline = _outline(example, camera) if example.object is not None else np.zeros((height, width), dtype=bool)
-    return write_picture(target, _composed(pixels, outline, camera, example, cause, _caption(chosen, cause, red)))
+    outlined = {} if example.object is None else {example.object: example.scene.at(example.q).pose(example.object)}
+    pixels, camera = _drawn(scene, example.q, renderer, outlined, _points_of(example), focus, width, height)
+    is_gap = cause.kind is FailureKind.OUT_OF_REACH and example.object is not None
+    gap = partial(_draw_gap, camera=camera, example=example, text=in_centimetres(cause.excess)) if is_gap else None
+    return write_picture(target, _composed(pixels, _caption(chosen, cause, red), gap))
+
+
+def draw_marked(
+    scene: SceneGraph, q: ArrayLike, path: str | Path, *, red: Collection[str], expected: SceneGraph, caption: str,
+    width: int = 960, height: int = 640, renderer: Renderer = "auto",
+) -> Path:  # fmt: skip
+    """Draw a scene with some frames in red, and blue outlines where another version has them; return the file's path.
+
+    Args:
+        scene: the scene.
+        q: (n_joints,) configuration of both versions.
+        path: a ``.png`` or ``.jpg``.
+        red: the frames; those that the scene lacks have an outline only.
+        expected: the other version.
+        caption: the text below.
+        width: pixels.
+        height: pixels of the picture above its caption.
+        renderer: what draws: ``filament``, ``tiny``, or the better that is there.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    target, at = check_output(path, film=False), expected.at(q)
+    own = {frame for piece in partition(scene).mechanisms for frame in piece.frames}
+    outlined = {name: at.pose(name) for name in red if name in expected}
+    here = [name for name in red if name in scene]
+    points = np.array([pose.translation for pose in outlined.values()]).reshape(-1, 3)
+    painted = _painted(scene, dict.fromkeys(here, _RED), own)
+    pixels, _ = _drawn(painted, q, renderer, outlined, points, here, width, height, shapes=expected)
+    return write_picture(target, _composed(pixels, caption))
+
+
+def _drawn(
+    scene: SceneGraph, q: ArrayLike, renderer: Renderer, outlined: Mapping[str, Pose], points: NDArray[np.float64],
+    focus: Collection[str], width: int, height: int, *, shapes: SceneGraph | None = None,
+) -> tuple[NDArray[np.uint8], Camera]:  # fmt: skip
+    """Return a picture of a scene with outlines of frames at poses, whatever hides them, and its camera."""
+    still = StillScene(scene, q)
+    camera = fit_camera(still, include=points, focus=focus, width=width, height=height)
+    pixels = render(still, camera, renderer=renderer).copy()
+    for name, pose in outlined.items():
+        edge = _outline(shapes or scene, name, pose, camera)
+        pixels[edge] = np.rint(255.0 * np.array(_BLUE[:3])).astype(np.uint8)
+    return pixels, camera
 
 
 def _choose(result: PlanResult, action: str | None) -> tuple[ActionDiagnosis, FailureCause]:
@@ -119,18 +166,22 @@ def _coloured(example: FailureExample, red: Iterable[str]) -> SceneGraph:
     """Return the scene in the colours of the picture."""
     scene = example.scene
     own = set(scene.subtree(example.manipulator.base)) - set(movable_frames(scene))
-    culprits = set(red) - {example.object}
-    met = set(example.pairs[0]) if example.pairs else set()
+    colors = dict.fromkeys(set(red) - {example.object}, _RED)
+    if example.object is not None:
+        colors[example.object] = _BLUE
+    if example.pairs:
+        colors |= dict.fromkeys(own.intersection(example.pairs[0]) - set(colors), _ORANGE)
+    return _painted(scene, colors, own)
+
+
+def _painted(scene: SceneGraph, colors: Mapping[str, tuple[float, ...]], kept: Collection[str]) -> SceneGraph:
+    """Return a scene with colours of frames; all others are pale but for those that keep theirs."""
     with scene.edit() as edit:
         for frame in scene.frame_names:
             parts = scene.shapes(frame)
-            if frame == example.object:
-                edit.set_shapes(frame, [_with_colour(part, _BLUE) for part in parts])
-            elif frame in culprits:
-                edit.set_shapes(frame, [_with_colour(part, _RED) for part in parts])
-            elif frame in own and frame in met:
-                edit.set_shapes(frame, [_with_colour(part, _ORANGE) for part in parts])
-            elif frame not in own:
+            if frame in colors:
+                edit.set_shapes(frame, [_with_colour(part, colors[frame]) for part in parts])
+            elif frame not in kept:
                 edit.set_shapes(frame, [_with_colour(part, _paler(part)) for part in parts])
     return edit.finish()
 
@@ -154,14 +205,13 @@ def _points_of(example: FailureExample) -> NDArray[np.float64]:
     return np.array([at.pose(name, relative_to=root).translation for name in names if example.scene.root(name) == root])
 
 
-def _outline(example: FailureExample, camera: Camera) -> NDArray[np.bool_]:
-    """Return where the outline of the handled object is (height, width), whatever hides it."""
+def _outline(scene: SceneGraph, name: str, pose: Pose, camera: Camera) -> NDArray[np.bool_]:
+    """Return where the outline of a frame at a pose is (height, width)."""
     from PIL import Image, ImageDraw
 
     mask = Image.new("1", (camera.width, camera.height))
-    draw, name = ImageDraw.Draw(mask), str(example.object)
-    pose = example.scene.at(example.q).pose(name)
-    for part in example.scene.shapes(name):
+    draw = ImageDraw.Draw(mask)
+    for part in scene.shapes(name):
         vertices, faces = drawn_triangles(part.shape)
         corners = [_projected(camera, point) for point in np.asarray((pose @ part.pose).apply(vertices))]
         for face in faces if part.visual else ():
@@ -182,14 +232,11 @@ def _caption(action: ActionDiagnosis, cause: FailureCause, red: tuple[str, ...])
 
 
 def _composed(
-    pixels: NDArray[np.uint8], outline: NDArray[np.bool_], camera: Camera, example: FailureExample, cause: FailureCause,
-    caption: str,
-) -> NDArray[np.uint8]:  # fmt: skip
-    """Put outline, line and caption to the picture."""
+    pixels: NDArray[np.uint8], caption: str, mark: Callable[[ImageDraw, Any], None] | None = None
+) -> NDArray[np.uint8]:
+    """Put a caption below a picture, and a mark into it, drawn with the caption's font."""
     from PIL import Image, ImageDraw, ImageFont
 
-    pixels = pixels.copy()
-    pixels[outline] = np.rint(255.0 * np.array(_BLUE[:3])).astype(np.uint8)
     height, width = pixels.shape[:2]
     size = max(10, round(_LETTERS * width))
     font: Any = ImageFont.load_default(size)
@@ -197,14 +244,14 @@ def _composed(
     paper = Image.new("RGB", (width, height + round(size * (1.35 * len(lines) + 1.0))), _PAPER)
     paper.paste(Image.fromarray(pixels), (0, 0))
     draw = ImageDraw.Draw(paper)
-    if cause.kind is FailureKind.OUT_OF_REACH and example.object is not None:
-        _draw_gap(draw, camera, example, in_centimetres(cause.excess), font)
+    if mark is not None:
+        mark(draw, font)
     for number, line in enumerate(lines):
         draw.text((round(0.7 * size), height + round(size * (0.5 + 1.35 * number))), line, fill=_TEXT, font=font)
     return np.asarray(paper, dtype=np.uint8)
 
 
-def _draw_gap(draw: ImageDraw, camera: Camera, example: FailureExample, text: str, font: Any) -> None:
+def _draw_gap(draw: ImageDraw, font: Any, *, camera: Camera, example: FailureExample, text: str) -> None:
     """Draw a line from the tool to the object out of reach, with its least length."""
     at, root = example.scene.at(example.q), example.scene.root(example.manipulator.tool)
     ends = [at.pose(name, relative_to=root).translation for name in (example.manipulator.tool, str(example.object))]

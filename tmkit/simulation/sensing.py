@@ -5,11 +5,14 @@ covariance, sees nothing of what is hidden or out of view, misses some of what i
 object where there is none. Which part of an object is hidden is judged by the boxes around shapes, as for views
 (:mod:`tmkit.simulation.camera`).
 
+:func:`depth_points` is a depth camera: the points that are seen, with noise along the rays.
+
 Invariant: the same seed and calls give the same detections.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -18,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import AttachedShape, SceneGraph
 from tmkit.errors import SimulationError
-from tmkit.simulation.camera import Camera, Posed, crosses_box, sampled_boxes
+from tmkit.simulation.camera import SAMPLES, Camera, Posed, crosses_box
 from tmkit.simulation.pieces import partition
 from tmkit.simulation.rendering import StillScene
 from tmkit.simulation.world import Simulation
@@ -114,24 +117,73 @@ def visible_shares(world: Posed, camera: Camera) -> dict[str, float]:
     """
     pieces = partition(world.scene)
     owners = {frame: piece.base for piece in (*pieces.mechanisms, *pieces.objects) for frame in piece.frames}
-    boxes = [
-        (owners.get(frame, frame), *box) for frame in world.scene.frame_names for box in sampled_boxes(world, frame)
-    ]
-    axes, half = camera.axes(), math.tan(camera.field_of_view / 2.0)
-    eye = np.asarray(camera.position)
-    shares = {}
-    for piece in pieces.objects:
-        own = [samples for owner, samples, *_ in boxes if owner == piece.base]
-        if not own:
-            continue
-        points = np.concatenate(own)
-        right, up, back = ((points - eye) @ axes).T
-        with np.errstate(divide="ignore", invalid="ignore"):
-            seen = (
-                (back < 0.0) & (np.abs(up / back) < half) & (np.abs(right / back) < half * camera.width / camera.height)
-            )
-        for owner, _, inverse, (lower, upper) in boxes:
-            if owner != piece.base and seen.any():
-                seen &= ~crosses_box(np.asarray(inverse.apply(eye)), np.asarray(inverse.apply(points)), lower, upper)
-        shares[piece.base] = float(seen.mean())
-    return shares
+    names, poses, bounds = [], [], []
+    for frame in world.scene.frame_names:
+        for part, box in _visible_boxes(world.scene.shapes(frame)):
+            names.append(owners.get(frame, frame))
+            poses.append((world.pose(frame) @ part).as_matrix())
+            bounds.append(box)
+    objects = {piece.base: number for number, piece in enumerate(pieces.objects) if piece.base in names}
+    if not objects:
+        return {}
+    of = np.array([objects.get(name, -1 - number) for number, name in enumerate(names)])  # which object, else none
+    root_from_box, box = np.array(poses), np.array(bounds)
+    turns, places, own = root_from_box[:, :3, :3], root_from_box[:, :3, 3], of >= 0
+    local = box[own].mean(axis=1)[:, None] + SAMPLES * (box[own, 1] - box[own, 0])[:, None]
+    points = (local @ turns[own].transpose(0, 2, 1) + places[own][:, None]).reshape(-1, 3)
+    owner = np.repeat(of[own], len(SAMPLES))
+    eye, half = np.asarray(camera.position), math.tan(camera.field_of_view / 2.0)
+    right, up, back = ((points - eye) @ camera.axes()).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        seen = (back < 0.0) & (np.abs(up / back) < half) & (np.abs(right / back) < half * camera.width / camera.height)
+    eyes = np.einsum("mji,mj->mi", turns, eye - places)[:, None]
+    ends = eyes + (points - eye) @ turns
+    hides = crosses_box(eyes, ends, box[:, :1], box[:, 1:]) & (of[:, None] != owner)
+    seen &= ~hides.any(axis=0)
+    shares = np.bincount(owner, seen) / np.maximum(np.bincount(owner), 1)
+    return {name: float(shares[number]) for name, number in objects.items()}
+
+
+@functools.lru_cache(maxsize=1024)
+def _visible_boxes(shapes: tuple[AttachedShape, ...]) -> tuple[tuple[Pose, NDArray[np.float64]], ...]:
+    """Return frame_from_shape and bounds (2, 3) of what is visible of a frame."""
+    solid = [part for part in shapes if part.visual and part.shape.kind != "plane"]  # which has no bounds
+    return tuple((part.pose, np.array(part.shape.bounds, dtype=float)) for part in solid)
+
+
+def depth_points(simulation: Simulation, camera: Camera, *, noise: float = 0.0, seed: int = 0) -> NDArray[np.float64]:
+    """Return the points (n, 3) that a depth camera sees, metres in its axes: right, up and backwards.
+
+    Points beyond 10 m are not seen.
+
+    Args:
+        simulation: what it looks at.
+        camera: where it stands; a pixel is a point.
+        noise: standard deviation of the distance along the optical axis, metres.
+        seed: of the noise.
+
+    Raises:
+        SimulationError: a noise that is no number of at least 0.
+    """
+    if not 0.0 <= noise < math.inf:
+        raise SimulationError(f"noise is at least 0, not {noise}")
+    bullet, near, far = simulation.bullet, 0.05, 10.0
+    image = bullet.getCameraImage(
+        camera.width, camera.height,
+        viewMatrix=bullet.computeViewMatrix(camera.position, camera.target, camera.up),
+        projectionMatrix=bullet.computeProjectionMatrixFOV(
+            math.degrees(camera.field_of_view), camera.width / camera.height, near, far
+        ),
+        renderer=bullet.ER_TINY_RENDERER, physicsClientId=simulation.client,
+    )  # fmt: skip
+    buffer = np.asarray(image[3], dtype=float).reshape(camera.height, camera.width)
+    depth = far * near / (far - (far - near) * buffer)
+    is_seen = depth < 0.999 * far
+    depth = depth + noise * np.random.default_rng(seed).normal(size=depth.shape)
+    half = math.tan(camera.field_of_view / 2.0)
+    # This renderer looks through the lower left corners of its pixels.
+    right = (2.0 * np.arange(camera.width) / camera.width - 1.0) * half * camera.width / camera.height
+    up = (1.0 - 2.0 * np.arange(1, camera.height + 1) / camera.height) * half
+    rays = np.stack(np.broadcast_arrays(right[None, :], up[:, None], np.float64(-1.0)), axis=-1)
+    points: NDArray[np.float64] = (depth[..., None] * rays)[is_seen]
+    return points

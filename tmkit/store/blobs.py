@@ -62,11 +62,7 @@ class BlobFolder:
         digest, path = shape.digest, self._path / shape.digest
         if digest in self._compared and path.exists():
             return
-        numbers = {"mesh": shape.vertices, "point_cloud": shape.points, "height_field": shape.heights}[shape.kind]
-        dimensions = (*shape.dimensions, 0.0, 0.0, 0.0)[:3]
-        kind = [*_KINDS].index(shape.kind)
-        header = _HEADER.pack(_MAGIC, kind, len(shape.dimensions), *numbers.shape, len(shape.faces), *dimensions)
-        data = header + numbers.tobytes() + shape.faces.tobytes()
+        data = blob_of_shape(shape)
         if len(data) > self._largest:
             raise StoreError(f"shape {digest} has {len(data)} bytes; a blob has at most {self._largest}")
         try:
@@ -91,7 +87,7 @@ class BlobFolder:
             StoreDamageError: the blob is missing or damaged.
         """
         try:
-            shape = _shape_of(self._map(digest), source)
+            shape = shape_of_blob(self._map(digest), source)
             if shape.digest != digest:
                 raise ValueError(f"what it holds has the digest {shape.digest}")
         except OSError as error:
@@ -121,7 +117,31 @@ class BlobFolder:
             os.close(handle)
 
 
-def _shape_of(data: mmap.mmap, source: str) -> Shape:
+def blob_of_shape(shape: Shape) -> bytes:
+    """Return the bytes of the blob of a mesh, point cloud or height field.
+
+    Args:
+        shape: one with arrays.
+    """
+    numbers = {"mesh": shape.vertices, "point_cloud": shape.points, "height_field": shape.heights}[shape.kind]
+    dimensions = (*shape.dimensions, 0.0, 0.0, 0.0)[:3]
+    kind = [*_KINDS].index(shape.kind)
+    header = _HEADER.pack(_MAGIC, kind, len(shape.dimensions), *numbers.shape, len(shape.faces), *dimensions)
+    return header + numbers.tobytes() + shape.faces.tobytes()
+
+
+def shape_of_blob(data: bytes | mmap.mmap, source: str) -> Shape:
+    """Return the shape that the bytes of a blob say.
+
+    Args:
+        data: the bytes.
+        source: label of where it came from.
+
+    Raises:
+        ValueError: they are no blob (:class:`~tmkit.errors.ShapeError` is one), in the words of a file.
+    """
+    if len(data) < _HEADER.size:
+        raise ValueError(f"expected {_HEADER.size} bytes or more")
     magic, kind, count, rows, columns, faces, *dimensions = _HEADER.unpack_from(data)
     expected = _HEADER.size + 8 * rows * columns + 12 * faces
     if magic != _MAGIC or kind >= len(_KINDS) or count != [*_KINDS.values()][kind] or expected != len(data):

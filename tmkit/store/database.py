@@ -10,12 +10,10 @@ bounded; and what SQLite finds malformed is a :class:`StoreDamageError`.
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +30,7 @@ _SCHEMA = {
 
 
 class Database:
-    """A connection to the database of a folder, opened anew in a forked process.
+    """A connection to the database of a folder, opened anew in a forked process; as a context, a transaction.
 
     Attributes:
         lock: of the threads of this process.
@@ -53,6 +51,8 @@ class Database:
 
     def _open(self) -> None:
         self._process, self.lock, self._depth = os.getpid(), threading.RLock(), 0
+        self._rows: list[tuple[bytes, bytes, bytes]] = []
+        self._tips: dict[str, bytes] = {}  # both of the transaction, not yet written
         if any(os.path.islink(f"{self._path}{end}") for end in ("", "-wal", "-shm")):
             raise StoreError(f"{self._path}: expected a regular file, received a link")
         handle = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
@@ -90,34 +90,74 @@ class Database:
             statement: SQL of this package.
             values: for its question marks.
         """
-        if self._process != os.getpid():
-            self._inherited.append(self._connection)
-            self._open()
+        self._require_own()
         try:
             with self.lock:
+                self._flush()
                 return self._connection.execute(statement, values).fetchall()
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise self._error(error) from None
 
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
-        """Be the one writer; all is committed at the end, or nothing after an exception. May nest."""
-        if self._process != os.getpid():
-            self.query("SELECT 1")
+    def tip(self, branch: str) -> Any:
+        """Return the id of a branch's tip, None if there is no such branch."""
         with self.lock:
+            if branch in self._tips:
+                return self._tips[branch]
+            rows = self.query("SELECT id FROM branches WHERE name=?", branch)
+            return rows[0][0] if rows else None
+
+    def set_tip(self, branch: str, version: bytes) -> None:
+        """Let a branch end at a version, within :meth:`writing`; written with the transaction's other rows."""
+        self._tips[branch] = version
+
+    def insert(self, version: bytes, header: bytes, body: bytes) -> None:
+        """Insert a version unless it is there, within :meth:`writing`; written with the transaction's other rows."""
+        self._rows.append((version, header, body))
+
+    def _flush(self) -> None:
+        """Write what the transaction has collected: many rows at once cost half of each alone."""
+        if self._rows:
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO versions (id, header, body) VALUES (?, ?, ?)", self._rows
+            )
+            self._rows.clear()
+        if self._tips:
+            self._connection.executemany("REPLACE INTO branches VALUES (?, ?)", self._tips.items())
+            self._tips.clear()
+
+    def __enter__(self) -> None:
+        """Be the one writer; all is committed at the end, or nothing after an exception. May nest."""
+        self._require_own()
+        self.lock.acquire()
+        try:
             if not self._depth:
-                self.query("BEGIN IMMEDIATE")
-            self._depth += 1
-            try:
-                yield
-                if self._depth == 1:
-                    self.query("COMMIT")
-            except BaseException:
-                if self._depth == 1 and self._connection.in_transaction:
-                    self.query("ROLLBACK")
-                raise
-            finally:
-                self._depth -= 1
+                self._connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            self.lock.release()
+            raise self._error(error) from None
+        self._depth += 1
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._depth -= 1
+        try:
+            if not self._depth and kind is None:
+                self._flush()
+                self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._error(error) from None
+        finally:
+            if not self._depth:
+                self._rows.clear()
+                self._tips.clear()
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+            self.lock.release()
+
+    def _require_own(self) -> None:
+        """Open a connection of this process's own, after a fork."""
+        if self._process != os.getpid():
+            self._inherited.append(self._connection)
+            self._open()
 
     def close(self) -> None:
         """Close the connection; it refuses everything then."""

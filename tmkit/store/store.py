@@ -148,13 +148,13 @@ class Store:
             UnknownNameError: a parent that is not in the store.
         """
         _check_branch(branch)
-        with self._database.writing():
+        with self._database:
             tip = self._tip(branch)
             parents = [] if tip is None else [tip]
             parents += [parent for name in merges if (parent := self._resolved(name)) not in parents]
             version = self._insert(scene, parents, message)
             if version != tip:
-                self._set_tip(branch, version)
+                self._database.set_tip(branch, version)
         return version.hex()
 
     def get(self, version: str) -> SceneGraph:
@@ -205,7 +205,7 @@ class Store:
     @contextlib.contextmanager
     def batch(self) -> Iterator[Self]:
         """Commit all that is put within it at once, or, after an exception, nothing; others wait to write meanwhile."""
-        with self._database.writing():
+        with self._database:
             yield self
 
     # --- branches -----------------------------------------------------------------------------------------------------
@@ -224,8 +224,8 @@ class Store:
             version: as in :meth:`get`.
         """
         _check_branch(name)
-        with self._database.writing():
-            self._set_tip(name, self._resolved(version))
+        with self._database:
+            self._database.set_tip(name, self._resolved(version))
 
     def delete_branch(self, name: str) -> None:
         """Delete a branch; its versions stay until :meth:`gc`.
@@ -233,7 +233,7 @@ class Store:
         Raises:
             UnknownNameError: there is none of that name.
         """
-        with self._database.writing():
+        with self._database:
             if self._tip(name) is None:
                 raise UnknownNameError.of("branch", name, self.branches)
             self._database.query("DELETE FROM branches WHERE name=?", name)
@@ -253,7 +253,7 @@ class Store:
             MergeConflictError: both sides change the same thing differently; nothing is stored.
             StoreError: the two have no version in common.
         """
-        with self._database.writing():
+        with self._database:
             tip = self._tip(into)
             if tip is None:
                 raise UnknownNameError.of("branch", into, self.branches)
@@ -266,14 +266,14 @@ class Store:
             else:
                 scene = merge_scenes(self._scene(base), self._scene(tip), self._scene(theirs))
                 merged = self._insert(scene, [tip, theirs], message)
-            self._set_tip(into, merged)
+            self._database.set_tip(into, merged)
         return merged.hex()
 
     # --- housekeeping -------------------------------------------------------------------------------------------------
 
     def gc(self) -> Collected:
         """Remove the versions that no branch leads to, the blobs that no version names, and half-written files."""
-        with self._database.writing():
+        with self._database:
             waiting = [_id_bytes(known) for (known,) in self._database.query("SELECT id FROM branches")]
             reached = set(waiting)
             while waiting:
@@ -283,7 +283,7 @@ class Store:
             garbage = {known for (known,) in self._database.query("SELECT id FROM versions")} - reached
             for known in garbage:
                 self._database.query("DELETE FROM versions WHERE id=?", known)
-        with self._database.writing():  # anew: whoever wrote in between, its blobs are named by its rows
+        with self._database:  # anew: whoever wrote in between, its blobs are named by its rows
             named = set()
             for (known,) in self._database.query("SELECT id FROM versions"):
                 ((header, body),) = self._database.query("SELECT header, body FROM versions WHERE id=?", known)
@@ -324,11 +324,8 @@ class Store:
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _tip(self, branch: str) -> bytes | None:
-        rows = self._database.query("SELECT id FROM branches WHERE name=?", branch)
-        return _id_bytes(rows[0][0]) if rows else None
-
-    def _set_tip(self, branch: str, version: bytes) -> None:
-        self._database.query("REPLACE INTO branches VALUES (?, ?)", branch, version)
+        tip = self._database.tip(branch)
+        return None if tip is None else _id_bytes(tip)
 
     def _numbered(self, version: bytes) -> tuple[int, bytes]:
         """Return a version with its number, which grows from parents to children."""
@@ -450,7 +447,7 @@ class Store:
         header = _Header(FORMAT, parents, message, fingerprint, hashlib.sha256(body).digest(), count, room)
         data = msgspec.msgpack.encode(header)
         version = hashlib.sha256(data).digest()
-        self._database.query("INSERT OR IGNORE INTO versions (id, header, body) VALUES (?, ?, ?)", version, data, body)
+        self._database.insert(version, data, body)
         for source, key in sources.items():
             self._source_keys[source] = key
             self._sources.setdefault(key, source)

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         PortfolioProgress as PortfolioProgress,
         ValidationProgress as ValidationProgress,
     )
+    from tmkit.tamp.repair import repair_plan as repair_plan
     from tmkit.tamp.result import PlanResult as PlanResult, PlanStatistics as PlanStatistics
     from tmkit.tamp.search_tree import (
         BranchFailure as BranchFailure, FrameChange as FrameChange, SearchTree as SearchTree,

@@ -62,15 +62,17 @@ class PlanningIteration:
         tree: the tree that all its iterations refine over.
         task: the translated task, with what earlier iterations forbade for good.
         number: of the iteration, from 0; budgets double with it.
-        beside: another search, told the attempts of a task plan that failed; it returns a plan or None.
+        beside: another search, told the attempts of a task plan that failed and :attr:`is_blocked`; it returns a plan
+            or None.
 
     Attributes:
         forbidden: what may not be done any more: by action, the facts under which.
+        is_blocked: whether a movable object was in the way of an action that does not name it.
     """
 
     def __init__(
         self, context: PlanningContext, log: SearchLog, tree: RefinementTree, *, task: PreparedTask, number: int,
-        beside: Callable[[int], tuple[PlanStep, ...] | None],
+        beside: Callable[[int, bool], tuple[PlanStep, ...] | None],
     ) -> None:  # fmt: skip
         self.context, self.log, self.tree, self.number, self.beside = context, log, tree, number, beside
         self.kept = self.task = task  # without, and with what holds in this iteration only
@@ -98,7 +100,7 @@ class PlanningIteration:
             if log.is_over():
                 break
             self._learn(outcome)
-            found_beside = self.beside(log.failures.attempts - before)
+            found_beside = self.beside(log.failures.attempts - before, self.is_blocked)
             if found_beside is not None:
                 return IterationResult(self.kept, steps=found_beside, is_beside=True)
         return self._end()

@@ -18,7 +18,7 @@ import itertools
 import logging
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
@@ -222,6 +222,7 @@ class RefinementTree:
 
     Attributes:
         carriers: the frames on joints of a mobile base under an arm: what the arm reaches depends on where they are.
+        known: returns a motion of an action from a node that comes before the domain's candidates, or None.
     """
 
     def __init__(
@@ -234,6 +235,7 @@ class RefinementTree:
         key = hashlib.blake2b(f"seed {seed}".encode(), digest_size=16).digest()
         self.root = RefinementNode(scene, q, problem.init, None, frozenset(), key, key)
         self._numbers = itertools.count(1)
+        self.known: Callable[[RefinementNode, GroundAction], Refinement | None] = lambda *_: None
         self.carriers = carrying_joints(scene, [arm.manipulator for arm in arms.values()])
         self._dead_ends: dict[tuple[bytes, GroundAction], Expansion] = {}
         self._deriver = StateDeriver(domain, {name: types[0] for name, types in problem.objects.items()})
@@ -284,7 +286,7 @@ class RefinementTree:
 
     def attempts(
         self, expansion: Expansion, asked: list[tuple[str, str]]
-    ) -> Iterator[tuple[Candidate, Refinement | MotionFailure]]:
+    ) -> Iterator[tuple[Candidate | None, Refinement | MotionFailure]]:
         """Yield the result of each candidate of an action in a node, with random numbers of this restart.
 
         Args:
@@ -295,6 +297,8 @@ class RefinementTree:
         context = ActionContext(
             node.scene, node.q, np.random.default_rng(int.from_bytes(key, "little")), self._sampling, self.arms, asked
         )
+        if not expansion.restarts and (known := self.known(node, action)) is not None:
+            yield None, known
         candidates = self.domain.candidates(action, context)
         number = 0
         while True:
@@ -313,7 +317,7 @@ class RefinementTree:
             number += 1
 
     def child(
-        self, expansion: Expansion, candidate: Candidate, refinement: Refinement
+        self, expansion: Expansion, candidate: Candidate | None, refinement: Refinement
     ) -> RefinementNode | MotionFailure:
         """Return the node after a motion, after checking its derived state against the predicted one.
 

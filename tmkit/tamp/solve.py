@@ -48,16 +48,25 @@ def solve(
     problem: PlanningProblem, options: PlanningOptions, *, on_progress: Callable[[PlanningProgress], None] | None = None
 ) -> PlanResult:
     """Plan with the one seed of the options; the result and the errors are those of :func:`tmkit.plan`."""
+    context = planning_context(problem, options, on_progress=on_progress)
+    with context.domain.blamed("planning", if_traced=True):
+        return run_search(context)
+
+
+def planning_context(
+    problem: PlanningProblem, options: PlanningOptions, *, on_progress: Callable[[PlanningProgress], None] | None = None
+) -> PlanningContext:
+    """Return what the run of a problem is given; the errors are those of :func:`tmkit.plan`."""
     manipulators = find_manipulators(problem.robots, problem.scene)
     domain = load_planning_domain(problem.domain, manipulator=manipulators, semantics=problem.semantics)
     with domain.blamed("planning", if_traced=True):
-        return _solved(problem, options, domain, manipulators, on_progress)
+        return _context(problem, options, domain, manipulators, on_progress)
 
 
-def _solved(
+def _context(
     problem: PlanningProblem, options: PlanningOptions, domain: PlanningDomain,
     manipulators: tuple[Manipulator, ...], on_progress: Callable[[PlanningProgress], None] | None,
-) -> PlanResult:  # fmt: skip
+) -> PlanningContext:  # fmt: skip
     start = _checked_start(problem.scene, problem.q, manipulators)
     goals = tuple(goal for goal in problem.goals if isinstance(goal, get_args(ContinuousGoal)))
     texts = [
@@ -73,11 +82,10 @@ def _solved(
         formula, stated = extended_goal(texts, domain, problem.scene)
         task = derive_problem(problem.scene, domain, q=start, goal=formula)
     _refuse_goals_without_actions(task, goals, problem.scene, start)
-    context = PlanningContext(
+    return PlanningContext(
         problem.scene, start, manipulators=manipulators, domain=domain, problem=task, options=options,
         on_progress=on_progress, goal=stated, continuous_goals=goals,
     )  # fmt: skip
-    return run_search(context)
 
 
 def _refuse_goals_without_actions(

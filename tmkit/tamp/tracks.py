@@ -39,7 +39,8 @@ _logger = logging.getLogger(__name__)
 _ALL_OBJECTS_AFTER = 4  # iterations with the useful objects alone
 _RELOCATIONS_AFTER = 0.5
 _TRANSFERS_AFTER = 64  # failed attempts after which the search over transfers begins
-_ATTEMPTS_PER_MOVE = 5  # of task plans for each attempt of that search, which takes so much longer
+_ATTEMPTS_PER_MOVE = 3  # of task plans for each attempt of that search, which takes so much longer
+_PATIENCE = 6  # by which both are multiplied while what is learned still leads to new task plans
 _CHOICE = 16  # places aside that a domain lists at once for that search, which compares them itself
 _LAST_MOVES = 96  # attempts of that search when the task plans have come to an end
 
@@ -101,15 +102,21 @@ class _TransfersBeside:
         self.context, self.log = context, log
         self.track: SearchTrack | None = None
         self._search: TransferSearch | None = None
-        self._has_begun = False
-        self._attempts = 0
+        self._has_begun = self._is_needed = False
+        self._attempts = self._moves = 0
 
-    def after(self, attempts: int) -> tuple[PlanStep, ...] | None:
-        """Advance after a task plan failed with so many attempts; return the steps of a plan, or None."""
+    def after(self, attempts: int, is_blocked: bool) -> tuple[PlanStep, ...] | None:
+        """Advance after a task plan failed with so many attempts; return the steps of a plan, or None.
+
+        Task plans do without it as long as each constraint leads to another one, and no movable object was in the way.
+        """
+        self._is_needed |= is_blocked or self.log.iterations > 0
         self._attempts += attempts
-        if self._attempts < _TRANSFERS_AFTER and not self._has_begun:
+        patience = 1 if self._is_needed else _PATIENCE
+        if self._attempts < patience * _TRANSFERS_AFTER and not self._has_begun:
             return None
-        moves, self._attempts = divmod(self._attempts, _ATTEMPTS_PER_MOVE)
+        moves = self._attempts // (patience * _ATTEMPTS_PER_MOVE) - self._moves
+        self._moves += moves
         return self.advance(moves)
 
     def advance(self, moves: int) -> tuple[PlanStep, ...] | None:
@@ -192,7 +199,7 @@ class SearchTrack:
         self._tree: RefinementTree | None = None
         self._has_relocations = isinstance(domain, RelocationDomain)
 
-    def advance(self, beside: Callable[[int], tuple[PlanStep, ...] | None]) -> IterationResult:
+    def advance(self, beside: Callable[[int, bool], tuple[PlanStep, ...] | None]) -> IterationResult:
         """Carry out the next iteration."""
         context, log, number = self.context, self.log, self.number
         task = self.prepared()

@@ -64,9 +64,9 @@ _PROVING_SEARCH = "astar(blind())"
 
 _FIRST_SECONDS = 2.0  # after which it is asked whether there is a plan at all
 _FOLLOW_UP_SECONDS = 0.5
-_LANDMARK_SECONDS, _LANDMARK_SHARE = 3.0, 0.15
+_LANDMARK_SECONDS, _LEAST_LANDMARK_SECONDS, _LANDMARK_SHARE = 3.0, 0.5, 0.15
 _ALONE_SECONDS = 0.2  # for which the search by landmarks runs alone
-_AGAIN, _AGAIN_GROWTH = 7e6, 2.0  # work for it on a task with learned constraints, and in terms of what it took before
+_AGAIN, _AGAIN_GROWTH = 1e6, 2.0  # work for it on a task with learned constraints, and in terms of what it took before
 _LANDMARKS = "landmarks"  # in the history of a task
 _REMEMBERED = 16  # problems that are not translated again
 _TRANSLATING_MEMORY = 4 << 30  # bytes: a quantifier over a dozen variables takes all there is, and in seconds
@@ -186,7 +186,7 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         if not self.landmark_search or not work:
             return self._greedy(searches)
         share = _LANDMARK_SHARE * searches.seconds_left  # a short time limit is not spent on it
-        seconds = _LANDMARK_SECONDS * work / self.landmark_work
+        seconds = max(_LEAST_LANDMARK_SECONDS, _LANDMARK_SECONDS * work / self.landmark_work)
         search = self.landmark_search.format(seconds=round(min(seconds, share), 2))
         with searches.started([search]) as running:
             is_short = running.ends_within(_ALONE_SECONDS)

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
         search_tree_drawing as search_tree_drawing,
     )
     from tmkit.visualization.viewer import (
-        LatestScene as LatestScene, SceneSource as SceneSource, Viewer as Viewer, enable_notebook as enable_notebook,
-        show as show,
+        ChangingScene as ChangingScene, LatestScene as LatestScene, SceneSource as SceneSource, Viewer as Viewer,
+        enable_notebook as enable_notebook, show as show,
     )  # fmt: skip
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -66,8 +66,10 @@ class Stage:
 
     def close(self) -> None:
         """End the server; once is enough, twice does no harm."""
-        if not self._closed.is_set():
+        with self._lock:  # nobody draws meanwhile
+            is_closed = self._closed.is_set()
             self._closed.set()
+        if not is_closed:
             stop_server(self._server)
 
     @property
@@ -109,6 +111,7 @@ class Stage:
     def draw(
         self, scene: SceneGraph, q: NDArray[np.float64], *, panels: Sequence[PanelMaker],
         timeline: PlanTimeline | None = None, paint: Mapping[str, Color] | None = None, caption: str = "",
+        keeps_view: bool = False,
     ) -> None:  # fmt: skip
         """Draw a state anew, with its panels; what :meth:`show` is made of.
 
@@ -119,9 +122,10 @@ class Stage:
             timeline: the plan that the state belongs to.
             paint: colours of frames, instead of their own.
             caption: text below the picture of a scene without a time line.
+            keeps_view: whether cameras stay where something was shown before.
         """
         with self._lock, self._server.atomic():
-            before = () if self._model is None else self._model.frames
+            before, has_view = ((), False) if self._model is None else (self._model.frames, bool(self._model.pieces))
             self._scene, self._q, self._timeline, self._picked = scene, np.array(q), timeline, None
             self._model = scene_model(scene, cell=CELL, paint=paint)
             poses = scene.at(q).poses
@@ -129,8 +133,9 @@ class Stage:
             api.reset()
             self.handles = add_nodes(api, self._model, poses)
             api.add_batched_axes("/poses", poses[:, [6, 3, 4, 5]], poses[:, :3], visible=False)
-            self._view = bounds(self._model, poses) if self._model.frames != before else self._view
-            set_view(self._server, *self._view, moves=self._model.frames != before)
+            moves = self._model.frames != before and not (keeps_view and has_view)
+            self._view = bounds(self._model, poses) if moves else self._view
+            set_view(self._server, *self._view, moves=moves)
             if self.tabs is not None:
                 self.tabs.remove()
             self.tabs = self._server.gui.add_tab_group()

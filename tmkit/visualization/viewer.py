@@ -17,23 +17,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._support.data import is_built_in
 from tmkit.errors import ArgumentError, ConfigurationError
-from tmkit.graph import SceneGraph, diff
+from tmkit.graph import SceneGraph
 from tmkit.plans import Plan
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
+from tmkit.store import Store
 from tmkit.tamp import PlanningProblem, PlanResult
 from tmkit.visualization.page import page_html
 from tmkit.visualization.plan_timeline import plan_timeline
 from tmkit.visualization.scene_model import TO_THE_RIGHT, Color, bounds, scene_model
 from tmkit.visualization.search_panels import search_panel, show_failure
 from tmkit.visualization.stage import PanelMaker, Stage
+from tmkit.visualization.versions_panel import PALE, VersionsPanel, changes, latest_configuration, looks_differ
 from tmkit.visualization.viewer_panels import FactsPanel, JointsPanel, PlanPanel, TreePanel
 
 Shown = SceneGraph | Plan | PlanResult | PlanningProblem
 """What a viewer can show."""
 _FRAME = '<iframe srcdoc="{}" width="100%" height="{}" style="border:1px solid #ddd"></iframe>'
-_CHANGES = {"added": (0.16, 0.65, 0.30, 1.0), "removed": (0.86, 0.12, 0.12, 1.0), "changed": (0.95, 0.55, 0.10, 1.0)}
-_PALE = (0.88, 0.89, 0.90, 1.0)
+_QUIET = 0.3  # seconds without a change after which the panels show what was followed
 _GAP = 1.05  # distance of the two, in widths
 
 SceneState = tuple[SceneGraph, NDArray[np.float64]]
@@ -47,6 +48,30 @@ class SceneSource(Protocol):
     def current(self) -> SceneState | None:
         """Return the scene as it is now with its configuration; None once there will be no more."""
         ...
+
+
+@runtime_checkable
+class ChangingScene(Protocol):
+    """A scene that changes from version to version, such as a :class:`tmkit.world.LiveScene`."""
+
+    @property
+    def scene(self) -> SceneGraph:
+        """The version of now."""
+        ...
+
+
+class _Changing:
+    """The versions of a scene that changes, as a source."""
+
+    def __init__(self, world: ChangingScene, q: ArrayLike | None) -> None:
+        self._world, self._q = world, q
+        self._state: SceneState | None = None
+
+    def current(self) -> SceneState:
+        scene = self._world.scene
+        if self._state is None or scene is not self._state[0]:
+            self._state = scene, latest_configuration(scene, self._q)
+        return self._state
 
 
 class LatestScene:
@@ -106,6 +131,7 @@ class Viewer(Stage):
     ) -> None:  # fmt: skip
         super().__init__(host=host, port=port)
         self._follower: threading.Thread | None = None
+        self._versions: VersionsPanel | None = None
         try:
             if shown is not None:
                 self.show(shown, q=q, problem=problem)
@@ -140,6 +166,7 @@ class Viewer(Stage):
             q: (n_joints,) configuration of a scene; zero by default.
             problem: the problem that a result belongs to.
         """
+        self._end_versions()
         more: list[PanelMaker] = []
         if isinstance(shown, PlanResult):
             start = shown.plan if shown.plan is not None else problem or self.problem
@@ -180,46 +207,75 @@ class Viewer(Stage):
             after: the version on the right.
             q: (n_joints,) configuration of both; zero by default.
         """
+        self._end_versions()
         at = before.zero_configuration() if q is None else plain_numbers(q, "q")
         values = dict(zip(before.joint_names, at.tolist(), strict=True))
         low, high = bounds(scene_model(before), before.at(at).poses)
         shift = Pose(_GAP * float((high - low) @ np.abs(TO_THE_RIGHT)) * TO_THE_RIGHT)
         both = SceneGraph().mount(before, "world", prefix="before/").mount(after, "world", prefix="after/", pose=shift)
         joints = {f"{side}/{name}": value for side in ("before", "after") for name, value in values.items()}
-        paint: dict[str, Color] = dict.fromkeys(both.frame_names, _PALE)
-        names: dict[str, list[str]] = {kind: [] for kind in _CHANGES}
-        for frame in diff(before, after).frames:
-            kind = "added" if frame.before is None else "removed" if frame.after is None else "changed"
-            text = f" ({', '.join(frame.fields)})" if kind == "changed" else ""
-            for side, scene, there in (("before", before, frame.before), ("after", after, frame.after)):
-                if there is not None:
-                    paint |= dict.fromkeys((f"{side}/{name}" for name in scene.subtree(there.name)), _CHANGES[kind])
-                    shown = there.name
-            names[kind].append(shown + text)
-        words = {"added": "Green (added)", "removed": "Red (removed)", "changed": "Orange (changed)"}
-        told = "; ".join(f"{words[kind]}: {', '.join(some)}" for kind, some in names.items() if some)
-        caption = f"Left: before. Right: after. {told or 'No difference'}"
+        paints, told = changes(before, after)
+        paint: dict[str, Color] = dict.fromkeys(both.frame_names, PALE)
+        for side, colors in zip(("before", "after"), paints, strict=True):
+            paint |= {f"{side}/{name}": color for name, color in colors.items()}
         known = {name: value for name, value in joints.items() if name in both.joint_names}
+        caption = f"Left: before. Right: after. {told}"
         self.draw(both, both.configuration(known), paint=paint, caption=caption, panels=[TreePanel])
 
-    def follow(self, source: SceneSource, *, rate: float = 30.0) -> None:
+    def show_versions(self, store: Store, version: str = "main", *, q: ArrayLike | None = None) -> None:
+        """Show the versions of a store, with a slider over them; what differs from the version before is coloured.
+
+        What was added is green, what changed orange; the caption names what was removed, too.
+
+        Args:
+            store: the store.
+            version: a branch, an id, or how one begins: shown is all that led to it.
+            q: (n_joints,) configuration; by default joints are at their newest values, or zero.
+
+        Raises:
+            UnknownNameError: there is no such version.
+            StoreDamageError: it cannot be read.
+        """
+        self.problem = None
+        log = [*store.log(version)][::-1]
+        self._end_versions()
+        self._versions = VersionsPanel(self, store, log, q)
+
+    def _end_versions(self) -> None:
+        if self._versions is not None:
+            self._versions.remove()
+            self._versions = None
+
+    def follow(self, source: SceneSource | ChangingScene, *, q: ArrayLike | None = None, rate: float = 30.0) -> None:
         """Show the scene of a source as it changes, in a thread of its own, until it ends or the viewer is closed.
 
         Args:
-            source: anything with a method ``current``.
+            source: a :class:`tmkit.world.LiveScene`, or anything with a method ``current``.
+            q: (n_joints,) configuration of the joints of a live scene that have no stamped values; zero by default.
             rate: updates a second at most.
+
+        Raises:
+            ArgumentError: the source is neither.
         """
+        if not isinstance(source, SceneSource):
+            if not isinstance(source, ChangingScene):
+                raise ArgumentError(f"follow: a LiveScene or a source with current(), not {type(source).__name__}")
+            source = _Changing(source, q)
 
         def run() -> None:
             last: object = None
+            quiet, is_told = 0.0, True  # since when nothing has changed; whether the panels show it
             while not self._closed.is_set() and threading.current_thread() is self._follower:
                 began = time.monotonic()
                 state = source.current()
                 if state is None:
                     break
                 if state is not last:
-                    last = state
+                    last, quiet, is_told = state, began, False
                     self._update(*state)
+                elif not is_told and began - quiet > _QUIET:
+                    self.set_state(*state, sends=False)
+                    is_told = True
                 self._closed.wait(max(0.001, 1.0 / rate - (time.monotonic() - began)))
             if isinstance(last, tuple) and not self._closed.is_set():
                 self.set_state(*last)
@@ -228,10 +284,13 @@ class Viewer(Stage):
         self._follower.start()
 
     def _update(self, scene: SceneGraph, q: NDArray[np.float64]) -> None:
-        """Show a state without its panels; drawn anew only where frames came or went."""
+        """Show a state without its panels; drawn anew only where frames came or went, or look different."""
         with self._lock:
-            if self._model is None or scene.frame_names != self._model.frames:
-                self.draw(scene, q, panels=[TreePanel])
+            if self._closed.is_set():
+                return
+            is_new = self._model is None or scene.frame_names != self._model.frames
+            if is_new or looks_differ(self._scene, scene):
+                self.draw(scene, q, panels=[TreePanel], keeps_view=True)
             self._scene, self._q = scene, q
             self.send_poses(scene.at(q).poses)
 

@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
+    from tmkit.world.bags import BagRecorder as BagRecorder, BagReplay as BagReplay, play_bag as play_bag
+    from tmkit.world.blocks import (
+        After as After, BlockRunner as BlockRunner, Every as Every, FunctionBlock as FunctionBlock,
+        OnChange as OnChange, OutputFrame as OutputFrame, check_chain as check_chain, run_block as run_block,
+    )  # fmt: skip
     from tmkit.world.buffer import Buffer as Buffer
     from tmkit.world.closed_loop import (
         ClosedLoopEvent as ClosedLoopEvent, ClosedLoopResult as ClosedLoopResult, ClosedLoopStatus as ClosedLoopStatus,
-        RemainingActions as RemainingActions, Sensor as Sensor, execute_closed_loop as execute_closed_loop,
+        Sensor as Sensor, execute_closed_loop as execute_closed_loop,
     )  # fmt: skip
     from tmkit.world.exceptions import (
         ConnectivityException as ConnectivityException, ExtrapolationException as ExtrapolationException,
@@ -27,5 +32,22 @@ if TYPE_CHECKING:
         Header as Header, JointState as JointState, Quaternion as Quaternion, Time as Time, Transform as Transform,
         TransformStamped as TransformStamped, Vector3 as Vector3,
     )  # fmt: skip
+    from tmkit.world.perception import PlaneSegmentation as PlaneSegmentation, TableRecognition as TableRecognition
+    from tmkit.world.tracking import (
+        ObjectTracker as ObjectTracker, OutdatedRemover as OutdatedRemover, Predictor as Predictor,
+        StatePublisher as StatePublisher,
+    )  # fmt: skip
+    from tmkit.world.service.client import (
+        Client as Client, Replica as Replica, WorldChange as WorldChange, WorldEdits as WorldEdits, connect as connect,
+    )  # fmt: skip
+    from tmkit.world.service.messages import ServiceStatus as ServiceStatus
+    from tmkit.world.service.recording import RecordingTransport as RecordingTransport
+    from tmkit.world.service.server import (
+        ServiceLimits as ServiceLimits, WorldServer as WorldServer, read_tokens as read_tokens,
+    )  # fmt: skip
+    from tmkit.world.service.transports import (
+        InProcessTransport as InProcessTransport, Transport as Transport, load_transport as load_transport,
+    )  # fmt: skip
+    from tmkit.world.service.zenoh_transport import ZenohTransport as ZenohTransport
 else:
     __getattr__, __dir__ = lazy_names(__name__)

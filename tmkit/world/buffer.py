@@ -20,7 +20,7 @@ import numpy as np
 from tmkit._core import SceneGraph, StampedPoses, common_stamps
 from tmkit.errors import ConfigurationError, DisconnectedError, SceneError, StampError, TmkitError, UnknownNameError
 from tmkit.graph.joint_histories import add_joint_values, configuration, driving_joints, joint_history
-from tmkit.spatial import Pose
+from tmkit.spatial import Pose, from_ros_pose
 from tmkit.world.exceptions import (
     ConnectivityException,
     ExtrapolationException,
@@ -82,6 +82,25 @@ class Buffer(LiveScene):
             authority: who says so, for messages.
         """
         return self._taken(authority, lambda: self._insert(transform, is_static=True))
+
+    def set_pose(self, message: Any, child_frame_id: str, authority: str = "default_authority") -> bool:
+        """Take the pose of a frame with its covariance, and return whether it was taken; a stamp of 0 is for all time.
+
+        The covariance is that of the edge, also at its other stamps.
+
+        Args:
+            message: a ``PoseWithCovarianceStamped``; its covariance is in the axes of the frame of its header.
+            child_frame_id: the frame whose pose it is.
+            authority: who says so, for messages.
+        """
+
+        def insert() -> SceneGraph:
+            pose, stamp = from_ros_pose(message.pose), seconds_and_nanoseconds(message.header.stamp)
+            transform = transform_message(pose.mean, message.header.frame_id, child_frame_id, stamp)
+            scene = self._insert(transform, is_static=stamp == (0, 0))
+            return scene.set_covariance(child_frame_id.removeprefix("/"), pose.covariance)
+
+        return self._taken(authority, insert)
 
     def set_joint_states(self, message: Any, authority: str = "default_authority") -> bool:
         """Take the values of joints at a time; return whether all were taken. Joints that mimic others follow these.

@@ -60,6 +60,17 @@ def test_neighbours_are_moved_aside_on_the_same_table() -> None:
         assert plan.steps[-1].scene.parent(name) == "table"
 
 
+def test_task_plans_do_without_while_constraints_lead_to_new_ones() -> None:
+    """Under a low ceiling each constraint leads to another task plan, and no grasp or place is lacking."""
+    result = tk.plan(
+        tk.load_scene("panda_ceiling", "ceiling7"), domain="blocks",
+        goal=tk.data_path("domains/blocks/problems/ceiling7.pddl"), max_iterations=1, record_tree=True,
+    )  # fmt: skip
+    assert result.status is PlanStatus.SOLVED
+    assert result.statistics.skeletons > 1
+    assert {tree.search for tree in result.search_trees} == {"task plans"}
+
+
 def test_equal_runs_give_equal_bytes() -> None:
     """Equal runs give equal bytes."""
     first, second = (solved(PROBLEMS["blocked"](2), seed=2).plan for _ in range(2))

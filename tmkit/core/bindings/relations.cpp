@@ -74,6 +74,8 @@ void bind_twist_numbers(nb::class_<SceneGraph>& cls) {
 The point is on one of the bodies, or anywhere.
 
 None where a name is wrong or nothing says how the bodies move.)");
+    cls.def("_edges_of_twists", &edges_of_twists, "frame"_a,
+            "The frames below edges of poses that twist edges lead over, in the tree of a frame.");
     cls.def("_uncertain_twist",
             [](const SceneGraph& s, Name point, Name body, Name ref_body, Name axes, const OptionalArray& q,
                const OptionalArray& qd) -> std::optional<std::pair<ReadOnlyArray, std::optional<NoiseHandle>>> {

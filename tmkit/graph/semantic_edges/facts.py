@@ -3,7 +3,8 @@
 A pose of one frame relative to another joins two trees: the tree of the one is hung under the other, by its root where
 that is on the same body, else by the frame itself, which becomes the root of its tree (``scene.make_root``). A position
 or an orientation alone waits as an observation (:mod:`tmkit.graph.observation_frames`) until the other comes. A twist
-becomes an edge to whichever of the two bodies the rules allow. What a scene knows already is compared: within the
+becomes an edge, to a new frame where the others have one; it waits where only poses that are missing can compare it
+with what other twists say. What a scene knows already is compared: within the
 tolerance or, with covariances, the gate, the fact is kept as an observation or fused; beyond it, it is refused, unless
 it says what has moved.
 
@@ -12,21 +13,30 @@ Invariants: scenes are values. Facts that agree give scenes that answer alike, w
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import SceneGraph, innovation, joints_between, path_noise, twist_noise
+from tmkit._core import SceneGraph, innovation, joints_between, path_noise, twist_covariance
 from tmkit.errors import ConfigurationError, SceneError, UnknownNameError
-from tmkit.graph.observation_frames import CLASS, Kind, Observation, add_observation, observations, remove_observations
-from tmkit.graph.semantic_edges.names import check_names, coord_of, frame_on
+from tmkit.graph.observation_frames import (
+    CLASS,
+    Kind,
+    Observation,
+    add_observation,
+    free_name,
+    observations,
+    remove_observations,
+)
+from tmkit.graph.semantic_edges.names import check_names, coord_of
 from tmkit.graph.semantic_edges.poses import pose_between_frames
 from tmkit.graph.semantic_edges.queries import relate
+from tmkit.graph.semantic_edges.twist_queries import brought
 from tmkit.graph.semantic_edges.twists import add_twist
 from tmkit.relations import SemanticOrientation, SemanticPose, SemanticPosition, SemanticTwist, TwistCoord
 from tmkit.relations.semantic import require_one
@@ -36,8 +46,7 @@ from tmkit.spatial import GaussianPose, Pose, adjoint, checked_covariance, chi_s
 _EXACT = 1e-9  # metres, radians, and per second: by which exact facts agree
 
 
-@dataclass(frozen=True)
-class _Fact:
+class _Fact(NamedTuple):
     """What a fact says of two frames: reference_from_frame, of which a position or an orientation is a part."""
 
     frame: str
@@ -84,18 +93,19 @@ def add_fact(
     if known not in ("observe", "fuse"):
         raise UnknownNameError.of("value of known", known, ("observe", "fuse"))
     told = _told(scene, fact, covariance, q)
-    if moves is not None and scene.root(told.frame) == scene.root(told.reference):
+    are_joined = scene.root(told.frame) == scene.root(told.reference)
+    if moves is not None and are_joined:
         if told.kind != "pose":
             raise SceneError(f"a {told.kind} alone does not say where '{moves}' has moved", frame=moves)
         return _moved(scene, told, moves=moves, q=q)
-    if scene.root(told.frame) != scene.root(told.reference):
+    if not are_joined:
         if told.kind == "pose":
-            return _settled(scene, _joined(scene, told), gate=gate, q=q)
+            return _settled(scene, told, gate=gate, q=q)
         for waiting in observations(scene):
             whole = _whole(scene, told, waiting, q)
             if whole is not None:
                 rest = remove_observations(scene, [waiting])
-                return _settled(rest, _joined(rest, whole), gate=gate, q=q)
+                return _settled(rest, whole, gate=gate, q=q)
     else:
         _require_agreement(scene, told, gate=gate, q=q)
         if told.error is None and stamp is None and not tags:
@@ -113,17 +123,22 @@ def add_fact(
 
 def _told(scene: SceneGraph, fact: object, covariance: ArrayLike | None, q: ArrayLike | None) -> _Fact:
     """Return what a pose, position or orientation says of two frames, in the axes of the one that is the reference."""
-    if isinstance(fact, SemanticPosition | SemanticOrientation):
+    if isinstance(fact, (SemanticPosition, SemanticOrientation)):  # a union type takes five times as long
         check_names(scene, fact.coord)
         return _told_part(scene, fact, covariance, q)
-    check_names(scene, coord_of(fact, SemanticPose, "add_fact"))
-    between = pose_between_frames(scene, fact, q)  # type: ignore[arg-type]
-    frame = between.coord.ori
+    between: Any = fact
+    c = coord_of(fact, SemanticPose, "add_fact")
+    if c.point != c.ori or not c.ref_point == c.ref_ori == c.coord:
+        check_names(scene, c)
+        between = pose_between_frames(scene, between, q)
+    elif scene.body(c.ori) != c.body or scene.body(c.ref_ori) != c.ref_body:
+        check_names(scene, c)
+    frame = c.ori
     covariance = between.covariance if covariance is None else covariance
     error = None if covariance is None else checked_covariance(covariance, 6, what=f"the covariance of '{frame}'")
     if error is not None and not error.any():
         error = None
-    return _Fact(frame, between.coord.ref_ori, Pose.from_rotation_matrix(*between.numbers), error=error)
+    return _Fact(frame, c.ref_ori, between.pose, error=error)
 
 
 def _told_part(
@@ -195,20 +210,39 @@ def _as_observation(told: _Fact) -> Observation:
     return Observation("", told.frame, pose, told.reference, told.kind, None, frozenset())
 
 
-def _settled(before: SceneGraph, made: SceneGraph, *, gate: float, q: ArrayLike | None) -> SceneGraph:
-    """Return the scene whose trees were joined, and joined further by what waited; all of that must agree."""
-    for seen in observations(before):
+def _settled(before: SceneGraph, told: _Fact, *, gate: float, q: ArrayLike | None) -> SceneGraph:
+    """Return the scene whose trees a fact joins, and what waited joins further; all of that must agree.
+
+    Twist edges that say together what others say can be compared once their trees are joined.
+    """
+    apart: list[tuple[SemanticTwist, NDArray[np.float64]]] = []
+    scene, made = before, None
+    while made is None:
+        try:
+            made = _joined(scene, told)
+        except SceneError as refusal:
+            if refusal.data.get("rule") not in ("TE4", "TE6"):
+                raise
+            head = str(refusal.data["frame"])
+            edge = scene.twist_edge(head)
+            assert edge is not None, "the refusal names a twist edge"
+            apart.append((_twist_at(scene, head, *edge), twist_covariance(scene, head)))
+            scene = scene.remove_twist(head)
+    for fact, error in apart:
+        made = _with_twist(made, fact, error if error.any() else None, q)
+    waiting = observations(before)
+    for seen in waiting:
         ends = seen.frame, seen.relative_to
         if made.root(ends[0]) == made.root(ends[1]):
             if seen.kind == "twist":
                 made = _twist_that_waited(made, seen, q)
             elif before.root(ends[0]) != before.root(ends[1]):
                 _require_agreement(made, _of_observation(seen), gate=gate, q=q)
-    for part, other in combinations(observations(made), 2):
+    for part, other in combinations(observations(made) if waiting else (), 2):
         whole = _whole(made, _of_observation(part), other, q)
         if whole is not None:
             rest = remove_observations(made, (part, other))
-            return _settled(rest, _joined(rest, whole), gate=gate, q=q)
+            return _settled(rest, whole, gate=gate, q=q)
     return made
 
 
@@ -217,6 +251,9 @@ def _settled(before: SceneGraph, made: SceneGraph, *, gate: float, q: ArrayLike 
 
 def _joined(scene: SceneGraph, told: _Fact) -> SceneGraph:
     """Return the scene in which the tree of a frame hangs under another's, or the other way round."""
+    if scene.parent(told.frame) is None:
+        made = scene.attach(told.frame, told.reference, pose=told.pose)
+        return made if told.error is None else made.set_covariance(told.frame, told.error)
     ways = [told, _Fact(told.reference, told.frame, told.pose.inverse(), error=_at_reference(told))]
     ways.sort(key=lambda way: (not _is_on_body_of_root(scene, way.frame), len(scene.ancestors(way.frame))))
     blocked = []
@@ -306,72 +343,67 @@ def _require_agreement(scene: SceneGraph, told: _Fact, *, gate: float, q: ArrayL
 def _with_twist(
     scene: SceneGraph, fact: SemanticTwist, covariance: ArrayLike | None, q: ArrayLike | None
 ) -> SceneGraph:
-    """Return the scene with a twist edge, from whichever body may have it; what is known already must agree."""
+    """Return the scene with a twist edge, from whichever body may have it; what twists say already must agree.
+
+    It leads to a frame that has none, if need be to a new one. Where the twist follows from fixed edges alone it is an
+    edge all the same: other facts may take their word away.
+    """
     check_names(scene, coord_of(fact, SemanticTwist, "add_fact"))
-    c, vector, told = fact.coord, np.concatenate(fact.numbers), ""
-    try:
+    c, vector = fact.coord, np.concatenate(fact.numbers)
+    known, tree = None, scene.root(c.point)
+    with contextlib.suppress(SemanticError, ConfigurationError):  # nothing says it yet
         known = np.concatenate(relate(scene, c, q=q).numbers)
-        if np.max(np.abs(known - vector)) <= _EXACT * (1.0 + np.max(np.abs(vector))):
+    agrees = known is not None and np.max(np.abs(known - vector)) <= _EXACT * (1.0 + np.max(np.abs(vector)))
+    ways = [(way, head) for way in (fact, fact.inverse()) for head in scene.frames_of_body(way.coord.body)]
+    ways = [(way, head) for way, head in ways if scene.root(head) == tree]
+    ways.sort(key=lambda way: way[1] != c.point)
+    free = [way for way in ways if (edge := scene.twist_edge(way[1])) is None or edge[0] == way[0].coord.ref_body]
+    if free:
+        (way, head), made = free[0], scene
+        if agrees and scene.twist_edge(head) is not None:
             return scene
-        told = f"; the scene says {known.tolist()}, the fact {vector.tolist()}"
-    except (SemanticError, ConfigurationError):  # nothing says it yet
-        pass
+    else:
+        way, beside = ways[0]
+        head = free_name(scene, f"{beside} relative to {way.coord.ref_body}")
+        made = scene.add_frame(head, beside, body=scene.body(beside))
     try:
-        return add_twist(scene, fact, covariance=covariance, q=q, on_conflict="invert")
+        return add_twist(made, way, covariance=covariance, frame=head, q=q)
     except SceneError as refusal:
         if isinstance(refusal, SemanticError):
             raise
-        if told:
-            raise SceneError(f"{refusal}{told}", **refusal.data) from refusal
-        for body in (c.body, c.ref_body):
-            try:
-                return add_twist(_turned_to(scene, body, q), fact, covariance=covariance, q=q, on_conflict="invert")
-            except SceneError:  # an end is in another tree
-                pass
-        if scene.body(c.point) != c.body or c.coord != c.point:
+        if agrees:
+            return scene
+        if known is not None:
+            message = f"{refusal}; the scene says {known.tolist()}, the fact {vector.tolist()}"
+            raise SceneError(message, **refusal.data) from refusal
+        if refusal.data.get("rule") not in ("TE4", "TE5", "TE6"):
             raise
-    return _waiting_twist(scene, fact, covariance)
+    way, head = ways[0]  # other twists say it, in numbers that nothing can compare before poses join their trees
+    spread = None if covariance is None else checked_covariance(covariance, 6, what=f"the covariance of '{head}'")
+    at_head, spread = brought(scene, way.numbers, spread, point=c.point, axes=c.coord, to=head, q=q)
+    return _waiting_twist(scene, head, way.coord.ref_body, np.concatenate(at_head), spread)
 
 
-def _turned_to(scene: SceneGraph, body: str, q: ArrayLike | None) -> SceneGraph:
-    """Return the scene in which no twist edge leads to a body: those that did say the same from their other ends.
-
-    O(n) for each edge that is turned round; SceneError where no poses lead to the other end.
-    """
-    for head in scene.twist_frames:
-        edge = scene.twist_edge(head)
-        if edge is None or scene.body(head) != body:
-            continue
-        reference, vector = edge
-        other = frame_on(scene, reference, head)
-        if other is None:
-            message = (
-                f"the twist of '{head}' relative to body '{reference}' cannot be said from there: no poses join them"
-            )
-            raise SceneError(message, frame=head)
-        noise, carry = twist_noise(scene, head), -adjoint(scene.pose(head, relative_to=other, q=q))
-        scene = _turned_to(scene.remove_twist(head), reference, q)
-        scene = scene.set_twist(other, carry @ vector, relative_to_body=body)
-        if noise is not None:
-            scene = scene.set_twist_noise(other, {source: carry @ noise.map(source) for source in noise.sources})
-    return scene
-
-
-def _waiting_twist(scene: SceneGraph, fact: SemanticTwist, covariance: ArrayLike | None) -> SceneGraph:
-    """Return the scene with a twist between two trees that becomes an edge once poses join them."""
-    c = fact.coord
-    end = scene.frames_of_body(c.ref_body)[0]
-    made = add_observation(scene, c.point, Pose(), relative_to=end, covariance=covariance, kind="twist")
+def _waiting_twist(
+    scene: SceneGraph, frame: str, reference: str, vector: NDArray[np.float64], covariance: ArrayLike | None
+) -> SceneGraph:
+    """Return the scene with a twist between two trees that is compared with others once poses join them."""
+    if not scene.frames_of_body(reference):
+        scene = scene.add_root(free_name(scene, reference), body=reference)
+    end = scene.frames_of_body(reference)[0]
+    made = add_observation(scene, frame, Pose(), relative_to=end, covariance=covariance, kind="twist")
     name = observations(made)[-1].name
     given = dict(made.attributes(name)[CLASS])
-    return made.set_attribute(name, CLASS, given | {"twist": np.concatenate(fact.numbers).tolist()})
+    return made.set_attribute(name, CLASS, given | {"twist": vector.tolist()})
 
 
 def _twist_that_waited(scene: SceneGraph, seen: Observation, q: ArrayLike | None) -> SceneGraph:
-    """Return the scene with the edge of a twist that has waited."""
-    coord = TwistCoord.named(
-        point=seen.frame, body=scene.body(seen.frame), ref_body=scene.body(seen.relative_to), coord=seen.frame
-    )
+    """Return the scene with a twist that has waited."""
     error = np.asarray(seen.pose.covariance)
-    fact = SemanticTwist(coord, scene.attributes(seen.name)[CLASS]["twist"])
+    vector = scene.attributes(seen.name)[CLASS]["twist"]
+    fact = _twist_at(scene, seen.frame, scene.body(seen.relative_to), vector)
     return _with_twist(remove_observations(scene, [seen]), fact, error if error.any() else None, q)
+
+
+def _twist_at(scene: SceneGraph, frame: str, reference: str, vector: ArrayLike) -> SemanticTwist:
+    return SemanticTwist(TwistCoord._of(frame, scene.body(frame), reference, frame), vector)

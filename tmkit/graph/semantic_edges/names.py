@@ -11,6 +11,7 @@ from typing import Any, Literal, NoReturn
 
 from tmkit._core import SceneGraph, joints_between, twist_path
 from tmkit.errors import DisconnectedError, UnknownNameError
+from tmkit.graph.rigid import edges_of_twists
 from tmkit.relations import LinearVelocityCoord, SemanticError, SemanticRelation, TwistCoord, Violation
 from tmkit.relations.semantic import require_one
 
@@ -53,18 +54,19 @@ def check_names(scene: SceneGraph, coord: Any) -> None:
         SemanticError: a frame sits on another body.
     """
     broken = []
-    for names, body in ((("point", "ori"), "body"), (("ref_point", "ref_ori"), "ref_body")):
-        on = getattr(coord, body)
+    for names, on in ((("point", "ori"), coord.body), (("ref_point", "ref_ori"), coord.ref_body)):
+        seen = None
         for name in names:
             frame = getattr(coord, name, None)
-            if frame is None or (name == "point" and is_on_reference(scene, coord)):
+            if frame is None or frame == seen or (name == "point" and is_on_reference(scene, coord)):
                 continue
-            actual = scene.body(frame)
+            seen, actual = frame, scene.body(frame)
             if actual != on:
                 rule = f"the {name} is a frame on the body that is named"
                 violation = Violation(rule, f"frame '{frame}' is on body '{actual}'", f"body '{on}' is named")
-                broken.extend([violation] if violation not in broken else [])
-        scene.frames_of_body(on)  # it is there
+                broken.append(violation)
+        if seen is None or broken:
+            scene.frames_of_body(on)  # it is there
     if coord.coord not in scene:
         raise UnknownNameError.of("frame", coord.coord, scene.frame_names)
     if broken:
@@ -85,14 +87,26 @@ def explain(scene: SceneGraph, coord: Any, qd: object = None) -> NoReturn:
     why, repair = "there is none", "add what is missing with add_twist, also where nothing moves; or pass qd"
     there, back = (coord.body, coord.ref_body), (coord.ref_body, coord.body)
     beside = getattr(coord, "point", coord.coord)
-    ends = [frame_on(scene, body, beside) for body in there]
-    if any(twist_path(scene, body, relative_to_body=other) for body, other in (there, back)):
-        why = f"there is one, but poses do not join its frames to '{getattr(coord, 'point', coord.coord)}'"
-        repair = "add what is missing with add_pose"
-    elif ends[0] is None or ends[1] is None:
+    a, b = (frame_on(scene, body, beside) for body in there)
+    if a is None or b is None:
         why, repair = "nor do poses", "join the trees with add_pose, or add a twist with add_twist"
-    else:
-        joints = joints_between(scene, ends[0], ends[1])
-        if joints and qd is None:
-            why, repair = f"joint '{joints[0]}' is between them", "pass q and qd, or add a twist with add_twist"
+        if any(twist_path(scene, body, relative_to_body=other) for body, other in (there, back)):
+            why, repair = f"there is one, but poses do not join its frames to '{beside}'", "add them with add_pose"
+    elif not edges_of_twists(scene, a).isdisjoint(scene.path(a, b)) and (body := _way_out(scene, beside)):
+        why = f"twist edges lead there by way of body '{body}', which no poses join"
+        repair = f"join '{body}' with add_pose, or add a twist with add_twist"
+    elif (joints := joints_between(scene, a, b)) and qd is None:
+        why, repair = f"joint '{joints[0]}' is between them", "pass q and qd, or add a twist with add_twist"
     raise SemanticError.of(f"relate({coord!r})", [Violation(rule, why, repair=repair)])
+
+
+def _way_out(scene: SceneGraph, frame: str) -> str | None:
+    """Return a body that a twist edge joins to the tree of a frame, in which it has no frame."""
+    for head in scene.twist_frames:
+        edge = scene.twist_edge(head)
+        assert edge is not None, "it is among the frames with twists"
+        ends = scene.body(head), edge[0]
+        missing = [body for body in ends if frame_on(scene, body, frame) is None]
+        if len(missing) == 1:
+            return missing[0]
+    return None

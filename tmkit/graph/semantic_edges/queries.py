@@ -15,8 +15,10 @@ from tmkit import relations as rel
 from tmkit._core import Kinematics, SceneGraph
 from tmkit.errors import DisconnectedError
 from tmkit.graph.moments import moment
+from tmkit.graph.observation_frames import CLASS, Observation, observations
 from tmkit.graph.semantic_edges.names import check_names, explain, unjoined
 from tmkit.relations.representation import Numbers
+from tmkit.spatial import Pose, adjoint
 
 Vector = NDArray[np.float64]
 _Scene = SceneGraph | Kinematics
@@ -175,9 +177,45 @@ def _by_twists(kind: str) -> _Numbers:
         point = None if kind == "w" else coord.point
         q = scene.zero_configuration() if q is None and qd is not None else q
         found: Vector | None = scene._related_twist(point, coord.body, coord.ref_body, coord.coord, q, kind, qd)
-        return explain(scene, coord, qd) if found is None else found
+        return twist_by_waiting(scene, coord, point, q, qd)[_PARTS[kind]] if found is None else found
 
     return numbers
+
+
+_PARTS = {"t": slice(6), "v": slice(3), "w": slice(3, 6)}
+
+
+def twist_by_waiting(
+    scene: SceneGraph, coord: Any, point: str | None, q: ArrayLike | None, qd: ArrayLike | None
+) -> Vector:
+    """Return a twist (6,) that takes facts which wait for poses (``add_fact``); or raise why nothing says it."""
+    at = coord.coord if point is None else point
+    if at in scene and coord.coord in scene and scene.root(at) == scene.root(coord.coord):
+        core: Any = scene
+        waiting = [
+            (seen, np.asarray(scene.attributes(seen.name)[CLASS]["twist"]))
+            for seen in observations(scene)
+            if seen.kind == "twist" and scene.root(seen.frame) == scene.root(at)
+        ]
+
+        def between(body: str, other: str, rest: list[tuple[Observation, Vector]]) -> Vector | None:
+            found: Vector | None = core._related_twist(at, body, other, coord.coord, q, "t", qd, True)
+            for k, (seen, vector) in enumerate(rest if found is None else ()):
+                ends = scene.body(seen.frame), scene.body(seen.relative_to)
+                for (near, far), sign in ((ends, 1.0), (ends[::-1], -1.0)):
+                    others = rest[:k] + rest[k + 1 :]
+                    first = between(body, near, others)
+                    last = None if first is None else between(far, other, others)
+                    if first is None or last is None:
+                        continue
+                    turned = scene.pose(seen.frame, relative_to=coord.coord, q=q)
+                    way = turned.translation - scene.pose(at, relative_to=coord.coord, q=q).translation
+                    return first + sign * adjoint(Pose.from_rotation_matrix(way, turned.rotation)) @ vector + last
+            return found
+
+        if waiting and (found := between(coord.body, coord.ref_body, waiting)) is not None:
+            return found
+    return explain(scene, coord, qd)
 
 
 _QUERIES: dict[type, Any] = {

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import EdgeNoise, Kinematics, SceneGraph
-from tmkit.errors import DisconnectedError
+from tmkit._core import EdgeNoise, Kinematics, SceneArrays, SceneGraph
+from tmkit.errors import DisconnectedError, SceneError
 from tmkit.graph.rigid import loose_edge
 from tmkit.graph.semantic_edges.names import check_names, explain, unjoined
-from tmkit.graph.semantic_edges.queries import moment_of
+from tmkit.graph.semantic_edges.queries import moment_of, twist_by_waiting
 from tmkit.relations import SemanticTwist, SemanticWrench, TwistCoord, TwistVector, WrenchCoord, WrenchVector
 from tmkit.relations.violations import SemanticError, Violation
 from tmkit.spatial import GaussianTwist
@@ -72,7 +72,7 @@ def uncertain_twist(
 
 
 def twist(
-    scene: SceneGraph | Kinematics, frame: str, *, relative_to: str | None = None, at: str | None = None,
+    scene: SceneGraph | Kinematics | SceneArrays, frame: str, *, relative_to: str | None = None, at: str | None = None,
     axes: str | None = None, q: ArrayLike | None = None, qd: ArrayLike | None = None, stamp: float | None = None,
     policy: str = "interpolated", extrapolate: float = 0.0,
 ) -> SemanticTwist:  # fmt: skip
@@ -82,7 +82,8 @@ def twist(
     O(t depth) with t twist edges. The linear velocity is in m/s, the angular one in rad/s.
 
     Args:
-        scene: the scene; or a scene at a configuration, ``scene.at(q, qd)``, which has q and qd of its own.
+        scene: the scene; or a scene at a configuration, ``scene.at(q, qd)``, which has q and qd of its own; or its
+            arrays, for the writer, whose configuration is q if that is omitted and which take no stamp.
         frame: a frame of the body that moves.
         relative_to: a frame of the body relative to which it moves; the root of its tree if omitted.
         at: the frame at whose origin the linear velocity is: that of the point of the moving body which is there;
@@ -97,7 +98,18 @@ def twist(
         SemanticError: no poses lead to a frame, or nothing says how the one moves relative to the other.
         ConfigurationError: a joint is on the way and q is missing.
         StampError: the stamp lies outside of what is known.
+        SceneError: the arrays say nothing of how the one moves relative to the other, or are asked at a stamp.
     """
+    if type(scene) is not SceneGraph and isinstance(scene, SceneArrays):
+        if stamp is not None:
+            raise SceneError("arrays have no twist at a stamp; freeze() them first")
+        reference = scene.root(frame) if relative_to is None else relative_to
+        turned = reference if axes is None else axes
+        point = frame if at is None else at
+        numbers = scene.twist(frame, relative_to=reference, at=point, axes=turned, q=q, qd=qd)
+        return SemanticTwist._valued(
+            TwistCoord._of(point, scene.body(frame), scene.body(reference), turned), TwistVector, numbers
+        )
     if type(scene) is not SceneGraph and isinstance(scene, Kinematics):  # the quicker test first
         at_q = scene
         scene, q = at_q.scene, at_q.q
@@ -106,16 +118,16 @@ def twist(
     turned = reference if axes is None else axes
     coord = TwistCoord._of(frame if at is None else at, scene.body(frame), scene.body(reference), turned)
     if stamp is not None:
-        ends = coord.replace(point=frame)
+        ends = coord._replaced(point=frame)
         scene, q, qd = moment_of(scene, ends, stamp, q=q, qd=qd, policy=policy, extrapolate=extrapolate, also=at)
     q = scene.zero_configuration() if q is None and qd is not None else q
     core: Any = scene
     try:
         vector = core._related_twist(coord.point, coord.body, coord.ref_body, turned, q, "t", qd, True)
     except DisconnectedError as error:
-        raise unjoined(scene, coord.replace(point=frame), error) from error
+        raise unjoined(scene, coord._replaced(point=frame), error) from error
     if vector is None:
-        explain(scene, coord.replace(point=frame), qd)
+        vector = twist_by_waiting(scene, coord if at is None else coord._replaced(point=frame), coord.point, q, qd)
     return SemanticTwist._valued(coord, TwistVector, vector)
 
 

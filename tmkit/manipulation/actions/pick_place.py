@@ -62,6 +62,7 @@ class HandMotion:
 _USUAL = HandMotion()
 _SHORT = 0.1  # share of a straight way that will do where the arm cannot follow the rest
 _OF_LINES = (FailureKind.STRAIGHT_LINE, FailureKind.JOINT_LIMIT)
+_ENDS = 3  # of one search to any, to which it is repeated where the rest of the motion fails
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,13 +105,16 @@ def motions_at(
 
 @dataclass(frozen=True, eq=False)
 class _Way:
-    """A motion of which only the searched path is missing; ``finished`` returns the whole for a path (k, n_joints)."""
+    """A motion to whose ``end`` a path is searched; ``completed`` computes the rest, which takes longer than that end.
+
+    What it returns gives the whole for a path (k, n_joints).
+    """
 
     phase: Phase
     start: Configuration
     end: Configuration
     what: str
-    finished: Callable[[Configuration], Refinement]
+    completed: Callable[[], Callable[[Configuration], Refinement]]
 
 
 class ArmMotion:
@@ -152,7 +156,8 @@ class ArmMotion:
         before = pieces.phase(scene, near, touched=object, support=scene.parent(object))
         root_from_tool = scene.pose(object, relative_to=scene.root(object), q=q) @ grasp.object_from_tool
         contacts = pieces.contacts(before, root_from_tool, q=q_open, seed=seed, what="reaching the grasp")
-        at = partial(self._pick_at, before, near, q, q_open, object=object, grasp=grasp, slip=slip)
+        free = pieces.phase(scene, near)
+        at = partial(self._pick_at, before, free, near, q, q_open, object=object, grasp=grasp, slip=slip)
         yield from self._along_ways(contacts, at, motion, seed=seed)
 
     def place(
@@ -178,7 +183,8 @@ class ArmMotion:
         root_from_object = scene.pose(support, relative_to=scene.root(support), q=q) @ pose
         root_from_tool = root_from_object @ scene.pose(arm.tool, relative_to=object, q=q)
         contacts = pieces.contacts(held, root_from_tool, q=q, seed=seed, what="reaching the place")
-        at = partial(self._place_at, held, near, q, reparenting=change)
+        carried = pieces.phase(scene, near, touched=object, constraints=motion.constraints)
+        at = partial(self._place_at, held, carried, near, q, reparenting=change)
         yield from self._along_ways(contacts, at, motion, seed=seed)
 
     def move(
@@ -219,77 +225,93 @@ class ArmMotion:
         yield Refinement((segment,), scene, path[-1], f"to {name}")
 
     def _pick_at(
-        self, before: Phase, near: NearPairs, q_before: Configuration, q: Configuration, q_grasp: Configuration,
-        motion: HandMotion, *, object: str, grasp: Grasp, slip: CovarianceRows | None,
+        self, before: Phase, free: Phase, near: NearPairs, q_before: Configuration, q: Configuration,
+        q_grasp: Configuration, motion: HandMotion, *, object: str, grasp: Grasp, slip: CovarianceRows | None,
     ) -> _Way:  # fmt: skip
         arm, pieces, scene = self.manipulator, self.pieces, before.scene
-        q_held = scene.configuration(arm.gripper_values(grasp.width), base=q_grasp)
-        change = Reparenting(object, arm.tip, scene.pose(object, relative_to=arm.tip, q=q_held), slip)
-        held_scene = change.applied(scene, q_held)
-        support = scene.parent(object)
-        held = pieces.phase(held_scene, near, touched=object, support=support, constraints=motion.constraints)
-        with pieces.clock.phase(PlanningPhase.COLLISION):
-            faults = grip_faults(scene, q_held, arm, object=object)
-        if faults:
-            raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
-        away = pieces.back(before, q_grasp, what="approach", length=motion.approach, share=motion.share)
-        pieces.check_hand(before, q_grasp, q_held, what="grasp")
-        lifted = pieces.shift(held, q_held, self._lift(motion), what="lift", share=motion.share)
-        self.require_hold(held, lifted, object=object, what="lift")
-        departing = self._departure(held_scene, near, lifted[-1], object, motion, what="leaving")
-        free = pieces.phase(scene, near)
-        pieces.check_hand(free, q_before, q, what="opening the hand")
-        segments = [
-            self.segment(SegmentKind.APPROACH, away[::-1], q=q, held=object, phase=before),
-            self.segment(SegmentKind.GRASP, q_grasp[None], q=q_held, held=object, phase=before, change=change),
-            self.segment(SegmentKind.LIFT, lifted, q=q_held, held=object, phase=held),
-        ]
-        if departing is not None:
-            phase, lifted = departing
-            segments.append(self.segment(SegmentKind.TRANSFER, lifted, q=q_held, held=object, phase=phase))
+        away = pieces.back(
+            before, q_grasp, what="approach", length=motion.approach, share=motion.share, is_checked=False
+        )  # fmt: skip
 
-        def finished(transit: Configuration) -> Refinement:
-            pieces.require_effort(free, transit, away, what="transit")
-            pieces.require_effort(held, lifted, what="lift")
-            way = self.segment(SegmentKind.TRANSIT, transit, q=q, held=None, phase=free)
-            return Refinement((way, *segments), held_scene, lifted[-1], f"grasp {grasp.name}")
+        def completed() -> Callable[[Configuration], Refinement]:
+            q_held = scene.configuration(arm.gripper_values(grasp.width), base=q_grasp)
+            with pieces.clock.phase(PlanningPhase.COLLISION):
+                faults = grip_faults(scene, q_held, arm, object=object)
+            if faults:
+                raise PieceFailedError("grasp", faults[0], kind=FailureKind.GRIP)
+            change = Reparenting(object, arm.tip, scene.pose(object, relative_to=arm.tip, q=q_held), slip)
+            held_scene = change.applied(scene, q_held)
+            support = scene.parent(object)
+            held = pieces.phase(held_scene, near, touched=object, support=support, constraints=motion.constraints)
+            pieces.check_hand(before, q_grasp, q_held, what="grasp")
+            lifted = pieces.shift(held, q_held, self._lift(motion), what="lift", share=motion.share, is_checked=False)
+            self.require_hold(held, lifted, object=object, what="lift")
+            departing = self._departure(held_scene, near, lifted[-1], object, motion, what="leaving")
+            pieces.check_hand(free, q_before, q, what="opening the hand")
+            pieces.require_checked(before, away, what="approach")
+            pieces.require_checked(held, lifted, what="lift")
+            segments = [
+                self.segment(SegmentKind.APPROACH, away[::-1], q=q, held=object, phase=before),
+                self.segment(SegmentKind.GRASP, q_grasp[None], q=q_held, held=object, phase=before, change=change),
+                self.segment(SegmentKind.LIFT, lifted, q=q_held, held=object, phase=held),
+            ]
+            if departing is not None:
+                phase, leaving = departing
+                pieces.require_checked(phase, leaving, what="leaving")
+                segments.append(self.segment(SegmentKind.TRANSFER, leaving, q=q_held, held=object, phase=phase))
+            end = lifted if departing is None else departing[1]
 
-        return _Way(free, q, away[-1], "transit", finished)
+            def finished(transit: Configuration) -> Refinement:
+                pieces.require_effort(free, transit, away, what="transit")
+                pieces.require_effort(held, end, what="lift")
+                way = self.segment(SegmentKind.TRANSIT, transit, q=q, held=None, phase=free)
+                return Refinement((way, *segments), held_scene, end[-1], f"grasp {grasp.name}")
+
+            return finished
+
+        return _Way(free, q, away[-1], "transit", completed)
 
     def _place_at(
-        self, held: Phase, near: NearPairs, q: Configuration, q_place: Configuration, motion: HandMotion, *,
-        reparenting: Reparenting,
+        self, held: Phase, carried: Phase, near: NearPairs, q: Configuration, q_place: Configuration,
+        motion: HandMotion, *, reparenting: Reparenting,
     ) -> _Way:  # fmt: skip
         pieces, object = self.pieces, reparenting.frame
-        q_open = held.scene.configuration(self._opened(motion), base=q_place)
-        released_scene = reparenting.applied(held.scene, q_open)
-        released = pieces.phase(released_scene, near, touched=object, support=reparenting.parent)
-        raised = pieces.shift(held, q_place, self._lift(motion), what="lowering", share=motion.share)
-        self.require_hold(held, raised, object=object, what="lowering")
-        pieces.check_hand(held, q_place, q_open, what="release")
-        away = pieces.back(released, q_open, what="retreat", length=motion.approach, share=motion.share)
-        carried = pieces.phase(held.scene, near, touched=object, constraints=motion.constraints)
+        raised = pieces.shift(held, q_place, self._lift(motion), what="lowering", share=motion.share, is_checked=False)
         entering = self._departure(held.scene, near, raised[-1], object, motion, what="entering")
-        above = raised[-1] if entering is None else entering[1][-1]
-        segments = []
-        if entering is not None:
-            phase, path = entering
-            segments.append(self.segment(SegmentKind.TRANSFER, path[::-1], q=q, held=object, phase=phase))
-        segments += [
-            self.segment(SegmentKind.LOWER, raised[::-1], q=q, held=object, phase=held),
-            self.segment(SegmentKind.RELEASE, q_place[None], q=q_open, held=object, phase=held, change=reparenting),
-            self.segment(SegmentKind.RETREAT, away, q=q_open, held=object, phase=released),
-        ]
-        place = ", ".join(f"{number:.3f}" for number in reparenting.pose.translation)
 
-        def finished(transfer: Configuration) -> Refinement:
-            pieces.require_effort(carried, transfer, raised, what="transfer")
-            pieces.require_effort(released, away, what="retreat")
-            self.require_hold(carried, transfer, object=object, what="transfer")
-            way = self.segment(SegmentKind.TRANSFER, transfer, q=q, held=object, phase=carried)
-            return Refinement((way, *segments), released_scene, away[-1], f"on {reparenting.parent} at ({place})")
+        def completed() -> Callable[[Configuration], Refinement]:
+            q_open = held.scene.configuration(self._opened(motion), base=q_place)
+            released_scene = reparenting.applied(held.scene, q_open)
+            released = pieces.phase(released_scene, near, touched=object, support=reparenting.parent)
+            self.require_hold(held, raised, object=object, what="lowering")
+            pieces.check_hand(held, q_place, q_open, what="release")
+            away = pieces.back(
+                released, q_open, what="retreat", length=motion.approach, share=motion.share, is_checked=False
+            )  # fmt: skip
+            pieces.require_checked(held, raised, what="lowering")
+            pieces.require_checked(released, away, what="retreat")
+            segments = []
+            if entering is not None:
+                phase, path = entering
+                pieces.require_checked(phase, path, what="entering")
+                segments.append(self.segment(SegmentKind.TRANSFER, path[::-1], q=q, held=object, phase=phase))
+            segments += [
+                self.segment(SegmentKind.LOWER, raised[::-1], q=q, held=object, phase=held),
+                self.segment(SegmentKind.RELEASE, q_place[None], q=q_open, held=object, phase=held, change=reparenting),
+                self.segment(SegmentKind.RETREAT, away, q=q_open, held=object, phase=released),
+            ]
+            place = ", ".join(f"{number:.3f}" for number in reparenting.pose.translation)
 
-        return _Way(carried, q, above, "transfer", finished)
+            def finished(transfer: Configuration) -> Refinement:
+                pieces.require_effort(carried, transfer, raised, what="transfer")
+                pieces.require_effort(released, away, what="retreat")
+                self.require_hold(carried, transfer, object=object, what="transfer")
+                way = self.segment(SegmentKind.TRANSFER, transfer, q=q, held=object, phase=carried)
+                return Refinement((way, *segments), released_scene, away[-1], f"on {reparenting.parent} at ({place})")
+
+            return finished
+
+        return _Way(carried, q, raised[-1] if entering is None else entering[1][-1], "transfer", completed)
 
     def _along_ways(
         self, contacts: Iterator[Configuration | MotionFailure],
@@ -301,6 +323,8 @@ class ArmMotion:
         """
         ways: list[_Way] = []
         shorter: list[Configuration] = []
+        failures: list[MotionFailure] = []  # of one search to any, which needs only one of its ends
+        is_joint = self.pieces.budget.is_joint
 
         def attempts() -> Iterator[tuple[Configuration | MotionFailure, HandMotion]]:
             yield from ((contact, motion) for contact in contacts)
@@ -312,29 +336,36 @@ class ArmMotion:
                 continue
             try:
                 way = way_to(contact, how)
+                if is_joint:
+                    ways.append(way)
+                    continue
+                finished = way.completed()
             except PieceFailedError as failed:
                 if how.share == 1.0 and failed.failure.kind in _OF_LINES:
                     shorter.append(contact)
+                elif is_joint:
+                    failures.append(failed.failure)
                 else:
                     yield failed.failure
                 continue
-            if self.pieces.budget.is_joint:
-                ways.append(way)
-                continue
             try:
-                path = self.pieces.search(way.phase, way.start, way.end[None], seed=seed, what=way.what)
-                yield way.finished(path)
+                yield finished(self.pieces.search(way.phase, way.start, way.end[None], seed=seed, what=way.what))
             except PieceFailedError as failed:
                 yield failed.failure
-        if not ways:
-            return
-        first, ends = ways[0], np.array([way.end for way in ways])
-        try:
-            path = self.pieces.search(first.phase, first.start, ends, seed=seed, what=first.what)
-            nearest = int(np.argmin(np.max(np.abs(ends - path[-1]), axis=1)))
-            yield ways[nearest].finished(path)
-        except PieceFailedError as failed:
-            yield failed.failure
+        for _ in range(min(len(ways), _ENDS)):
+            first, ends = ways[0], np.array([way.end for way in ways])
+            try:
+                path = self.pieces.search(first.phase, first.start, ends, seed=seed, what=first.what)
+                way = ways.pop(int(np.argmin(np.max(np.abs(ends - path[-1]), axis=1))))
+            except PieceFailedError as failed:
+                yield failed.failure
+                return
+            try:
+                yield way.completed()(path)
+                return
+            except PieceFailedError as failed:
+                failures.append(failed.failure)
+        yield from failures
 
     def _opened(self, motion: HandMotion) -> dict[str, float]:
         """Return the values of the gripper joints with the fingers apart."""
@@ -352,7 +383,9 @@ class ArmMotion:
         if motion.departure <= 0.0:
             return None
         phase = self.pieces.phase(scene, near, touched=object, constraints=motion.constraints)
-        path = self.pieces.back(phase, q, what=what, length=motion.departure, share=motion.share)
+        path = self.pieces.back(
+            phase, q, what=what, length=motion.departure, share=motion.share, is_checked=False
+        )  # fmt: skip
         self.require_hold(phase, path, object=object, what=what)
         return (phase, path) if len(path) > 1 else None
 

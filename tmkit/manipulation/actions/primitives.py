@@ -42,6 +42,7 @@ from tmkit.motion import (
     straight_line,
 )
 from tmkit.motion.collision_rules import PLANNING_MARGIN
+from tmkit.motion.path_constraints import interpolated
 from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
 from tmkit.plans.values import Configuration, Reparenting
 from tmkit.robots import Manipulator, movable_frames
@@ -67,6 +68,7 @@ WIDE_MARGIN = 0.005
 _EFFORT_SHARE = 0.95  # of its effort limits that an arm may need against gravity, so that it can still move
 _WIDE_ITERATIONS = 300  # of the search for a path that keeps the wide margin
 _NEAR_CORRIDOR = 0.7  # radians or metres by which each joint may be away from a corridor that is tried
+_CORRIDOR_STEP = 0.02  # radians or metres between points of a corridor at which it may be entered
 _AT_START = (PathStatus.START_IN_COLLISION, PathStatus.START_OUT_OF_LIMITS, PathStatus.START_VIOLATES_CONSTRAINT)
 
 
@@ -216,30 +218,34 @@ class MotionPieces:
         return found.q
 
     def back(
-        self, phase: Phase, start: Configuration, *, what: str, length: float | None = None, share: float = 1.0
-    ) -> Configuration:
+        self, phase: Phase, start: Configuration, *, what: str, length: float | None = None, share: float = 1.0,
+        is_checked: bool = True,
+    ) -> Configuration:  # fmt: skip
         """Return the straight path (k, n_joints) that moves the tool backwards along its z axis.
 
         Args:
             length: metres; those of the budget's approach by default.
             share: share of the length that will do where the rest is not free.
+            is_checked: whether it has passed :meth:`require_checked`.
         """
         root_from_tool = self._tool(phase, start)
         way = self.budget.approach if length is None else length
-        return self._line(phase, start, root_from_tool @ Pose([0.0, 0.0, -way]), what, share)
+        return self._line(phase, start, root_from_tool @ Pose([0.0, 0.0, -way]), what, share, is_checked)
 
     def shift(
-        self, phase: Phase, start: Configuration, by: ArrayLike, *, what: str, share: float = 1.0
-    ) -> Configuration:
+        self, phase: Phase, start: Configuration, by: ArrayLike, *, what: str, share: float = 1.0,
+        is_checked: bool = True,
+    ) -> Configuration:  # fmt: skip
         """Return the straight path (k, n_joints) by which the tool moves without turning.
 
         Args:
             by: (3,) metres in the axes of the root.
             share: share of the way that will do where the rest is not free.
+            is_checked: whether it has passed :meth:`require_checked`.
         """
         root_from_tool = self._tool(phase, start)
         target = Pose(root_from_tool.translation + plain_numbers(by, "by"), root_from_tool.quat_xyzw)
-        return self._line(phase, start, target, what, share)
+        return self._line(phase, start, target, what, share, is_checked)
 
     def search(
         self, phase: Phase, start: Configuration, goals: Configuration, *, seed: int, what: str
@@ -314,27 +320,27 @@ class MotionPieces:
         self, phase: Phase, start: Configuration, goals: Configuration, known: Configuration, *, seed: int
     ) -> Configuration | None:
         """Return a path that leaves a narrow place by a known corridor, or enters one; None for none."""
-        corridor = np.repeat(start[None], len(known), axis=0)
-        corridor[:, self.manipulator.joint_indices(phase.scene)] = known
-        met = np.flatnonzero(phase.world.in_collision_batch(corridor))
-        corridor = corridor[int(met[-1]) + 1 if len(met) else 0 :]  # from the last place where it is blocked outwards
-        if len(corridor) < 2:
-            return None
-        try:
-            self.require_free(phase, corridor, what="corridor")
-        except PieceFailedError:
-            return None
-        outside = corridor[-1:]
-        for inside, ends, is_leaving in ((start, goals, True), *((goal, start[None], False) for goal in goals[:2])):
-            if np.abs(corridor - inside).max(axis=1).min() > _NEAR_CORRIDOR:
-                continue
-            into = self._path(phase, phase.world, inside, corridor, seed=seed)
+        corners = np.repeat(start[None], len(known), axis=0)
+        corners[:, self.manipulator.joint_indices(phase.scene)] = known
+        corridor = interpolated(corners, _CORRIDOR_STEP)
+        at = np.array([np.flatnonzero((corridor == corner).all(axis=1))[0] for corner in corners])
+        insides = [(start, goals, True), *((goal, start[None], False) for goal in goals[:2])]
+        insides = [one for one in insides if np.abs(corridor - one[0]).max(axis=1).min() <= _NEAR_CORRIDOR]
+        met = np.flatnonzero(phase.world.in_collision_batch(corridor)) if insides else np.zeros(0, dtype=np.intp)
+        first = int(met[-1]) + 1 if len(met) else 0  # from the last place where it is blocked outwards
+        for inside, ends, is_leaving in insides if first < len(corridor) - 1 else ():
+            into = self._path(phase, phase.world, inside, corridor[first:], seed=seed)
             if into.status is not PathStatus.SOLVED:
                 continue
-            on = int(np.argmin(np.abs(corridor - into.path[-1]).max(axis=1)))
-            rest = self._path(phase, phase.world, outside[0], ends, seed=seed)
+            on = first + int(np.argmin(np.abs(corridor[first:] - into.path[-1]).max(axis=1)))
+            rest = self._path(phase, phase.world, corners[-1], ends, seed=seed)
             if rest.status is PathStatus.SOLVED:
-                whole = np.concatenate([into.path, corridor[on + 1 :], rest.path[1:]])
+                outwards = np.concatenate([corridor[on : on + 1], corners[at > on]])
+                try:
+                    self.require_free(phase, outwards, what="corridor")
+                except PieceFailedError:
+                    return None
+                whole = np.concatenate([into.path, outwards[1:], rest.path[1:]])
                 return whole if is_leaving else whole[::-1]
         return None
 
@@ -382,33 +388,39 @@ class MotionPieces:
         return phase.scene.pose(self.manipulator.tool, relative_to=phase.scene.root(self.manipulator.tool), q=q)
 
     @timed(PlanningPhase.STRAIGHT_LINES)
-    def _line(self, phase: Phase, start: Configuration, target: Pose, what: str, share: float) -> Configuration:
+    def _line(
+        self, phase: Phase, start: Configuration, target: Pose, what: str, share: float, is_checked: bool
+    ) -> Configuration:
         arm = self.manipulator
         line = straight_line(
             phase.scene, arm.tool, start=start, target_pose=target, joints=arm.joints, world=phase.world,
             resolution=PLANNING_RESOLUTION,
         )  # fmt: skip
-        if share < 1.0 and line.status is not StraightLineStatus.SOLVED and len(line.path):
-            prefix, first = line.path, self._tool(phase, start)
-            if self._tool(phase, prefix[-1]).distance(first)[0] >= share * target.distance(first)[0]:
-                return self._rechecked(phase, prefix, what)
+        is_enough = line.status is StraightLineStatus.SOLVED
+        if share < 1.0 and not is_enough and len(line.path):
+            first = self._tool(phase, start)
+            is_enough = self._tool(phase, line.path[-1]).distance(first)[0] >= share * target.distance(first)[0]
+        if is_enough:
+            if is_checked:
+                self.require_checked(phase, line.path, what=what)
+            return line.path
         if line.status is StraightLineStatus.COLLISION and line.pair is not None:
             cause = f"the straight line collides, {_named(line.pair)}"
             raise PieceFailedError(what, cause, (line.pair,), kind=FailureKind.COLLISION, q=_end_of(line.path, start))
-        if line.status is not StraightLineStatus.SOLVED:
-            causes = {
-                StraightLineStatus.UNREACHABLE: "the arm cannot follow the straight line",
-                StraightLineStatus.JOINT_LIMIT: f"the straight line meets the limit of joint '{line.joint}'",
-                StraightLineStatus.JOINT_JUMP: "the straight line needs a jump to another configuration",
-            }
-            limit = line.status is StraightLineStatus.JOINT_LIMIT
-            kind = FailureKind.JOINT_LIMIT if limit else FailureKind.STRAIGHT_LINE
-            cause = causes.get(line.status, "no straight line")
-            raise PieceFailedError(what, cause, kind=kind, q=_end_of(line.path, start))
-        return self._rechecked(phase, line.path, what)
+        causes = {
+            StraightLineStatus.UNREACHABLE: "the arm cannot follow the straight line",
+            StraightLineStatus.JOINT_LIMIT: f"the straight line meets the limit of joint '{line.joint}'",
+            StraightLineStatus.JOINT_JUMP: "the straight line needs a jump to another configuration",
+        }
+        limit = line.status is StraightLineStatus.JOINT_LIMIT
+        kind = FailureKind.JOINT_LIMIT if limit else FailureKind.STRAIGHT_LINE
+        raise PieceFailedError(
+            what, causes.get(line.status, "no straight line"), kind=kind, q=_end_of(line.path, start)
+        )
 
-    def _rechecked(self, phase: Phase, path: Configuration, what: str) -> Configuration:
-        """Return a straight path that passes the fine check."""
+    @timed(PlanningPhase.STRAIGHT_LINES)
+    def require_checked(self, phase: Phase, path: Configuration, *, what: str) -> None:
+        """Check a straight path finely, and that it keeps the constraints."""
         result = phase.check(self.manipulator.tool).of(path)
         if not result.is_ok:
             pairs = (result.pair,) if result.pair is not None else ()
@@ -417,7 +429,6 @@ class MotionPieces:
         if (fault := phase.constraint_fault(path)) is not None:
             cause = f"the straight line violates a constraint: {fault}"
             raise PieceFailedError(what, cause, kind=FailureKind.STRAIGHT_LINE, q=path[0])
-        return path
 
     @timed(PlanningPhase.COLLISION)
     def require_free(self, phase: Phase, path: Configuration, *, what: str) -> None:

@@ -212,11 +212,12 @@ def _ranked_places(
         yield "anywhere", _scattered([(posture, kind) for posture in postures for kind in kinds], rng, settings)
         return
     for kind in kinds if settings.is_packed else reversed(kinds):
-        points: dict[int, NDArray[np.float64]] = {}  # by the polygon of positions, which alike postures share
-        for posture in postures:
-            if id(posture.fit) not in points:
-                points[id(posture.fit)] = _sorted(_points(kind, posture, settings), origin, sign)
-        yield kind, _merged([(posture, points[id(posture.fit)]) for posture in postures])
+        points: dict[tuple[int, int], NDArray[np.float64]] = {}  # by the polygons, which alike postures share
+        keys = [(id(posture.fit), id(posture.blocks)) for posture in postures]
+        for posture, key in zip(postures, keys, strict=True):
+            if key not in points:
+                points[key] = _sorted(_points(kind, posture, settings), origin, sign)
+        yield kind, _merged([(posture, points[key]) for posture, key in zip(postures, keys, strict=True)])
     yield "anywhere", _random(postures, rng, settings)
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ _SIDES = 32  # of the polygons that stand for circles; a multiple of 8: some are
 _FLAT = 1e-12  # square metres of a triangle that counts as flat
 _DIGITS = 10  # decimals of a metre, far above rounding: nearly equal points would have sides of any direction
 _GRID = 1e-10  # metres, for the same reason: of the corners of intersections
+_REMEMBERED = 4096  # sums and intersections of polygons that are not computed again: most obstacles stand still
 
 Points = NDArray[np.float64]
 
@@ -147,7 +148,12 @@ def fitting(area: ConvexPolygon, footprint: ConvexPolygon) -> ConvexPolygon | No
 
     A footprint that just fits one way has a segment of positions, or a single one.
     """
-    common = reduce(_common, (area.moved(-corner)._region for corner in footprint.vertices))
+    return _fitting(_corners(area), _corners(footprint))
+
+
+@lru_cache(_REMEMBERED)
+def _fitting(area: bytes, footprint: bytes) -> ConvexPolygon | None:
+    common = reduce(_common, (_polygon(area).moved(-corner)._region for corner in _polygon(footprint).vertices))
     return None if common.is_empty else ConvexPolygon.around(_points(common))
 
 
@@ -160,14 +166,32 @@ def blocking(obstacle: ConvexPolygon, footprint: ConvexPolygon, *, spacing: floa
         footprint: polygon relative to its origin.
         spacing: distance in metres.
     """
-    mirrored = ConvexPolygon(read_only(-footprint.vertices))
-    found = obstacle.widened(mirrored)
+    return _blocking(_corners(obstacle), _corners(footprint), spacing)
+
+
+@lru_cache(_REMEMBERED)
+def _blocking(obstacle: bytes, footprint: bytes, spacing: float) -> ConvexPolygon:
+    found = _polygon(obstacle).widened(ConvexPolygon(read_only(-_polygon(footprint).vertices)))
     return found.widened(_regular(8, spacing / cos(math.pi / 8))) if spacing > 0.0 else found
 
 
 def crossings(first: ConvexPolygon, second: ConvexPolygon) -> Points:
     """Return the points (k, 2) where edges of two polygons intersect, without parallel edges."""
-    return _points(first._outline.intersection(second._outline, grid_size=_GRID))
+    return _crossings(_corners(first), _corners(second))
+
+
+@lru_cache(_REMEMBERED)
+def _crossings(first: bytes, second: bytes) -> Points:
+    return read_only(_points(_polygon(first)._outline.intersection(_polygon(second)._outline, grid_size=_GRID)))
+
+
+def _corners(polygon: ConvexPolygon) -> bytes:
+    return polygon.vertices.tobytes()
+
+
+@lru_cache(_REMEMBERED)
+def _polygon(corners: bytes) -> ConvexPolygon:
+    return ConvexPolygon(np.frombuffer(corners).reshape(-1, 2))
 
 
 def circle_around(radius: float) -> ConvexPolygon:

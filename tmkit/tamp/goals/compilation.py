@@ -30,6 +30,7 @@ from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Place
 from tmkit.manipulation.actions.pick_place import ArmMotion, Refinement
 from tmkit.manipulation.placements.sampling import placements_in_region
+from tmkit.motion.regions.surfaces import SupportSurface, lies_in_region, region_surface
 from tmkit.pddl import (
     Add,
     And,
@@ -136,11 +137,17 @@ class GoalDomain(PlanningDomain):
     def _meeting(
         self, goals: Sequence[ObjectGoal], action: GroundAction, context: ActionContext
     ) -> Iterator[Candidate]:
+        sampling = context.sampling
+        if sampling is not None and isinstance(goals[0].goal, ObjectAt):  # only their heights and turns are used
+            context = replace(context, sampling=replace(sampling, is_scattered=False))
         own = super()._candidates(action, context)
         wanted = {fact for goal in goals for fact in goal.facts} & set(added_facts(self.domain, action))
+        regions = dict(_fixed_regions(goals, context))
         for place in _places(goals[0], own, action, context):
+            if any(place.support != surface.support for surface in regions.values()):
+                continue
             scene = context.scene.reparent(place.object, place.support, pose=place.pose)
-            if all(goal.goal.fault(scene, context.q) is None for goal in goals) and self._holds(
+            if all(_is_met(goal.goal, scene, context.q, regions) for goal in goals) and self._holds(
                 wanted, scene, context.q
             ):
                 yield place
@@ -152,6 +159,23 @@ class GoalDomain(PlanningDomain):
         except SceneError:
             return False
         return all(fact in state for fact in facts)
+
+
+def _fixed_regions(goals: Sequence[ObjectGoal], context: ActionContext) -> Iterator[tuple[object, SupportSurface]]:
+    """Yield the surfaces of regions that do not move with the object: tens of thousands of places may be compared."""
+    for goal in goals:
+        wanted = goal.goal
+        if isinstance(wanted, ObjectIn) and wanted.frame not in context.scene.ancestors(wanted.region):
+            yield wanted, region_surface(context.scene, wanted.region, q=context.q)
+
+
+def _is_met(
+    wanted: ObjectAt | ObjectIn, scene: SceneGraph, q: Configuration, regions: Mapping[object, SupportSurface]
+) -> bool:
+    """Whether a goal holds in a scene, with the surfaces of regions that are known."""
+    if wanted in regions:
+        return lies_in_region(scene, wanted.frame, regions[wanted], q=q)
+    return wanted.fault(scene, q) is None
 
 
 def _places(

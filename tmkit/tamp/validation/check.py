@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -115,6 +115,29 @@ def validate_plan(
     )
 
 
+def step_check(
+    plan: Plan, domain: PlanningDomain, known: Collection[Segment] = ()
+) -> Callable[[PlanStep, SceneGraph, Configuration], tuple[str, ...]]:
+    """Return a function that says what is wrong with the motion of a step from a scene and configuration.
+
+    Args:
+        plan: a plan with the arms and the start, from which follows what may touch.
+        domain: the domain.
+        known: segments of a valid plan with the same objects: what their motion asks of motors and fingers is known.
+    """
+    check = _Check(plan, domain, known=frozenset(known))
+
+    def faults(step: PlanStep, scene: SceneGraph, q: Configuration) -> tuple[str, ...]:
+        check.problems.clear()
+        try:
+            check._check_step(step, scene, q, str(step.action))
+        except TmkitError as error:  # it speaks of what is not there
+            return (str(error),)
+        return tuple(check.problems)
+
+    return faults
+
+
 def _assumptions(plan: Plan, scene: SceneGraph | None) -> Iterator[str]:
     if scene is None:
         size = f"{len(plan.scene)} frames and {len(plan.scene.allowed_pairs)} allowed pairs"
@@ -133,6 +156,7 @@ class _Check:
     problems: list[str] = field(default_factory=list)
     segments: int = 0
     configurations: int = 0
+    known: frozenset[Segment] = frozenset()
 
     def __post_init__(self) -> None:
         first, *others = self.plan.robots
@@ -266,16 +290,22 @@ class _Check:
         elif not result.is_ok:
             self.problems.append(f"{where}: joint '{result.joint}' is outside its limits")
         self._check_constraints(segment, scene, path, rules, where)
-        if (weak := effort_fault(scene, path, rules.manipulator)) is not None:
-            self.problems.append(f"{where}: {weak}")
-        if segment.kind in LOADED and segment.held is not None and segment.held == rules.held(scene):
-            too_heavy = hold_fault(scene, path, rules.manipulator, object=segment.held)
-            self.problems += [] if too_heavy is None else [f"{where}: {too_heavy}"]
+        if segment not in self.known:
+            self._check_forces(segment, scene, path, rules, where)
         if segment.kind is SegmentKind.GRASP and is_at_handle(segment, scene):
             for fault in grip_faults(scene, path[-1], rules.manipulator, object=str(segment.held)):
                 self.problems.append(f"{where}: {fault} when the hand has closed")
         if segment.reparenting is not None:
             self._check_reparenting(segment, segment.reparenting, scene, path[-1], rules.manipulator, where)
+
+    def _check_forces(
+        self, segment: Segment, scene: SceneGraph, path: Configuration, rules: CollisionRules, where: str
+    ) -> None:
+        if (weak := effort_fault(scene, path, rules.manipulator)) is not None:
+            self.problems.append(f"{where}: {weak}")
+        if segment.kind in LOADED and segment.held is not None and segment.held == rules.held(scene):
+            too_heavy = hold_fault(scene, path, rules.manipulator, object=segment.held)
+            self.problems += [] if too_heavy is None else [f"{where}: {too_heavy}"]
 
     def _check_constraints(
         self, segment: Segment, scene: SceneGraph, path: Configuration, rules: CollisionRules, where: str

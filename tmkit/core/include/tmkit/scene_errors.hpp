@@ -132,7 +132,8 @@ inline Error second_twist_path(std::string_view frame, std::string_view referenc
     return rule("TE4",
                 "a twist of frame '{}' relative to body '{}' would be the second: frame '{}', joined "
                 "to it by poses, has a path of twists from that body already",
-                frame, reference, joined);
+                frame, reference, joined)
+        .with({{"rule", "TE4"}, {"frame", frame}});
 }
 inline Error twist_back(std::string_view frame, std::string_view body, std::string_view reference) {
     return rule("TE5",
@@ -141,11 +142,12 @@ inline Error twist_back(std::string_view frame, std::string_view body, std::stri
                 frame, reference, body, reference);
 }
 inline Error joined_twice(std::string_view frame, std::string_view body, std::string_view reference) {
-    return rule(
-        "TE6",
-        "a twist of frame '{}' relative to body '{}' would be the second between bodies '{}' and '{}': twists of "
-        "frames that poses join to it lead from one to the other already; remove one of them with remove_twist",
-        frame, reference, body, reference);
+    return rule("TE6",
+                "a twist of frame '{}' relative to body '{}' would be the second between bodies '{}' and '{}': "
+                "twists of frames that poses join to it lead from one to the other already; remove one of them with "
+                "remove_twist",
+                frame, reference, body, reference)
+        .with({{"rule", "TE6"}, {"frame", frame}});
 }
 // A twist edge that joint velocities, or stamped poses, do not contain.
 inline Error twist_left_out(std::string_view target, std::string_view reference, std::string_view frame,

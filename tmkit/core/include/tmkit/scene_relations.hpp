@@ -39,9 +39,13 @@ std::optional<Vector6> related_twist(const SceneGraph& scene, std::optional<std:
                                      BodyId reference, std::string_view axes, const double* q,
                                      const double* qd = nullptr, NoiseSum* error = nullptr);
 
-// Scratch for that: how bodies move relative to each other, by the twist edge of a frame or as the edge of poses above
-// it does; which bodies were reached from one, each with the place of the body before, the step, and whether up or
-// down; and edges of poses that are not to be looked at again, ascending.
+// The frames below the edges of poses in the tree of a frame over which twist edges lead, so that these alone say how
+// their ends move. O(t depth) for t twist edges.
+std::vector<std::string> edges_of_twists(const SceneGraph& scene, std::string_view frame);
+
+// Scratch for twists: how bodies move relative to each other, by the twist edge of a frame or as the edge of poses
+// above it does; which bodies were reached from one, each with the place of the body before, the step, and whether up
+// or down; and edges of poses that are not to be looked at again, ascending.
 template <class Frame, class Body>
 struct BodyWays {
     struct Step {

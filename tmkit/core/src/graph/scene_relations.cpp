@@ -50,13 +50,10 @@ bool enters(auto& edges, auto frame) {
 }
 
 // Lists the edges of poses over which twist edges lead: their motion is said by these.
-void list_crossed_edges(const auto& view, auto& ways, auto root) {
-    for (const auto& step : ways.steps) {
-        const auto enter = [&](auto frame) { return enters(ways.edges, frame), true; };
-        const auto top = rules::top_in_tree(view, step.reference, root);
-        if (top == view.none) rules::climb(view, step.frame, enter);
-        else for_each_edge(view.way(step.frame, top), [&](const auto& edge, bool) { enter(below(edge)); });
-    }
+void list_crossed_edges(const auto& view, auto& edges, auto root) {
+    rules::each_told_way(view, root, [&](auto, auto from, auto to) {
+        rules::each_between(view, from, to, [&](auto at) { enters(edges, at); });
+    });
 }
 
 // Adds what is known of how edges of poses above a body move: fixed ones not at all, the others as `qd` says if given.
@@ -78,7 +75,7 @@ bool find_way(const auto& view, auto& ways, auto root, auto from, auto to, bool 
         if (rules::root_of(view, frame) == root) ways.steps.push_back({frame, view.body(frame), reference, true});
     });
     if (reaches(ways, from, to)) return true;
-    list_crossed_edges(view, ways, root);
+    list_crossed_edges(view, ways.edges, root);
     for (const auto body : {from, to}) add_pose_steps(view, ways, root, body, with_qd);
     for (std::size_t i = 0; i < ways.steps.size() && ways.steps[i].by_twist; ++i)
         for (const auto body : {ways.steps[i].body, ways.steps[i].reference})
@@ -236,6 +233,15 @@ std::optional<Vector6> related_twist(const SceneGraph& scene, std::optional<std:
     BodyWays<const FrameRecord*, BodyId> ways;
     return twist_between(view, point ? &scene.record(*point) : nullptr, body, reference, &scene.record(axes), qd, ways,
                          error, error && scene.has_noise());
+}
+
+std::vector<std::string> edges_of_twists(const SceneGraph& scene, std::string_view frame) {
+    std::vector<const FrameRecord*> edges;
+    const RelatedFrames view(scene, nullptr);
+    list_crossed_edges(view, edges, rules::root_of(view, &scene.record(frame)));
+    std::vector<std::string> names;
+    for (const FrameRecord* edge : edges) names.push_back(edge->name->text);
+    return names;
 }
 
 Vector6 SceneArrays::related_twist(std::string_view frame, std::optional<std::string_view> reference,

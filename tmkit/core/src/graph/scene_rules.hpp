@@ -227,21 +227,47 @@ void each_twist_across(const auto& view, auto edge, auto&& visit) {
     });
 }
 
+// Visits the edges of poses between two frames of one tree.
+void each_between(const auto& view, auto a, auto b, auto&& visit) {
+    std::size_t above_a = 0, above_b = 0;
+    climb(view, a, [&](auto) { return ++above_a > 0; });
+    climb(view, b, [&](auto) { return ++above_b > 0; });
+    while (a != b && above_a + above_b > 0) {
+        auto& lower = above_a >= above_b ? a : b;
+        --(above_a >= above_b ? above_a : above_b);
+        visit(lower);
+        lower = view.parent(lower);
+    }
+}
+
+// Visits the ways between two frames of a tree over which twist edges lead, with the frame of one; those that lead out
+// of the tree may lead back by any other of these.
+void each_told_way(const auto& view, auto root, auto&& visit) {
+    auto out = view.none;
+    view.each_twist([&](auto frame, auto reference) {
+        const auto to = top_in_tree(view, reference, root);
+        const bool is_inside = root_of(view, frame) == root;
+        if (is_inside && to != view.none) return visit(frame, frame, to);
+        if (!is_inside && to == view.none) return;
+        const auto leaves = is_inside ? frame : to;
+        if (out == view.none) out = leaves;
+        visit(frame, leaves, out);
+    });
+}
+
 // See SceneGraph::twist_on_way.
 auto twist_on_way(const auto& view, auto target, auto reference, bool unstamped) {
     auto found = view.none;
     if (view.twist_count() == 0) return found;
-    for (const auto& [from, to] : {std::pair(target, reference), std::pair(reference, target)})
-        climb(view, from, [&](auto at) {
-            if (found != view.none || is_below(view, at, to)) return false;
+    each_told_way(view, root_of(view, target), [&](auto frame, auto from, auto to) {
+        each_between(view, from, to, [&](auto at) {
             const auto above = view.parent(at);
             const bool moves = above != view.none && view.body(above) != view.body(at);
-            if (moves && !(unstamped && view.has_stamps(at)))
-                each_twist_across(view, at, [&](auto frame, auto) {
-                    if (found == view.none) found = frame;
-                });
-            return true;
+            if (found == view.none && moves && !(unstamped && view.has_stamps(at)) &&
+                is_below(view, at, target) != is_below(view, at, reference))
+                found = frame;
         });
+    });
     return found;
 }
 

@@ -1,0 +1,124 @@
+"""Kill a server again and again while clients edit: ``python tests/support/service_kills.py [--kills N] [--seed S]``.
+
+A server with a log runs in a process of its own and is killed (SIGKILL) at random moments. Three clients in threads
+each count up an attribute of a frame of their own and write down what was acknowledged; two replicas follow all the
+time. After each kill a new server goes on from the log. In the end each attribute is what was acknowledged, or one
+more: the edit under way may be in or not; and the replicas have the server's fingerprint. Since each client adds one
+to the number that it last wrote, an edit that was lost or made twice would show.
+
+In a network of its own, which is cut off for moments (as root):
+
+    unshare -n bash -c 'ip link set lo up; (for k in {1..200}; do sleep 0.3; ip link set lo down; sleep 0.2;
+    ip link set lo up; done) & python tests/support/service_kills.py --kills 10; kill %1'
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from tmkit.errors import TmkitError
+from tmkit.graph import SceneGraph
+from tmkit.spatial import Pose
+from tmkit.world import connect
+
+SERVER = """
+import sys, time
+from tmkit.world import WorldServer, ZenohTransport
+with WorldServer(ZenohTransport(sys.argv[1], listen=True), log=sys.argv[2]) as server:
+    print(server.version, flush=True)
+    while server.failure is None:
+        time.sleep(1)
+"""
+CLIENTS = 3
+
+
+def run(kills: int, seed: int, folder: Path) -> dict[str, int]:
+    """Kill a server so many times, and return what was counted.
+
+    Raises:
+        AssertionError: something that was acknowledged is lost, was made twice, or a replica differs.
+    """
+    chance, log = random.Random(seed), folder / "world.log"
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        address = f"tcp/127.0.0.1:{found.getsockname()[1]}"
+
+    def started() -> tuple[subprocess.Popen[str], int]:
+        process = subprocess.Popen([sys.executable, "-c", SERVER, address, str(log)], stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        return process, int(process.stdout.readline())
+
+    process, _ = started()
+    world = connect(address, timeout=60.0)
+    for k in range(CLIENTS):
+        world.add_frame(f"c{k}", "world")
+    acknowledged, errors, is_over = [0] * CLIENTS, list[str](), threading.Event()
+
+    def count(number: int) -> None:
+        own = connect(address, timeout=60.0)
+        own._retry = 0.2
+        while not is_over.is_set():
+            with own.edit() as edit:  # written whole: half an edit would show
+                edit.set_attribute(f"c{number}", "n", acknowledged[number] + 1)
+                edit.set_pose(f"c{number}", Pose([acknowledged[number] + 1, 0, 0]))
+                edit.reparent(f"c{number}", "world")
+            acknowledged[number] += 1
+        own.close()
+
+    def guarded(number: int) -> None:
+        try:
+            count(number)
+        except TmkitError as error:
+            errors.append(str(error))
+
+    replicas = [connect(address, timeout=60.0).replica() for _ in range(2)]
+    threads = [threading.Thread(target=guarded, args=(k,)) for k in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    versions = []
+    for _ in range(kills):
+        target = sum(acknowledged) + chance.randint(1, 60)
+        while sum(acknowledged) < target and not errors:
+            time.sleep(0.001)
+        before = sum(acknowledged)
+        process.kill()
+        process.communicate()
+        process, version = started()
+        versions.append(version)
+        assert version >= before + CLIENTS, f"version {version} of the log after {before} acknowledged edits"
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    scene, status = world.scene(), world.server_status()
+    for k in range(CLIENTS):
+        number = scene.attributes(f"c{k}")["n"]
+        assert number == acknowledged[k], f"client {k}: {number} in the world, {acknowledged[k]} acknowledged"
+        assert scene.local_pose(f"c{k}").translation[0] == number
+    assert status.version == sum(acknowledged) + CLIENTS, "an edit was made twice, or was lost"
+    for replica in replicas:
+        assert replica.wait_for(status.version, 60.0).fingerprint == status.fingerprint == scene.fingerprint
+        replica.close()
+        replica._client.close()
+    assert isinstance(scene, SceneGraph)
+    process.kill()
+    process.communicate()
+    world.close()
+    return {"kills": kills, "edits": sum(acknowledged), "log bytes": log.stat().st_size}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        print(run(arguments.kills, arguments.seed, Path(temporary)))  # noqa: T201

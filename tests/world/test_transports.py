@@ -1,0 +1,382 @@
+"""What every transport does, and what the recording one adds: a log from which nothing acknowledged is missing."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+from support.effort import scaled_examples
+
+from tmkit.errors import ArgumentError, LogDamageError, MissingExtraError, OutputError, ServiceError, UnknownNameError
+from tmkit.world import InProcessTransport, RecordingTransport, Transport, ZenohTransport, load_transport
+
+Pair = tuple[Transport, Callable[[], Transport]]
+
+
+def free_address() -> str:
+    """Return an address of this machine that nobody listens at."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return f"tcp/127.0.0.1:{found.getsockname()[1]}"
+
+
+def pair_of(kind: str, folder: Path) -> Pair:
+    """Return the transport of a server, and what makes those of its clients."""
+    if kind.startswith("recording "):
+        server, client = pair_of(kind.removeprefix("recording "), folder)
+        return RecordingTransport(server, folder / "log"), client
+    if kind == "zenoh":
+        pytest.importorskip("zenoh")
+        address = free_address()
+        return ZenohTransport(address, listen=True), lambda: load_transport("zenoh", address, listen=False)
+    shared = InProcessTransport()
+    return shared, lambda: shared
+
+
+@pytest.fixture(params=["in-process", "zenoh", "recording in-process", "recording zenoh"])
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
+    """Yield a server's transport and a maker of clients'; all are closed."""
+    server, client = pair_of(request.param, tmp_path)
+    with ExitStack() as stack:
+        stack.callback(server.close)
+
+        def made() -> Transport:
+            transport = client()
+            stack.callback(transport.close)
+            return transport
+
+        yield server, made
+
+
+def test_requests_are_answered(pair: Pair) -> None:
+    """Bytes arrive as they are, empty, of every value and large; each answer belongs to its request."""
+    server, client = pair
+    server.serve(lambda message, reply: reply(message[::-1]))
+    asking = client()
+    for message in (b"", b"a", bytes(range(256)), os.urandom(3_000_000)):
+        assert asking.request(message, timeout=20.0) == message[::-1]
+    others, wrong = [client() for _ in range(3)], []
+
+    def ask(transport: Transport, number: int) -> None:
+        for k in range(20):
+            message = f"{number} {k}".encode()
+            if transport.request(message, timeout=20.0) != message[::-1]:
+                wrong.append(message)
+
+    threads = [threading.Thread(target=ask, args=(one, k)) for k, one in enumerate([*others, *others])]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_answers_may_come_later_in_any_order(pair: Pair) -> None:
+    """A server may keep the function that answers, and use it from another thread after others."""
+    server, client = pair
+    waiting: dict[bytes, Callable[[bytes], None]] = {}
+    came = threading.Semaphore(0)
+
+    def handle(message: bytes, reply: Callable[[bytes], None]) -> None:
+        waiting[message] = reply
+        came.release()
+
+    server.serve(handle)
+    answers: dict[bytes, bytes | None] = {}
+    transport = client()
+
+    def ask(message: bytes) -> None:
+        answers[message] = transport.request(message, timeout=60.0)
+
+    threads = [threading.Thread(target=ask, args=(name,)) for name in (b"a", b"b", b"c")]
+    for thread in threads:
+        thread.start()
+    for _ in threads:
+        assert came.acquire(timeout=60.0)
+    for name in (b"c", b"a", b"b"):
+        waiting[name](name * 2)
+    for thread in threads:
+        thread.join()
+    assert answers == {b"a": b"aa", b"b": b"bb", b"c": b"cc"}
+
+
+def test_no_answer_is_none(pair: Pair) -> None:
+    """Where nobody serves or nobody answers, a request is None; a server that comes later is found."""
+    server, client = pair
+    asking = client()
+    assert asking.request(b"a", timeout=0.01) is None
+    server.serve(lambda message, reply: None if message == b"silent" else reply(b"ok"))
+    assert asking.request(b"silent", timeout=0.01) is None
+    assert any(asking.request(b"a", timeout=1.0) == b"ok" for _ in range(100))
+
+
+def test_a_closed_transport_serves_no_more(pair: Pair) -> None:
+    """After it is closed, requests have no answer."""
+    server, client = pair
+    server.serve(lambda _, reply: reply(b"ok"))
+    asking = client()
+    assert asking.request(b"a", timeout=20.0) == b"ok"
+    server.keep(b"record")
+    if isinstance(server, RecordingTransport):
+        server._transport.close()
+    else:
+        server.close()
+    assert asking.request(b"a", timeout=0.05) is None
+
+
+def test_transports_are_loaded_by_name() -> None:
+    """The entry points are searched; an unknown name, a bad name of a world or setting is an error."""
+    with pytest.raises(UnknownNameError, match="unknown transport 'zeno'; did you mean 'zenoh'"):
+        load_transport("zeno", "tcp/127.0.0.1:1", listen=True)
+    pytest.importorskip("zenoh")
+    with pytest.raises(ArgumentError, match=r"'a/\*\*' is no name of a world"):
+        load_transport("zenoh", "tcp/127.0.0.1:1", listen=True, world="a/**")
+    with pytest.raises(ArgumentError, match="zenoh refuses the setting 'no/such'"):
+        load_transport("zenoh", "tcp/127.0.0.1:1", listen=True, settings={"no/such": 1})
+    address = free_address()
+    first = ZenohTransport(address, listen=True)
+    first.serve(lambda message, reply: reply(message))
+    with pytest.raises(ServiceError, match=f"cannot listen at {address}"):
+        ZenohTransport(address, listen=True).serve(lambda message, reply: reply(message))
+    with pytest.raises(ServiceError, match="cannot listen at nowhere/1"):
+        ZenohTransport("nowhere/1", listen=True).serve(lambda message, reply: reply(message))
+    with pytest.raises(ArgumentError, match=r"'listen/endpoints': Endpoints must be of the form .*: no address$"):
+        ZenohTransport("no address", listen=True)
+    first.close()
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without zenoh the error says which extra to install."""
+    monkeypatch.setitem(sys.modules, "zenoh", None)
+    with pytest.raises(MissingExtraError, match="the transport 'zenoh' needs the extra 'world': pip install"):
+        load_transport("zenoh", "tcp/127.0.0.1:1", listen=False)
+
+
+def test_clients_of_zenoh_cannot_answer_for_the_server() -> None:
+    """A client that declares the queryable of a world is not asked: it sees no tokens."""
+    zenoh = pytest.importorskip("zenoh")
+    address = free_address()
+    server = ZenohTransport(address, listen=True)
+    server.serve(lambda _, reply: reply(b"true"))
+    config = zenoh.Config()
+    for path, value in [("mode", '"client"'), ("connect/endpoints", f'["{address}"]')]:
+        config.insert_json5(path, value)
+    seen = []
+    with zenoh.open(config) as intruder:
+        intruder.declare_queryable("tmkit/world", lambda query: seen.append(query), complete=True)
+        intruder.declare_subscriber("tmkit/**", lambda sample: seen.append(sample))
+        client = ZenohTransport(address, listen=False)
+        assert [client.request(b"secret", timeout=20.0) for _ in range(5)] == [b"true"] * 5
+        client.close()
+    server.close()
+    assert seen == []
+
+
+# --- the log ----------------------------------------------------------------------------------------------------------
+
+
+def recorded(path: Path, *records: bytes, restart: int = -1) -> list[bytes]:
+    """Append records to a log, and return those that were there from the last restart on."""
+    transport = RecordingTransport(InProcessTransport(), path)
+    known = [*transport.recorded()]
+    for number, record in enumerate(records):
+        transport.keep(record, is_restart=number == restart)
+    transport.close()
+    return known
+
+
+def test_what_is_kept_is_there_again(tmp_path: Path) -> None:
+    """Records come back in order, from the last restart on, whatever bytes they are."""
+    path = tmp_path / "log"
+    assert recorded(path, b"one", b"", bytes(range(256)) * 100) == []
+    assert recorded(path, b"tmkr" * 50) == [b"one", b"", bytes(range(256)) * 100]
+    assert recorded(path, b"new", b"more", restart=0) == [b"one", b"", bytes(range(256)) * 100, b"tmkr" * 50]
+    assert recorded(path) == [b"new", b"more"]
+
+
+def test_answers_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No answer leaves before the records kept before it are synchronised; many share one synchronisation."""
+    allowed, synchronised = threading.Semaphore(0), list[int]()
+    real = os.fdatasync
+
+    def held(file: int) -> None:
+        assert allowed.acquire(timeout=60.0)
+        real(file)
+        synchronised.append(1)
+
+    inner = InProcessTransport()
+    transport = RecordingTransport(inner, tmp_path / "log")
+    monkeypatch.setattr(os, "fdatasync", held)
+    order = list[str]()
+
+    def handle(message: bytes, reply: Callable[[bytes], None]) -> None:
+        if message != b"read":
+            transport.keep(message)
+        reply(message)
+
+    transport.serve(handle)
+    assert inner.request(b"read", timeout=60.0) == b"read"  # nothing waits: at once
+    for name in (b"a", b"b", b"read"):
+        inner._handler(name, lambda answer: order.append(f"{answer.decode()} after {len(synchronised)}"))  # type: ignore[misc]
+    assert order == []
+    allowed.release(2)
+    transport.close()
+    assert [entry.split()[0] for entry in order] == ["a", "b", "read"]
+    assert order[0] == "a after 1" and len(synchronised) <= 2  # noqa: PT018
+
+
+def test_a_full_disk_acknowledges_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the disk refuses, no answer leaves, the reason is there, and what was on disk stays."""
+    path = tmp_path / "log"
+    recorded(path, b"before")
+    inner = InProcessTransport()
+    transport = RecordingTransport(inner, path)
+
+    def full(file: int, data: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    def handle(message: bytes, reply: Callable[[bytes], None]) -> None:
+        transport.keep(message)
+        reply(message)
+
+    transport.serve(handle)
+    monkeypatch.setattr(os, "write", full)
+    assert inner.request(b"a", timeout=0.1) is None
+    transport._thread.join()
+    assert transport.failure == f"{path}: No space left on device"
+    assert inner.request(b"b", timeout=0.01) is None
+    transport.close()
+    monkeypatch.undo()
+    assert recorded(path) == [b"before"]
+
+
+def test_a_torn_tail_is_cut_with_a_note(tmp_path: Path) -> None:
+    """Whatever part of the last record is missing or wrong, the others are there, and the next ones follow them."""
+    path = tmp_path / "log"
+    recorded(path, b"one")
+    whole = path.read_bytes()
+    recorded(path, b"the second one")
+    both = path.read_bytes()
+    for end in range(len(whole) + 1, len(both)):
+        path.write_bytes(both[:end])
+        transport = RecordingTransport(InProcessTransport(), path)
+        assert transport.notes == (
+            f"{path}: {end - len(whole)} bytes at offset {len(whole)} were never acknowledged and are cut",
+        )
+        transport.close()
+        assert recorded(path, b"next") == [b"one"]
+        assert recorded(path) == [b"one", b"next"]
+    for at in range(len(whole), len(both)):
+        path.write_bytes(both[:at] + bytes([both[at] ^ 0xFF]) + both[at + 1 :])
+        assert recorded(path) == [b"one"]
+
+
+def test_damage_of_what_was_acknowledged_is_an_error(tmp_path: Path) -> None:
+    """Any byte that is wrong in a record before the last is named by the offset of the record; nothing is cut."""
+    path = tmp_path / "log"
+    ends = [0]
+    for record in (b"one", b"second", b"third"):
+        recorded(path, record)
+        ends.append(path.stat().st_size)
+    data = path.read_bytes()
+    for at in range(4, ends[2]):  # without the first four bytes it is no log
+        path.write_bytes(data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :])
+        begin = max(end for end in ends if end <= at)
+        with pytest.raises(LogDamageError, match=f"the record at offset {begin} is damaged") as caught:
+            RecordingTransport(InProcessTransport(), path)
+        assert (caught.value.offset, caught.value.kind) == (begin, "log")  # type: ignore[attr-defined]
+        assert path.stat().st_size == len(data)
+
+
+def test_records_of_one_batch_may_be_torn_in_any_order(tmp_path: Path) -> None:
+    """After a power cut a later part of a batch may be on disk and an earlier one not: none of it was acknowledged."""
+    path = tmp_path / "log"
+    recorded(path, b"one")
+    size = path.stat().st_size
+
+    def framed(record: bytes) -> bytes:
+        checked = struct.pack("<QB", size, 0) + record
+        return struct.pack("<4sII", b"tmkr", len(record), zlib.crc32(checked)) + checked
+
+    with path.open("ab") as file:
+        file.write(bytes(len(framed(b"two"))) + framed(b"three"))
+    assert recorded(path) == [b"one"]
+
+
+@given(st.data())
+@settings(max_examples=scaled_examples(0.5), suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_bytes_are_a_log_or_an_error(tmp_path: Path, data: st.DataObject) -> None:
+    """A file of random bytes, or a log with some changed, gives records of it or an error that names an offset."""
+    path = tmp_path / "log"
+    path.unlink(missing_ok=True)
+    records = data.draw(st.lists(st.binary(max_size=20), max_size=6))
+    for record in records:
+        recorded(path, record)
+    content = bytearray(path.read_bytes() if path.exists() else b"")
+    for _ in range(data.draw(st.integers(0, 3))):
+        if content:
+            content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(bytes(content) + data.draw(st.binary(max_size=40)))
+    before = path.read_bytes()
+    try:
+        found = recorded(path)
+    except ServiceError as error:
+        is_named = "this is no log" in str(error) or 0 <= error.data["offset"] < len(content)
+        assert is_named
+        assert path.read_bytes() == before
+    else:
+        assert found == records[: len(found)]
+
+
+def test_files_that_are_no_log_are_refused(tmp_path: Path) -> None:
+    """A folder, a pipe, a missing folder, and a log in use are errors that name it."""
+    with pytest.raises(OutputError, match=f"{tmp_path}: Is a directory"):
+        RecordingTransport(InProcessTransport(), tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ServiceError, match="pipe: expected a regular file"):
+        RecordingTransport(InProcessTransport(), tmp_path / "pipe")
+    with pytest.raises(OutputError, match="No such file"):
+        RecordingTransport(InProcessTransport(), tmp_path / "none" / "log")
+    used = RecordingTransport(InProcessTransport(), tmp_path / "log")
+    with pytest.raises(ServiceError, match="log: another process uses the log"):
+        RecordingTransport(InProcessTransport(), tmp_path / "log")
+    used.close()
+
+
+JOB = """
+import sys, os
+from tmkit.world import InProcessTransport, RecordingTransport
+inner = InProcessTransport()
+transport = RecordingTransport(inner, sys.argv[1])
+transport.serve(lambda message, reply: (transport.keep(message), reply(b"")))
+first = len([*transport.recorded()])
+for number in range(first, 100_000):
+    inner.request(b"%d" % number, timeout=60.0)
+    os.write(1, b"%d\\n" % number)
+"""
+
+
+def test_kills_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    """A process is killed again and again while it writes: every number that it printed is there, in order."""
+    path, acknowledged = tmp_path / "log", -1
+    for count in (1, 7, 40):
+        job = subprocess.Popen([sys.executable, "-c", JOB, str(path)], stdout=subprocess.PIPE)
+        assert job.stdout is not None
+        lines = [*itertools.islice(job.stdout, count)]
+        job.kill()
+        lines += [line for line in job.communicate()[0].splitlines(keepends=True) if line.endswith(b"\n")]
+        acknowledged = int(lines[-1])
+        numbers = [int(record) for record in recorded(path)]
+        assert numbers == [*range(len(numbers))]
+        assert len(numbers) > acknowledged

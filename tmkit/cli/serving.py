@@ -1,0 +1,70 @@
+"""``tmkit serve``: a world for clients in other processes and machines."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tmkit.cli.common import AllowFolders, Meshes, Packages, load, note, say
+from tmkit.cli.completion import Kind, complete_names
+from tmkit.errors import OutputError
+
+_LOOPBACK = re.compile(r"[\w-]+/(127\.[\d.]+|localhost|\[::1\])(:\d+)?([?#].*)?")
+
+
+def serve(
+    scenes: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SCENE...", autocompletion=complete_names(Kind.SCENES),
+            help="Scene files or built-in names, merged in order: the first version, unless the log has one.",
+        ),
+    ] = None,
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="ADDRESS", help="Where to listen; with other machines, --tokens.")
+    ] = "tcp/127.0.0.1:7447",
+    log: Annotated[
+        Path | None, typer.Option("--log", metavar="FILE", help="Record all versions; go on from what it has.")
+    ] = None,
+    tokens: Annotated[
+        Path | None, typer.Option("--tokens", metavar="FILE", help="Lines 'read TOKEN' and 'write TOKEN'.")
+    ] = None,
+    transport: Annotated[str, typer.Option("--transport", metavar="NAME", help="What carries messages.")] = "zenoh",
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--setting", metavar="PATH=VALUE", help="A setting of the transport; repeatable."),
+    ] = None,
+    world: Annotated[str, typer.Option("--world", metavar="NAME", help="Name of the world.")] = "world",
+    allow: AllowFolders = None,
+    package: Packages = None,
+    meshes: Meshes = "load",
+) -> None:  # fmt: skip
+    """Hold a world that others read, edit and follow; Ctrl-C ends it.
+
+    Clients: tmkit.world.connect("tcp/127.0.0.1:7447"). Without --tokens only this machine is listened to.
+    """
+    import time
+
+    from tmkit.world import WorldServer, load_transport, read_tokens
+
+    settings = dict(text.partition("=")[::2] for text in setting or ())
+    if tokens is None and not _LOOPBACK.fullmatch(listen):
+        reason = f"'{listen}' is open to other machines: --tokens FILE is needed"
+        raise typer.BadParameter(reason, param_hint="--listen")
+    roles = None if tokens is None else read_tokens(tokens)
+    is_new = log is None or not log.exists()
+    scene = load(scenes, allow=allow, packages=package, meshes=meshes) if scenes and is_new else None
+    carrier = load_transport(transport, listen, listen=True, world=world, settings=settings)
+    sys.setswitchinterval(0.0005)  # threads of the service answer within milliseconds beside each other
+    with WorldServer(carrier, scene, log=log, tokens=roles) as server:
+        if scenes and not is_new:
+            note(f"{log}: the world goes on from version {server.version} of the log; the scene files are not used")
+        say(f"serving '{world}' at {listen}: {len(server.live.scene)} frames, version {server.version}")
+        sys.stdout.flush()
+        while server.failure is None:
+            time.sleep(0.2)
+        raise OutputError(server.failure, path=str(log), reason=server.failure)

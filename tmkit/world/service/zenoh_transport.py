@@ -1,0 +1,143 @@
+"""The service over zenoh: a world is a queryable, a request is a query.
+
+The server accepts connections of zenoh clients at one address; it looks for no other routers, by neither multicast nor
+gossip. What clients may do is ask: they can neither answer queries of others nor publish.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from tmkit.errors import ArgumentError, MissingExtraError, ServiceError
+from tmkit.world.service.transports import DEFAULT_ADDRESS, Handler, Transport
+
+_logger = logging.getLogger(__name__)
+_WORLD = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+_LARGEST_REQUEST, _LARGEST_ANSWER = 2**25, 2**30  # bytes that zenoh puts together; beyond, it drops the connection
+
+
+class ZenohTransport(Transport):
+    """Carries messages by zenoh, for a server or for the client of one.
+
+    Args:
+        address: an endpoint of zenoh, such as ``tcp/127.0.0.1:7447`` or ``tls/cell.example:7447``.
+        listen: for a server, which listens there; else for a client, which connects to it.
+        world: name of the world.
+        settings: of zenoh's configuration, by path, such as ``{"transport/link/tls/root_ca_certificate": "ca.pem"}``.
+
+    Raises:
+        ArgumentError: a name of a world with other characters than letters, digits and ``_.-``, or a setting that zenoh
+            refuses.
+        ServiceError: the server cannot listen at the address.
+        MissingExtraError: the extra ``world`` is not installed.
+    """
+
+    def __init__(
+        self, address: str = DEFAULT_ADDRESS, *, listen: bool, world: str = "world",
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        try:
+            import zenoh
+        except ImportError:
+            raise MissingExtraError.of("the transport 'zenoh' needs", "world", "zenoh") from None
+        if not _WORLD.fullmatch(world):
+            raise ArgumentError(f"{world!r} is no name of a world: 1 to 100 of letters, digits and _.-")
+        self._zenoh, self._key, self._address = zenoh, f"tmkit/{world}", address
+        values: dict[str, Any] = {
+            "mode": "peer" if listen else "client",
+            "listen/endpoints": [address] if listen else [],
+            "connect/endpoints": [] if listen else [address],
+            "connect/timeout_ms": 0,
+            "connect/exit_on_failure": True,
+            "scouting/multicast/enabled": False,
+            "scouting/gossip/enabled": False,
+            "transport/link/rx/max_message_size": _LARGEST_REQUEST if listen else _LARGEST_ANSWER,
+        }
+        if listen:
+            values["access_control"] = self._access()
+        self._config = zenoh.Config()
+        for path, value in {**values, **(settings or {})}.items():
+            try:
+                self._config.insert_json5(path, json.dumps(value))
+            except zenoh.ZError as error:
+                raise ArgumentError(f"zenoh refuses the setting '{path}': {_reason(error)}") from None
+        self._lock = threading.Lock()
+        self._session: Any = None
+        self._is_closed = False
+
+    def _access(self) -> dict[str, Any]:
+        def rule(name: str, messages: list[str], flow: str) -> dict[str, Any]:
+            return {"id": name, "permission": "allow", "flows": [flow], "messages": messages, "key_exprs": [self._key]}
+
+        return {
+            "enabled": True,
+            "default_permission": "deny",
+            "rules": [rule("ask", ["query"], "ingress"), rule("answer", ["declare_queryable", "reply"], "egress")],
+            "subjects": [{"id": "anyone"}],
+            "policies": [{"rules": ["ask", "answer"], "subjects": ["anyone"]}],
+        }
+
+    def _opened(self) -> Any:
+        with self._lock:
+            if self._session is None and not self._is_closed:
+                self._session = self._zenoh.open(self._config)
+            return self._session
+
+    def serve(self, handler: Handler) -> None:
+        """Listen at the address, and hand requests to a server.
+
+        Args:
+            handler: as of :meth:`Transport.serve`.
+
+        Raises:
+            ServiceError: the address is in use or cannot be listened at.
+        """
+
+        def receive(query: Any) -> None:
+            def reply(answer: bytes) -> None:
+                try:
+                    query.reply(self._key, answer)
+                    query.drop()
+                except self._zenoh.ZError as error:  # the client is gone
+                    _logger.debug("an answer was not sent: %s", error)
+
+            handler(b"" if query.payload is None else query.payload.to_bytes(), reply)
+
+        try:
+            self._queryable = self._opened().declare_queryable(self._key, receive, complete=True)
+        except self._zenoh.ZError as error:
+            raise ServiceError(f"cannot listen at {self._address}: {_reason(error)}", kind="transport") from None
+
+    def request(self, message: bytes, *, timeout: float) -> bytes | None:
+        """Send a query and return the answer, None when none came in time or nobody listens.
+
+        Args:
+            message: the request.
+            timeout: seconds to wait.
+        """
+        try:
+            session = self._opened()
+            for reply in () if session is None else session.get(self._key, payload=message, timeout=timeout):
+                if reply.ok is not None:
+                    return bytes(reply.ok.payload.to_bytes())
+        except self._zenoh.ZError as error:
+            _logger.debug("a request was not sent: %s", error)
+        return None
+
+    def close(self) -> None:
+        """Close the connections."""
+        with self._lock:
+            session, self._session, self._is_closed = self._session, None, True
+        if session is not None:
+            session.close()
+
+
+def _reason(error: Exception) -> str:
+    """Return what an error of zenoh says, without places in zenoh's sources."""
+    found = re.search(r'msg: "([^"]*)"', str(error))
+    return re.sub(r" at /\S+", "", found[1] if found else str(error))
