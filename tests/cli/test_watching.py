@@ -1,0 +1,88 @@
+"""``tmkit scene check --watch``: a check after every change of a file that was read."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from tmkit.cli.watching import check_again
+from tmkit.errors import MissingFileError
+
+
+@contextmanager
+def watched(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
+    """Run the command; at the end it is interrupted, which it must say by its exit code."""
+    command = [sys.executable, "-m", "tmkit.cli", "scene", "check", *map(str, arguments), "--watch"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+            process.send_signal(signal.SIGINT)
+            assert process.wait(120) == 130
+        finally:
+            process.kill()
+
+
+def said(stream: IO[str], words: str) -> str:
+    """Return the next line with these words; those about frames without effect come before."""
+    for line in stream:
+        if words in line:
+            return line
+    raise AssertionError(f"the stream ended without '{words}'")
+
+
+def test_every_change_is_checked(tmp_path: Path) -> None:
+    """Of the file, of one that it includes, and of one that was missing; an error is one line, and not the end."""
+    scene, part, missing = (tmp_path / f"{name}.robray" for name in ("scene", "part", "missing"))
+    part.write_text("frame a { }\n")
+    scene.write_text('include "part.robray"\nframe b { parent a; }\n')
+    with watched(scene) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert "3 frames, 0 joints" in said(process.stdout, "frames,")
+        part.write_text("frame a { }\nframe c { }\n")
+        assert "4 frames, 0 joints" in said(process.stdout, "frames,")
+        scene.write_text('include "missing.robray"\n')
+        assert f"{scene}:1:" in said(process.stderr, "error:")
+        missing.write_text("frame d { type revolute; axis [0, 0, 1]; }\n")
+        assert "2 frames, 1 joints" in said(process.stdout, "frames,")
+
+
+def test_programs_get_errors_as_json(tmp_path: Path) -> None:
+    """Each check is JSON on the standard output, whether it has an error or not."""
+    scene = tmp_path / "scene.robray"
+    scene.write_text("frame a {")
+    with watched(scene, "--json") as process:
+        assert process.stdout is not None
+        decoder, text, found = json.JSONDecoder(), "", []
+        for change in ("frame a { }\n", ""):
+            while True:
+                text += process.stdout.readline()
+                try:
+                    one, end = decoder.raw_decode(text.lstrip())
+                except ValueError:
+                    continue
+                break
+            found.append(one)
+            text = text.lstrip()[end:]
+            if change:
+                scene.write_text(change)
+    assert "expected" in found[0]["message"]
+    assert found[1]["frames"] == 2
+
+
+def test_nothing_to_watch_is_an_error(tmp_path: Path) -> None:
+    """A first check that reads no file would wait forever."""
+
+    def check(_note: object) -> None:
+        raise MissingFileError("there is no file 'a'", path="a", nearest=None)
+
+    with pytest.raises(MissingFileError, match="no file 'a'"):
+        check_again(check, as_json=False)
