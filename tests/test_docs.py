@@ -79,6 +79,9 @@ def test_tutorials_run_as_notebooks(page: Path, tmp_path: Path) -> None:
     for block in blocks_of(page):
         if block.directive == "result":
             assert (tmp_path / block.argument).stat().st_size > 10_000
+    for drawn in tmp_path.glob("*.svg"):
+        picture = ROOT / "docs" / "images" / "tutorials" / f"{page.stem}_{drawn.name}"
+        assert drawn.read_text(encoding="utf-8") == picture.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", LESSONS, ids=lambda page: page.name)

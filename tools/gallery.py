@@ -22,6 +22,7 @@ from notebooks import TUTORIALS, blocks_of
 from PIL import Image
 
 import tmkit as tk
+from tmkit.graph import SceneGraph
 from tmkit.manipulation import swept_volume
 from tmkit.simulation import (
     Camera,
@@ -222,9 +223,17 @@ def tutorials() -> None:
             for block in blocks:
                 if block.mark.startswith("file"):
                     Path(block.mark[6:]).write_text(block.text, encoding="utf-8")
+                elif block.mark == "shell":
+                    subprocess.run(block.text.split(), check=True, capture_output=True)
                 elif block.mark == "run":
                     exec(block.text, names)
+            for drawn in Path(folder).glob("*.svg"):
+                shutil.copy(drawn, IMAGES / "tutorials" / f"{page.stem}_{drawn.name}")
             os.chdir(here)
+        if isinstance(names.get("now"), SceneGraph):
+            picture = render(names["now"], Camera((2.6, -2.2, 2.4), (-0.1, 0.0, 0.3), width=720, height=480))
+            Image.fromarray(picture).save(IMAGES / "tutorials" / f"{page.stem}.webp", quality=85)
+            continue
         plan = names.get("rest") or names.get("plan") or names["result"].plan  # type: ignore[attr-defined]
         picture = at_step(plan, 1 if page.stem == "own_sampler" else len(plan.steps), width=720, height=480)
         Image.fromarray(picture).save(IMAGES / "tutorials" / f"{page.stem}.webp", quality=85)

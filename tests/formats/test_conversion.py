@@ -106,7 +106,7 @@ def test_a_check_tells_problems_from_notes() -> None:
         "joint 'b' has no limits",
         "joint 'c' cannot be at 0: its limits are 1 and 2",
         "frame 'e' is movable, and has no collision shape by which it could be held",
-        "frame 'f' has no effect: no shape, class, mass, joint or child",
+        "frame 'f' has no effect: no shape, class, mass, joint, child or group",
     )
 
 

@@ -27,9 +27,11 @@ from tmkit.graph import (
     Revolute,
     SceneGraph,
     Sphere,
+    graph_svg,
     tree_html,
     tree_svg,
     tree_text,
+    uuid_of,
 )
 from tmkit.spatial import Pose
 
@@ -214,9 +216,50 @@ def test_colours_tell_joints_and_classes() -> None:
     assert re.findall(r">(\w+)</text>", tree_svg(SceneGraph()).split("<g transform")[1]) == []
 
 
+def furnished() -> SceneGraph:
+    """A table as a group of groups, beside a tree of frames; two groups share a frame."""
+    scene = kitchen().set_attribute("cup", "color", ["red", "blue"]).set_group("set", frames=["cup"], parents=["table"])
+    scene = scene.set_group("laid", groups=["set"], parents=["world"], attributes={"for": 2, "name": "dinner"})
+    return scene.set_group("loose", frames=["cup"]).add_stamped_pose("table", Pose([1.5, 0, 0.25]), stamp=3.0)
+
+
+def test_the_graph_has_frames_and_groups_with_what_they_hold() -> None:
+    """Each node once, below what holds it; ids, repeated attributes, translations and histories, and dashed lines."""
+    scene = furnished()
+    root = etree.fromstring(graph_svg(scene))
+    boxes = {}
+    for group in root.findall("{*}g"):
+        title = group.findtext("{*}title")
+        if title is not None:
+            boxes[title.split("; ")[0]] = [text.text for text in group.findall("{*}text")]
+    assert set(boxes) == {*scene.frame_names, "group set", "group laid", "group loose"}
+    assert boxes["cup"][:4] == ["cup", f"[{str(uuid_of(scene, 'cup'))[:8]}]", "(color = red)", "(color = blue)"]
+    assert boxes["table"][-2:] == ["T = (1.5, 0, 0.25)", "Updates: 1"]
+    assert boxes["group laid"] == [
+        "laid",
+        f"[{str(uuid_of(scene, ('group', 'laid')))[:8]}]",
+        "(for = 2)",
+        "(name = dinner)",
+    ]
+    lines = [
+        path.get("stroke-dasharray") is not None and path.get("stroke") == "#6b7280" for path in root.findall("{*}path")
+    ]
+    # Roots: world and loose. The cup hangs on the set, the set on what is laid; dashed: table-set and loose-cup.
+    assert len(lines) == len(boxes) - 2 + 2
+    assert sum(lines) == 2
+    small = etree.fromstring(graph_svg(scene, max_nodes=3))
+    assert sum(title.text.startswith(("group", *scene.frame_names)) for title in small.findall("{*}g/{*}title")) == 3
+    below = etree.fromstring(graph_svg(scene, start=("group", "laid")))
+    assert [title.text.split("; ")[0] for title in below.findall("{*}g/{*}title")][:2] == ["group laid", "group set"]
+    with pytest.raises(UnknownNameError, match="unknown group 'lad'; did you mean 'laid'"):
+        graph_svg(scene, start=("group", "lad"))
+    with pytest.raises(SceneError, match="max_nodes is at least 1, not 0"):
+        graph_svg(scene, max_nodes=0)
+
+
 def test_shows_of_the_same_scene_are_the_same() -> None:
     """No clock, no address, no order of a hash: equal scenes give equal bytes."""
-    for show in (tree_text, tree_html, tree_svg):
+    for show in (tree_text, tree_html, tree_svg, graph_svg):
         assert show(kitchen()) == show(kitchen())
 
 

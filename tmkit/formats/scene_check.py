@@ -86,11 +86,12 @@ def _joints(scene: SceneGraph, q: NDArray[np.float64]) -> list[str]:
 
 def _frames(scene: SceneGraph) -> list[str]:
     notes = []
+    holding = {parent for group in scene.group_names for parent in scene.group(group).parents}
     for name in scene.frame_names:
         shapes, classes = scene.shapes(name), scene.classes(name)
         if _MOVABLE & {*classes} and not any(part.collision for part in shapes):
             notes.append(f"frame '{name}' is movable, and has no collision shape by which it could be held")
-        has_no_effect = not (shapes or classes or scene.children(name) or scene.inertia(name))
+        has_no_effect = not (shapes or classes or scene.children(name) or scene.inertia(name) or name in holding)
         if has_no_effect and scene.parent(name) is not None and not scene.joint(name).is_actuated:
-            notes.append(f"frame '{name}' has no effect: no shape, class, mass, joint or child")
+            notes.append(f"frame '{name}' has no effect: no shape, class, mass, joint, child or group")
     return notes

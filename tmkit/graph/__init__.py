@@ -29,7 +29,12 @@ if TYPE_CHECKING:
         path_noise as path_noise, sample_poses as sample_poses, twist_covariance as twist_covariance,
         twist_noise as twist_noise, twist_path as twist_path,
     )  # fmt: skip
-    from tmkit.graph.display import tree_html as tree_html, tree_svg as tree_svg, tree_text as tree_text
+    from tmkit.graph.display import (
+        graph_svg as graph_svg,
+        tree_html as tree_html,
+        tree_svg as tree_svg,
+        tree_text as tree_text,
+    )
     from tmkit.graph.dynamics import acceleration as acceleration, momentum as momentum
     from tmkit.graph.folding import collapse_fixed_frames as collapse_fixed_frames
     from tmkit.graph.history import HistoryEntry as HistoryEntry, SceneHistory as SceneHistory

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tmkit._core import SceneGraph
@@ -23,14 +24,15 @@ _FONTS = "ui-monospace, DejaVu Sans Mono, Menlo, Consolas, monospace"
 _LETTER = 7.3  # pixels: the width of a letter of the names' font
 _SMALL_LETTER = 5.5
 _PADDING, _GAP, _COLUMN_GAP, _MARGIN = 9, 8, 44, 16
+_LINE = 12  # pixels: from one line of details to the next
 _LEGEND_HEIGHT = 34
 _LONGEST_LABEL = 28
 _DASHES = ' stroke-dasharray="5 4"'
 
 
 @dataclass
-class _Box:
-    """A box of the drawing and its position; pixels."""
+class Box:
+    """A box of the drawing and its position; pixels. ``row.frame`` is its key."""
 
     row: Row
     label: str
@@ -38,20 +40,26 @@ class _Box:
     colour: str
     classes: tuple[str, ...]
     tooltip: str
+    details: tuple[str, ...] = ()  # more lines
+    fill: str = ""  # instead of that of its classes
     strip: float = 0.0
     top: float = 0.0  # of the strip
     x: float = 0.0
 
     @property
     def width(self) -> float:
-        return 2 * _PADDING + max(_LETTER * _columns(self.label), _SMALL_LETTER * _columns(self.note))
+        """Pixels."""
+        small = max((_columns(text) for text in (self.note, *self.details)), default=0)
+        return 2 * _PADDING + max(_LETTER * _columns(self.label), _SMALL_LETTER * small)
 
     @property
     def height(self) -> float:
-        return 36.0 if self.note else 24.0
+        """Pixels."""
+        return (36.0 if self.note else 24.0) + _LINE * len(self.details)
 
     @property
     def middle(self) -> float:
+        """Pixels from the top."""
         return self.top + self.strip / 2
 
 
@@ -77,13 +85,27 @@ def tree_svg(
     shown = outline_of(scene, frame=frame, depth=depth, max_frames=max_frames, max_children=max_children)
     describer = Describer(scene)
     boxes = [_box_of(scene, row, describer) for row in shown.rows()]
+    return picture_of(boxes)
+
+
+def picture_of(
+    boxes: list[Box], others: Sequence[tuple[str, str]] = (), *, kinds: Sequence[tuple[str, str]] = ()
+) -> str:
+    """Return the drawing of boxes in the order of an outline.
+
+    Args:
+        boxes: parents before children, siblings from top to bottom.
+        others: more edges, dashed, by the keys of their boxes.
+        kinds: for the legend, instead of joints and classes: what a colour means.
+    """
     _lay_out(boxes)
-    legend = _legend(boxes)
+    legend = _legend_of_kinds(kinds) if kinds else _legend(boxes)
     right = max([box.x + box.width for box in boxes] + [_MARGIN + legend[1]])
     bottom = max([box.top + box.strip for box in boxes], default=float(_MARGIN))
     width, height = right + _MARGIN, bottom + _LEGEND_HEIGHT + _MARGIN
-    parents = {box.row.frame: box for box in boxes if box.row.frame is not None}
-    lines = [_edge(parents[box.row.parent], box) for box in boxes if box.row.parent in parents]
+    by_key = {box.row.frame: box for box in boxes if box.row.frame is not None}
+    lines = [_edge(by_key[box.row.parent], box) for box in boxes if box.row.parent in by_key]
+    lines += [_edge(by_key[above], by_key[below], is_other=True) for above, below in others]
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{_FONTS}">',
@@ -96,19 +118,22 @@ def tree_svg(
     return "\n".join(parts) + "\n"
 
 
-def _box_of(scene: SceneGraph, row: Row, describer: Describer) -> _Box:
+def _box_of(scene: SceneGraph, row: Row, describer: Describer) -> Box:
     if row.frame is None:
-        return _Box(row, f"... and {row.more:,} more", "", _FAINT, (), count_of("more frame", row.more))
+        return Box(row, f"... and {row.more:,} more", "", _FAINT, (), count_of("more frame", row.more))
     words, joint = describer.words(row.frame), scene.joint(row.frame)
     note = joint.type if joint.type != "fixed" else ""
     if joint.is_actuated and joint.name != row.frame:
-        note += f" {_label(joint.name)}"
+        note += f" {short_label(joint.name)}"
     said = [words.name, words.joint, words.classes, f"on {words.body}" if words.body else "", words.shapes]
     tooltip = "; ".join(part for part in said if part)
-    return _Box(row, _label(row.frame), note, JOINT_COLOURS.get(joint.type, _FAINT), scene.classes(row.frame), tooltip)
+    return Box(
+        row, short_label(row.frame), note, JOINT_COLOURS.get(joint.type, _FAINT), scene.classes(row.frame), tooltip
+    )
 
 
-def _label(name: str) -> str:
+def short_label(name: str) -> str:
+    """Return a name as it fits a box."""
     shown = clean(name)
     return shown if len(shown) <= _LONGEST_LABEL else shown[: _LONGEST_LABEL - 1] + "…"
 
@@ -118,9 +143,9 @@ def _columns(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def _lay_out(boxes: list[_Box]) -> None:
+def _lay_out(boxes: list[Box]) -> None:
     """Place the boxes, which come in the order of the outline: parents before children, siblings from top to bottom."""
-    place_of: dict[str | None, _Box] = {box.row.frame: box for box in boxes if box.row.frame is not None}
+    place_of: dict[str | None, Box] = {box.row.frame: box for box in boxes if box.row.frame is not None}
     inner: dict[int, float] = {}  # height of the strips of a box's children, by the box
     for box in reversed(boxes):
         box.strip = max(box.height + _GAP, inner.get(id(box), 0.0))
@@ -147,8 +172,14 @@ def _lay_out(boxes: list[_Box]) -> None:
         x += width + _COLUMN_GAP
 
 
-def _edge(above: _Box, box: _Box) -> str:
-    """Return the line from a box to one of its children."""
+def _edge(above: Box, box: Box, *, is_other: bool = False) -> str:
+    """Return the line from a box to one of its children, or to something else that it contains."""
+    if is_other:
+        x, y1, y2 = above.x + above.width, above.middle, box.middle
+        end = box.x if box.x >= x else box.x + box.width
+        bend = max(x, end) + _COLUMN_GAP / 2
+        path = f"M {x:.1f} {y1:.1f} C {bend:.1f} {y1:.1f} {bend if end != box.x else x:.1f} {y2:.1f} {end:.1f} {y2:.1f}"
+        return f'<path d="{path}" fill="none" stroke="{_FAINT}" stroke-width="1.4"{_DASHES}/>'
     x, y1, y2 = above.x + above.width, above.middle, box.middle
     bend = x + _COLUMN_GAP / 2  # right beside the parent: lines of several colours part at once
     path = f"M {x:.1f} {y1:.1f} C {bend:.1f} {y1:.1f} {bend:.1f} {y2:.1f} {x + _COLUMN_GAP:.1f} {y2:.1f} H {box.x:.1f}"
@@ -156,19 +187,21 @@ def _edge(above: _Box, box: _Box) -> str:
     return f'<path d="{path}" fill="none" stroke="{box.colour}" stroke-width="{2.2 if box.note else 1.4}"{dashes}/>'
 
 
-def _drawn(box: _Box) -> str:
+def _drawn(box: Box) -> str:
     """Return a box with its text."""
     x, y, middle = box.x, box.middle - box.height / 2, box.x + box.width / 2
     title = f"<title>{html.escape(box.tooltip)}</title>"
     if box.row.frame is None:
         return f"<g>{title}{_text(x + 5, box.middle + 4, box.label, _FAINT, anchor='start')}</g>"
-    fill = _MOVABLE if "movable" in box.classes else _PLAIN
+    fill = box.fill or (_MOVABLE if "movable" in box.classes else _PLAIN)
     parts = [title, _rectangle(x, y, box.width, box.height, fill, box.colour)]
     if "surface" in box.classes:
         parts.append(_bar(x, y + box.height, box.width))
     parts.append(_text(middle, y + 16, box.label, _INK))
     if box.note:
         parts.append(_text(middle, y + 29, box.note, box.colour, size=9))
+    for number, text in enumerate(box.details):
+        parts.append(_text(middle, y + box.height - 8 - _LINE * (len(box.details) - 1 - number), text, _INK, size=9))
     return f"<g>{''.join(parts)}</g>"
 
 
@@ -191,7 +224,7 @@ def _text(x: float, y: float, text: str, colour: str, *, size: int = 12, anchor:
     return f'<text {place} fill="{colour}">{html.escape(text)}</text>'
 
 
-def _legend(boxes: list[_Box]) -> tuple[str, float]:
+def _legend(boxes: list[Box]) -> tuple[str, float]:
     """Return what the colours that occur mean, and its width."""
     colours = {box.colour for box in boxes if box.row.parent is not None}
     x, parts = 0.0, []
@@ -206,4 +239,15 @@ def _legend(boxes: list[_Box]) -> tuple[str, float]:
             parts += [_bar(x, 7, 22)] if name == "surface" else []
             parts.append(_text(x + 28, 4, name, _INK, size=11, anchor="start"))
             x += 28 + 6.7 * len(name) + 18
+    return "".join(parts), x
+
+
+def _legend_of_kinds(kinds: Sequence[tuple[str, str]]) -> tuple[str, float]:
+    x, parts = 0.0, []
+    for name, fill in kinds:
+        parts += [
+            _rectangle(x, -7, 22, 14, fill, JOINT_COLOURS["fixed"]),
+            _text(x + 28, 4, name, _INK, size=11, anchor="start"),
+        ]
+        x += 28 + 6.7 * len(name) + 18
     return "".join(parts), x
