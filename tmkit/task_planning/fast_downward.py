@@ -64,9 +64,9 @@ _PROVING_SEARCH = "astar(blind())"
 
 _FIRST_SECONDS = 2.0  # after which it is asked whether there is a plan at all
 _FOLLOW_UP_SECONDS = 0.5
-_LANDMARK_SECONDS, _LEAST_LANDMARK_SECONDS, _LANDMARK_SHARE = 3.0, 0.5, 0.15
+_LANDMARK_SECONDS, _LEAST_LANDMARK_SECONDS, _LANDMARK_SHARE = 3.0, 0.1, 0.15
 _ALONE_SECONDS = 0.2  # for which the search by landmarks runs alone
-_AGAIN, _AGAIN_GROWTH = 1e6, 2.0  # work for it on a task with learned constraints, and in terms of what it took before
+_AGAIN, _AGAIN_GROWTH = 1e5, 2.0  # work for it on a task with learned constraints, and in terms of what it took before
 _LANDMARKS = "landmarks"  # in the history of a task
 _REMEMBERED = 16  # problems that are not translated again
 _TRANSLATING_MEMORY = 4 << 30  # bytes: a quantifier over a dozen variables takes all there is, and in seconds
