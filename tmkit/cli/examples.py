@@ -46,7 +46,7 @@ EXAMPLES = {
         "tmkit new robot ur10.urdf --hand parallel_gripper --out ur10.toml --yes",
         "tmkit new robot two_arms.urdf --tip left_wrist --ready 'shoulder=0.3,elbow=-1.2'",
     ],
-    "lsp": ["tmkit lsp < /dev/null"],
+    "lsp": ["tmkit lsp"],
     "completion": ["source <(tmkit completion bash)"],
 }
 """Command lines by the path of the command below ``tmkit``."""
