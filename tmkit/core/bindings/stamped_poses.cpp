@@ -108,8 +108,9 @@ Args:
             nb::make_tuple(nb::tuple(nb::cast(stamps_of(s))), nb::tuple(nb::cast(poses_of(s))), s.capacity, s.window));
     }).def("__repr__", [](const StampedPoses& s) {
         if (s.entries.empty()) return std::string("StampedPoses()");
-        return "StampedPoses(" + std::to_string(s.entries.size()) + " poses from " + number_text(s.oldest()) +
-               " s to " + number_text(s.newest()) + " s)";
+        const std::size_t count = s.entries.size();
+        return "StampedPoses(" + std::to_string(count) + (count == 1 ? " pose" : " poses") + " from " +
+               number_text(s.oldest()) + " s to " + number_text(s.newest()) + " s)";
     });
     bind_state(cls, &state_of, &read_state);
 }

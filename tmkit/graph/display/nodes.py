@@ -65,10 +65,8 @@ def graph_svg(scene: SceneGraph, *, start: str | SceneNode | None = None, max_no
         drawn = [child for child in below.get(node, []) if child in shown]
         left_out = len(below.get(node, [])) - len(drawn)
         if left_out:
-            words = count_of("more node", left_out)
-            boxes.append(
-                Box(Row(None, key, left_out, (False,) * (level + 1)), f"... and {words}", "", "#6b7280", (), words)
-            )
+            words, row = count_of("more node", left_out), Row(None, key, left_out, (False,) * (level + 1))
+            boxes.append(Box(row, f"... and {words}", "", "#6b7280", (), words))
         stack += [(child, key, level + 1) for child in reversed(drawn)]
     dashed = [(":".join(holder), ":".join(node)) for holder, node in others if holder in shown and node in shown]
     return picture_of(boxes, dashed, kinds=_KINDS)
@@ -126,16 +124,8 @@ def _box(scene: SceneGraph, node: SceneNode, row: Row, describer: Describer) -> 
     if kind == "group":
         group = scene.group(name)
         said = f"group {clean(name)}; {uuid}"
-        return Box(
-            row,
-            short_label(name),
-            "",
-            JOINT_COLOURS["fixed"],
-            (),
-            said,
-            (f"[{uuid[:8]}]", *_lines(group.attributes)),
-            _GROUP,
-        )
+        details = [f"[{uuid[:8]}]", *_lines(group.attributes)]
+        return Box(row, short_label(name), "", JOINT_COLOURS["fixed"], (), said, tuple(details), _GROUP)
     words = describer.words(name)
     details = [f"[{uuid[:8]}]", *_lines(scene.attributes(name))]
     pose, history = scene.specification(name).pose, scene.stamped_poses(name)
@@ -148,9 +138,8 @@ def _box(scene: SceneGraph, node: SceneNode, row: Row, describer: Describer) -> 
         details.append(f"Updates: {len(history)}")
     said = "; ".join(part for part in (words.name, uuid, words.joint, words.classes, words.shapes) if part)
     colour = JOINT_COLOURS.get(scene.joint(name).type, JOINT_COLOURS["fixed"])
-    return Box(
-        row, short_label(name), "", colour, (), said, tuple(details), _GEOMETRIC if scene.shapes(name) else _TRANSFORM
-    )
+    fill = _GEOMETRIC if scene.shapes(name) else _TRANSFORM
+    return Box(row, short_label(name), "", colour, (), said, tuple(details), fill)
 
 
 def _lines(attributes: Mapping[str, Any]) -> list[str]:

@@ -231,23 +231,24 @@ def _legend(boxes: list[Box]) -> tuple[str, float]:
     for name, colour in JOINT_COLOURS.items():
         if colour in colours:
             parts.append(_line(x, 0, x + 22, colour, width=2.2, dashes=_DASHES if name == "free" else ""))
-            parts.append(_text(x + 28, 4, name, _INK, size=11, anchor="start"))
-            x += 28 + 6.7 * len(name) + 18
+            x += _named(parts, x, name)
     for name in ("movable", "surface"):
         if any(name in box.classes for box in boxes):
             parts.append(_rectangle(x, -7, 22, 14, _MOVABLE if name == "movable" else _PLAIN, JOINT_COLOURS["fixed"]))
             parts += [_bar(x, 7, 22)] if name == "surface" else []
-            parts.append(_text(x + 28, 4, name, _INK, size=11, anchor="start"))
-            x += 28 + 6.7 * len(name) + 18
+            x += _named(parts, x, name)
     return "".join(parts), x
 
 
 def _legend_of_kinds(kinds: Sequence[tuple[str, str]]) -> tuple[str, float]:
     x, parts = 0.0, []
     for name, fill in kinds:
-        parts += [
-            _rectangle(x, -7, 22, 14, fill, JOINT_COLOURS["fixed"]),
-            _text(x + 28, 4, name, _INK, size=11, anchor="start"),
-        ]
-        x += 28 + 6.7 * len(name) + 18
+        parts.append(_rectangle(x, -7, 22, 14, fill, JOINT_COLOURS["fixed"]))
+        x += _named(parts, x, name)
     return "".join(parts), x
+
+
+def _named(parts: list[str], x: float, name: str) -> float:
+    """Add the name of a sign that begins at x; return the width of both."""
+    parts.append(_text(x + 28, 4, name, _INK, size=11, anchor="start"))
+    return 28 + 6.7 * len(name) + 18
