@@ -7,7 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from support import service_kills
 from tmkit.cli import main
 from tmkit.errors import ServiceError, TimeLimitError
 from tmkit.formats import load_scene
+from tmkit.graph import SceneGraph, tree_text
 from tmkit.spatial import Pose
 from tmkit.world import connect
 
@@ -96,6 +98,77 @@ def test_what_does_not_speak_the_protocol_does_not_slow_others() -> None:
         assert world.server_status().counts == {"edits": 4, "messages": 6, "refused: size": 1}
 
 
+_BLOCKS = """
+from __future__ import annotations
+from dataclasses import dataclass, field
+from tmkit.graph.patterns import Part, Pattern
+from tmkit.graph import SceneGraph, tree_text
+from tmkit.spatial import Pose
+from tmkit.world import FunctionBlock, OutputFrame
+
+@dataclass(frozen=True)
+class Above(FunctionBlock):
+    height: float = field(default=0.1, kw_only=True)
+
+    @property
+    def inputs(self):
+        return {"object": Pattern([Part("object", ["movable"])])}
+
+    @property
+    def outputs(self):
+        return {"points": Pattern([Part("point", ["point"])])}
+
+    def execute(self, scene, found):
+        names = [match["object"] for match in found["object"]]
+        above = Pose([0, 0, self.height])
+        return self.output(OutputFrame(f"{self.name} {name}", name, above, classes=["point"]) for name in names)
+
+class Failing(Above):
+    def execute(self, scene, found):
+        raise ValueError("no light")
+"""
+
+
+def test_a_served_world_runs_blocks(tmp_path: Path) -> None:
+    """Blocks of a file and of tmkit run on change, after another and at a rate, and clients see what they make."""
+    (tmp_path / "my_blocks.py").write_text(_BLOCKS)
+    (tmp_path / "facts.toml").write_text("name = 'facts'\ninput_hook = 'world'\ndomain = 'blocks'\n")
+    mine, address, log = tmp_path / "my_blocks.py", free_address(), tmp_path / "world.log"
+    blocks = [
+        f"{mine}:Above={{name = 'above', input_hook = 'table', height = 0.2}}",
+        f"{mine}:Above={{name = 'later', input_hook = 'a', output_hook = 'world', trigger = {{after = 'above'}}}}",
+        f"{mine}:Failing={{name = 'failing', input_hook = 'table', trigger = {{every = 0.001}}}}",
+        f"tmkit.world:StatePublisher={tmp_path / 'facts.toml'}",
+    ]
+    options = [word for block in blocks for word in ("--block", block)]
+    with serving("panda_table", "blocks3", "--listen", address, "--log", log, *options) as (process, line):
+        assert line.endswith("version 0")
+        with connect(address) as world, world.replica() as replica:
+
+            def wait_for(what: Callable[[SceneGraph], bool]) -> SceneGraph:
+                end = time.monotonic() + 60.0
+                while not what(scene := replica.scene):
+                    assert time.monotonic() < end, tree_text(scene)
+                    replica.wait(scene, 1.0)
+                return scene
+
+            scene = wait_for(lambda scene: {"facts", "later"} <= {*scene.group_names})
+            assert scene.pose("above a", relative_to="a") == Pose([0, 0, 0.2])
+            assert "(handempty)" in scene.group("facts").attributes["facts"]
+            assert scene.group("later").frames == ("later a",)
+            world.set_attribute("world", "seen", 1)  # no input of it: it stays as it is
+            world.remove_frame("c", subtree=True)
+            scene = wait_for(lambda scene: "above c" not in scene and len(scene.group("above").frames) == 2)
+            wait_for(lambda scene: not any(" c" in fact for fact in scene.group("facts").attributes["facts"]))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == 143
+        assert process.stderr is not None
+        said = process.stderr.read()
+        assert said.count("warning: function block 'failing' failed: ValueError: no light") == 1, said
+    with serving("--listen", address, "--log", log) as (_, line), connect(address) as world:
+        assert world.look("exists", "above a"), "what blocks made is in the log"
+
+
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """Run the command, which ends with bad input; return what it says."""
     with pytest.MonkeyPatch.context() as patch:
@@ -120,6 +193,28 @@ def test_what_it_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         capsys, "--log", tmp_path / "log", "--listen", "tcp/127.0.0.1:1"
     )
     assert "Is a directory" in refusal(capsys, "--log", tmp_path)
+    (tmp_path / "my_blocks.py").write_text(_BLOCKS)
+    tracker, mine = "tmkit.world:ObjectTracker", f"{tmp_path / 'my_blocks.py'}:Above"
+    for block, reason in {
+        "Above": "Above: expected MODULE:CLASS or FILE.py:CLASS",
+        "no_such_module:A": "cannot be imported: ModuleNotFoundError: No module named 'no_such_module'",
+        f"{tmp_path}/none.py:A": "cannot be imported: FileNotFoundError",
+        "tmkit.world:ObjectTrack={}": "unknown function block 'ObjectTrack'; did you mean 'ObjectTracker'",
+        "tmkit.world:Buffer={}": "unknown function block 'Buffer'",
+        tracker: "Is a directory",
+        f"{tracker}=none.toml": "none.toml: cannot be read: No such file",
+        f"{tracker}={{": "the configuration is not TOML",
+        f"{tracker}={{}}": "the configuration needs name, input_hook",
+        f"{tracker}={{nam = 'a'}}": "unknown configuration 'nam'; did you mean 'name'",
+        f"{tracker}={{name = 'a', input_hook = 3}}": "input_hook: Expected `str`, got `int`",
+        f"{tracker}={{name = 'a', input_hook = 'b', trigger = 3}}": "trigger is one of {below = FRAME}",
+        f"{tracker}={{name = 'a', input_hook = 'b', trigger = {{every = 'x'}}}}": "trigger.every: Expected `float`",
+        f"{mine}={{name = 'a', input_hook = 'b', trigger = {{every = 0}}}}": "needs a period above 0, not 0.0",
+        f"{mine}={{name = 'a', input_hook = 'b', trigger = {{after = 'c'}}}}": "unknown function block 'c'",
+        "tmkit.world:StatePublisher={name = 'a', input_hook = 'b', domain = './mine'}": "domain is a name or",
+        "tmkit.world:OutdatedRemover={name = 'a', input_hook = 'b', clock = 3}": "clock: Expected `Callable`, got",
+    }.items():
+        assert reason in refusal(capsys, "--block", block), block
     with serving("--listen", address := free_address()):
         assert f"cannot listen at {address}: " in refusal(capsys, "--listen", address)
 

@@ -21,6 +21,7 @@ EXAMPLES = {
     "serve": [
         "tmkit serve panda_table blocks3 --log world.log",
         "tmkit serve --listen tcp/0.0.0.0:7447 --tokens tokens.txt --log world.log",
+        "tmkit serve panda_table blocks3 --block \"tmkit.world:Predictor={name = 'soon', input_hook = 'table'}\"",
     ],
     "scene dump": ["tmkit scene dump panda_table blocks3"],
     "scene check": ["tmkit scene check my_cell.robray --watch"],

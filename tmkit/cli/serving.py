@@ -39,6 +39,14 @@ def serve(
         typer.Option("--setting", metavar="PATH=VALUE", help="A setting of the transport; repeatable."),
     ] = None,
     world: Annotated[str, typer.Option("--world", metavar="NAME", help="Name of the world.")] = "world",
+    block: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--block", metavar="MODULE:CLASS=CONFIG",
+            help="Run a function block, of a module or FILE.py, when its inputs change, or by its trigger; repeatable. "
+            "CONFIG: a file of TOML, or {name = ..., input_hook = ..., trigger = {every = 0.1}}.",
+        ),
+    ] = None,
     allow: AllowFolders = None,
     package: Packages = None,
     meshes: Meshes = "load",
@@ -49,7 +57,8 @@ def serve(
     """
     import time
 
-    from tmkit.world import WorldServer, load_transport, read_tokens
+    from tmkit.cli.blocks import block_runner
+    from tmkit.world import LiveScene, WorldServer, load_transport, read_tokens
 
     settings = dict(text.partition("=")[::2] for text in setting or ())
     if tokens is None and not _LOOPBACK.fullmatch(listen):
@@ -57,14 +66,15 @@ def serve(
         raise typer.BadParameter(reason, param_hint="--listen")
     roles = None if tokens is None else read_tokens(tokens)
     is_new = log is None or not log.exists()
-    scene = load(scenes, allow=allow, packages=package, meshes=meshes) if scenes and is_new else None
+    live = LiveScene(load(scenes, allow=allow, packages=package, meshes=meshes) if scenes and is_new else None)
+    runner = block_runner(live, block) if block else None
     carrier = load_transport(transport, listen, listen=True, world=world, settings=settings)
     sys.setswitchinterval(0.0005)  # threads of the service answer within milliseconds beside each other
-    with WorldServer(carrier, scene, log=log, tokens=roles) as server:
+    with WorldServer(carrier, live, log=log, tokens=roles) as server:
         if scenes and not is_new:
             note(f"{log}: the world goes on from version {server.version} of the log; the scene files are not used")
-        say(f"serving '{world}' at {listen}: {len(server.live.scene)} frames, version {server.version}")
+        say(f"serving '{world}' at {listen}: {len(live.scene)} frames, version {server.version}")
         sys.stdout.flush()
         while server.failure is None:
-            time.sleep(0.2)
+            runner.step(0.2) if runner else time.sleep(0.2)
         raise OutputError(server.failure, path=str(log), reason=server.failure)

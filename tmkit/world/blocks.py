@@ -11,6 +11,7 @@ Source: Blumenthal and Bruyninckx, "Towards a Domain Specific Language for a Sce
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -30,6 +31,7 @@ from tmkit.graph.patterns import Part, Pattern, find_structure
 from tmkit.spatial import Pose
 from tmkit.world.live_scene import LiveScene
 
+_logger = logging.getLogger(__name__)
 Edit = Callable[[SceneGraph], SceneGraph]
 Found = Mapping[str, tuple[Mapping[str, str], ...]]
 _MARK = "function_block"  # attribute of the group of a block
@@ -540,7 +542,7 @@ class BlockRunner:
 
     @property
     def errors(self) -> tuple[BlockError, ...]:
-        """The errors of blocks that :meth:`poll` executed, of the last 100."""
+        """The errors of blocks that :meth:`poll` executed, of the last 100; each that is new among these is logged."""
         return tuple(self._errors)
 
     def run(self, *names: str) -> SceneGraph:
@@ -568,32 +570,47 @@ class BlockRunner:
 
         One that fails is due again by its trigger, and its error is kept in :attr:`errors`.
         """
-        counts = dict.fromkeys(self.blocks, _ENDLESS)
+        counts, now = dict.fromkeys(self.blocks, _ENDLESS), self._clock()  # a slow block at a rate has one turn
         while True:
             scene = self.world.scene
-            name = next((name for name in self.blocks if self._is_due(name, scene)), None)
+            name = next((name for name in self.blocks if self._is_due(name, scene, now)), None)
             if name is None:
                 return scene
             counts[name] -= 1
             if counts[name] < 0:
                 self._seen[name] = scene
                 self._waiting.discard(name)
-                self._errors.append(BlockError.of(name, "is triggered without end"))
+                self._remember(BlockError.of(name, "is triggered without end"))
                 return scene
             try:
                 self._run(self.blocks[name])
             except BlockError as error:
-                self._errors.append(error)
+                self._remember(error)
 
     def follow(self, stop: threading.Event, *, interval: float = 0.05) -> None:
-        """Poll whenever the world changes, and at least every ``interval`` seconds, until an event is set.
+        """Poll whenever the world changes, a block is due, or ``interval`` seconds are over, until an event is set.
 
         Args:
             stop: the event that ends it.
             interval: seconds.
         """
         while not stop.is_set():
-            self.world.wait(self.poll(), interval)
+            self.step(interval)
+
+    def step(self, interval: float) -> None:
+        """Poll, and wait until the world changes or a block is due by :class:`Every`.
+
+        Args:
+            interval: seconds to wait at most.
+        """
+        scene, now = self.poll(), self._clock()
+        due = [self._next[name] - now for name, trigger in self._triggers.items() if isinstance(trigger, Every)]
+        self.world.wait(scene, max(0.0, min([interval, *due])))
+
+    def _remember(self, error: BlockError) -> None:
+        if str(error) not in map(str, self._errors):
+            _logger.warning("%s", error)
+        self._errors.append(error)
 
     def _run(self, block: FunctionBlock) -> SceneGraph:
         trigger = self._triggers.get(block.name)
@@ -606,10 +623,10 @@ class BlockRunner:
         self._waiting |= {name for name, other in self._triggers.items() if other == After(block.name)}
         return made
 
-    def _is_due(self, name: str, scene: SceneGraph) -> bool:
+    def _is_due(self, name: str, scene: SceneGraph, now: float) -> bool:
         trigger, block, seen = self._triggers.get(name), self.blocks[name], self._seen.get(name)
         if isinstance(trigger, Every):
-            return self._clock() >= self._next[name]
+            return now >= self._next[name]
         if not isinstance(trigger, OnChange):
             return name in self._waiting
         if seen is scene:
