@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from support import service_kills
+from support.served_worlds import free_address, serving
 
 from tmkit.cli import main
 from tmkit.errors import ServiceError, TimeLimitError
@@ -23,27 +22,6 @@ from tmkit.spatial import Pose
 from tmkit.world import connect
 
 pytest.importorskip("zenoh")
-
-
-def free_address() -> str:
-    """Return an address of this machine that nobody listens at."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return f"tcp/127.0.0.1:{found.getsockname()[1]}"
-
-
-@contextmanager
-def serving(*arguments: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Run the command in another process; yield it and the line that it prints."""
-    program = "import sys; from tmkit.cli import main; sys.argv[0] = 'tmkit'; main()"
-    command = [sys.executable, "-c", program, "serve", *map(str, arguments)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    try:
-        yield process, process.stdout.readline().strip()
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_a_world_is_served_and_goes_on_from_its_log(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import socket
 import struct
 import subprocess
 import sys
@@ -17,18 +16,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from support.effort import scaled_examples
+from support.served_worlds import free_address
 
 from tmkit.errors import ArgumentError, LogDamageError, MissingExtraError, OutputError, ServiceError, UnknownNameError
 from tmkit.world import InProcessTransport, RecordingTransport, Transport, ZenohTransport, load_transport
 
 Pair = tuple[Transport, Callable[[], Transport]]
-
-
-def free_address() -> str:
-    """Return an address of this machine that nobody listens at."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return f"tcp/127.0.0.1:{found.getsockname()[1]}"
 
 
 def pair_of(kind: str, folder: Path) -> Pair:

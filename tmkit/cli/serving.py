@@ -15,6 +15,17 @@ from tmkit.errors import OutputError
 
 _LOOPBACK = re.compile(r"[\w-]+/(127\.[\d.]+|localhost|\[::1\])(:\d+)?([?#].*)?")
 
+WorldName = Annotated[str, typer.Option("--world", metavar="NAME", help="Name of the world.")]
+TransportName = Annotated[str, typer.Option("--transport", metavar="NAME", help="What carries messages.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--setting", metavar="PATH=VALUE", help="A setting of the transport; repeatable.")
+]
+
+
+def settings_of(texts: list[str] | None) -> dict[str, str]:
+    """Return the settings of a transport by path, out of ``PATH=VALUE`` texts."""
+    return dict(text.partition("=")[::2] for text in texts or ())
+
 
 def serve(
     scenes: Annotated[
@@ -33,12 +44,9 @@ def serve(
     tokens: Annotated[
         Path | None, typer.Option("--tokens", metavar="FILE", help="Lines 'read TOKEN' and 'write TOKEN'.")
     ] = None,
-    transport: Annotated[str, typer.Option("--transport", metavar="NAME", help="What carries messages.")] = "zenoh",
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--setting", metavar="PATH=VALUE", help="A setting of the transport; repeatable."),
-    ] = None,
-    world: Annotated[str, typer.Option("--world", metavar="NAME", help="Name of the world.")] = "world",
+    transport: TransportName = "zenoh",
+    setting: Settings = None,
+    world: WorldName = "world",
     block: Annotated[
         list[str] | None,
         typer.Option(
@@ -60,7 +68,6 @@ def serve(
     from tmkit.cli.blocks import block_runner
     from tmkit.world import LiveScene, WorldServer, load_transport, read_tokens
 
-    settings = dict(text.partition("=")[::2] for text in setting or ())
     if tokens is None and not _LOOPBACK.fullmatch(listen):
         reason = f"'{listen}' is open to other machines: --tokens FILE is needed"
         raise typer.BadParameter(reason, param_hint="--listen")
@@ -68,7 +75,7 @@ def serve(
     is_new = log is None or not log.exists()
     live = LiveScene(load(scenes, allow=allow, packages=package, meshes=meshes) if scenes and is_new else None)
     runner = block_runner(live, block) if block else None
-    carrier = load_transport(transport, listen, listen=True, world=world, settings=settings)
+    carrier = load_transport(transport, listen, listen=True, world=world, settings=settings_of(setting))
     sys.setswitchinterval(0.0005)  # threads of the service answer within milliseconds beside each other
     with WorldServer(carrier, live, log=log, tokens=roles) as server:
         if scenes and not is_new:

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit.world.bags import BagRecorder as BagRecorder, BagReplay as BagReplay, play_bag as play_bag
+    from tmkit.world.bags import (
+        BagInfo as BagInfo, BagRecorder as BagRecorder, BagReplay as BagReplay, BagTopic as BagTopic,
+        play_bag as play_bag, read_bag_info as read_bag_info,
+    )  # fmt: skip
     from tmkit.world.blocks import (
         After as After, BlockRunner as BlockRunner, Every as Every, FunctionBlock as FunctionBlock,
         OnChange as OnChange, OutputFrame as OutputFrame, check_chain as check_chain, run_block as run_block,

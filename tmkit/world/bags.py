@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,7 @@ _TF, _JOINTS, _POSE = (
 )  # fmt: skip
 _FRAMES = "tmkit.frames"  # custom data of a bag: the frames of its topics of poses
 _Message = tuple[int, str, str, Any]
-_MOST_METADATA = 10_000_000  # bytes
+_MOST_BYTES, _MOST_METADATA = 20_000_000_000, 10_000_000
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,64 @@ class BagReplay:
     skipped: tuple[str, ...]
 
 
+class BagTopic(NamedTuple):
+    """A topic of a bag.
+
+    Attributes:
+        name, type: of the topic and of its messages.
+        messages: how many.
+        frame: the frame that poses with covariance are of, where the bag says so.
+    """
+
+    name: str
+    type: str
+    messages: int
+    frame: str | None
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether :func:`play_bag` replays it by default."""
+        return self.type in (_TF, _JOINTS) or (self.type == _POSE and self.frame is not None)
+
+
+class BagInfo(NamedTuple):
+    """What is in a bag.
+
+    Attributes:
+        topics: in the order of the bag.
+        start: seconds, when the first message was recorded; 0 if there is none.
+        end: seconds, when the last one was.
+    """
+
+    topics: tuple[BagTopic, ...]
+    start: float
+    end: float
+
+
+def read_bag_info(path: str | Path, *, max_bytes: int = _MOST_BYTES) -> BagInfo:
+    """Return the topics and times of a bag, without its messages.
+
+    Args:
+        path: the folder of a bag, or a file ``.mcap`` or ``.db3``.
+        max_bytes: of all files of the bag.
+
+    Raises:
+        MissingFileError: no such bag.
+        FileFormatError: a bag that is broken or too large.
+        MissingExtraError: ``rosbags`` is not installed.
+    """
+    path, (rosbag2, _) = Path(path), _rosbags()
+    frames = _checked_files(path, max_bytes)
+    with _reading(path), rosbag2.Reader(path) as reader:
+        topics = (BagTopic(c.topic, c.msgtype, c.msgcount, frames.get(c.topic)) for c in reader.connections)
+        times = (reader.start_time / 1e9, reader.end_time / 1e9) if reader.message_count else (0.0, 0.0)
+        return BagInfo(tuple(topics), *times)
+
+
 def play_bag(
     path: str | Path, buffer: Buffer, *, topics: tuple[str, ...] | None = None,
     poses: Mapping[str, str] | None = None, wait_until: Callable[[float], object] | None = None,
-    max_bytes: int = 20_000_000_000, max_message: int = 20_000_000,
+    max_bytes: int = _MOST_BYTES, max_message: int = 20_000_000,
 ) -> BagReplay:  # fmt: skip
     """Replay a bag into a buffer, in the order of the times at which its messages were recorded.
 
@@ -86,7 +140,7 @@ def play_bag(
         chosen: list[Any] = []
         skipped: list[Any] = []
         for one in reader.connections:
-            is_wanted = one.msgtype in (_TF, _JOINTS) or (one.msgtype == _POSE and one.topic in known)
+            is_wanted = BagTopic(one.topic, one.msgtype, one.msgcount, known.get(one.topic)).is_replayed
             if topics is not None and one.topic in topics and not is_wanted:
                 why = "no frame is known of it; pass poses=" if one.msgtype == _POSE else f"expected {_TF}, {_JOINTS}"
                 raise FileFormatError.at(path, f"topic '{one.topic}' is of type {one.msgtype}: {why}", topic=one.topic)
@@ -278,6 +332,8 @@ class BagRecorder:
                     continue
                 was = before.stamped_poses(frame) if frame in before and before.parent(frame) == parent else None
                 old = set() if was is None else {*was.stamps}
+                if was is not None and not np.array_equal(before.edge_covariance(frame), after.edge_covariance(frame)):
+                    old.difference_update(known.stamps[-1:])  # once more, with its covariance
                 for stamp, pose in zip(known.stamps.tolist(), known.poses, strict=True):
                     if stamp not in old:
                         tf.append((seconds_and_nanoseconds(stamp), frame, pose, False))

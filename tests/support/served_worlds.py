@@ -1,0 +1,38 @@
+"""Commands of tmkit in processes of their own, such as a server."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+def free_address(protocol: str = "tcp") -> str:
+    """Return an address of this machine that nobody listens at."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return f"{protocol}/127.0.0.1:{found.getsockname()[1]}"
+
+
+@contextmanager
+def command(*arguments: object, **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """Run ``tmkit`` in another process, which is killed at the end."""
+    program = "import sys; from tmkit.cli import main; sys.argv[0] = 'tmkit'; main()"
+    words = [sys.executable, "-c", program, *map(str, arguments)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextmanager
+def serving(*arguments: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run ``tmkit serve`` in another process; yield it and the line that it prints."""
+    with command("serve", *arguments) as process:
+        assert process.stdout is not None
+        yield process, process.stdout.readline().strip()
