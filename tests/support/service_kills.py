@@ -1,10 +1,11 @@
 """Kill a server again and again while clients edit: ``python tests/support/service_kills.py [--kills N] [--seed S]``.
 
 A server with a log runs in a process of its own and is killed (SIGKILL) at random moments. Three clients in threads
-each count up an attribute of a frame of their own and write down what was acknowledged; two replicas follow all the
-time. After each kill a new server goes on from the log. In the end each attribute is what was acknowledged, or one
-more: the edit under way may be in or not; and the replicas have the server's fingerprint. Since each client adds one
-to the number that it last wrote, an edit that was lost or made twice would show.
+each count up an attribute of a frame of their own, add or remove a mesh, and write down what was acknowledged; two
+replicas follow all the time. The log begins anew every few edits. After each kill a new server goes on from it. In the
+end each attribute is what was acknowledged, or one more: the edit under way may be in or not; and the replicas have the
+server's fingerprint. Since each client adds one to the number that it last wrote, an edit that was lost or made twice
+would show.
 
 In a network of its own, which is cut off for moments (as root):
 
@@ -25,14 +26,15 @@ import time
 from pathlib import Path
 
 from tmkit.errors import TmkitError
-from tmkit.graph import SceneGraph
+from tmkit.graph import Mesh, SceneGraph
 from tmkit.spatial import Pose
 from tmkit.world import connect
 
 SERVER = """
 import sys, time
-from tmkit.world import WorldServer, ZenohTransport
-with WorldServer(ZenohTransport(sys.argv[1], listen=True), log=sys.argv[2]) as server:
+from tmkit.world import ServiceLimits, WorldServer, ZenohTransport
+limits = ServiceLimits(log_bytes=int(sys.argv[3]))
+with WorldServer(ZenohTransport(sys.argv[1], listen=True), log=sys.argv[2], limits=limits) as server:
     print(server.version, flush=True)
     while server.failure is None:
         time.sleep(1)
@@ -40,8 +42,14 @@ with WorldServer(ZenohTransport(sys.argv[1], listen=True), log=sys.argv[2]) as s
 CLIENTS = 3
 
 
-def run(kills: int, seed: int, folder: Path) -> dict[str, int]:
-    """Kill a server so many times, and return what was counted.
+def tetrahedron(size: int) -> Mesh:
+    """Return a mesh, another one for each size."""
+    corners = [[0, 0, 0], [size, 0, 0], [0, 1, 0], [0, 0, 1]]
+    return Mesh(corners, [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
+
+
+def run(kills: int, seed: int, folder: Path, log_bytes: int = 3_000) -> dict[str, int]:
+    """Kill a server so many times, and return what was counted. Its log begins anew after ``log_bytes`` or more.
 
     Raises:
         AssertionError: something that was acknowledged is lost, was made twice, or a replica differs.
@@ -52,7 +60,8 @@ def run(kills: int, seed: int, folder: Path) -> dict[str, int]:
         address = f"tcp/127.0.0.1:{found.getsockname()[1]}"
 
     def started() -> tuple[subprocess.Popen[str], int]:
-        process = subprocess.Popen([sys.executable, "-c", SERVER, address, str(log)], stdout=subprocess.PIPE, text=True)
+        words = [sys.executable, "-c", SERVER, address, str(log), str(log_bytes)]
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         return process, int(process.stdout.readline())
 
@@ -70,6 +79,10 @@ def run(kills: int, seed: int, folder: Path) -> dict[str, int]:
                 edit.set_attribute(f"c{number}", "n", acknowledged[number] + 1)
                 edit.set_pose(f"c{number}", Pose([acknowledged[number] + 1, 0, 0]))
                 edit.reparent(f"c{number}", "world")
+                if acknowledged[number] % 2:
+                    edit.remove_frame(f"m{number}")
+                else:
+                    edit.add_frame(f"m{number}", "world", shapes=[tetrahedron(acknowledged[number] + 1)])
             acknowledged[number] += 1
         own.close()
 
@@ -112,7 +125,8 @@ def run(kills: int, seed: int, folder: Path) -> dict[str, int]:
     process.kill()
     process.communicate()
     world.close()
-    return {"kills": kills, "edits": sum(acknowledged), "log bytes": log.stat().st_size}
+    blobs = len([*Path(f"{log}.blobs").iterdir()])
+    return {"kills": kills, "edits": sum(acknowledged), "log bytes": log.stat().st_size, "blobs": blobs}
 
 
 if __name__ == "__main__":

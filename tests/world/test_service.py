@@ -287,6 +287,35 @@ def test_nobody_sees_a_version_before_it_is_recorded(tmp_path: Path, monkeypatch
         assert (seen, client.server_status().version) == ([0, 1], 2)
 
 
+def test_a_log_stays_short_and_so_do_its_shapes(tmp_path: Path) -> None:
+    """A world that lives long has a log of the size of the world, with the meshes of now; what is older is gone."""
+
+    def tetrahedron(size: int) -> Mesh:
+        return Mesh([[0, 0, 0], [size, 0, 0], [0, 1, 0], [0, 0, 1]], TETRAHEDRON.faces)
+
+    log, transport, limits = tmp_path / "log", InProcessTransport(), ServiceLimits(log_bytes=2_000)
+    sizes, counts, forgotten = list[int](), list[int](), tetrahedron(1000)
+    with WorldServer(transport, log=log, limits=limits) as server:
+        client = Client(transport)
+        client.add_frame("old", "world", shapes=[forgotten])
+        client.remove_frame("old")
+        for size in range(1, 301):
+            client.add_frame(f"f{size}", "world", shapes=[tetrahedron(size)])
+            if size > 5:
+                client.remove_frame(f"f{size - 5}")
+            sizes.append(log.stat().st_size)
+            counts.append(len([*(tmp_path / "log.blobs").iterdir()]))
+        server._uploads.clear()
+        client.add_frame("new", "world", shapes=[forgotten])  # sent again, for the server has forgotten it
+        expected = server.live.scene
+    assert max(sizes) < 20_000
+    assert max(counts) < 130
+    for _ in range(2):
+        with WorldServer(InProcessTransport(), log=log, limits=limits) as server:
+            assert server.live.scene == expected
+    assert forgotten.digest in {path.name for path in (tmp_path / "log.blobs").iterdir()}
+
+
 def test_what_cannot_be_recorded_is_not_acknowledged(tmp_path: Path) -> None:
     """A local edit with a shape that is too large for the log ends all edits; the log has what was before."""
     transport, limits = InProcessTransport(), ServiceLimits(message_bytes=1_000)

@@ -198,6 +198,45 @@ def test_what_is_kept_is_there_again(tmp_path: Path) -> None:
     assert recorded(path) == [b"new", b"more"]
 
 
+def test_a_restart_begins_the_file_anew(tmp_path: Path) -> None:
+    """What came before is gone from the disk, the mode and a link stay, and damage of what is there is still found."""
+    path, link, left = tmp_path / "log", tmp_path / "link", tmp_path / "log~tmkr"
+    recorded(path, bytes(100_000))
+    path.chmod(0o640)
+    link.symlink_to(path)
+    left.write_bytes(b"of a process that was killed")
+    recorded(link, b"old", b"restart", b"more", restart=1)
+    data, new = path.read_bytes(), 3 * 21 + len(b"restart" + b"more")
+    assert (len(data), path.stat().st_mode & 0o777, link.is_symlink(), left.exists()) == (new, 0o640, True, False)
+    for at in range(4, 21 + len(b"restart")):
+        path.write_bytes(data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :])
+        with pytest.raises(LogDamageError, match="the record at offset 0 is damaged"):
+            RecordingTransport(InProcessTransport(), path)
+    path.write_bytes(data)
+    assert recorded(path) == [b"restart", b"more"]
+    transport = RecordingTransport(InProcessTransport(), path)
+    transport.keep(b"again", is_restart=True)
+    transport.close()
+    assert transport.restarts == 1
+
+
+def test_a_file_that_cannot_be_begun_anew_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no room for a second file, the restart is appended, and nothing is lost."""
+    path = tmp_path / "log"
+    transport = RecordingTransport(InProcessTransport(), path)
+
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "rename", refuse)
+    transport.keep(b"one")
+    transport.keep(b"restart", is_restart=True)
+    transport.keep(b"more")
+    transport.close()
+    assert (transport.failure, transport.restarts, [*tmp_path.iterdir()]) == (None, 0, [path])
+    assert recorded(path) == [b"restart", b"more"]
+
+
 def test_answers_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No answer leaves before the records kept before it are synchronised; many share one synchronisation."""
     allowed, synchronised = threading.Semaphore(0), list[int]()
@@ -358,6 +397,71 @@ for number in range(first, 100_000):
     inner.request(b"%d" % number, timeout=60.0)
     os.write(1, b"%d\\n" % number)
 """
+
+
+EACH_CALL = """
+import os, sys
+from pathlib import Path
+from tmkit.world import InProcessTransport, RecordingTransport
+
+CALLS = ("open", "write", "fdatasync", "fsync", "fchmod", "rename", "unlink", "close")
+
+def count(path, report, last):
+    calls = 0
+    def killed_at(name, call):
+        def counted(*arguments, **options):
+            nonlocal calls
+            calls += 1
+            if calls == last:
+                if name == "write":
+                    call(arguments[0], arguments[1][: len(arguments[1]) // 2])
+                os._exit(9)
+            return call(*arguments, **options)
+        return counted
+    tell = os.write
+    for name in CALLS:
+        setattr(os, name, killed_at(name, getattr(os, name)))
+    inner = InProcessTransport()
+    transport = RecordingTransport(inner, path)
+    known = [int(record) for record in transport.recorded()]
+    def handle(message, reply):
+        transport.keep(message, is_restart=int(message) % 3 == 0)
+        reply(b"")
+    transport.serve(handle)
+    for number in range(known[-1] + 1, known[-1] + 8):
+        inner.request(b"%d" % number, timeout=60.0)
+        tell(report, b"%d " % number)
+    transport.close()
+
+for last in range(1, 1000):
+    path = Path(sys.argv[1], str(last))
+    first = RecordingTransport(InProcessTransport(), path)
+    first.keep(b"1")
+    first.close()
+    reader, report = os.pipe()
+    if not (child := os.fork()):
+        count(path, report, last)
+        os._exit(0)
+    os.close(report)
+    end = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    told = int((b"1 " + os.read(reader, 1000)).split()[-1])
+    os.close(reader)
+    transport = RecordingTransport(InProcessTransport(), path)
+    found = [int(record) for record in transport.recorded()]
+    transport.close()
+    assert found == [*range(found[0], found[-1] + 1)] and told <= found[-1] <= told + 1, (last, told, found)
+    assert found[0] == 1 or found[0] % 3 == 0, (last, found)
+    if end == 0:
+        print(last)
+        break
+"""
+
+
+def test_a_kill_at_any_call_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    """A process that begins its log anew every third record is killed at each call that it makes of the system."""
+    job = subprocess.run([sys.executable, "-c", EACH_CALL, str(tmp_path)], capture_output=True, text=True, timeout=300)
+    assert job.returncode == 0, job.stderr
+    assert int(job.stdout) > 25
 
 
 def test_kills_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:

@@ -316,18 +316,19 @@ class Client(WorldEdits):
     def _send(self, operations: list[m.Operation], shapes: Sequence[Shape], *, version: int | None = None) -> int:
         """Send an edit, after the shapes that it needs, and return its version."""
         with self._editing:
-            new = [shape for shape in shapes if shape.digest not in self._sent]
-            for shape in new:
-                self._ask(m.PutBlob(blob_of_shape(shape)), m.Done)
-                self._sent.add(shape.digest)
-            try:
-                done: m.Done = self._ask(m.Edit(operations, self._mirror.world, version), m.Done)
-            except ServiceError as error:
-                self._sent.clear()
-                if error.data["kind"] == "unknown" and len(new) < len(shapes):  # a shape that the server forgot
-                    return self._send(operations, shapes, version=version)
-                raise
-            return done.version
+            for attempt in range(2):
+                for shape in shapes:
+                    if shape.digest not in self._sent:
+                        self._ask(m.PutBlob(blob_of_shape(shape)), m.Done)
+                        self._sent.add(shape.digest)
+                try:
+                    done: m.Done = self._ask(m.Edit(operations, self._mirror.world, version), m.Done)
+                    return done.version
+                except ServiceError as error:
+                    self._sent.clear()
+                    if attempt or not shapes or error.data["kind"] != "unknown":  # else the server has forgotten one
+                        raise
+        raise AssertionError
 
     # --- following ----------------------------------------------------------------------------------------------------
 

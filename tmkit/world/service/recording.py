@@ -4,15 +4,21 @@ It wraps another transport. Records are appended to one file. A thread writes al
 (``fdatasync``), and then sends the answers that waited for it: many edits share one synchronisation, and queries wait
 only while records do. If the disk refuses, no answer leaves any more, and :attr:`RecordingTransport.failure` says why.
 
+A restart, a record that makes those before it needless, begins a new file, which is written beside the log and
+synchronised, and then takes its name: a kill leaves the one or the other, whole. Where the disk has no room for both,
+it is appended like any other.
+
 A record is a header of 21 bytes (magic ``tmkr``, length, CRC-32, size of the file that was synchronised when it was
-written, flag) and its bytes. When the file is opened, all of it is checked. A record that is damaged while a later one
-says that it had been synchronised is damage of what was acknowledged: an error that names the offset. Without such a
-one it is what a killed process or a power cut left of records that nobody was told of: it is cut, with a note in the
-log of the program. Invariant: what is read is what was kept, in order, and all of it that was acknowledged.
+written, flag) and its bytes. The last record of a new file is empty and says that those before it are on disk. When the
+file is opened, all of it is checked. A record that is damaged while a later one says that it had been synchronised is
+damage of what was acknowledged: an error that names the offset. Without such a one it is what a killed process or a
+power cut left of records that nobody was told of: it is cut, with a note in the log of the program. Invariant: what is
+read is what was kept since the last restart, in order, and all of it that was acknowledged.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import logging
 import mmap
@@ -32,10 +38,12 @@ _MAGIC = b"tmkr"
 _HEADER = struct.Struct("<4sIIQB")  # magic, length, checksum of what follows it, synchronised size, flag
 _CHECKED = 12  # offset of what the checksum is of
 _LARGEST = 2**30
+_PLAIN, _RESTART, _MARK = 0, 1, 2  # flags; a mark only says what is synchronised
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class RecordingTransport(Transport):
-    """Wraps a transport and keeps records in an append-only file, which one process at a time may use.
+    """Wraps a transport and keeps records in a file, which one process at a time may use.
 
     Args:
         transport: the one that carries the messages.
@@ -44,6 +52,7 @@ class RecordingTransport(Transport):
     Attributes:
         failure: why the disk refused; None while it does not.
         notes: what was cut when the file was opened.
+        restarts: how many have become the beginning of the file since.
 
     Raises:
         ServiceError: another process uses the file, or it is no regular file.
@@ -55,16 +64,18 @@ class RecordingTransport(Transport):
         self._transport, self._path = transport, Path(path)
         self.failure: str | None = None
         self.notes: tuple[str, ...] = ()
+        self.restarts = 0
         self._changed = threading.Condition()
         self._waiting: list[bytes | tuple[Reply, bytes]] = []
         self._is_busy = self._is_closed = False
         try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
-            self._file = os.open(self._path, flags, 0o600)
+            self._file = os.open(self._path, _FLAGS, 0o600)
             try:
                 if not stat.S_ISREG(os.fstat(self._file).st_mode):
                     raise ServiceError(f"{path}: expected a regular file", kind="log")
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not os.path.samestat(os.fstat(self._file), os.stat(self._path)):
+                    raise BlockingIOError  # another process has just begun it anew
                 if os.pread(self._file, 4, 0)[:4] != _MAGIC[: os.fstat(self._file).st_size]:
                     raise ServiceError(f"{path}: this is no log of a world; it is left as it is", kind="log")
                 self._restart = self._checked()
@@ -100,10 +111,10 @@ class RecordingTransport(Transport):
 
         Args:
             record: bytes of the server's own.
-            is_restart: a new server needs no records from before this one.
+            is_restart: a new server needs no records from before this one; the file begins anew with it.
         """
         with self._changed:
-            self._waiting.append(bytes([is_restart]) + record)
+            self._waiting.append(bytes([_RESTART if is_restart else _PLAIN]) + record)
             self._changed.notify()
 
     def recorded(self) -> Iterator[bytes]:
@@ -111,9 +122,10 @@ class RecordingTransport(Transport):
         with self._mapped(self._size_at_opening) as data:
             at = self._restart
             while at < self._size_at_opening:
-                length = _HEADER.unpack_from(data, at)[1]
+                _, length, _, _, flag = _HEADER.unpack_from(data, at)
                 at += _HEADER.size + length
-                yield data[at - length : at]
+                if flag != _MARK:
+                    yield data[at - length : at]
 
     def close(self) -> None:
         """Write what waits, send the answers, and close the file and the transport."""
@@ -145,7 +157,7 @@ class RecordingTransport(Transport):
             records = [one for one in taken if isinstance(one, bytes)]
             try:
                 if records:
-                    self._append(b"".join(self._framed(record) for record in records))
+                    self._keep_all(records)
             except OSError as error:
                 self.failure = f"{self._path}: {error.strerror}"
                 _logger.error("the log cannot be written; no edit is acknowledged any more: %s", self.failure)
@@ -154,23 +166,50 @@ class RecordingTransport(Transport):
                 if not isinstance(one, bytes):
                     one[0](one[1])
 
-    def _framed(self, record: bytes) -> bytes:
-        checked = struct.pack("<QB", self._synchronised, record[0]) + record[1:]
-        return struct.pack("<4sII", _MAGIC, len(record) - 1, zlib.crc32(checked)) + checked
+    def _keep_all(self, records: list[bytes]) -> None:
+        """Write records to the disk: into a new file from the last restart on, or, if that fails, to the end of this.
 
-    def _append(self, data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self._file, view) :]
-        os.fdatasync(self._file)
+        Once the new file has the name, records may be in it twice, and still those from the last restart on count.
+        """
+        begin = max((k for k, record in enumerate(records) if record[0] == _RESTART), default=-1)
+        if begin >= 0:
+            try:
+                self._begin_anew(records[begin:])
+                return
+            except OSError as error:
+                _logger.warning("%s: cannot be shortened: %s", self._path, error.strerror)
+        data = b"".join(_framed(record, self._synchronised) for record in records)
+        _write(self._file, data)
         self._synchronised += len(data)
+
+    def _begin_anew(self, records: list[bytes]) -> None:
+        path = os.path.realpath(self._path)
+        new = f"{path}~tmkr"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(new)  # of a process that was killed
+        file = os.open(new, _FLAGS | os.O_EXCL, 0o600)
+        try:
+            os.fchmod(file, stat.S_IMODE(os.fstat(self._file).st_mode))
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            data = b"".join(_framed(record, 0) for record in records)
+            data += _framed(bytes([_MARK]), len(data))
+            _write(file, data)
+            os.rename(new, path)
+        except OSError:
+            os.close(file)
+            os.unlink(new)
+            raise
+        os.close(self._file)
+        self._file, self._synchronised = file, len(data)
+        self._synchronise_folder()
+        self.restarts += 1
 
     def _checked(self) -> int:
         """Check all records, cut a torn tail, and return the offset of the last restart."""
         size, restart, at = os.fstat(self._file).st_size, 0, 0
         with self._mapped(size) as data, memoryview(data) as view:
             while at < size and (end := _end_of_record(view, at, size)):
-                if view[at + _HEADER.size - 1]:
+                if view[at + _HEADER.size - 1] == _RESTART:
                     restart = at
                 at = end
             later = at
@@ -183,18 +222,35 @@ class RecordingTransport(Transport):
             self.notes = (note,)
             os.ftruncate(self._file, at)
         os.fsync(self._file)
-        folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)  # the name of a new file
-        finally:
-            os.close(folder)
+        self._synchronise_folder()
         self._synchronised = self._size_at_opening = at
         return restart
+
+    def _synchronise_folder(self) -> None:
+        """Bring the name of a new file to the disk."""
+        folder = os.open(os.path.dirname(os.path.realpath(self._path)), os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
     def _mapped(self, size: int) -> mmap.mmap:
         if size == 0:
             return mmap.mmap(-1, 1)
         return mmap.mmap(self._file, size, access=mmap.ACCESS_READ)
+
+
+def _framed(record: bytes, synchronised: int) -> bytes:
+    """Return a record, of which the first byte is the flag, with its header."""
+    checked = struct.pack("<QB", synchronised, record[0]) + record[1:]
+    return struct.pack("<4sII", _MAGIC, len(record) - 1, zlib.crc32(checked)) + checked
+
+
+def _write(file: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(file, view) :]
+    os.fdatasync(file)
 
 
 def _end_of_record(view: memoryview, at: int, size: int) -> int:

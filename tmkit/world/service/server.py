@@ -6,7 +6,8 @@ are numbered from 0. The last edit of each session is remembered, so an edit tha
 across a restart from a log.
 
 With a log, the transport is wrapped (:mod:`~tmkit.world.service.recording`), the record of each version is kept before
-anyone is told of it, and now and then the whole scene, from which the next server starts.
+anyone is told of it, and now and then the whole scene, with which the log begins anew; the next time, the shapes that
+only older records name are removed.
 
 Invariants: whatever bytes come in, they are answered or refused with a reason and counted; no request runs code of its
 sender, and none reads or writes a file but the log and its folder of shapes.
@@ -14,6 +15,7 @@ sender, and none reads or writes a file but the log and its folder of shapes.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import os
@@ -29,7 +31,14 @@ from typing import Any, Self
 import msgspec
 from pyrsistent import thaw
 
-from tmkit.errors import FileFormatError, MergeConflictError, MissingFileError, ServiceError, TmkitError
+from tmkit.errors import (
+    FileFormatError,
+    MergeConflictError,
+    MissingFileError,
+    ServiceError,
+    StoreDamageError,
+    TmkitError,
+)
 from tmkit.graph import SceneDifference, SceneGraph, Shape, diff
 from tmkit.store import merge_scenes
 from tmkit.store.blobs import BlobFolder, blob_of_shape, shape_of_blob
@@ -41,7 +50,6 @@ from tmkit.world.service.transports import Reply, Transport
 
 _logger = logging.getLogger(__name__)
 _SESSIONS = 10_000  # whose last edit is remembered
-_LEAST_BETWEEN_SNAPSHOTS = 16_000_000  # bytes of the log
 _WRONG = (TmkitError, ValueError, TypeError, LookupError, OverflowError, RecursionError, MemoryError)
 
 LOOKS: Mapping[str, Callable[[SceneGraph, str], Any]] = {
@@ -76,6 +84,8 @@ class ServiceLimits:
         followers: requests that wait for changes.
         kept_versions: versions that can be fetched and edited from.
         upload_bytes: size of the shapes that were sent and are in no frame yet.
+        log_bytes: size of the versions after which a log begins anew with the whole scene; eight times the size of
+            this if that is more.
     """
 
     message_bytes: int = 16_000_000
@@ -86,6 +96,7 @@ class ServiceLimits:
     followers: int = 1_000
     kept_versions: int = 1_000
     upload_bytes: int = 256_000_000
+    log_bytes: int = 16_000_000
 
 
 class _Version(msgspec.Struct, array_like=True, tag="version", gc=False):
@@ -162,6 +173,8 @@ class WorldServer:
         self._news = threading.Condition()
         self._has_news = self._is_closed = False
         self._blobs: BlobFolder | None = None
+        self._named, self._snapshots = set[str](), 0  # digests since the last snapshot; how many were kept
+        self._storing = threading.Lock()
         if log is not None:
             transport = RecordingTransport(transport, log)
         self._transport = transport
@@ -403,8 +416,7 @@ class WorldServer:
         return self._versions[number]
 
     def _upload(self, shape: Shape, size: int) -> m.Done:
-        if self._blobs is not None:
-            self._blobs.put(shape)
+        self._store(shape)
         with self._lock:
             self._uploads[shape.digest] = shape, size
             while sum(size for _, size in self._uploads.values()) > self.limits.upload_bytes:
@@ -415,7 +427,8 @@ class WorldServer:
         uploaded = self._uploads.get(digest)
         shape = uploaded[0] if uploaded else m.shape_named(self._now[1], digest)
         if shape is None and self._blobs is not None:
-            shape = self._blobs.get(digest, source)
+            with contextlib.suppress(StoreDamageError):  # it is sent again, and then compared
+                shape = self._blobs.get(digest, source)
         if shape is None:
             raise _refusal("unknown", f"no shape of digest {digest[:80]!r} is here; it is sent before the change")
         return shape
@@ -463,19 +476,29 @@ class WorldServer:
     def _encoded(self, before: SceneGraph, after: SceneGraph) -> bytes | None:
         writer = DifferenceWriter(self._keys.key)
         record = writer.encode(diff(before, after), after)
-        if self._blobs is not None:
-            for shape in writer.blobs():
-                self._blobs.put(shape)
+        for shape in writer.blobs():
+            self._store(shape)
         return record
+
+    def _store(self, shape: Shape) -> None:
+        if self._blobs is not None:
+            with self._storing:
+                self._blobs.put(shape)
+                self._named.add(shape.digest)
 
     def _whole(self, number: int, scene: SceneGraph) -> m.Whole:
         return m.Whole(self.world, number, self._encoded(m.EMPTY, scene) or b"")
 
     def _keep_snapshot(self, number: int, scene: SceneGraph) -> None:
+        before, self._named = self._named, set()
         done = [(s, r, d.version) for s, (r, d) in self._sessions.items() if isinstance(d, m.Done)]
         data = m.encode(_Snapshot(self.world, number, done, self._whole(number, scene).record))
         self._transport.keep(data, is_restart=True)
-        self._log_room = max(_LEAST_BETWEEN_SNAPSHOTS, 8 * len(data))
+        if self._blobs is not None and number and getattr(self._transport, "restarts", -1) == self._snapshots:
+            with self._storing:  # what is on disk begins with the last snapshot
+                self._blobs.remove_all_but(before | self._named)
+        self._snapshots += 1
+        self._log_room = max(self.limits.log_bytes, 8 * len(data))
 
     def _recovered(self) -> SceneGraph | None:
         """Return the scene of the log, with all else that it holds put in its place; None if it is new."""
@@ -487,7 +510,7 @@ class WorldServer:
                 self.world = record.world
                 for session, request, version in record.sessions:
                     self._sessions[session] = request, m.Done(record.world, version)
-                self._log_room = max(_LEAST_BETWEEN_SNAPSHOTS, 8 * len(data))
+                self._log_room = max(self.limits.log_bytes, 8 * len(data))
             elif scene is None or record.number != self._number + 1:
                 raise ValueError(f"version {record.number} comes after version {self._number}")
             else:
@@ -506,6 +529,7 @@ class WorldServer:
     def _kept_shape(self, scene: SceneGraph | None, digest: str, source: str) -> Shape:
         if self._blobs is None:
             raise _refusal("log", "a log names a shape, and there is no folder of shapes")
+        self._named.add(digest)
         known = None if scene is None else m.shape_named(scene, digest)
         return known or self._blobs.get(digest, source)
 
