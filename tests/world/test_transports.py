@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -174,6 +175,87 @@ def test_clients_of_zenoh_cannot_answer_for_the_server() -> None:
         client.close()
     server.close()
     assert seen == []
+
+
+# --- certificates -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with two authorities, ``ours`` and ``other``, and of each a certificate of this machine."""
+    openssl, folder = shutil.which("openssl"), tmp_path_factory.mktemp("tls")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    (folder / "more").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\nbasicConstraints=CA:FALSE\n")
+    for name in ("ours", "other"):
+        curve = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
+        for line in (
+            f"req -x509 {curve} -keyout {name}.ca.key -out {name}.ca.pem -days 2 -subj /CN={name}",
+            f"req {curve} -keyout {name}.key -out {name}.csr -subj /CN=localhost",
+            f"x509 -req -in {name}.csr -CA {name}.ca.pem -CAkey {name}.ca.key -CAcreateserial -out {name}.pem -days 2 "
+            "-extfile more",
+        ):
+            subprocess.run([openssl, *line.split()], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+def tls(folder: Path, **files: object) -> dict[str, object]:
+    """Return settings of TLS; files are in a folder."""
+    return {
+        f"transport/link/tls/{name}": str(folder / value) if isinstance(value, str) else value
+        for name, value in files.items()
+    }
+
+
+def test_certificates_are_checked_by_both_sides(certificates: Path) -> None:
+    """The right ones connect; a wrong one is refused at once, by its name, and does not harm others."""
+    key = {"listen_private_key": "ours.key", "listen_certificate": "ours.pem"}
+    mine = {"connect_private_key": "ours.key", "connect_certificate": "ours.pem", "enable_mtls": True}
+    theirs = {**mine, "connect_private_key": "other.key", "connect_certificate": "other.pem"}
+    ours = {"root_ca_certificate": "ours.ca.pem"}
+    cases: list[tuple[dict[str, object], dict[str, object], str]] = [
+        ({}, ours, ""),
+        ({}, {"root_ca_certificate": "other.ca.pem"}, "the certificate of the server is refused: unable to get"),
+        ({}, {}, "the certificate of the server is refused"),
+        ({}, {"root_ca_certificate": "none.pem"}, "a certificate or key cannot be read: No such file"),
+        ({**ours, "enable_mtls": True}, {**ours, **mine}, ""),
+        ({**ours, "enable_mtls": True}, {**ours, **theirs}, "TLS fails: .*unknown ca"),
+        ({**ours, "enable_mtls": True}, ours, "TLS fails: .*certificate required"),
+    ]
+    for server_files, client_files, refusal in cases:
+        address = free_address("tls").replace("127.0.0.1", "localhost")
+        server = ZenohTransport(address, listen=True, settings=tls(certificates, **key, **server_files))
+        server.serve(lambda message, reply: reply(message))
+        clients = [
+            ZenohTransport(address, listen=False, settings=tls(certificates, **files))
+            for files in (client_files, {**ours, **mine})
+        ]
+        if refusal:
+            with pytest.raises(ServiceError, match=f"no connection to {address}: {refusal}"):
+                clients[0].request(b"a", timeout=20.0)
+        else:
+            assert clients[0].request(b"a", timeout=20.0) == b"a"
+        assert clients[1].request(b"b", timeout=20.0) == b"b"
+        for transport in (*clients, server):
+            transport.close()
+    for files, reason in [
+        ({}, "Missing TLS private key"),
+        ({**key, "listen_private_key": "none.key"}, "Invalid TLS private key file"),
+        ({**key, "listen_private_key": "other.key"}, "KeyMismatch"),
+    ]:
+        with pytest.raises(ServiceError, match=f"cannot listen at {address}: .*{reason}"):
+            ZenohTransport(address, listen=True, settings=tls(certificates, **files)).serve(print)
+
+
+def test_a_server_without_tls_is_not_reached_by_it() -> None:
+    """A client that speaks TLS to a plain server gets no answer, and no other error."""
+    address = free_address()
+    server = ZenohTransport(address, listen=True)
+    server.serve(lambda message, reply: reply(message))
+    client = ZenohTransport(address.replace("tcp/", "tls/"), listen=False)
+    assert client.request(b"a", timeout=1.0) is None
+    client.close()
+    server.close()
 
 
 # --- the log ----------------------------------------------------------------------------------------------------------

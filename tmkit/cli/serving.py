@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,9 +23,16 @@ Settings = Annotated[
 ]
 
 
-def settings_of(texts: list[str] | None) -> dict[str, str]:
-    """Return the settings of a transport by path, out of ``PATH=VALUE`` texts."""
-    return dict(text.partition("=")[::2] for text in texts or ())
+def settings_of(texts: list[str] | None) -> dict[str, Any]:
+    """Return the settings of a transport by path, out of ``PATH=VALUE`` texts; values are JSON, or else texts."""
+
+    def value(text: str) -> Any:
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+
+    return {text.partition("=")[0]: value(text.partition("=")[2]) for text in texts or ()}
 
 
 def serve(

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import logging
 import re
+import socket
+import ssl
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +19,7 @@ from tmkit.errors import ArgumentError, MissingExtraError, ServiceError
 from tmkit.world.service.transports import DEFAULT_ADDRESS, Handler, Transport
 
 _logger = logging.getLogger(__name__)
+_TLS = "transport/link/tls/"
 _WORLD = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _LARGEST_REQUEST, _LARGEST_ANSWER = 2**25, 2**30  # bytes that zenoh puts together; beyond, it drops the connection
 
@@ -48,6 +51,7 @@ class ZenohTransport(Transport):
         if not _WORLD.fullmatch(world):
             raise ArgumentError(f"{world!r} is no name of a world: 1 to 100 of letters, digits and _.-")
         self._zenoh, self._key, self._address = zenoh, f"tmkit/{world}", address
+        self._tls = {path.removeprefix(_TLS): value for path, value in (settings or {}).items()}
         values: dict[str, Any] = {
             "mode": "peer" if listen else "client",
             "listen/endpoints": [address] if listen else [],
@@ -119,6 +123,9 @@ class ZenohTransport(Transport):
         Args:
             message: the request.
             timeout: seconds to wait.
+
+        Raises:
+            ServiceError: the server is there, and one of the two refuses the certificate of the other.
         """
         try:
             session = self._opened()
@@ -127,7 +134,28 @@ class ZenohTransport(Transport):
                     return bytes(reply.ok.payload.to_bytes())
         except self._zenoh.ZError as error:
             _logger.debug("a request was not sent: %s", error)
+            if self._address.startswith("tls/"):
+                self._check_certificates()
         return None
+
+    def _check_certificates(self) -> None:
+        """Raise what TLS says of a server, which zenoh writes into its own log only."""
+        host, _, port = re.split("[?#]", self._address.removeprefix("tls/"))[0].rpartition(":")
+        tls = self._tls
+        try:
+            context = ssl.create_default_context(cafile=tls.get("root_ca_certificate"))
+            context.check_hostname = tls.get("verify_name_on_connect", True)
+            if tls.get("enable_mtls") and "connect_certificate" in tls:
+                context.load_cert_chain(tls["connect_certificate"], tls.get("connect_private_key"))
+            with (
+                socket.create_connection((host.strip("[]"), int(port)), timeout=1.0) as raw,
+                context.wrap_socket(raw, server_hostname=host.strip("[]")) as link,
+            ):
+                link.recv(1)  # what the server says of our certificate
+        except (ConnectionError, TimeoutError, ssl.SSLEOFError):
+            return
+        except (ssl.SSLError, FileNotFoundError, PermissionError) as error:
+            raise ServiceError(f"no connection to {self._address}: {_tls_reason(error)}", kind="transport") from None
 
     def close(self) -> None:
         """Close the connections."""
@@ -135,6 +163,14 @@ class ZenohTransport(Transport):
             session, self._session, self._is_closed = self._session, None, True
         if session is not None:
             session.close()
+
+
+def _tls_reason(error: OSError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate of the server is refused: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS fails: {(error.reason or str(error)).lower().replace('_', ' ')}"
+    return f"a certificate or key cannot be read: {error.strerror}"
 
 
 def _reason(error: Exception) -> str:
