@@ -173,14 +173,7 @@ def test_a_goal_at_a_pose_alone_is_named_alone() -> None:
     assert "(and)" not in result.explanation
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("x.sdf", "SDF files are not read; convert the model to URDF"),
-        ("x.xacro", "expand the file first"),
-        ("x.stl", "this is a mesh"),
-    ],
-)
+@pytest.mark.parametrize(("name", "message"), [("x.xacro", "expand the file first"), ("x.stl", "this is a mesh")])
 def test_files_of_other_tools_say_what_to_do(tmp_path: Any, name: str, message: str) -> None:
     """A known foreign format is not taken for a slip of the pen."""
     (tmp_path / name).write_text("")

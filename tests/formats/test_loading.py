@@ -137,8 +137,8 @@ def test_json_scenes_keep_their_other_roots(tmp_path: Path) -> None:
     [
         (
             "x.sdff",
-            r"unknown scene format '.sdff'; did you mean '.srdf'\? "
-            r"\(accepted: .robray, .rsg, .urdf, .xml, .json, .srdf\)",
+            r"unknown scene format '.sdff'; did you mean '.sdf'\? "
+            r"\(accepted: .robray, .rsg, .urdf, .sdf, .world, .xml, .json, .srdf\)",
         ),
         ("x.blend", r"unknown scene format '.blend' \(accepted"),
     ],

@@ -1,4 +1,4 @@
-"""Fuzz the readers of URDF and of meshes: ``python tests/fuzz/fuzz_urdf.py --seconds 600 --seed 1``."""
+"""Fuzz the readers of URDF, SDF and meshes: ``python tests/fuzz/fuzz_urdf.py --seconds 600 --seed 1``."""
 
 from __future__ import annotations
 
@@ -33,8 +33,29 @@ filename="package://x/../outside.stl" scale="0" <origin/> <axis/> <mimic rpy= xy
 """
 
 
+MODEL = b"""<?xml version="1.0"?>
+<sdf version="1.9"><world name="w"><frame name="f"><pose degrees="true">0 0 1 0 90 0</pose></frame>
+<include><uri>wheel.sdf</uri><name>left</name><pose relative_to="f">0 0 1 0 0 0</pose></include>
+<model name="m" placement_frame="a"><link name="a"><pose relative_to="b">0 0 1 0 0 0</pose>
+<inertial><mass>2</mass><inertia><ixx>1</ixx><iyy>1</iyy><izz>1</izz></inertia></inertial></link>
+<link name="b"><collision name="c"><pose rotation_format="quat_xyzw">0 0 0 0 0 0 1</pose>
+<geometry><mesh><uri>tri.stl</uri></mesh></geometry></collision></link>
+<joint name="j" type="screw"><parent>a</parent><child>b</child><axis><xyz expressed_in="a">0 0 1</xyz>
+<limit><lower>-1</lower><upper>1</upper></limit></axis><screw_thread_pitch>1</screw_thread_pitch></joint>
+<model name="n"><static>true</static><link name="l"/><frame name="g" attached_to="l"/></model>
+<joint name="k" type="universal"><parent>b</parent><child>n::g</child><axis><mimic joint="j"/></axis></joint>
+</model></world></sdf>
+"""
+WHEEL = b'<sdf version="1.9"><model name="wheel"><link name="rim"/></model></sdf>'
+SDF_WORDS = b"""
+<link <joint <frame <model <include merge="true"> </model> <pose> <pose/> relative_to="b" relative_to="__model__"
+attached_to="n::l" world ball fixed gearbox <ellipsoid> 1e16 <static>1</static> <uri>main.sdf</uri> version="1.4"
+<uri>model://x</uri> <uri>../outside.sdf</uri> <uri>outside.stl</uri> <uri>/etc/passwd</uri> canonical_link="a"
+"""
+
+
 def targets() -> list[Target]:
-    """Return the reader of URDF, and those of meshes that a URDF names."""
+    """Return the readers of URDF and SDF, and those of meshes that a URDF names."""
     words = WORDS.split()
     robot = Target(
         "urdf", "main.urdf", load_scene, [ROBOT], tokens=words, nestings=[(b"<link>", b"</link>"), (b"<a ", b"/>")],
@@ -46,7 +67,12 @@ def targets() -> list[Target]:
         )
         for kind, data in (("stl", STL), ("obj", OBJ))
     ]
-    return [robot, *meshes]
+    model = Target(
+        "sdf", "main.sdf", load_scene, [MODEL], tokens=[*words, *SDF_WORDS.split()],
+        nestings=[(b"<model>", b"</model>"), (b'<model name="x">', b"</model>")],
+        companions={"tri.stl": STL, "wheel.sdf": WHEEL}, outside={"outside.stl": STL, "outside.sdf": WHEEL}, weight=2,
+    )  # fmt: skip
+    return [robot, model, *meshes]
 
 
 def _read_user(path: Path) -> object:

@@ -34,9 +34,9 @@ from tmkit.graph import SceneGraph
 if TYPE_CHECKING:
     from tmkit.formats.srdf import RobotSemantics
 
-SCENE_SUFFIXES = (".robray", ".rsg", ".urdf", ".xml", ".json", ".srdf")
+SCENE_SUFFIXES = (".robray", ".rsg", ".urdf", ".sdf", ".world", ".xml", ".json", ".srdf")
+_NEAR_IN_SPELLING = [suffix for suffix in SCENE_SUFFIXES if suffix != ".world"]  # a .blend is not meant to be one
 _OTHER_TOOLS = {  # near in spelling to formats that are read, or what users of other tools try first
-    ".sdf": "SDF files are not read; convert the model to URDF",
     ".xacro": "xacro files are not read; expand the file first: xacro FILE.xacro > FILE.urdf",
     ".usd": "USD files are not read; convert the model to URDF",
     ".usda": "USD files are not read; convert the model to URDF",
@@ -62,12 +62,12 @@ def load_scene(
 
     Args:
         *files: each a bare name of a built-in scene (``"panda_table"``), or a path or ``package://`` URI of a
-            ``.robray``, ``.rsg``, ``.urdf``, ``.json`` or ``.srdf`` file; the last lets pairs of links touch that
-            the others declare.
+            ``.robray``, ``.rsg``, ``.urdf``, ``.sdf``, ``.world``, ``.xml`` (MJCF), ``.json`` or ``.srdf`` file; the
+            last lets pairs of links touch that the others declare.
         package_path: folders in which packages of ``package://`` URIs are looked for first.
         packages: the folders of packages by name, as ``{"ur_description": "/robots/ur"}``, before all others.
-        meshes: of robot descriptions (URDF): ``"load"``: all; a collision mesh that is missing or broken is an error;
-            ``"available"``: leave those out with a note each; ``"skip"``: read no mesh at all, for kinematics.
+        meshes: of robot descriptions (URDF, SDF): ``"load"``: all; a collision mesh that is missing or broken is an
+            error; ``"available"``: leave those out with a note each; ``"skip"``: read no mesh at all, for kinematics.
         allow_folders: folders that the files may name meshes and includes in, besides those around the files
             themselves, packages, and what is installed; see :mod:`tmkit.formats.mesh.sandbox`.
         limits: how large files may be, and how deep includes.
@@ -254,6 +254,13 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
     if suffix == ".urdf":
         robot = with_readable_meshes(read_urdf(path, packages=loader.packages, note=note), loader=loader, note=note)
         return with_always_colliding(robot, loader=loader, note=note)
+    if suffix in (".sdf", ".world"):
+        from tmkit.formats.sdf.reader import read_sdf
+
+        model = with_readable_meshes(read_sdf(path, packages=loader.packages, note=note), loader=loader, note=note)
+        used = {frame.parent for frame in model.frames} | {frame.name for frame in model.frames if frame.geometry}
+        trees = sum(frame.parent == WORLD and frame.name in used for frame in model.frames)
+        return with_always_colliding(model, loader=loader, note=note) if trees == 1 else model  # one robot
     if suffix == ".srdf":
         from tmkit.formats.srdf import read_srdf
 
@@ -268,5 +275,5 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
         raise FileFormatError.at(path, f"{other} (accepted: {', '.join(SCENE_SUFFIXES)})")
     if path.is_dir():
         raise FileFormatError.at(path, "is a folder; give a scene file in it")
-    hint, accepted = did_you_mean(path.suffix, SCENE_SUFFIXES), ", ".join(SCENE_SUFFIXES)
+    hint, accepted = did_you_mean(path.suffix, _NEAR_IN_SPELLING), ", ".join(SCENE_SUFFIXES)
     raise FileFormatError.at(path, f"unknown scene format '{path.suffix}'{hint} (accepted: {accepted})")

@@ -73,7 +73,7 @@ def load_manipulator(name: str | Path) -> Manipulator:
         reason = f"an SRDF file describes an arm only together with a scene: {hint}"
         raise RobotError.at(name, reason)
     path = resolve_name(name, "scenes/robots", suffixes=(".toml",))
-    if path.suffix.lower() in {".urdf", ".xacro", ".sdf", ".xml", ".robray", ".json"}:
+    if path.suffix.lower() in {".urdf", ".xacro", ".sdf", ".world", ".xml", ".robray", ".json"}:
         suggestion = f"write a description of its arm: tmkit new robot {path}"
         raise RobotError.at(path, f"is a scene, where a robot description in TOML is expected; {suggestion}")
     document, _ = read_toml(path, "a robot description", error=RobotError)

@@ -89,3 +89,11 @@ def thickened(mesh: Shape) -> Shape | None:
         half, count = 0.5 * THICKNESS * axis, len(corners)
         corners, faces = np.concatenate([corners - half, corners + half]), np.concatenate([faces, faces + count])
     return Mesh(corners, faces.astype(np.int32), source=mesh.source)
+
+
+def ellipsoid(radii: tuple[float, float, float]) -> Shape:
+    """Return an ellipsoid along x, y and z as a mesh of 320 triangles, whose corners are on it."""
+    import trimesh
+
+    ball = trimesh.creation.icosphere(subdivisions=2)
+    return Mesh(ball.vertices * radii, ball.faces)

@@ -30,6 +30,7 @@ from tmkit._support.limits import read_bytes
 from tmkit._support.source_location import SourceLocation
 from tmkit._support.xml import XmlElement, read_xml
 from tmkit.errors import FileFormatError, install_command
+from tmkit.formats.mesh.frustum import ellipsoid
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.spec.model import (
     AllowedPairSpec,
@@ -360,10 +361,7 @@ class _Model:
         }
         if kind == int(kinds.mjGEOM_ELLIPSOID):
             self.source.note(place, f"the ellipsoid '{self.names['geom'][geom]}' is read as a mesh of 320 triangles")
-            import trimesh
-
-            ball = trimesh.creation.icosphere(subdivisions=2)
-            return Mesh(ball.vertices * [x, y, z], ball.faces)
+            return ellipsoid((x, y, z))
         if kind not in simple:
             self.source.note(place, f"the shape of '{self.names['geom'][geom]}' is of a kind that is not read")
             return None

@@ -85,7 +85,7 @@ def read_urdf(path: Path, *, packages: PackageResolver, note: Note = unheard) ->
     for edge in edges:
         frame = _frame(links[edge.child], materials=materials, packages=packages)
         frames += _hung(frame, edge, leaders=leaders)
-    return SceneSpecification(tuple(frames), _adjacent(frames))
+    return SceneSpecification(tuple(frames), adjacent_pairs(frames))
 
 
 def _named(robot: XmlElement, tag: str) -> dict[str, XmlElement]:
@@ -155,7 +155,7 @@ def _frame(link: XmlElement, *, materials: Materials, packages: PackageResolver)
         None if name == "world" else "world",
         link.place,
         geometry=geometry_of(link, materials=materials, packages=packages),
-        inertia=_inertia(inertial) if inertial is not None else None,
+        inertia=inertia_of(inertial) if inertial is not None else None,
     )
 
 
@@ -170,7 +170,7 @@ def _hung(frame: FrameSpec, edge: _Edge, *, leaders: Collection[str]) -> list[Fr
     return frames
 
 
-def _inertia(inertial: XmlElement) -> InertiaSpec | None:
+def inertia_of(inertial: XmlElement) -> InertiaSpec | None:
     """Return the mass of a link, ``None`` when there is none or it is written as 0."""
     mass = inertial.wanted("mass")
     if mass is None or mass.get("value") is None:
@@ -203,7 +203,7 @@ def _possible(moments: Moments) -> bool:
     return bool(smallest >= -1e-9 * (ixx + iyy + izz))
 
 
-def _adjacent(frames: list[FrameSpec]) -> tuple[AllowedPairSpec, ...]:
+def adjacent_pairs(frames: list[FrameSpec]) -> tuple[AllowedPairSpec, ...]:
     """Return the pairs of links that joints join, looking upwards through links without a collision shape."""
     by_name = {frame.name: frame for frame in frames}
     solid = {frame.name for frame in frames if any(shape.collision for shape in frame.geometry)}

@@ -11,7 +11,7 @@ thickness gets a hull (:func:`tmkit.formats.mesh.frustum.thickened`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tmkit._support.import_notes import Note
@@ -53,22 +53,33 @@ def materials_of(robot: XmlElement) -> dict[str, Quadruple | None]:
 
 def geometry_of(link: XmlElement, *, materials: Materials, packages: PackageResolver) -> tuple[GeometrySpec, ...]:
     """Return the shapes of a link: its visuals, joined with equal collisions, then the other collisions."""
+    return joined(
+        link, packages=packages, shape=lambda purpose: _shape(purpose, packages),
+        color=lambda visual: _visual_color(visual, materials),
+    )  # fmt: skip
+
+
+def joined(
+    link: XmlElement, *, packages: PackageResolver, shape: Callable[[XmlElement], GeometrySpec | None],
+    color: Callable[[XmlElement], Quadruple | None],
+) -> tuple[GeometrySpec, ...]:  # fmt: skip
+    """Return visual shapes, joined with equal collisions, then the others, by readers of a shape and of a colour."""
     found = []
     for visual in link.children("visual"):
-        shape = _readable(visual, packages)
-        if shape is not None:
-            found.append(replace(shape, color=_visual_color(visual, materials), visual=True, collision=False))
+        drawn = _readable(visual, packages, shape)
+        if drawn is not None:
+            found.append(replace(drawn, color=color(visual), visual=True, collision=False))
     for collision in link.children("collision"):
-        shape = _readable(collision, packages)
-        if shape is None:
+        solid = _readable(collision, packages, shape)
+        if solid is None:
             continue
         for index, drawn in enumerate(found):
-            same = drawn.shape == shape.shape and drawn.pose == shape.pose
+            same = drawn.shape == solid.shape and drawn.pose == solid.pose
             if same and drawn.visual and not drawn.collision:
-                found[index] = replace(drawn, collision=True)
+                found[index] = replace(drawn, collision=True, friction=solid.friction, mass=solid.mass)
                 break
         else:
-            found.append(replace(shape, visual=False, collision=True))
+            found.append(replace(solid, visual=False, collision=True))
     return tuple(found)
 
 
@@ -104,10 +115,12 @@ def _visual_color(visual: XmlElement, materials: Materials) -> Quadruple | None:
     return materials.get(name)
 
 
-def _readable(purpose: XmlElement, packages: PackageResolver) -> GeometrySpec | None:
+def _readable(
+    purpose: XmlElement, packages: PackageResolver, shape: Callable[[XmlElement], GeometrySpec | None]
+) -> GeometrySpec | None:
     """Return a shape in its place, ``None`` with a note for a mesh that the robot can do without."""
     try:
-        return _shape(purpose, packages)
+        return shape(purpose)
     except MeshError as error:
         mesh = next(iter(purpose.all("mesh")), purpose)
         if purpose.tag == "collision" and packages.meshes == "load":
@@ -124,29 +137,37 @@ def _with_advice(error: MeshError, place: SourceLocation) -> MeshError:
 
 def _shape(purpose: XmlElement, packages: PackageResolver) -> GeometrySpec | None:
     """Return the shape of a ``<visual>`` or ``<collision>`` in its place, ``None`` for one that is omitted."""
-    geometry = purpose.needed("geometry")
-    readers: dict[str, Callable[[XmlElement], PrimitiveSpec | None]]
-    readers = {"box": _box, "cylinder": _round, "capsule": _round, "sphere": _sphere}
-    known = (*readers, "mesh", "plane", "cdf")
-    found = [element for tag in known for element in geometry.children(tag)]
-    if len(found) != 1:
-        inside = [str(child.tag) for child in geometry.element if isinstance(child.tag, str)]
-        received = f"received <{'>, <'.join(inside)}>" if inside else "it is empty"
-        accepted = (*readers, "mesh")
-        hint = did_you_mean(inside[0], accepted) if inside and not found else ""
-        raise geometry.place.error(f"<geometry>: expected one of {', '.join(sorted(accepted))}, {received}{hint}")
-    (element,) = found
+    element = one_of(purpose.needed("geometry"), (*_READERS, "mesh"), others=("plane", "cdf"))
     origin = origin_of(purpose)
     if element.tag == "plane":
-        return _plane(element, origin)
-    if element.tag == "mesh" and packages.meshes == "skip":
-        return None
+        element.note("<plane> is not URDF; it becomes the half space below it, as in Bullet")
+        return GeometrySpec(Plane(), element.place, half_space(element, origin))
     if element.tag == "cdf":
         element.note(f"<cdf> is not URDF; this {purpose.tag} shape is ignored")
         return None
-    shape = _mesh(element, packages) if element.tag == "mesh" else readers[element.tag](element)
+    return simple_shape(element, purpose.tag, origin, packages=packages)
+
+
+def one_of(geometry: XmlElement, accepted: Sequence[str], *, others: Sequence[str] = ()) -> XmlElement:
+    """Return the one shape that a ``<geometry>`` has, of the accepted ones or of others that messages do not name."""
+    found = [element for tag in (*accepted, *others) for element in geometry.children(tag)]
+    if len(found) != 1:
+        inside = [str(child.tag) for child in geometry.element if isinstance(child.tag, str)]
+        received = f"received <{'>, <'.join(inside)}>" if inside else "it is empty"
+        hint = did_you_mean(inside[0], accepted) if inside and not found else ""
+        raise geometry.place.error(f"<geometry>: expected one of {', '.join(sorted(accepted))}, {received}{hint}")
+    return found[0]
+
+
+def simple_shape(
+    element: XmlElement, purpose: str, origin: PoseSpec, *, packages: PackageResolver
+) -> GeometrySpec | None:
+    """Return a box, cylinder, capsule, sphere or mesh in its place, ``None`` for one that is omitted."""
+    if element.tag == "mesh" and packages.meshes == "skip":
+        return None
+    shape = _mesh(element, packages) if element.tag == "mesh" else _READERS[element.tag](element)
     if shape is None:
-        element.note(f"<{element.tag}> has a size of 0; this {purpose.tag} shape is ignored")
+        element.note(f"<{element.tag}> has a size of 0; this {purpose} shape is ignored")
         return None
     return GeometrySpec(shape, element.place, origin)
 
@@ -187,16 +208,20 @@ def _mesh(element: XmlElement, packages: PackageResolver) -> MeshSpec | None:
     return MeshSpec(real_path(path), (x, y, z)) if x and y and z else None
 
 
-def _plane(element: XmlElement, origin: PoseSpec) -> GeometrySpec:
-    """Return the half space below the plane through the origin."""
+_READERS: Mapping[str, Callable[[XmlElement], PrimitiveSpec | None]] = {
+    "box": _box, "cylinder": _round, "capsule": _round, "sphere": _sphere,
+}  # fmt: skip
+
+
+def half_space(element: XmlElement, origin: PoseSpec) -> PoseSpec:
+    """Return the pose of the half space below the plane of a ``<plane>`` through the origin."""
     normal = element.triple("normal", (0.0, 0.0, 1.0))
     length = math.hypot(*normal)
     if length < 1e-9:
         raise element.place.error("'normal' of <plane>: expected a direction, received zeros")
-    element.note("<plane> is not URDF; it becomes the half space below it, as in Bullet")
     a, b, c = (part / length for part in normal)
     turn = (-b, a, 0.0, 1.0 + c) if c > -1.0 + 1e-12 else (1.0, 0.0, 0.0, 0.0)  # takes z to the normal, the short way
-    return GeometrySpec(Plane(), element.place, spec_of_pose(pose_of(origin) @ Pose((0.0, 0.0, 0.0), turn)))
+    return spec_of_pose(pose_of(origin) @ Pose((0.0, 0.0, 0.0), turn))
 
 
 def with_readable_meshes(robot: SceneSpecification, *, loader: MeshLoader, note: Note) -> SceneSpecification:
