@@ -236,8 +236,9 @@ class XmlElement:
 
 
 def read_xml(
-    path: Path, *, root: str | tuple[str, ...], note: Note = unheard, limits: ReadingLimits | None = None
-) -> XmlElement:
+    path: Path, *, root: str | tuple[str, ...], note: Note = unheard, limits: ReadingLimits | None = None,
+    data: bytes | None = None,
+) -> XmlElement:  # fmt: skip
     """Read an XML file.
 
     Args:
@@ -245,6 +246,7 @@ def read_xml(
         root: the name that the outermost element must have, or several such names.
         note: takes the notes about the file.
         limits: how large it may be.
+        data: its content, if that is not on the disk.
 
     Raises:
         FileFormatError: the file cannot be read, is too large, is no well-formed XML, declares a document type, or has
@@ -252,7 +254,7 @@ def read_xml(
     """
     from lxml import etree
 
-    data = read_bytes(path, limit=(limits or ReadingLimits()).text_bytes)
+    data = read_bytes(path, limit=(limits or ReadingLimits()).text_bytes) if data is None else data
     data = _ODD_VERSION.sub(rb"\g<1>1.0", data, count=1)
     file = XmlFile(path, data.decode("utf-8", errors="replace").splitlines(), note)
     if data.endswith(b"\0"):

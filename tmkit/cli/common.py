@@ -34,6 +34,7 @@ Scenes = Annotated[
         autocompletion=complete_names(Kind.SCENES),
     ),
 ]  # fmt: skip
+AllowXacro = Annotated[bool, typer.Option("--allow-xacro", help="Expand .xacro files, which runs their code.")]
 AllowFolders = Annotated[
     list[Path] | None,
     typer.Option(
@@ -95,7 +96,7 @@ def note(message: str) -> None:
 def load(
     scenes: list[str], *, allow: Sequence[Path] | None = None, packages: Sequence[str] | None = None,
     meshes: str = "load", on_note: Callable[[ImportNote], None] | None = None,
-    on_file: Callable[[Path], None] | None = None, complete: bool = True,
+    on_file: Callable[[Path], None] | None = None, complete: bool = True, allow_xacro: bool = False,
 ) -> SceneGraph:  # fmt: skip
     """Load scene files, merged in order; see :func:`tmkit.formats.load_scene`. Packages are ``NAME=DIR``."""
     from tmkit.formats import load_scene
@@ -103,7 +104,7 @@ def load(
     with progress("reading the scene"):
         return load_scene(
             *scenes, allow_folders=allow or (), packages=package_folders(packages), meshes=meshes, on_note=on_note,
-            on_file=on_file, complete=complete,
+            on_file=on_file, complete=complete, allow_xacro=allow_xacro,
         )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import typer
 from tmkit._support.terminal import printable
 from tmkit.cli.common import (
     AllowFolders,
+    AllowXacro,
     AsJson,
     Meshes,
     Packages,
@@ -36,12 +37,12 @@ app = typer.Typer(help="Print, check, convert and compile scene files.", no_args
 @app.command()
 def dump(
     scenes: Scenes, as_json: AsJson = False, allow: AllowFolders = None, package: Packages = None,
-    meshes: Meshes = "load",
+    meshes: Meshes = "load", allow_xacro: AllowXacro = False,
 ) -> None:  # fmt: skip
     """Print the frames of a scene, merged from all files; missing parents are shown as roots."""
     from tmkit.formats import scene_dump
 
-    scene = load(scenes, allow=allow, packages=package, meshes=meshes, complete=False)
+    scene = load(scenes, allow=allow, packages=package, meshes=meshes, complete=False, allow_xacro=allow_xacro)
     if as_json:
         print_json(scene_dump(scene))
         return
@@ -58,6 +59,7 @@ def dump(
 def check(
     scenes: Scenes, as_json: AsJson = False, allow: AllowFolders = None, package: Packages = None,
     meshes: Meshes = "load",
+    allow_xacro: AllowXacro = False,
     watch: Annotated[
         bool, typer.Option("--watch", help="Check again when a file that was read changes, until Ctrl-C.")
     ] = False,
@@ -65,7 +67,9 @@ def check(
     """Check a scene for overlapping objects, joints without limits, and frames without effect."""
 
     def check_once(on_file: Callable[[Path], None] | None = None) -> bool:
-        return _check(scenes, on_file, as_json=as_json, allow=allow, packages=package, meshes=meshes)
+        return _check(
+            scenes, on_file, as_json=as_json, allow=allow, packages=package, meshes=meshes, allow_xacro=allow_xacro
+        )
 
     if watch:
         check_again(check_once, as_json=as_json)
@@ -75,13 +79,16 @@ def check(
 
 def _check(
     scenes: list[str], on_file: Callable[[Path], None] | None, *, as_json: bool, allow: list[Path] | None,
-    packages: list[str] | None, meshes: str,
+    packages: list[str] | None, meshes: str, allow_xacro: bool,
 ) -> bool:  # fmt: skip
     """Print the check of a scene; return whether it has no problem."""
     from tmkit.formats import check_scene
 
     notes: list[ImportNote] = []
-    scene = load(scenes, allow=allow, packages=packages, meshes=meshes, on_note=notes.append, on_file=on_file)
+    scene = load(
+        scenes, allow=allow, packages=packages, meshes=meshes, on_note=notes.append, on_file=on_file,
+        allow_xacro=allow_xacro,
+    )  # fmt: skip
     report = check_scene(scene)
     if as_json:
         print_json({**report.to_dict(), "files": [str(note) for note in notes]})
@@ -103,12 +110,13 @@ def convert(
     allow: AllowFolders = None,
     package: Packages = None,
     meshes: Meshes = "load",
+    allow_xacro: AllowXacro = False,
 ) -> None:
     """Write a scene, merged from all files, in another format; what the format cannot express is an error."""
     from tmkit.formats import convert_scene
 
     require_writable(output)
-    scene = load(scenes, allow=allow, packages=package, meshes=meshes)
+    scene = load(scenes, allow=allow, packages=package, meshes=meshes, allow_xacro=allow_xacro)
     with progress("writing the scene"):
         files = convert_scene(scene, output)
     for file in files:

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 SCENE_SUFFIXES = (".robray", ".rsg", ".urdf", ".sdf", ".world", ".xml", ".json", ".srdf")
 _NEAR_IN_SPELLING = [suffix for suffix in SCENE_SUFFIXES if suffix != ".world"]  # a .blend is not meant to be one
 _OTHER_TOOLS = {  # near in spelling to formats that are read, or what users of other tools try first
-    ".xacro": "xacro files are not read; expand the file first: xacro FILE.xacro > FILE.urdf",
+    ".xacro": "a xacro file can run code and read any file; expand the file first, where you trust it: "
+    "xacro FILE.xacro > FILE.urdf, or allow that: load_scene(..., allow_xacro=True), tmkit scene ... --allow-xacro",
     ".usd": "USD files are not read; convert the model to URDF",
     ".usda": "USD files are not read; convert the model to URDF",
     **dict.fromkeys(
@@ -57,6 +58,7 @@ def load_scene(
     on_note: Callable[[ImportNote], None] | None = None,
     on_file: Callable[[Path], None] | None = None,
     complete: bool = True,
+    allow_xacro: bool | Mapping[str, str] = False,
 ) -> SceneGraph:
     """Load scene files and merge them, in order, into one scene with the root ``world``.
 
@@ -77,6 +79,8 @@ def load_scene(
             missing.
         complete: whether the files are to make a whole scene. When not, a parent that none of them declares becomes a
             root, with a note: for looking at a file by itself.
+        allow_xacro: expand those of the files that are ``.xacro`` files to URDF, by the extra ``xacro``. **That runs
+            their code with your rights.** A mapping has the values of their arguments by name.
 
     Raises:
         MissingFileError: a file is not there; the message names the nearest that is.
@@ -92,7 +96,9 @@ def load_scene(
     if on_file is not None:
         for path in paths:
             on_file(path)
-    loader.packages = replace(loader.packages, on_file=on_file)
+    xacro = {} if allow_xacro is True else allow_xacro
+    runs = {} if xacro is False else {path: xacro for path in paths if path.suffix.lower() == ".xacro"}
+    loader.packages = replace(loader.packages, on_file=on_file, xacro=runs)
     try:
         return _load(paths, loader, ImportLog(on_note).note, complete=complete)
     except MemoryError as error:
@@ -236,6 +242,16 @@ def _located(
     return paths, MeshLoader(resolver)
 
 
+def _read_urdf(path: Path, packages: PackageResolver, note: Note) -> SceneSpecification:
+    """Read a robot description; one in xacro is expanded, and has lines of its expansion in messages."""
+    if path not in packages.xacro:
+        return read_urdf(path, packages=packages, note=note)
+    from tmkit.formats.urdf.xacro import expanded
+
+    data = expanded(path, packages.xacro[path], packages)
+    return read_urdf(path.with_name(f"{path.name} (expanded)"), packages=packages, note=note, data=data)
+
+
 def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSemantics]) -> SceneSpecification:
     """Read one file by its suffix; what SRDF files say is added to ``semantics``, since it is about a whole scene."""
     suffix = path.suffix.lower()
@@ -251,8 +267,8 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
         from tmkit.formats.mjcf.reader import read_mjcf
 
         return read_mjcf(path, packages=loader.packages, note=note)
-    if suffix == ".urdf":
-        robot = with_readable_meshes(read_urdf(path, packages=loader.packages, note=note), loader=loader, note=note)
+    if suffix == ".urdf" or path in loader.packages.xacro:
+        robot = with_readable_meshes(_read_urdf(path, loader.packages, note), loader=loader, note=note)
         return with_always_colliding(robot, loader=loader, note=note)
     if suffix in (".sdf", ".world"):
         from tmkit.formats.sdf.reader import read_sdf

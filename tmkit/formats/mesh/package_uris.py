@@ -49,6 +49,7 @@ class PackageResolver:
         meshes: one of :data:`MESH_CHOICES`.
         on_file: is called with each path that is looked for, and each file that is found.
         unsaved: texts by the real path of their file, which an editor has open: they count, not what is on the disk.
+        xacro: files that may be expanded by xacro, which runs them, with their arguments.
     """
 
     folders: tuple[Path, ...] = ()
@@ -59,6 +60,7 @@ class PackageResolver:
     meshes: str = "load"
     on_file: Callable[[Path], None] | None = None
     unsaved: Mapping[Path, str] = field(default_factory=dict)
+    xacro: Mapping[Path, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
     def of(

@@ -61,7 +61,7 @@ KNOWN_CLASSES = ("surface", "movable", "upright", "filled")
 # The original writes these two with a dash in some places and an underscore in others.
 SPELLINGS: Mapping[str, str] = {"start-radius": "start_radius", "end-radius": "end_radius", "no_shadow": "no-shadow"}
 
-OTHER_FORMATS = (".urdf", ".json", ".srdf")  # that may be included
+OTHER_FORMATS = (".urdf", ".sdf", ".json", ".srdf")  # that may be included
 
 # Includes within includes, and files read for one scene: far above what is written by hand.
 DEEPEST_INCLUDE = 64

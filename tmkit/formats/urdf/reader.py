@@ -68,9 +68,11 @@ class _Edge:
     child: str
 
 
-def read_urdf(path: Path, *, packages: PackageResolver, note: Note = unheard) -> SceneSpecification:
-    """Read a robot description."""
-    robot = read_xml(path, root="robot", note=note)
+def read_urdf(
+    path: Path, *, packages: PackageResolver, note: Note = unheard, data: bytes | None = None
+) -> SceneSpecification:
+    """Read a robot description; ``data`` is its content, if that is not on the disk."""
+    robot = read_xml(path, root="robot", note=note, data=data)
     robot.refuse_xacro("URDF")
     links = _named(robot, "link")
     packages.limits.refuse_frames(len(links), robot.place.error)
