@@ -377,3 +377,19 @@ def test_only_poses_compose() -> None:
         Pose() @ np.eye(4)  # type: ignore[operator]  # that it fails is the test
     with pytest.raises(TypeError, match="operand"):
         np.eye(4) @ Pose()  # type: ignore[operator]  # that it fails is the test
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_sequences_are_read_as_numpy_reads_them(kind: type) -> None:
+    """Lists and tuples of numbers of any type give the pose of the array; others are refused alike."""
+    for numbers in ([1, -1, 2**60], [1.0, -1.0, 0.5], [True, np.float32(0.1), np.float64(0.2)], [np.int8(3), 1, 2.5]):
+        assert Pose(kind(numbers)) == Pose(np.array(numbers, dtype=float))
+    for numbers, reason in [
+        ([1, 2, 10**400], "translation must be an array of real numbers"),
+        ([1, 2, "3"], "not of type <U"),
+        ([1, 2], "translation must hold 3 numbers, but has shape"),
+        ([1, 2, math.nan], "translation holds nan"),
+        ([[1, 2, 3]], "translation must hold 3 numbers, but has shape"),
+    ]:
+        with pytest.raises(SceneError, match=reason):
+            Pose(kind(numbers))

@@ -74,6 +74,7 @@ class Database:
         found = dict(self.query("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"))
         ((application,),), ((version,),) = self.query("PRAGMA application_id"), self.query("PRAGMA user_version")
         if not found and not application:
+            self.query("PRAGMA page_size=2048")  # a commit writes three pages
             self.query("PRAGMA journal_mode=WAL")
             settings = f"PRAGMA application_id={_APPLICATION}", f"PRAGMA user_version={FORMAT}"
             for statement in ("BEGIN IMMEDIATE", *_SCHEMA.values(), *settings, "COMMIT"):

@@ -10,8 +10,6 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from tmkit.spatial import Pose
 from tmkit.world.exceptions import InvalidArgumentException
 
@@ -116,7 +114,7 @@ def pose_of(position: Any, orientation: Any) -> Pose:
     if not (abs(norm - 1.0) < _NORM_TOLERANCE and math.isfinite(x + y + z)):
         given = [x, y, z, i, j, k, w]
         raise InvalidArgumentException(f"a pose needs finite numbers and a quaternion of norm 1, not {given}")
-    return Pose.from_array(np.array((x, y, z, i, j, k, w), dtype=float))
+    return Pose.from_array((x, y, z, i, j, k, w))
 
 
 def transform_message(pose: Pose, frame_id: str, child_frame_id: str, stamp: tuple[int, int]) -> TransformStamped:

@@ -91,11 +91,8 @@ OwnedArray<Number> make_owned(std::vector<Number> values) {
     return make_owned(std::move(values), {count});
 }
 
-// Any sequence or array of `expected` finite numbers; throws Error(configuration or scene) naming `what`.
-std::vector<double> read_vector(nb::handle values, const char* what, std::size_t expected,
-                                ErrorKind kind = ErrorKind::configuration);
-// The same without a copy, where the argument is a float64 array already: it is held while its numbers are read. By
-// Python's buffers, which cost half of what DLPack does.
+// Any sequence or array of `expected` finite numbers; throws Error(configuration or scene) naming `what`. A float64
+// array is held while its numbers are read, without a copy, by Python's buffers, which cost half of what DLPack does.
 class HeldVector {
 public:
     HeldVector(nb::handle values, const char* what, std::size_t expected, ErrorKind kind = ErrorKind::configuration);
@@ -116,11 +113,17 @@ public:
 
 private:
     bool hold_buffer(nb::handle values, std::size_t expected);
+    bool read_sequence(nb::handle values, std::size_t expected);
 
     Py_buffer buffer_;
+    std::vector<double> read_;
     std::optional<nb::ndarray<const double, nb::c_contig, nb::device::cpu>> array_;
     std::span<const double> numbers_;
 };
+inline std::vector<double> read_vector(nb::handle values, const char* what, std::size_t expected,
+                                       ErrorKind kind = ErrorKind::configuration) {
+    return HeldVector(values, what, expected, kind).copy();
+}
 // So many finite numbers; throws Error(scene).
 template <std::size_t N>
 std::array<double, N> read_array(nb::handle values, const char* what) {

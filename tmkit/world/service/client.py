@@ -560,7 +560,7 @@ def connect(
 
 
 def _seven(pose: Pose) -> Any:
-    return tuple(pose.as_array().tolist())
+    return pose.as_array().tolist()
 
 
 def _pose(data: bytes) -> Pose:

@@ -296,7 +296,7 @@ def apply(operation: SetPose | AddStampedPose | Reparent | RemoveFrame | SetAttr
 
 def matrix(data: bytes) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return the (6, 6) matrix of a covariance."""
-    return np.frombuffer(data, "<f8").reshape(6, 6)
+    return np.ndarray((6, 6), "<f8", data)
 
 
 def record_of_frames(frames: Sequence[FrameSpecification], scene: SceneGraph, writer: DifferenceWriter) -> bytes:

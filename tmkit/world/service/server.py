@@ -459,8 +459,9 @@ class WorldServer:
             self._versions.popitem(last=False)
         self._keys.forget(scene)
         with self._news:
-            self._has_news = True
-            self._news.notify()
+            if self._waiters:  # else the thread need not wake up
+                self._has_news = True
+                self._news.notify()
 
     @property
     def _is_recording(self) -> bool:
