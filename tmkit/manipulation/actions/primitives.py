@@ -305,9 +305,9 @@ class MotionPieces:
             found = self._by_corridor(phase, start, goals, known, seed=seed)
             if found is not None:
                 return PathResult(PathStatus.SOLVED, found)
-        if not arm.ready:
-            return None
         ready = scene.configuration(dict(arm.ready), base=start)
+        if not arm.ready or (goals == ready).all():
+            return None
         first = self._path(phase, phase.world, start, ready[None], seed=seed)
         if first.status is not PathStatus.SOLVED:
             return None

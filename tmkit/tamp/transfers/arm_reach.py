@@ -5,6 +5,7 @@ Invariants: functions of the version and of the seed; no path is searched.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from tmkit.manipulation.actions.candidates import Place
 from tmkit.manipulation.actions.pick_place import ArmMotion
 from tmkit.motion import CollisionWorld, InverseKinematicsStatus, inverse_kinematics_solutions
 from tmkit.motion.collision_rules import PLANNING_MARGIN
+from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.values import Configuration
 from tmkit.robots import movable_frames
 from tmkit.spatial import Pose
@@ -27,10 +29,11 @@ from tmkit.tamp.transfers.masks import HandTables, digits
 _T = TypeVar("_T")
 
 _SAMPLED = 6  # places of a transfer at which the arm is compared with an object put down
-_OPTIONS = 4  # grasps at each that are tried
+_OPTIONS = (4, 64)  # grasps at each that are tried: few, and more where few will not do at any
 _RESTARTS = 16  # of inverse kinematics in a version
 _CHECKED_DRAWS = 3  # draws in which what the arm does not reach in the version is not attempted
-_ALL = 4.0  # by which a place counts as more crowded where it leaves a transfer nothing
+_OF_ARM = (FailureKind.STRAIGHT_LINE, FailureKind.JOINT_LIMIT)
+CROWDED = 4.0  # by which a place counts as more crowded where it leaves a transfer nothing
 
 
 @dataclass(eq=False)
@@ -66,12 +69,13 @@ class Transfer:
 
 
 class Sample(NamedTuple):
-    """A way of putting an object down: its pose, its support, the grasp option and the arm's configuration."""
+    """A way of a transfer: the pose at its end, the support, the grasp option and the arm's configurations there."""
 
     end: Pose
     support: str
     option: int
     q: Configuration
+    q_start: Configuration
 
 
 class ArmReach:
@@ -80,13 +84,14 @@ class ArmReach:
     def __init__(self, tree: RefinementTree, *, seed: int) -> None:
         self.tree, self.seed = tree, seed
         self._contacts: dict[object, Configuration | None] = {}
+        self._failed: set[object] = set()  # where the arm cannot follow the straight ways
         self._samples: dict[object, list[Sample]] = {}
         self._crowding: dict[object, tuple[SceneGraph, CollisionWorld] | None] = {}
         self._still: tuple[SceneGraph, CollisionWorld] | None = None
 
     def contact(self, table: HandTables, transfer: Transfer, option: int, pose: Pose) -> Configuration | None:
         """Return a configuration at a grasp at root_from_object, free of what stands still, without movable objects."""
-        key = transfer.arm, transfer.name, option, digits(pose)
+        key = _key(transfer, option, pose)
         if key not in self._contacts:
             still, world = self._without_movables(self._arm(transfer))
             q = _values_by_name(self.tree.root.scene, self.tree.root.q, still)
@@ -95,7 +100,7 @@ class ArmReach:
 
     def reaches(self, version: Version, table: HandTables, transfer: Transfer, option: int, pose: Pose) -> bool:
         """Return whether the arm reaches a grasp, at root_from_object, among the other objects of a version."""
-        key = transfer.arm, transfer.name, option, digits(pose)
+        key = _key(transfer, option, pose)
         if key not in version.reached:
             name, scene = transfer.name, version.node.scene
             if name not in version.worlds:
@@ -121,7 +126,22 @@ class ArmReach:
         """
         if any(self.contact(table, transfer, option, end) is None for end in ends):
             return False
+        if draw <= _CHECKED_DRAWS and any(_key(transfer, option, end) in self._failed for end in ends):
+            return False
         return draw > _CHECKED_DRAWS or all(self.reaches(version, table, transfer, option, end) for end in ends)
+
+    def note(
+        self, version: Version, table: HandTables, transfer: Transfer, option: int, pose: Pose, failure: object
+    ) -> None:
+        """Remember for early draws that a motion failed at a grasp, however far open, at root_from_object."""
+        if not isinstance(failure, MotionFailure):
+            return
+        options = table.options(transfer.name)
+        same = [k for k, other in enumerate(options) if other.grasp is options[option].grasp]
+        if failure.kind in _OF_ARM:
+            self._failed.update(_key(transfer, k, pose) for k in same)
+        elif not failure.is_of_way:
+            version.reached.update((_key(transfer, k, pose), False) for k in same)
 
     def samples(
         self, table: HandTables, transfer: Transfer, here: Pose, places: Sequence[tuple[Place, Pose]]
@@ -131,12 +151,17 @@ class ArmReach:
         if key not in self._samples:
             found: list[Sample] = []
             rest = table.at_rest(transfer.name, here).is_free
-            for place, end in _spread(places, _SAMPLED):
+            order = dict.fromkeys((*_spread(range(len(places)), _SAMPLED), *range(len(places))))
+            for count, number in itertools.product(_OPTIONS, order):
+                place, end = places[number]
+                if len(found) >= (_SAMPLED if count == _OPTIONS[0] else 1):
+                    continue
                 free = np.flatnonzero(rest & table.at_rest(transfer.name, end).is_free).tolist()
-                for option in _spread(free, _OPTIONS):
+                for option in _spread(free, count):
                     q = self.contact(table, transfer, option, end)
-                    if q is not None:
-                        found.append(Sample(end, place.support, option, q))
+                    q_start = None if q is None else self.contact(table, transfer, option, here)
+                    if q is not None and q_start is not None:
+                        found.append(Sample(end, place.support, option, q, q_start))
                         break
             self._samples[key] = found
         return self._samples[key]
@@ -166,13 +191,14 @@ class ArmReach:
         for other, samples in others:
             if not samples or beside is None:
                 continue
-            met = beside[1].in_collision_batch(np.array([sample.q for sample in samples]))
+            reached = np.array([q for sample in samples for q in (sample.q, sample.q_start)])
+            met = beside[1].in_collision_batch(reached)
             alone = {transfer.name: end}
             lost = [
                 bool(is_met) or bool(table.overlapping(other.name, sample.end, alone, support=sample.support))
-                for is_met, sample in zip(met, samples, strict=True)
+                for is_met, sample in zip(met[::2] | met[1::2], samples, strict=True)
             ]
-            crowding += sum(lost) / len(lost) + _ALL * all(lost)
+            crowding += sum(lost) / len(lost) + CROWDED * all(lost)
         return crowding
 
     def _beside(self, transfer: Transfer, place: Place, end: Pose) -> tuple[SceneGraph, CollisionWorld] | None:
@@ -219,6 +245,10 @@ class ArmReach:
 
     def _arm(self, transfer: Transfer) -> ArmMotion:
         return self.tree.arms[next(iter(self.tree.arms)) if transfer.arm is None else transfer.arm]
+
+
+def _key(transfer: Transfer, option: int, pose: Pose) -> object:
+    return transfer.arm, transfer.name, option, digits(pose)
 
 
 def _spread(values: Sequence[_T], count: int) -> list[_T]:

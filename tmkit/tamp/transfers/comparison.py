@@ -11,7 +11,7 @@ import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -184,9 +184,13 @@ class TransferComparison:
         return places
 
     def analysis(self, version: Version, transfer: Transfer) -> Analysis:
-        """Return how a transfer may be done in a version, to the best places of its domain."""
+        """Return how a transfer may be done in a version, to the best places of its domain.
+
+        Nothing is direct where the arm reaches no grasp of several at both ends.
+        """
         places = self.candidates(version, transfer, count=_PLACES)
-        return self.compared(version.node.scene, transfer, places)
+        found = self.compared(version.node.scene, transfer, places)
+        return found if not found.direct or self.samples(version, transfer, found) else replace(found, direct=())
 
     def compared(self, scene: SceneGraph, transfer: Transfer, places: tuple[Place, ...]) -> Analysis:
         """Return how a transfer to some places may be done by the hand alone."""
@@ -266,7 +270,7 @@ class TransferComparison:
         """Return for each place how much an object there takes away from the other transfers that help."""
         with self.log.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
             others = [
-                (wanted, self._samples(version, wanted, analysis))
+                (wanted, self._left(version, wanted, self.samples(version, wanted, analysis)))
                 for wanted, analysis in helpful
                 if wanted.name != transfer.name
             ]
@@ -277,44 +281,30 @@ class TransferComparison:
                 for place, end in zip(places, ends, strict=True)
             ]
 
+    def _left(self, version: Version, transfer: Transfer, samples: list[Sample]) -> list[Sample]:
+        """Return the samples that the arm reaches in a version; all where it reaches none."""
+        table = self.table(transfer.arm)
+        return [one for one in samples if self.reach.reaches(version, table, transfer, one.option, one.end)] or samples
+
     def in_the_way(self, version: Version, transfer: Transfer, analysis: Analysis) -> Counter[str]:
         """Return the movable objects in the way of the arm wherever a transfer was sampled, with counts."""
         with self.log.clock.phase(PlanningPhase.INVERSE_KINEMATICS):
-            samples = self._samples(version, transfer, analysis)
+            samples = self.samples(version, transfer, analysis)
             return self.reach.in_the_way(version, self.table(transfer.arm), transfer, samples)
 
-    def _samples(self, version: Version, transfer: Transfer, analysis: Analysis) -> list[Sample]:
+    def samples(
+        self, version: Version, transfer: Transfer, analysis: Analysis, *, here: Pose | None = None
+    ) -> list[Sample]:
+        """Return some ways of a transfer that the arm reaches at both ends, without movable objects.
+
+        Args:
+            here: root_from_object at its beginning; by default where the object is.
+        """
         scene, name = version.node.scene, transfer.name
-        here = scene.pose(name, relative_to=scene.root(name), q=self.tree.root.q)
+        if here is None:
+            here = scene.pose(name, relative_to=scene.root(name), q=self.tree.root.q)
         places = [(place, self.root_pose(scene, place)) for place in analysis.places]
         return self.reach.samples(self.table(transfer.arm), transfer, here, places)
-
-    def is_clear(
-        self, version: Version, transfer: Transfer, place: Place, helpful: Sequence[tuple[Transfer, Analysis]]
-    ) -> bool:
-        """Return whether an object at a place leaves a helpful transfer its free options."""
-        scene, name = version.node.scene, transfer.name
-        end = self.root_pose(scene, place)
-        poses = self.poses(scene)
-        for wanted, analysis in helpful:
-            if wanted.name == name or not analysis.places:
-                continue
-            table = self.table(wanted.arm)
-            alone = {name: end}
-            before = table.blockers(wanted.name, poses[wanted.name], alone)
-            rest = table.at_rest(wanted.name, poses[wanted.name])
-            if all(bits for bits, is_free in zip(before, rest.is_free, strict=True) if is_free):
-                return False
-            for goal in analysis.places:
-                there = self.root_pose(scene, goal)
-                free = table.at_rest(wanted.name, there).is_free
-                after = table.blockers(wanted.name, there, alone)
-                overlap = table.overlapping(wanted.name, there, alone, support=goal.support)
-                if not overlap and any(not bits for bits, is_free in zip(after, free, strict=True) if is_free):
-                    break
-            else:
-                return False
-        return True
 
     def with_blockers(self, scene: SceneGraph, names: list[str]) -> list[str]:
         """Return objects with those that are in the way of picking them, each once."""

@@ -378,7 +378,7 @@ def _radius(scene: SceneGraph) -> float:
 
 def digits(pose: Pose) -> tuple[float, ...]:
     """Return the numbers of a pose, rounded, as a key."""
-    return tuple(np.round(pose.as_array(), _KEPT).tolist())
+    return tuple([round(number, _KEPT) for number in pose.as_array().tolist()])
 
 
 def _any_of(count: int, owner: NDArray[np.intp], flags: NDArray[np.bool_]) -> NDArray[np.bool_]:

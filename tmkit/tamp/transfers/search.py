@@ -17,16 +17,17 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tmkit.errors import SemanticsMismatchError
-from tmkit.manipulation.actions.candidates import Candidate, Pick, Place
+from tmkit.manipulation.actions.candidates import Pick, Place
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
 from tmkit.plans.failures import MotionFailure
-from tmkit.plans.values import Configuration, PlanStep, SegmentKind
+from tmkit.plans.values import Configuration, PlanStep
 from tmkit.robots import movable_frames
 from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.refinement_tree import RefinementNode, RefinementTree
 from tmkit.tamp.search_log import SearchLog
-from tmkit.tamp.transfers.arm_reach import Transfer, Version
+from tmkit.tamp.transfers.arm_reach import CROWDED, Transfer, Version
 from tmkit.tamp.transfers.comparison import Analysis, TransferComparison, object_of, seed_of
+from tmkit.tamp.transfers.detours import Move, without_detours
 from tmkit.tamp.transfers.ground_task import GroundTask
 from tmkit.tamp.transfers.masks import digits
 from tmkit.task_planning.sas import SasTask
@@ -35,9 +36,12 @@ _logger = logging.getLogger(__name__)
 
 _WEIGHT = 3.0  # of the estimate
 _PER_TRY = 1.2  # by which an attempt lowers the priority of a node
-_PER_BLOCKER, _PER_REGRASP = 2.0, 2.5
+_PER_BLOCKER, _PER_REGRASP, _PER_NO_WAY = 2.0, 2.5, 4.0  # what adds to it
 _PLACES, _ASIDES = 16, 16  # places of an object that are compared at once: where it is wanted, and anywhere
 _LETTING_GO = (0.006, 0.003)  # metres by which each finger opens where it cannot open fully; less may carry along
+_EARLY = 2  # draws in which nothing is put where it leaves another no way, nor again near where it was put
+_NEAR = 0.03  # metres
+_CHECKED_DRAWS = 3  # draws in which a regrasp needs a grasp that the arm reaches at both ends
 _DIRECT = 3  # attempts at a transfer in one turn
 _PATH_ITERATIONS = 600  # of path searches at first: one that fails then costs less than the rest of an attempt
 _TRIES_TO_DOUBLE = 6  # attempts of a node after which its path searches may take twice as long
@@ -45,23 +49,7 @@ _MOST_DOUBLINGS = 4
 _CHECKS_PER_ATTEMPT = 48  # places and grasps that are looked at in vain and then count as one attempt
 _FIRST_TURN, _TURN_GROWTH = 28, 1.2  # attempts before the search begins anew, and how they grow
 _CORRIDORS = 3  # ways into narrow places that are tried again
-_MOST_FOLLOWED = 80  # actions that are carried out again where detours are left out
-_ATTEMPTS = 2  # at each of them
 _WAY_FAILURES = 2  # failures by an object on the way after which it is moved aside
-
-
-@dataclass(frozen=True, eq=False)
-class Move:
-    """An action of a plan, and where it led.
-
-    Attributes:
-        operator: index of its operator.
-        candidate: how it was carried out; None where that is not known, so that it cannot be carried out again.
-    """
-
-    operator: int
-    candidate: Candidate | None
-    node: RefinementNode
 
 
 @dataclass(eq=False)
@@ -262,13 +250,20 @@ class TransferSearch:
 
     def _directly(self, node: _Node, transfer: Transfer, analysis: Analysis) -> Iterator[_Node | None]:
         """Carry out a transfer by its free options, again and again, with growing budgets."""
+        done: set[object] = set()  # where it was put: other grasps, and places nearby, lead to much the same version
         for draw in itertools.count(1):
             made = False
-            for option, number in self._clear_first(node, transfer, analysis):
+            for option, number in self._clear_first(node, transfer, analysis, is_early=draw <= _EARLY):
                 place = analysis.places[number]
+                near = place.support, tuple(np.round(place.pose.translation / _NEAR).tolist())
+                if draw <= _EARLY and near in done:
+                    continue
                 if self.compare.is_reachable(node, transfer, option, place, draw=draw):
                     made = True
-                    yield self._carried_out(node, transfer, option, place, draw)
+                    child = self._carried_out(node, transfer, option, place, draw)
+                    if child is not None:
+                        done.add(near)
+                    yield child
                 elif self._is_long():
                     yield None
             places = self.compare.candidates(node, transfer, count=_PLACES, draw=draw)
@@ -276,14 +271,17 @@ class TransferSearch:
             if not made and draw > 4:
                 return
 
-    def _clear_first(self, node: _Node, transfer: Transfer, analysis: Analysis) -> list[tuple[int, int]]:
+    def _clear_first(
+        self, node: _Node, transfer: Transfer, analysis: Analysis, *, is_early: bool
+    ) -> list[tuple[int, int]]:
         """Return the free pairs of options and places, those first that leave room for the other helpful transfers."""
         numbers = dict.fromkeys(number for _, number in analysis.direct)
         if len(node.wanted) < 2 or len(numbers) < 2:
             return list(analysis.direct)
         places = [analysis.places[number] for number in numbers]
         crowding = dict(zip(numbers, self.compare.crowding(node, transfer, places, node.wanted), strict=True))
-        return sorted(analysis.direct, key=lambda pair: round(crowding[pair[1]], 1))
+        direct = (pair for pair in analysis.direct if not is_early or crowding[pair[1]] < CROWDED)
+        return sorted(direct, key=lambda pair: round(crowding[pair[1]], 1))
 
     def _is_long(self) -> bool:
         """Count a place or grasp that was looked at in vain; return whether there were so many that others go on."""
@@ -314,6 +312,7 @@ class TransferSearch:
             picked = self._follow(node, node.node, transfer.pick, pick, seed)
             node.picked[key] = picked
             if not isinstance(picked, RefinementNode):
+                self.compare.reach.note(node, table, transfer, option, here, picked)
                 return None
         opened = table.options(transfer.name)[table.widest(transfer.name, option, there, others)]
         motion = opened.motion(is_far=is_far[1], has_roof=roofs[1])
@@ -326,13 +325,25 @@ class TransferSearch:
             if isinstance(placed, RefinementNode):
                 break
         else:
+            self.compare.reach.note(node, table, transfer, option, there, placed)
             return None
-        corridor = _corridor(placed.step)
-        if corridor is not None:
-            self._corridors = [corridor, *self._corridors[: _CORRIDORS - 1]]
         _logger.debug("transfer: %s, %s", actions[transfer.pick], actions[transfer.place])
         moves = Move(transfer.pick, pick, picked), Move(transfer.place, put, placed)
-        return self._evaluated(placed, (*node.moves, *moves))
+        child = self._evaluated(placed, (*node.moves, *moves))
+        is_narrow = roofs[1] or sides[1]
+        if child is not None and child.estimate and is_narrow and not self._leaves(placed, transfer.arm, seed):
+            child.estimate += _PER_NO_WAY
+        return child
+
+    def _leaves(self, node: RefinementNode, arm: str | None, seed: int) -> bool:
+        """Return whether the arm finds its way to the ready configuration, which is tried first from there on."""
+        motion = self.compare.arm(arm)
+        ready = dict(motion.manipulator.ready)
+        found = next(motion.move(node.scene, node.q, joints=ready, name="the ready configuration", seed=seed))
+        if isinstance(found, MotionFailure):
+            return False
+        self._corridors = [found.segments[0].path, *self._corridors[: _CORRIDORS - 1]]
+        return True
 
     def _follow(
         self, node: _Node, before: RefinementNode, index: int, candidate: Pick | Place, seed: int
@@ -394,7 +405,7 @@ class TransferSearch:
             for place in self.compare.candidates(node, transfer, count=_ASIDES, draw=draw):
                 if self._is_long():
                     yield None
-                if not (is_any or self.compare.is_clear(node, transfer, place, node.wanted)):
+                if not is_any and self.compare.crowding(node, transfer, [place], node.wanted)[0] >= CROWDED:
                     continue
                 direct = self.compare.compared(node.node.scene, transfer, (place,)).direct
                 if is_any:
@@ -423,6 +434,8 @@ class TransferSearch:
                     if self._is_long():
                         yield None
                     between = self.compare.root_pose(scene, place)
+                    if draw <= _CHECKED_DRAWS and not self.compare.samples(node, transfer, analysis, here=between):
+                        continue
                     blocked = np.array([bool(bits) for bits in table.blockers(name, between, others)])
                     if not np.any(table.at_rest(name, between).is_free & ~blocked & wanted):
                         continue
@@ -452,71 +465,5 @@ class TransferSearch:
                     yield next(self._moved(node, handled[0], draw, is_any=draw > 1), None)
 
 
-def _corridor(step: PlanStep | None) -> Configuration | None:
-    """Return the way by which a step carried an object to its place, from there outwards; None for other steps."""
-    segments = () if step is None else step.segments
-    ways_in = [segment.path for segment in segments if segment.kind is SegmentKind.TRANSFER]
-    if not ways_in or segments[-1].kind is not SegmentKind.RETREAT:
-        return None
-    return np.concatenate(ways_in)[::-1]
-
-
 def _fewest(analysis: Analysis) -> int:
     return bin(analysis.blockers[0]).count("1") if analysis.blockers else 0
-
-
-def without_detours(
-    moves: tuple[Move, ...], tree: RefinementTree, ground: GroundTask, *, seed: int
-) -> tuple[Move, ...]:
-    """Return a plan from the tree's root without the actions that the others can do without.
-
-    Windows are taken out, the longest first; the work is bounded.
-    """
-    left = _MOST_FOLLOWED
-    is_shorter = True
-    while is_shorter:
-        is_shorter = False
-        for start, end in _windows(moves, tree, ground):
-            if left < len(moves) - end:
-                continue
-            left -= len(moves) - end
-            after = _followed(moves[start - 1].node if start else tree.root, moves[end:], tree, ground, seed)
-            if after is not None:
-                moves, is_shorter = (*moves[:start], *after), True
-                break
-    return moves
-
-
-def _windows(moves: tuple[Move, ...], tree: RefinementTree, ground: GroundTask) -> Iterator[tuple[int, int]]:
-    """Yield windows without which the task plan reaches the goal, the longest first."""
-    before = [ground.values(tree.root.state)]
-    for move in moves:
-        before.append(ground.apply(move.operator, before[-1]))
-    for length in range(len(moves) - 1, 0, -1):
-        for start in range(len(moves) - length + 1):
-            values = before[start]
-            for move in moves[start + length :]:
-                if move.candidate is None or not ground.is_applicable(move.operator, values):
-                    break
-                values = ground.apply(move.operator, values)
-            else:
-                if ground.is_goal(values):
-                    yield start, start + length
-
-
-def _followed(
-    node: RefinementNode, moves: tuple[Move, ...], tree: RefinementTree, ground: GroundTask, seed: int
-) -> tuple[Move, ...] | None:
-    """Return the moves carried out from a node; None where one fails, or the goal is not reached."""
-    made: list[Move] = []
-    for move in moves:
-        if move.candidate is None:
-            return None
-        found = tree.follow(
-            node, ground.actions[move.operator], move.candidate, seed=seed + len(made), attempts=_ATTEMPTS
-        )
-        if found is None or isinstance(found, MotionFailure):
-            return None
-        node = found
-        made.append(Move(move.operator, move.candidate, node))
-    return tuple(made) if ground.is_goal(ground.values(node.state)) else None
