@@ -4874,7 +4874,7 @@ class RecheckResult:
 
     def __repr__(self) -> str: ...
 
-def search_path(world: CollisionWorld, joints: Sequence[str], *, start: numpy.typing.ArrayLike, goals: numpy.typing.ArrayLike, seed: int = 0, max_iterations: int = 10000, step: float = 0.5, resolution: float = 0.01, shortcut_iterations: int = 100, time_limit: float | None = None, recheck_world: CollisionWorld | None = None, recheck_resolution: float = 0.003, tool_frame: str | None = None, tool_travel: float = 0.001, constraints: Sequence[object] = ()) -> PathResult:
+def search_path(world: CollisionWorld, joints: Sequence[str], *, start: numpy.typing.ArrayLike, goals: numpy.typing.ArrayLike, seed: int = 0, max_iterations: int = 50000, step: float = 0.5, resolution: float = 0.01, shortcut_iterations: int = 100, time_limit: float | None = None, recheck_world: CollisionWorld | None = None, recheck_resolution: float = 0.003, tool_frame: str | None = None, tool_travel: float = 0.001, constraints: Sequence[object] = ()) -> PathResult:
     """
     Search a collision-free path from a start to one of several goals with RRT-Connect, and shorten it.
 

@@ -264,7 +264,7 @@ void bind_line_and_recheck_results(nb::module_& m) {
 
 void bind_search(nb::module_& m) {
     m.def("search_path", &search, "world"_a, "joints"_a, nb::kw_only(), "start"_a, "goals"_a, "seed"_a = 0,
-          "max_iterations"_a = 10000, "step"_a = 0.5, "resolution"_a = 0.01, "shortcut_iterations"_a = 100,
+          "max_iterations"_a = 50000, "step"_a = 0.5, "resolution"_a = 0.01, "shortcut_iterations"_a = 100,
           "time_limit"_a = nb::none(), "recheck_world"_a = nb::none(), "recheck_resolution"_a = 0.003,
           "tool_frame"_a = nb::none(), "tool_travel"_a = 0.001, "constraints"_a = nb::tuple(),
           R"(Search a collision-free path from a start to one of several goals with RRT-Connect, and shorten it.

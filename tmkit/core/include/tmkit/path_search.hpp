@@ -1,8 +1,8 @@
 // Paths through configuration space: search, straight lines of the tip, and the final check.
 //
 // Search. RRT-Connect (Kuffner and LaValle, ICRA 2000): one tree grows from the start, one from the goals; each turn
-// one tree takes a step towards a random configuration and the other then tries to reach the new node by straight
-// steps. The straight motions to the goals are tried before any tree grows. A path found is shortened by seeded cuts
+// the smaller one takes a step towards a random configuration and the other then tries to reach the new node by
+// straight steps. The straight motions to the goals are tried before any tree grows. A path found is shortened by seeded cuts
 // between random points of it. Iterations decide and a clock only stops, so a seed gives one path whatever runs beside
 // it.
 //
@@ -74,7 +74,7 @@ struct PathConstraint {
 
 struct PathOptions {
     std::uint64_t seed = 0;
-    std::int64_t max_iterations = 10000;
+    std::int64_t max_iterations = 50000;
     double step = 0.5;         // longest edge of a tree, Euclidean over the moving joints
     double resolution = 0.01;  // radians or metres of any joint between two checks
     std::int64_t shortcut_iterations = 100;

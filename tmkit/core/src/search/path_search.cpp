@@ -72,6 +72,8 @@ public:
         Tree* joins = &goals_;
         for (std::int64_t i = 0; i < options_.max_iterations && !checker_.stopped(); ++i) {
             ++iterations;
+            // The smaller tree grows: else the one in the open fills up, and the one in a narrow place starves.
+            if (grows->count() > joins->count()) std::swap(grows, joins);
             for (std::size_t k = 0; k < size_; ++k) target_[k] = random_.uniform(ranges_[k][0], ranges_[k][1]);
             if (!checker_.constraints().empty() && !checker_.constraints().project(target_.data())) continue;
             const std::int32_t node = extend(*grows, grows->nearest(target_.data()), target_.data());
@@ -80,7 +82,6 @@ public:
                 const std::int32_t joined = connect(*joins, meeting);
                 if (joined >= 0) return grows == &starts_ ? joined_path(node, joined) : joined_path(joined, node);
             }
-            std::swap(grows, joins);
         }
         return std::nullopt;
     }
