@@ -37,6 +37,11 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # likewise under nohup
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep loaded scenes with what pytest keeps, not among those of the user."""
+    os.environ["TMKIT_CACHE"] = str(config.rootpath / ".pytest_cache" / "scenes")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _no_default_time_limit() -> Iterator[None]:
     """Let no plan of this process end by the clock, unless its test sets a time limit: other work may slow it down."""

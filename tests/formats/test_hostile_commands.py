@@ -380,7 +380,7 @@ def test_a_scene_that_needs_more_memory_than_there_is(folder: Path, monkeypatch:
         raise MemoryError
 
     (folder / "x.robray").write_text("frame a {}", encoding="ascii")
-    monkeypatch.setattr("tmkit.formats.loading.build_scene", exhaust)
+    monkeypatch.setattr("tmkit.formats.reading.build_scene", exhaust)
     with pytest.raises(FileFormatError, match=r"x\.robray: reading the scene needs more memory than there is"):
         tk.load_scene(folder / "x.robray")
     refused(run("scene", "dump", "./x.robray"), "more memory than there is")

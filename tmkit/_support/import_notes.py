@@ -49,7 +49,12 @@ class ImportLog:
     """
 
     on_note: Callable[[ImportNote], None] | None = None
-    _seen: set[ImportNote] = field(default_factory=set)
+    _seen: dict[ImportNote, None] = field(default_factory=dict)
+
+    @property
+    def notes(self) -> list[ImportNote]:
+        """The notes so far, in order."""
+        return list(self._seen)
 
     def note(self, place: SourceLocation, text: str) -> None:
         """Record and log a note, unless this load has recorded the same one.
@@ -61,7 +66,7 @@ class ImportLog:
         note = ImportNote(place.path, place.line, text)
         if note in self._seen:
             return
-        self._seen.add(note)
+        self._seen[note] = None
         logger.warning("%s", note)
         if self.on_note is not None:
             self.on_note(note)

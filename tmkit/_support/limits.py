@@ -12,12 +12,15 @@ import errno
 import os
 import stat
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
 from tmkit.errors import FileFormatError
 
 _MEGABYTE = 1_000_000
+files_seen: ContextVar[set[str] | None] = ContextVar("files_seen", default=None)
+"""Takes the absolute path of each file that is read or looked for, where a program asks for that."""
 _SYSTEM = (errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.ESTALE)
 
 
@@ -51,6 +54,13 @@ class ReadingLimits:
             raise error(f"the scene has more than {self.frames} frames, which is the limit of a scene")
 
 
+def is_file(path: Path) -> bool:
+    """Return whether there is a file at a path, which counts as seen."""
+    if (seen := files_seen.get()) is not None:
+        seen.add(os.path.abspath(path))
+    return os.path.isfile(path)
+
+
 def read_bytes(path: Path, *, limit: int, error: Callable[[str], FileFormatError] | None = None) -> bytes:
     """Return what a file holds.
 
@@ -62,6 +72,8 @@ def read_bytes(path: Path, *, limit: int, error: Callable[[str], FileFormatError
         FileFormatError: it cannot be read, is no regular file, or is too large; or what ``error`` makes.
     """
     refuse = error or (lambda reason: FileFormatError.at(path, reason))
+    if (seen := files_seen.get()) is not None:
+        seen.add(os.path.abspath(path))
     try:
         mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode):

@@ -28,6 +28,7 @@ EXAMPLES = {
     "bag replay": ["tmkit bag replay run --into tcp/127.0.0.1:7447", "tmkit bag replay run panda_table -o scene.json"],
     "scene dump": ["tmkit scene dump panda_table blocks3"],
     "scene check": ["tmkit scene check my_cell.robray --watch"],
+    "scene cache": ["tmkit scene cache --clear"],
     "scene compile": ["tmkit scene compile my_scene.rsg -o my_scene.py"],
     "scene convert": ["tmkit scene convert my_robot.urdf -o my_robot.json"],
     "store ls": ["tmkit store ls worlds"],

@@ -1,4 +1,4 @@
-"""Commands about scene files: ``tmkit scene dump``, ``check``, ``convert`` and ``compile``."""
+"""Commands about scene files: ``tmkit scene dump``, ``check``, ``convert``, ``compile`` and ``cache``."""
 
 from __future__ import annotations
 
@@ -99,6 +99,22 @@ def _check(
         counts = f"{report.frames} frames, {report.joints} joints, {report.shapes} shapes"
         say(f"{', '.join(scenes)}: {counts}: {'ok' if report.is_valid else report.summary}")
     return report.is_valid
+
+
+@app.command()
+def cache(clear: Annotated[bool, typer.Option("--clear", help="Remove all scenes that are kept.")] = False) -> None:
+    """Say how many loaded scenes are kept on the disk, and where; TMKIT_CACHE=off keeps none."""
+    from tmkit.formats.scene_cache import SceneCache
+
+    kept = SceneCache.of_user()
+    if kept is None:
+        say("No scenes are kept: TMKIT_CACHE is off")
+        return
+    if clear:
+        kept.clear()
+    entries = kept.entries()
+    size = sum(entry[1] for entry in entries) / 1e6
+    say(f"{len(entries)} scenes, {size:.1f} MB of at most {kept.limit / 1e6:.0f} MB, in {kept.folder}")
 
 
 @app.command()

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
         scene_to_dict as scene_to_dict,
         write_json_scene as write_json_scene,
     )
-    from tmkit.formats.loading import (
-        SCENE_SUFFIXES as SCENE_SUFFIXES, load_scene as load_scene, read_function_blocks as read_function_blocks,
-    )  # fmt: skip
+    from tmkit.formats.loading import load_scene as load_scene
+    from tmkit.formats.locating import SCENE_SUFFIXES as SCENE_SUFFIXES
     from tmkit.formats.python_module import compile_scene as compile_scene
+    from tmkit.formats.reading import read_function_blocks as read_function_blocks
     from tmkit.formats.scene_check import SceneReport as SceneReport, check_scene as check_scene
     from tmkit.formats.tmp_file import (
         TmpAction as TmpAction, TmpComment as TmpComment, TmpEntry as TmpEntry, TmpFile as TmpFile,

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from tmkit._support.import_notes import ImportNote
 from tmkit._support.limits import ReadingLimits
 from tmkit._support.source_location import did_you_mean, reported
-from tmkit.formats.loading import read_specifications
 from tmkit.formats.mesh.meshes import MeshLoader
+from tmkit.formats.reading import read_specifications
 from tmkit.formats.spec.build import add_allowed, add_specified_frame, frames_by_name
 from tmkit.formats.spec.model import FrameSpec
 from tmkit.formats.spec.values import zero_pose_of

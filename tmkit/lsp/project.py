@@ -15,9 +15,9 @@ from pathlib import Path
 
 from tmkit._support.source_location import SourceLocation
 from tmkit.errors import FileFormatError, TmkitError
-from tmkit.formats.loading import read_draft
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.sandbox import project_folders, real_path
+from tmkit.formats.reading import read_draft
 from tmkit.formats.robray.grammar import SourceText
 from tmkit.formats.rsg.grammar import Parser, RsgText
 from tmkit.formats.spec.model import FrameSpec, MeshSpec

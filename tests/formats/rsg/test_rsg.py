@@ -16,7 +16,7 @@ from support.scene_edits import scenes
 from tmkit.errors import FileFormatError
 from tmkit.estimation import Latest, resolve_observations
 from tmkit.formats import convert_scene, load_scene
-from tmkit.formats.loading import read_specifications
+from tmkit.formats.reading import read_specifications
 from tmkit.formats.rsg.values import UNITS
 from tmkit.formats.rsg.writer import rsg_from_scene
 from tmkit.graph import SceneGraph, observations, walk_nodes

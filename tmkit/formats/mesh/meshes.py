@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import io
 import logging
-import os
 import time
 import warnings
 from dataclasses import dataclass, field
@@ -25,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tmkit._support.elementary import product
-from tmkit._support.limits import ReadingLimits, read_bytes
+from tmkit._support.limits import ReadingLimits, is_file, read_bytes
 from tmkit._support.signals import interrupts_kept
 from tmkit._support.source_location import SourceLocation
 from tmkit.errors import MeshError, ShapeError
@@ -115,6 +114,11 @@ class MeshLoader:
         """Return the colours of a loaded mesh in the order of its parts; ``OPEN`` where it leaves one open."""
         return self._read[real_path(mesh.path)].palette()
 
+    @property
+    def has_read(self) -> bool:
+        """Whether any file was read."""
+        return bool(self._read)
+
     def _make(self, mesh: MeshSpec) -> Shape:
         """Return the shape of a file that was not asked for before."""
         from tmkit.graph import Mesh
@@ -148,7 +152,7 @@ def read_mesh(path: Path, *, limits: ReadingLimits | None = None) -> MeshArrays:
     limits = limits or ReadingLimits()
     if path.suffix.lower() not in MESH_SUFFIXES:
         raise MeshError.at(path, f"a mesh of unknown kind '{path.suffix}'; expected {', '.join(MESH_SUFFIXES)}")
-    if not os.path.isfile(path):
+    if not is_file(path):
         raise MeshError.at(path, "there is no such file")
     try:
         return _read(path, limits)

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 from tmkit._support.data import data_roots
 from tmkit._support.import_notes import Note, unheard
-from tmkit._support.limits import ReadingLimits
+from tmkit._support.limits import ReadingLimits, is_file
 from tmkit._support.source_location import SourceLocation, did_you_mean
 from tmkit.errors import FileFormatError, MissingFileError, SceneError
 from tmkit.formats.mesh.sandbox import below, is_public, is_wide, project_folders, real_path, sites
@@ -126,10 +126,10 @@ class PackageResolver:
         if colon and scheme != "file":
             raise place.error(f"cannot read '{uri}'; expected package://, file:// or a path")
         path = folder / (unquote(uri.removeprefix("file://").removeprefix("localhost")) if colon else uri)
-        if not colon and not os.path.isfile(path) and (found := self._upwards(uri, folder)) is not None:
+        if not colon and not is_file(path) and (found := self._upwards(uri, folder)) is not None:
             (note or unheard)(place, f"'{uri}' is not beside the file; {found} is taken")
             path = found
-        if not uri or not os.path.isfile(path):
+        if not uri or not is_file(path):
             # of other folders nothing is told
             hint = _hint(self._told(path)) if self._may_read(path, folder) else ""
             raise place.error(f"there is no file '{uri}' (looked for {path}){hint}")
@@ -150,7 +150,7 @@ class PackageResolver:
         if not path or Path(path).is_absolute() or _climbs(posixpath.normpath(path)):
             return None
         found = (above / path for above in real_path(folder).parents)
-        return next((file for file in found if os.path.isfile(file) and self._may_read(file, folder)), None)
+        return next((file for file in found if is_file(file) and self._may_read(file, folder)), None)
 
     def _may_read(self, path: Path, folder: Path) -> bool:
         """Whether an existing file lies where files named in ``folder`` may lie."""
@@ -202,7 +202,7 @@ class PackageResolver:
         if not name or not rest or _climbs(rest):
             return None
         candidates = (root / rest for root in self._roots(name))
-        return next((candidate for candidate in candidates if os.path.isfile(candidate)), None)
+        return next((candidate for candidate in candidates if is_file(candidate)), None)
 
     def _in_packages(self, uri: str, folder: Path, place: SourceLocation, note: Note | None) -> Path:
         """Return the file that a ``package://`` URI names."""
@@ -216,13 +216,13 @@ class PackageResolver:
             raise place.error(f"'{uri}' climbs out of its package")
         looked: list[Path] = []
         for root in self._roots(name):
-            if os.path.isfile(root / rest):
+            if is_file(root / rest):
                 return root / rest
             looked.append(root)
         outside: Path | None = None
         for above in (real_path(folder), *real_path(folder).parents):
             root = above / name
-            if os.path.isfile(root / rest):
+            if is_file(root / rest):
                 # the package that the naming file is part of, which really holds the file
                 inside = [below(real_path(file), real_path(root)) for file in (folder, root / rest)]
                 is_own = None not in inside and not is_wide(root)
@@ -241,7 +241,7 @@ class PackageResolver:
     def _nearby(self, rest: str, folder: Path) -> Path | None:
         """Return the file of a relative path beside the naming file, or in the nearest readable folder above."""
         beside = real_path(folder) / rest
-        return beside if os.path.isfile(beside) and self._may_read(beside, folder) else self._upwards(rest, folder)
+        return beside if is_file(beside) and self._may_read(beside, folder) else self._upwards(rest, folder)
 
     def _roots(self, name: str) -> Iterator[Path]:
         """Yield the folders that may be the package ``name``, best first, apart from those around the naming file."""

@@ -13,9 +13,9 @@ mesh. That is how the original does it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 
+from tmkit._support.limits import is_file
 from tmkit._support.source_location import SourceLocation
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.robray.values import Value
@@ -101,7 +101,7 @@ def _standing(kind: str, values: Mapping[str, Value], place: SourceLocation) -> 
 def _mesh(values: Mapping[str, Value], packages: PackageResolver) -> MeshSpec:
     """Return the mesh file and its scale."""
     mesh = values["mesh"]
-    beside = [folder for folder in mesh.folders if mesh.text and os.path.isfile(folder / mesh.text)]
+    beside = [folder for folder in mesh.folders if mesh.text and is_file(folder / mesh.text)]
     path = packages.resolve_mesh(mesh.text, folder=(beside or mesh.folders)[0], place=mesh.place)
     factors = values["scale"].numbers if "scale" in values else (1.0,)
     x, y, z = factors * 3 if len(factors) == 1 else factors

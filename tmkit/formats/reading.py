@@ -1,0 +1,226 @@
+"""Reading scene files: which reader reads which, and how several files become one scene.
+
+The files of one load are merged in order. What one declares another may name: parents are looked up when everything has
+been read. Within one robray file, constants and classes hold for itself and what it includes; they do not leak into the
+other files of the load. The readers of JSON and SRDF are imported when such a file is read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tmkit._support.import_notes import ImportLog, ImportNote, Note, unheard
+from tmkit._support.limits import ReadingLimits
+from tmkit._support.source_location import did_you_mean
+from tmkit.errors import FileFormatError, SceneError
+from tmkit.formats.locating import SCENE_SUFFIXES, located
+from tmkit.formats.mesh.meshes import MeshLoader, MeshSpec
+from tmkit.formats.mesh.package_uris import PackageResolver
+from tmkit.formats.mesh.sandbox import project_folders
+from tmkit.formats.robray.reader import read_robray
+from tmkit.formats.spec.build import WORLD, build_scene, whole_name
+from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, FunctionBlockSpec, SceneSpecification
+from tmkit.formats.spec.values import specification_of_scene
+from tmkit.formats.urdf.reader import read_urdf
+from tmkit.formats.urdf.self_collisions import with_always_colliding
+from tmkit.formats.urdf.shapes import with_readable_meshes
+from tmkit.graph import SceneGraph
+
+if TYPE_CHECKING:
+    from tmkit.formats.srdf import RobotSemantics
+
+_NEAR_IN_SPELLING = [suffix for suffix in SCENE_SUFFIXES if suffix != ".world"]  # a .blend is not meant to be one
+_OTHER_TOOLS = {  # near in spelling to formats that are read, or what users of other tools try first
+    ".xacro": "a xacro file can run code and read any file; expand the file first, where you trust it: "
+    "xacro FILE.xacro > FILE.urdf, or allow that: load_scene(..., allow_xacro=True), tmkit scene ... --allow-xacro",
+    ".usd": "USD files are not read; convert the model to URDF",
+    ".usda": "USD files are not read; convert the model to URDF",
+    **dict.fromkeys(
+        (".stl", ".obj", ".dae", ".ply", ".glb"),
+        "this is a mesh; put it on a frame with tk.Mesh or refer to it from a scene file",
+    ),
+}
+
+
+def read_draft(path: Path, unsaved: Mapping[Path, str], *, note: Note) -> SceneSpecification:
+    """Read a file that an editor has open, with what it includes, and build its scene without meshes.
+
+    Args:
+        path: the file, which need not be on the disk.
+        unsaved: texts by real path that count instead of the files.
+        note: takes what is odd, such as a parent that none of the files declares.
+
+    Raises:
+        FileFormatError: as :func:`load_scene`.
+    """
+    resolver = PackageResolver.of((), meshes="skip")
+    loader = MeshLoader(replace(resolver, allowed=project_folders([path]), unsaved=unsaved))
+    draft = _read(path, loader, note, [])
+    simple = replace(draft, frames=tuple(map(_without_meshes, draft.frames)))
+    build_scene(_with_missing_parents([simple], note=note), loader=loader)
+    return draft
+
+
+def _without_meshes(frame: FrameSpec) -> FrameSpec:
+    kept = tuple(part for part in frame.geometry if not isinstance(part.shape, MeshSpec))
+    return frame if len(kept) == len(frame.geometry) else replace(frame, geometry=kept, inertia=None)
+
+
+def read_scene(paths: Sequence[Path], loader: MeshLoader, note: Note, *, complete: bool) -> SceneGraph:
+    """Return the scene of some files."""
+    if len(paths) == 1 and paths[0].suffix.lower() == ".json":
+        from tmkit.formats.json.scene import read_json_scene
+
+        return read_json_scene(paths[0], loader=loader)
+    semantics: list[RobotSemantics] = []
+    specs = [_read(path, loader, note, semantics) for path in paths]
+    if not complete:
+        specs = _with_missing_parents(specs, note=note)
+    scene = build_scene(specs, loader=loader)
+    if not semantics:
+        return scene
+    from tmkit.formats.srdf.groups import with_semantics
+
+    return with_semantics(scene, semantics, note=note)
+
+
+def _with_missing_parents(specs: Sequence[SceneSpecification], *, note: Note) -> list[SceneSpecification]:
+    """Return what files say, with a root for each parent that none declares, and without pairs of unknown frames."""
+    frames = [frame for spec in specs for frame in spec.frames]
+    known = {WORLD, *(frame.name for frame in frames), *(alias for frame in frames for alias in frame.aliases)}
+    added: dict[str, FrameSpec] = {}
+    for frame in frames:
+        parent = frame.parent
+        if parent is None or parent in known or parent in added:
+            continue
+        place, hint = frame.parent_place or frame.place, did_you_mean(parent, sorted(known))
+        note(place, f"'{parent}', the parent of '{frame.name}', is declared by no file and shown as a root{hint}")
+        added[parent] = FrameSpec(name=parent, parent=None, place=place)
+    completed = [replace(spec, allowed=_known_pairs(spec, known | {*added}, note)) for spec in specs]
+    return [SceneSpecification(frames=tuple(added.values())), *completed]
+
+
+def _known_pairs(spec: SceneSpecification, known: set[str], note: Note) -> tuple[AllowedPairSpec, ...]:
+    kept = []
+    for pair in spec.allowed:
+        unknown = [name for name in (pair.first, pair.second) if name not in known and whole_name(name) not in known]
+        if unknown:
+            note(pair.place, f"'{unknown[0]}' is declared by no file, so the pair is ignored")
+        else:
+            kept.append(pair)
+    return tuple(kept)
+
+
+@dataclass(frozen=True)
+class FileContents:
+    """What scene files say.
+
+    Attributes:
+        specifications: frames and allowed pairs of each file, in order; those of SRDF files are empty.
+        semantics: what SRDF files say, included ones too.
+    """
+
+    specifications: tuple[SceneSpecification, ...]
+    semantics: tuple[RobotSemantics, ...]
+    loader: MeshLoader
+    note: Note
+
+
+def read_specifications(
+    files: Sequence[str | os.PathLike[str]], *, package_path: Sequence[str | os.PathLike[str]] = (),
+    packages: Mapping[str, str | os.PathLike[str]] | None = None, meshes: str = "load",
+    allow_folders: Sequence[str | os.PathLike[str]] = (), limits: ReadingLimits | None = None,
+    on_note: Callable[[ImportNote], None] | None = None,
+) -> FileContents:  # fmt: skip
+    """Read scene files separately, without building a scene; for the arguments see :func:`load_scene`.
+
+    Raises:
+        SceneError: no file is given.
+        FileFormatError, MissingFileError: as :func:`load_scene`.
+    """
+    if not files:
+        raise SceneError("at least one file is needed")
+    note = ImportLog(on_note).note
+    semantics: list[RobotSemantics] = []
+    paths, resolver = located(files, package_path, packages, meshes, allow_folders, limits)
+    loader = MeshLoader(resolver)
+    specs = tuple(_read(path, loader, note, semantics) for path in paths)
+    return FileContents(specs, tuple(semantics), loader, note)
+
+
+def read_function_blocks(
+    *files: str | os.PathLike[str], allow_folders: Sequence[str | os.PathLike[str]] = ()
+) -> tuple[FunctionBlockSpec, ...]:
+    """Return the function blocks that scene files declare; only RSG-DSL has any.
+
+    Args:
+        *files: the files, as for :func:`load_scene`.
+        allow_folders: folders that the files may import from.
+
+    Raises:
+        FileFormatError, MissingFileError: as :func:`load_scene`.
+    """
+    wanted = [file for file in files if str(file).lower().endswith(".rsg")]
+    if not wanted:
+        return ()
+    paths, resolver = located(wanted, (), None, "skip", allow_folders, None)
+    loader = MeshLoader(resolver)
+    read = [_read(path, loader, unheard, []) for path in paths]
+    return tuple(block for specification in read for block in specification.function_blocks)
+
+
+def _read_urdf(path: Path, packages: PackageResolver, note: Note) -> SceneSpecification:
+    """Read a robot description; one in xacro is expanded, and has lines of its expansion in messages."""
+    if path not in packages.xacro:
+        return read_urdf(path, packages=packages, note=note)
+    from tmkit.formats.urdf.xacro import expanded
+
+    data = expanded(path, packages.xacro[path], packages)
+    return read_urdf(path.with_name(f"{path.name} (expanded)"), packages=packages, note=note, data=data)
+
+
+def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSemantics]) -> SceneSpecification:
+    """Read one file by its suffix; what SRDF files say is added to ``semantics``, since it is about a whole scene."""
+    suffix = path.suffix.lower()
+    if suffix == ".robray":
+        return read_robray(
+            path, packages=loader.packages, read_other=lambda other: _read(other, loader, note, semantics)
+        )
+    if suffix == ".rsg":
+        from tmkit.formats.rsg.reader import read_rsg
+
+        return read_rsg(path, loader=loader, read_other=lambda other: _read(other, loader, note, semantics), note=note)
+    if suffix == ".xml":
+        from tmkit.formats.mjcf.reader import read_mjcf
+
+        return read_mjcf(path, packages=loader.packages, note=note)
+    if suffix == ".urdf" or path in loader.packages.xacro:
+        robot = with_readable_meshes(_read_urdf(path, loader.packages, note), loader=loader, note=note)
+        return with_always_colliding(robot, loader=loader, note=note)
+    if suffix in (".sdf", ".world"):
+        from tmkit.formats.sdf.reader import read_sdf
+
+        model = with_readable_meshes(read_sdf(path, packages=loader.packages, note=note), loader=loader, note=note)
+        used = {frame.parent for frame in model.frames} | {frame.name for frame in model.frames if frame.geometry}
+        trees = sum(frame.parent == WORLD and frame.name in used for frame in model.frames)
+        return with_always_colliding(model, loader=loader, note=note) if trees == 1 else model  # one robot
+    if suffix == ".srdf":
+        from tmkit.formats.srdf import read_srdf
+
+        semantics.append(read_srdf(path, note=note))
+        return SceneSpecification()
+    if suffix == ".json":
+        from tmkit.formats.json.scene import read_json_scene
+
+        return specification_of_scene(read_json_scene(path, loader=loader), path=str(path))
+    other = _OTHER_TOOLS.get(suffix)
+    if other is not None:
+        raise FileFormatError.at(path, f"{other} (accepted: {', '.join(SCENE_SUFFIXES)})")
+    if path.is_dir():
+        raise FileFormatError.at(path, "is a folder; give a scene file in it")
+    hint, accepted = did_you_mean(path.suffix, _NEAR_IN_SPELLING), ", ".join(SCENE_SUFFIXES)
+    raise FileFormatError.at(path, f"unknown scene format '{path.suffix}'{hint} (accepted: {accepted})")

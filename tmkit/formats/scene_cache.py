@@ -1,0 +1,148 @@
+"""Loaded scenes on the disk, so that meshes and descriptions that have not changed are not read again.
+
+An entry is one file, named by a digest of what was asked for and of the code that reads: a digest of the rest, the
+files that were read or looked for with what tells that they are the same, the notes, and the pickled scene, of which
+only classes of the core are made. It is written beside its place and renamed, so that processes may share a folder;
+what is damaged, or of another user, counts as missing. When the folder is full, the entries that were not used longest
+go.
+
+Invariant: a scene that is taken from here equals the one that reading gives. Files that changed within the last seconds
+are not trusted, since a change within one tick of the file system's clock would not show.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import logging
+import os
+import pickle
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from tmkit._core import SceneGraph
+from tmkit._support.import_notes import ImportNote
+
+logger = logging.getLogger(__name__)
+
+_SUFFIX = ".scene"
+_DIGEST = 32  # bytes
+_SETTLED = 2_000_000_000  # ns since the last change, after which a change shows in a file's times
+_ALLOWED = {("numpy._core.numeric", "_frombuffer"), ("numpy", "dtype")}  # besides the core's classes
+
+Signature = tuple[int, int, int] | None  # size, time of change in ns and inode of a file; None: there is none
+
+
+@dataclass(frozen=True)
+class SceneCache:
+    """A folder of loaded scenes.
+
+    Args:
+        folder: it is made when the first scene is kept.
+        limit: bytes of all entries together.
+    """
+
+    folder: Path
+    limit: int = 512_000_000
+
+    @classmethod
+    def of_user(cls) -> SceneCache | None:
+        """Return the cache of the user: the folder ``TMKIT_CACHE``, by default ``~/.cache/tmkit``; None if off."""
+        chosen = os.environ.get("TMKIT_CACHE", "")
+        if chosen == "off":
+            return None
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        return cls(Path(chosen) if chosen else Path(base) / "tmkit")
+
+    def get(self, key: str) -> tuple[SceneGraph, list[ImportNote]] | None:
+        """Return the scene that was kept and the notes of its load; None if there is none or a file has changed."""
+        try:
+            path = self.folder / (key + _SUFFIX)
+            with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW)) as file:
+                if os.fstat(file.fileno()).st_uid != os.getuid():
+                    return None
+                data = file.read()
+            if hashlib.blake2b(data[_DIGEST:], digest_size=_DIGEST).digest() != data[:_DIGEST]:
+                return None
+            stream = io.BytesIO(data)
+            stream.seek(_DIGEST)
+            files, notes = _Reader(stream).load()
+            if any(_signature(name) != known for name, known in files.items()):
+                return None
+            scene = cast("SceneGraph", _Reader(stream).load())
+            os.utime(path)  # the last use
+        except (OSError, EOFError, ValueError, TypeError, AttributeError, ImportError, pickle.UnpicklingError):
+            return None
+        logger.debug("a scene of %d frames was kept in %s", len(scene), path)
+        return scene, [ImportNote(*note) for note in notes]
+
+    def put(self, key: str, scene: SceneGraph, files: Iterable[str], notes: Iterable[ImportNote]) -> None:
+        """Keep a scene, if all its files are settled and the folder can be written."""
+        signatures = {name: _signature(name) for name in files}
+        youngest = max((known[1] for known in signatures.values() if known), default=0)
+        if youngest > time.time_ns() - _SETTLED:
+            return
+        said = [(note.path, note.line, note.text) for note in notes]
+        rest = pickle.dumps((signatures, said), protocol=5) + pickle.dumps(scene, protocol=5)
+        path = self.folder / (key + _SUFFIX)
+        beside = path.with_name(f"{key}.{os.getpid()}.part")
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            beside.write_bytes(hashlib.blake2b(rest, digest_size=_DIGEST).digest() + rest)
+            os.replace(beside, path)
+            self._shrink()
+
+    def entries(self) -> list[tuple[float, int, Path]]:
+        """Return the time of the last use, the bytes and the file of each entry, those not used longest first."""
+        found = []
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(self.folder):
+                if entry.name.endswith((_SUFFIX, ".part")) and entry.is_file(follow_symlinks=False):
+                    status = entry.stat(follow_symlinks=False)
+                    found.append((status.st_mtime, status.st_size, Path(entry.path)))
+        return sorted(found)
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        for _, _, path in self.entries():
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+    def _shrink(self) -> None:
+        entries = self.entries()
+        excess = sum(size for _, size, _ in entries) - self.limit
+        for _, size, path in entries:
+            if excess <= 0:
+                return
+            path.unlink(missing_ok=True)
+            excess -= size
+
+
+def key_of(*asked: object) -> str:
+    """Return the name of an entry: a digest of what was asked for, and of the code that reads it."""
+    readers = map(str, sorted(Path(__file__).parent.rglob("*.py")))
+    core = str(sys.modules[SceneGraph.__module__].__file__)
+    code = [(path, _signature(path)) for path in (*readers, core)]
+    return hashlib.blake2b(repr((asked, code)).encode(), digest_size=16).hexdigest()
+
+
+def _signature(path: str) -> Signature:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_size, status.st_mtime_ns, status.st_ino
+
+
+class _Reader(pickle.Unpickler):
+    """Makes objects of the core, and arrays; nothing else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module == "tmkit._core" or (module, name) in _ALLOWED:
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"{module}.{name} is no part of a scene")
