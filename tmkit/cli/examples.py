@@ -13,6 +13,11 @@ EXAMPLES = {
     "task": ["tmkit task domain.pddl problem.pddl --planner optimal"],
     "check": ["tmkit check plan.json", "tmkit check plan.tmp --scene panda_table --scene blocks3 --robot panda"],
     "simulate": ["tmkit simulate plan.json --view", "tmkit simulate plan.json --record film.mp4 --picture end.png"],
+    "export": [
+        "tmkit export plan.json --format csv -o plan.csv",
+        "tmkit export plan.json --format ros2 -o plan_bag",
+        "tmkit export plan.json --format lerobot -o dataset",
+    ],
     "view": [
         "tmkit view plan.json",
         "tmkit view panda_table blocks3 --domain blocks --robot panda",

@@ -247,6 +247,35 @@ def check(
         raise typer.Exit(ExitCode.NO)
 
 
+def export(
+    path: PlanFile,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="PATH", help="A file (.csv, .json), or a folder that is made.")
+    ],
+    format: Annotated[
+        str,
+        typer.Option(
+            "--format", metavar="csv|ros2|lerobot",
+            help="A table; messages for ROS 2 as JSON or in a bag; a dataset in LeRobot's layout.",
+        ),
+    ],
+    rate: Annotated[float, typer.Option(metavar="HZ", help="Samples a second.")] = 50.0,
+    scenes: TmpScenes = None, robot: TmpRobot = None, domain: DomainOption = None, semantics: SemanticsOption = None,
+    goal: TmpGoal = None, start: TmpStart = None, allow: AllowFolders = None, package: Packages = None,
+    meshes: Meshes = "load",
+) -> None:  # fmt: skip
+    """Write a plan as motions in time, for other programs; it is not validated, see 'tmkit check'."""
+    from tmkit.plans import export_plan
+
+    plan = load_plan_file(
+        path, scenes=scenes, robot=robot, domain=domain, semantics=semantics, goal=goal, start=start, allow=allow,
+        packages=package, meshes=meshes,
+    )  # fmt: skip
+    with progress("writing the motions"):
+        export_plan(plan, output, format=format, rate=rate)
+    say(f"Written to {output}")
+
+
 def simulate(
     path: PlanFile,
     gui: Annotated[bool, typer.Option("--gui", help="Show the simulator's window.")] = False,

@@ -3,7 +3,8 @@
 ``values`` defines a plan: its steps, and the segments of motion of each step. A step may change the classes of frames
 (``class_changes``) or measure poses (``observations``). ``continuous_goals`` are goals that facts cannot express.
 ``failures`` describes why a motion was not found. ``plan_file`` writes and reads plans as JSON, and writes
-the format of the original TMKit, ``execution`` executes a plan on a robot or simulator.
+the format of the original TMKit, ``execution`` executes a plan on a robot or simulator, ``export`` writes it in time
+for other programs.
 
 :func:`tmkit.tamp.validate_plan` validates a plan.
 """
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from tmkit.plans.execution import (
         Executor as Executor, TimedMotion as TimedMotion, execute as execute, execute_step as execute_step,
         step_duration as step_duration,
+    )  # fmt: skip
+    from tmkit.plans.export import (
+        EXPORT_FORMATS as EXPORT_FORMATS, MotionTable as MotionTable, RecordingExecutor as RecordingExecutor,
+        TimedCommand as TimedCommand, export_plan as export_plan, motion_table as motion_table,
     )  # fmt: skip
     from tmkit.plans.failures import FailureKind as FailureKind, MotionFailure as MotionFailure
     from tmkit.plans.observations import (

@@ -1,0 +1,392 @@
+"""Plans in time, for other programs: tables in CSV, messages of ROS 2, datasets in the layout of LeRobot.
+
+:class:`RecordingExecutor` writes down what an executor is told, and when; :func:`motion_table` samples that at equal
+times, and :func:`export_plan` writes it. The layout of LeRobot's datasets is version 3.0 of
+https://github.com/huggingface/lerobot; messages are ``trajectory_msgs/JointTrajectory``, and for hands
+``control_msgs/GripperCommand``.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit._support.output import write_text
+from tmkit.errors import ConfigurationError, MissingExtraError, OutputError, UnknownNameError
+from tmkit.plans.execution import TimedMotion, execute
+from tmkit.plans.values import Plan, PlanStep, Segment
+from tmkit.robots import Manipulator
+
+EXPORT_FORMATS = ("csv", "ros2", "lerobot")
+_TRAJECTORY, _GRIPPER = "trajectory_msgs/msg/JointTrajectory", "control_msgs/msg/GripperCommand"
+_GRIPPER_DEFINITION = "float64 position\nfloat64 max_effort\n"
+
+
+@dataclass(frozen=True, eq=False)
+class TimedCommand:
+    """A motion of an arm, or one of its hand.
+
+    Attributes:
+        begin: seconds since the plan began.
+        duration: seconds.
+        step: number of the action, from 1.
+        arm: the arm.
+        motion: the motion of the arm; None where the hand moves.
+        fingers: values of the finger joints that the hand comes to, by joint.
+        closes: whether it closes on an object, which stops it there.
+    """
+
+    begin: float
+    duration: float
+    step: int
+    arm: Manipulator
+    motion: TimedMotion | None = None
+    fingers: Mapping[str, float] = field(default_factory=dict)
+    closes: bool = False
+
+
+class RecordingExecutor:
+    """Writes down the commands of a plan with their times; moves nothing.
+
+    Args:
+        gripper_seconds: how long a hand takes to open or close.
+
+    Attributes:
+        commands: one after the other, without gaps.
+    """
+
+    def __init__(self, *, gripper_seconds: float = 0.5) -> None:
+        if not (gripper_seconds > 0.0 and math.isfinite(gripper_seconds)):
+            raise ConfigurationError(f"gripper_seconds is positive and finite, not {gripper_seconds}")
+        self._gripper_seconds, self._step = gripper_seconds, 0
+        self._fingers: dict[str, float] = {}
+        self._held: dict[str, str] = {}
+        self.commands: list[TimedCommand] = []
+
+    @property
+    def duration(self) -> float:
+        """Seconds of all commands."""
+        return self.commands[-1].begin + self.commands[-1].duration if self.commands else 0.0
+
+    def begin(self, plan: Plan) -> None:
+        """Take the values of the fingers at the begin."""
+        values = dict(zip(plan.scene.joint_names, plan.q, strict=True))
+        fingers = [joint for arm in plan.robots for joint in arm.gripper_joints]
+        self._fingers = {joint: float(values[joint]) for joint in fingers}
+
+    def begin_step(self, number: int, step: PlanStep) -> None:
+        """Note the number of the action."""
+        del step
+        self._step = number
+
+    def follow(self, motion: TimedMotion) -> None:
+        """Write down a motion, and one of the hand if it holds nothing and is to stand otherwise afterwards."""
+        if motion.timed.duration > 0.0:
+            self._add(motion.arm, motion.timed.duration, motion=motion)
+        if motion.arm.name not in self._held:
+            self._move_hand(motion.arm, motion.segment)
+
+    def grasp(self, arm: Manipulator, segment: Segment) -> None:
+        """Write down that a hand closes."""
+        self._held[arm.name] = segment.held or ""
+        self._move_hand(arm, segment, always=True, closes=True)
+
+    def release(self, arm: Manipulator, segment: Segment) -> None:
+        """Write down that a hand opens."""
+        self._held.pop(arm.name, None)
+        self._move_hand(arm, segment, always=True)
+
+    def end_step(self, number: int, step: PlanStep) -> None:
+        """Do nothing."""
+
+    def finish(self) -> None:
+        """Do nothing."""
+
+    def _move_hand(self, arm: Manipulator, segment: Segment, *, always: bool = False, closes: bool = False) -> None:
+        fingers = {joint: float(segment.gripper[joint]) for joint in arm.gripper_joints if joint in segment.gripper}
+        if always or any(abs(value - self._fingers[joint]) > 1e-9 for joint, value in fingers.items()):
+            self._fingers.update(fingers)
+            self._add(arm, self._gripper_seconds, fingers=fingers, closes=closes)
+
+    def _add(self, arm: Manipulator, duration: float, **what: Any) -> None:
+        self.commands.append(TimedCommand(self.duration, duration, self._step, arm, **what))
+
+
+@dataclass(frozen=True, eq=False)
+class MotionTable:
+    """What moves during a plan, at equal times.
+
+    Attributes:
+        rate: rows a second.
+        joint_names: the n joints of the arms and hands, and those that hands move.
+        positions: (m, n) radians or metres; fingers as they are commanded.
+        velocities: (m, n) rad/s or m/s.
+        steps: (m,) number of the action, from 1.
+        actions: the actions.
+    """
+
+    rate: float
+    joint_names: tuple[str, ...]
+    positions: NDArray[np.float64]
+    velocities: NDArray[np.float64]
+    steps: NDArray[np.int64]
+    actions: tuple[str, ...]
+
+    @property
+    def times(self) -> NDArray[np.float64]:
+        """(m,) seconds since the begin."""
+        return np.arange(len(self.positions)) / self.rate
+
+
+def motion_table(plan: Plan, *, rate: float = 50.0, gripper_seconds: float = 0.5) -> MotionTable:
+    """Return what moves during a plan, at equal times.
+
+    Args:
+        plan: the plan; it is not checked, see :func:`tmkit.tamp.validate_plan`.
+        rate: rows a second; each motion takes a whole number of them.
+        gripper_seconds: how long a hand takes to open or close.
+
+    Raises:
+        ConfigurationError: a rate or time that is not positive and finite.
+    """
+    executor = _recorded(plan, rate, gripper_seconds)
+    others = [name for command in executor.commands if command.motion for name in command.motion.joint_names]
+    own = [name for arm in plan.robots for name in (*arm.joints, *arm.gripper_joints)]
+    names = tuple(dict.fromkeys([*own, *others]))
+    column = {name: at for at, name in enumerate(names)}
+    start = dict(zip(plan.scene.joint_names, plan.q, strict=True))
+    rows = [np.array([[start[name] for name in names]])]
+    speeds, steps = [np.zeros_like(rows[0])], [np.ones(1, dtype=np.int64)]
+    for command in executor.commands:
+        if command.motion is not None:
+            moving, values, speed = (
+                command.motion.joint_names, command.motion.timed.positions[1:], command.motion.timed.velocities[1:],
+            )  # fmt: skip
+        else:
+            moving, count = tuple(command.fingers), max(1, round(command.duration * rate))
+            before = rows[-1][-1, [column[name] for name in moving]]
+            change = np.array([*command.fingers.values()]) - before
+            values = before + np.linspace(0.0, 1.0, count + 1)[1:, None] * change
+            speed = np.tile(change * rate / count, (count, 1))
+            speed[-1] = 0.0
+        place = [column[name] for name in moving]
+        rows.append(np.repeat(rows[-1][-1:], len(values), axis=0))
+        rows[-1][:, place] = values
+        speeds.append(np.zeros_like(rows[-1]))
+        speeds[-1][:, place] = speed
+        steps.append(np.full(len(values), command.step, dtype=np.int64))
+    actions = tuple(str(step.action) for step in plan.steps)
+    return MotionTable(rate, names, np.concatenate(rows), np.concatenate(speeds), np.concatenate(steps), actions)
+
+
+def export_plan(
+    plan: Plan, path: str | os.PathLike[str], *, format: str, rate: float = 50.0, gripper_seconds: float = 0.5
+) -> None:
+    """Write a plan in time, for other programs.
+
+    Args:
+        plan: the plan; it is not checked, see :func:`tmkit.tamp.validate_plan`.
+        path: a file for ``"csv"``, one that ends in ``.json`` or a folder that is made, a bag (MCAP) of ROS 2, for
+            ``"ros2"``, a folder that is made for ``"lerobot"``.
+        format: ``"csv"``: a row for each time; ``"ros2"``: a ``JointTrajectory`` for each motion of an arm, and a
+            ``GripperCommand`` for each of a hand, whose position is the value of its first joint (closed where it is to
+            hold something), of each arm on topics of its own; ``"lerobot"``: a dataset of one episode, whose state and action are positions of joints.
+        rate: samples a second; of a dataset a whole number.
+        gripper_seconds: how long a hand takes to open or close.
+
+    Raises:
+        UnknownNameError: no such format.
+        ConfigurationError: a rate or time that is not positive and finite, or for a dataset no whole number.
+        OutputError: the folder is there already, or nothing can be written.
+        MissingExtraError: ``rosbags`` or ``pyarrow`` is needed.
+    """
+    target = Path(path)
+    if format not in EXPORT_FORMATS:
+        raise UnknownNameError.of("format", format, EXPORT_FORMATS)
+    if format == "csv":
+        write_text(target, _csv(motion_table(plan, rate=rate, gripper_seconds=gripper_seconds)))
+    elif format == "ros2" and target.suffix == ".json":
+        messages = [
+            {"topic": topic, "type": kind, "time": command.begin, "message": message}
+            for topic, kind, command, message in _messages(_recorded(plan, rate, gripper_seconds))
+        ]
+        write_text(target, json.dumps(messages, indent=1) + "\n")
+    elif format == "ros2":
+        _in_new_folder(target, lambda folder: _write_bag(folder, _recorded(plan, rate, gripper_seconds)))
+    else:
+        if rate != int(rate):
+            raise ConfigurationError(f"a dataset of LeRobot has a whole number of frames a second, not {rate}")
+        table = motion_table(plan, rate=rate, gripper_seconds=gripper_seconds)
+        task = " ".join(str(plan.goal).split())
+        _in_new_folder(target, lambda folder: _write_dataset(folder, table, task, plan.robots[0].name))
+
+
+def _recorded(plan: Plan, rate: float, gripper_seconds: float) -> RecordingExecutor:
+    executor = RecordingExecutor(gripper_seconds=gripper_seconds)
+    execute(plan, executor, rate=rate)
+    return executor
+
+
+def _csv(table: MotionTable) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    names = [f"{name}.{what}" for what in ("position", "velocity") for name in table.joint_names]
+    writer.writerow(["time", "step", "action", *names])
+    for time, step, x, v in zip(table.times, table.steps, table.positions, table.velocities, strict=True):
+        writer.writerow([f"{time:.9g}", step, table.actions[step - 1], *(f"{value:.9g}" for value in (*x, *v))])
+    return text.getvalue()
+
+
+def _messages(executor: RecordingExecutor) -> Iterator[tuple[str, str, TimedCommand, dict[str, Any]]]:
+    """Yield topic, type, command and fields of each message."""
+    for command in executor.commands:
+        arm = command.arm
+        if command.motion is None:
+            if command.fingers:
+                joint, position = next(iter(command.fingers.items()))
+                wanted = arm.gripper_closed[joint] if command.closes else position  # what is held stops the hand
+                effort = {"position": float(wanted), "max_effort": float(arm.grip_force)}
+                yield f"/{arm.name}/gripper_command", _GRIPPER, command, effort
+            continue
+        timed, count = command.motion.timed, len(arm.joints)  # what a handle moves follows by itself
+        points = [
+            {
+                "positions": x[:count].tolist(), "velocities": v[:count].tolist(), "accelerations": [], "effort": [],
+                "time_from_start": _stamp(k * timed.period),
+            }
+            for k, (x, v) in enumerate(zip(timed.positions, timed.velocities, strict=True))
+        ]  # fmt: skip
+        header = {"stamp": _stamp(command.begin), "frame_id": ""}
+        names = [*command.motion.joint_names[:count]]
+        fields = {"header": header, "joint_names": names, "points": points}
+        yield f"/{arm.name}/joint_trajectory", _TRAJECTORY, command, fields
+
+
+def _stamp(seconds: float) -> dict[str, int]:
+    nanoseconds = round(seconds * 1e9)
+    return {"sec": nanoseconds // 1_000_000_000, "nanosec": nanoseconds % 1_000_000_000}
+
+
+def _write_bag(folder: Path, executor: RecordingExecutor) -> None:
+    try:
+        from rosbags import rosbag2
+        from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+    except ImportError as error:
+        raise MissingExtraError.of("bags need", "world", "rosbags") from error
+    store: Any = get_typestore(Stores.ROS2_JAZZY)
+    store.register(get_types_from_msg(_GRIPPER_DEFINITION, _GRIPPER))
+    types = store.types
+    arrays = ("positions", "velocities", "accelerations", "effort")
+
+    def made(kind: str, fields: dict[str, Any]) -> Any:
+        if kind == _GRIPPER:
+            return types[_GRIPPER](**fields)
+        duration, time = types["builtin_interfaces/msg/Duration"], types["builtin_interfaces/msg/Time"]
+        points = [
+            types["trajectory_msgs/msg/JointTrajectoryPoint"](
+                **{name: np.array(point[name]) for name in arrays}, time_from_start=duration(**point["time_from_start"])
+            )
+            for point in fields["points"]
+        ]
+        header = types["std_msgs/msg/Header"](stamp=time(**fields["header"]["stamp"]), frame_id="")
+        return types[kind](header=header, joint_names=fields["joint_names"], points=points)
+
+    shutil.rmtree(folder)  # the writer makes it
+    topics: dict[str, Any] = {}
+    with rosbag2.Writer(folder, version=9, storage_plugin=rosbag2.StoragePlugin.MCAP) as writer:
+        for topic, kind, command, fields in _messages(executor):
+            if topic not in topics:
+                topics[topic] = writer.add_connection(topic, kind, typestore=store)
+            raw = store.serialize_cdr(made(kind, fields), kind)
+            writer.write(topics[topic], round(command.begin * 1e9), raw)
+
+
+def _write_dataset(folder: Path, table: MotionTable, task: str, robot: str) -> None:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise MissingExtraError.of("datasets of LeRobot need", "lerobot", "pyarrow") from error
+    count, width = table.positions.shape
+    state = table.positions.astype(np.float32)
+    columns = {
+        "observation.state": state, "action": np.concatenate([state[1:], state[-1:]]),
+        "timestamp": table.times.astype(np.float32), "frame_index": np.arange(count),
+        "episode_index": np.zeros(count, int), "index": np.arange(count), "task_index": np.zeros(count, int),
+    }  # fmt: skip
+    numbers = {"dtype": "float32", "shape": [width], "names": [*table.joint_names]}
+    features = {
+        "observation.state": numbers, "action": numbers,
+        "timestamp": {"dtype": "float32", "shape": [1], "names": None},
+        **{name: {"dtype": "int64", "shape": [1], "names": None} for name in [*columns][3:]},
+    }  # fmt: skip
+    stats = {name: _statistics(values.reshape(count, -1).astype(float)) for name, values in columns.items()}
+    pattern = "chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
+    information = {
+        "codebase_version": "v3.0", "robot_type": robot, "fps": int(table.rate), "total_episodes": 1,
+        "total_frames": count, "total_tasks": 1, "chunks_size": 1000, "data_files_size_in_mb": 100,
+        "video_files_size_in_mb": 200, "splits": {"train": "0:1"}, "data_path": f"data/{pattern}", "video_path": None,
+        "features": features,
+    }  # fmt: skip
+    episode = {
+        "episode_index": 0, "tasks": [task], "length": count, "data/chunk_index": 0, "data/file_index": 0,
+        "dataset_from_index": 0, "dataset_to_index": count, "meta/episodes/chunk_index": 0,
+        "meta/episodes/file_index": 0,
+        **{f"stats/{name}/{what}": value for name, all_of in stats.items() for what, value in all_of.items()},
+    }  # fmt: skip
+
+    def array(values: NDArray[Any]) -> Any:
+        if values.ndim == 1:
+            return pa.array(values)
+        return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), width)
+
+    def write(path: str, content: Any) -> None:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(content, folder / path)
+
+    first = pattern.format(chunk_index=0, file_index=0)
+    write(f"data/{first}", pa.table({name: array(values) for name, values in columns.items()}))
+    write(f"meta/episodes/{first}", pa.Table.from_pylist([episode]))
+    # the task is the index of a table of pandas, which says so in the metadata of the schema
+    index = {"index_columns": ["task"], "column_indexes": [], "columns": [], "creator": {}, "pandas_version": "2.0"}
+    tasks = pa.table({"task_index": pa.array([0]), "task": pa.array([task])})
+    write("meta/tasks.parquet", tasks.replace_schema_metadata({"pandas": json.dumps(index)}))
+    for name, content in (("info", information), ("stats", stats)):
+        (folder / "meta" / f"{name}.json").write_text(json.dumps(content, indent=4) + "\n", encoding="utf-8")
+
+
+def _statistics(values: NDArray[np.float64]) -> dict[str, list[float]]:
+    return {
+        "min": values.min(axis=0).tolist(), "max": values.max(axis=0).tolist(), "mean": values.mean(axis=0).tolist(),
+        "std": values.std(axis=0).tolist(), "count": [len(values)],
+    }  # fmt: skip
+
+
+def _in_new_folder(target: Path, write: Any) -> None:
+    """Let a function fill a folder, which takes its place when all is written."""
+    if os.path.lexists(target):
+        raise OutputError(f"{target}: is there already", path=str(target), reason="is there already")
+    try:
+        beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        try:
+            folder = beside / target.name
+            folder.mkdir()
+            write(folder)
+            os.rename(folder, target)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OutputError(f"{target}: cannot be written: {reason}", path=str(target), reason=reason) from error
