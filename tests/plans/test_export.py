@@ -60,7 +60,7 @@ def test_a_table_is_continuous_and_leads_to_the_end(rate: float) -> None:
     assert np.all(np.abs(table.velocities[:, :arm]) <= limits + 1e-9)
     means = (table.velocities[1:, :arm] + table.velocities[:-1, :arm]) / (2.0 * rate)
     assert np.allclose(steps[:, :arm], means, atol=0.5 * GANTRY.acceleration_limits(plan.scene).max() / rate**2)
-    assert table.times[-1] == pytest.approx(recorded(rate).duration, abs=1.0 / rate)
+    assert table.times[-1] == pytest.approx(recorded(rate).duration, abs=2.0 / rate)
 
 
 def test_pandas_reads_the_table(tmp_path: Path) -> None:
@@ -159,10 +159,10 @@ def test_a_plan_without_actions_is_one_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "message", "options"),
     [
-        (UnknownNameError, "no format 'ros'.*did you mean 'ros2'", {"format": "ros"}),
+        (UnknownNameError, "unknown format 'ros'; did you mean 'ros2'", {"format": "ros"}),
         (ConfigurationError, "rate must be positive", {"format": "csv", "rate": 0.0}),
         (ConfigurationError, "a whole number of frames a second, not 12.5", {"format": "lerobot", "rate": 12.5}),
-        (ConfigurationError, "gripper_seconds is positive and finite, not nan", {"format": "csv", "gripper_seconds": np.nan}),
+        (ConfigurationError, "gripper_seconds is positive and finite", {"format": "csv", "gripper_seconds": np.nan}),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused(
@@ -217,7 +217,7 @@ def test_the_command(
     assert run("plan.json", "--format", "lerobot", "-o", "data") == 2
     assert re.fullmatch(r"error: data: is there already\n", capsys.readouterr().err)
     assert run("plan.json", "--format", "rosbag", "-o", "x") == 2
-    assert "known: csv, ros2, lerobot" in capsys.readouterr().err
+    assert "known: csv, lerobot, ros2" in capsys.readouterr().err
     assert run("gone.json", "--format", "csv", "-o", "x.csv") == 2
 
 

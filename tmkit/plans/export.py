@@ -198,11 +198,12 @@ def export_plan(
 
     Args:
         plan: the plan; it is not checked, see :func:`tmkit.tamp.validate_plan`.
-        path: a file for ``"csv"``, one that ends in ``.json`` or a folder that is made, a bag (MCAP) of ROS 2, for
-            ``"ros2"``, a folder that is made for ``"lerobot"``.
+        path: a file for ``"csv"``; for ``"ros2"`` a file that ends in ``.json``, or the folder of a bag (MCAP), which is
+            made; for ``"lerobot"`` a folder, which is made.
         format: ``"csv"``: a row for each time; ``"ros2"``: a ``JointTrajectory`` for each motion of an arm, and a
             ``GripperCommand`` for each of a hand, whose position is the value of its first joint (closed where it is to
-            hold something), of each arm on topics of its own; ``"lerobot"``: a dataset of one episode, whose state and action are positions of joints.
+            hold something), of each arm on topics of its own; ``"lerobot"``: a dataset of one episode, whose state and
+            action are positions of joints.
         rate: samples a second; of a dataset a whole number.
         gripper_seconds: how long a hand takes to open or close.
 
@@ -360,7 +361,12 @@ def _write_dataset(folder: Path, table: MotionTable, task: str, robot: str) -> N
     write(f"data/{first}", pa.table({name: array(values) for name, values in columns.items()}))
     write(f"meta/episodes/{first}", pa.Table.from_pylist([episode]))
     # the task is the index of a table of pandas, which says so in the metadata of the schema
-    index = {"index_columns": ["task"], "column_indexes": [], "columns": [], "creator": {}, "pandas_version": "2.0"}
+    kinds = {"task_index": ("int64", "int64"), "task": ("unicode", "object")}
+    known = [
+        {"name": name, "field_name": name, "pandas_type": kind, "numpy_type": numpy_kind, "metadata": None}
+        for name, (kind, numpy_kind) in kinds.items()
+    ]
+    index = {"index_columns": ["task"], "column_indexes": [], "columns": known, "pandas_version": "2.2.0"}
     tasks = pa.table({"task_index": pa.array([0]), "task": pa.array([task])})
     write("meta/tasks.parquet", tasks.replace_schema_metadata({"pandas": json.dumps(index)}))
     for name, content in (("info", information), ("stats", stats)):
