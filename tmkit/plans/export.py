@@ -198,8 +198,8 @@ def export_plan(
 
     Args:
         plan: the plan; it is not checked, see :func:`tmkit.tamp.validate_plan`.
-        path: a file for ``"csv"``; for ``"ros2"`` a file that ends in ``.json``, or the folder of a bag (MCAP), which is
-            made; for ``"lerobot"`` a folder, which is made.
+        path: a file for ``"csv"``; for ``"ros2"`` a file that ends in ``.json``, or the folder of a bag (MCAP), which
+            is made; for ``"lerobot"`` a folder, which is made.
         format: ``"csv"``: a row for each time; ``"ros2"``: a ``JointTrajectory`` for each motion of an arm, and a
             ``GripperCommand`` for each of a hand, whose position is the value of its first joint (closed where it is to
             hold something), of each arm on topics of its own; ``"lerobot"``: a dataset of one episode, whose state and
@@ -246,7 +246,8 @@ def _csv(table: MotionTable) -> str:
     names = [f"{name}.{what}" for what in ("position", "velocity") for name in table.joint_names]
     writer.writerow(["time", "step", "action", *names])
     for time, step, x, v in zip(table.times, table.steps, table.positions, table.velocities, strict=True):
-        writer.writerow([f"{time:.9g}", step, table.actions[step - 1], *(f"{value:.9g}" for value in (*x, *v))])
+        action = table.actions[step - 1] if table.actions else ""
+        writer.writerow([f"{time:.9g}", step, action, *(f"{value:.9g}" for value in (*x, *v))])
     return text.getvalue()
 
 
