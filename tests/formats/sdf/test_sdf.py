@@ -344,8 +344,8 @@ def test_joints_that_close_loops_are_left_out(tmp_path: Path) -> None:
     scene, notes = read(tmp_path, model(f"{links}\n{joints}"))
     assert [(name, scene.parent(name)) for name in "abcd"] == [("a", "b"), ("b", "c"), ("c", "world"), ("d", "c")]
     assert notes[:2] == [
-        "7: the joint 'j3' closes a loop, and is left out",
         "4: the joint 'j0' is turned round: its child is above",
+        "7: the joint 'j3' closes a loop, and is left out",
     ]
     assert all(scene.is_allowed(one, other) for one, other in ("ab", "bc", "cd", "da"))
 

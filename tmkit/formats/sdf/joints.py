@@ -12,19 +12,17 @@ slide mimics the turn. A gearbox is a turn that its reference body does not driv
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from tmkit._support.source_location import did_you_mean
 from tmkit._support.xml import XmlElement
 from tmkit.formats.sdf.frames import HOME, Node, is_true
+from tmkit.formats.spec.forest import JointEdge, hung
 from tmkit.formats.spec.model import FrameSpec, JointSpec, MimicSpec
-from tmkit.formats.spec.values import spec_of_pose
 from tmkit.formats.urdf.reader import ORTHOGONAL
-from tmkit.spatial import Pose
 
 _UNLIMITED = 1e16  # what SDF writes for no limit
-_CLOSE = 1e-12  # metres
 
 # The suffixes of the joints that stand for one of each type, and the element that has the axis.
 _ONE, _TWO = (("", "axis"),), (("/axis", "axis"), ("/axis2", "axis2"))
@@ -36,13 +34,12 @@ TYPES: Mapping[str, tuple[tuple[str, str], ...]] = {
 
 
 @dataclass(slots=True, eq=False)
-class SdfJoint:
-    """A joint.
+class SdfJoint(JointEdge):
+    """A joint between the links of its parent and its child.
 
     Attributes:
         node: its frame; ``kind``: its type, ``fixed`` in a static model; ``parent``: the name of its parent's frame.
         home: the name of the model's frame; ``turned_axes``: whether axes are in that by default.
-        top, bottom: the links of parent and child; ``above``: that of them which the tree has above.
     """
 
     node: Node
@@ -50,9 +47,6 @@ class SdfJoint:
     parent: str
     home: str
     turned_axes: bool
-    top: Node = field(init=False)
-    bottom: Node = field(init=False)
-    above: Node | None = None
 
     def find_ends(self, world: Node) -> None:
         """Look up the links that the joint joins."""
@@ -61,63 +55,13 @@ class SdfJoint:
         self.top, self.bottom = ((world if name == "world" else scope.find(name, at)).link(world) for name in names)
 
 
-def grow(world: Node, links: list[Node], static: Collection[Node], joints: list[SdfJoint]) -> set[Node]:
-    """Make joints a forest, of which each has its link above; return the links that no joint moves."""
-    tree = {node: node for node in (world, *links)}
-    around: dict[Node, list[SdfJoint]] = {node: [] for node in tree}
-    for joint in joints:
-        one, other = _representative(tree, joint.top), _representative(tree, joint.bottom)
-        if one is other:
-            joint.node.element.note(f"the joint '{joint.node.name}' closes a loop, and is left out")
-            continue
-        tree[other] = one
-        around[joint.top].append(joint)
-        around[joint.bottom].append(joint)
-    children = {joint.bottom for joint in joints}
-    roots, reached = set[Node](), set[Node]()
-    for root in (world, *sorted(links, key=lambda link: (link not in static, link in children))):
-        waiting = [] if root in reached else [root]
-        roots.update(waiting)
-        while waiting:
-            node = waiting.pop()
-            reached.add(node)
-            for joint in (joint for joint in around[node] if joint.above is None):
-                joint.above = node
-                waiting.append(joint.bottom if joint.top is node else joint.top)
-                if joint.top is not node:
-                    joint.node.element.note(f"the joint '{joint.node.name}' is turned round: its child is above")
-    return roots
-
-
-def _representative(tree: dict[Node, Node], node: Node) -> Node:
-    while tree[node] is not node:
-        tree[node] = tree[tree[node]]
-        node = tree[node]
-    return node
-
-
-def hung(frame: FrameSpec, below: Node, joint: SdfJoint, joints: Mapping[Node, SdfJoint]) -> list[FrameSpec]:
+def frames_of(frame: FrameSpec, joint: SdfJoint, joints: Mapping[Node, SdfJoint]) -> list[FrameSpec]:
     """Return the frame of the link below a joint, after the frames between that the joint needs."""
-    above, place, at = joint.above or below, joint.node.element.place, joint.node.in_world()
+    above, below = (joint.bottom, joint.top) if joint.is_turned else (joint.top, joint.bottom)
+    at, place, prefix = joint.node.in_world(), joint.node.element.place, joint.node.scope.prefix
     pose, rest = above.in_world().inverse() @ at, at.inverse() @ below.in_world()
-    steps = [*_steps(joint, joints)]
-    if above is not joint.top:
-        steps = [replace(step, axis=(-step.axis[0], -step.axis[1], -step.axis[2])) for step in reversed(steps)]
-    is_centred = max(map(abs, rest.translation)) < _CLOSE
-    frames, parent = list[FrameSpec](), above.name
-    for step in steps:
-        if step is steps[-1] and (is_centred or step.type in ("fixed", "prismatic")):
-            x, y, z = rest.inverse().rotate(step.axis).tolist()
-            moved = replace(frame, joint=replace(step, axis=(x, y, z)))
-            pose = pose @ rest
-        else:
-            own = step.name.removeprefix(joint.node.scope.prefix)
-            moved = FrameSpec(f"{frame.name}/{own}", None, place, joint=step)
-        frames.append(replace(moved, parent=parent, pose=spec_of_pose(pose), parent_place=place))
-        parent, pose = moved.name, Pose.identity()
-    if parent != frame.name:
-        frames.append(replace(frame, parent=parent, pose=spec_of_pose(rest), parent_place=place))
-    return frames
+    steps = [(step.name.removeprefix(prefix), step) for step in _steps(joint, joints)]
+    return hung(frame, above.name, pose, rest, steps, is_turned=joint.is_turned, place=place)
 
 
 def _steps(joint: SdfJoint, joints: Mapping[Node, SdfJoint]) -> Iterator[JointSpec]:

@@ -19,8 +19,9 @@ from tmkit._support.source_location import did_you_mean
 from tmkit._support.xml import XmlElement, read_xml
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.sdf.frames import HOME, Node, Scope, is_true, pose_of
-from tmkit.formats.sdf.joints import TYPES, SdfJoint, grow, hung
+from tmkit.formats.sdf.joints import TYPES, SdfJoint, frames_of
 from tmkit.formats.sdf.shapes import content_of
+from tmkit.formats.spec.forest import grow
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, JointSpec, SceneSpecification
 from tmkit.formats.spec.values import spec_of_pose
 from tmkit.formats.urdf.reader import adjacent_pairs
@@ -228,14 +229,16 @@ class _Reader:
             joint.find_ends(world)
         static = {link for link, is_static in self.links.items() if is_static}
         roots = grow(world, [*self.links], static, self.joints)
+        for joint in (joint for joint in self.joints if joint.above is None or joint.is_turned):
+            what = "closes a loop, and is left out" if joint.above is None else "is turned round: its child is above"
+            joint.node.element.note(f"the joint '{joint.node.name}' {what}")
         kept = {joint.node: joint for joint in self.joints if joint.above is not None}
         frames: list[FrameSpec] = []
         for link in (link for link in self.links if link in roots):
             moves = JointSpec("fixed" if link in static else "free", place=link.element.place)
             frames.append(replace(self.frame(link), pose=spec_of_pose(link.in_world()), joint=moves))
         for joint in kept.values():
-            below = joint.bottom if joint.above is joint.top else joint.top
-            frames += hung(self.frame(below), below, joint, kept)
+            frames += frames_of(self.frame(joint.top if joint.is_turned else joint.bottom), joint, kept)
         for node in self.frames:
             link = node.link(world)
             pose = spec_of_pose(link.in_world().inverse() @ node.in_world())
