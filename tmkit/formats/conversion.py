@@ -24,7 +24,8 @@ from tmkit.formats.urdf.writer import urdf_from_scene
 from tmkit.graph import AttachedShape, FrameSpecification, Inertia, Joint, SceneGraph
 from tmkit.spatial import Pose
 
-TARGET_SUFFIXES = (".json", ".robray", ".rsg", ".urdf")
+TARGET_SUFFIXES = (".json", ".robray", ".rsg", ".urdf", ".usda", ".usd")
+_NUMBERS = ("lower", "upper", "velocity", "effort", "damping", "friction")
 _ROUNDING = 1e-9  # metres, radians, and the share of an inertia
 
 
@@ -33,8 +34,8 @@ def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path
 
     Args:
         scene: the scene.
-        path: the file; its suffix, ``.json``, ``.robray``, ``.rsg`` or ``.urdf``, says in which format. Meshes that
-            the format cannot hold become OBJ files beside it.
+        path: the file; its suffix, ``.json``, ``.robray``, ``.rsg``, ``.urdf``, ``.usda`` or ``.usd``, says in which
+            format. Meshes that the format cannot hold become OBJ files beside it.
 
     Raises:
         SceneError: the format cannot say something of this scene; the message says what.
@@ -67,6 +68,10 @@ def _texts(scene: SceneGraph, suffix: str, name: str) -> tuple[str, Mapping[str,
         from tmkit.formats.rsg.writer import rsg_from_scene
 
         return rsg_from_scene(scene), {}
+    if suffix in (".usda", ".usd"):
+        from tmkit.formats.usd.writer import usd_from_scene
+
+        return usd_from_scene(scene), {}
     if len(scene.root_names) != 1:
         raise SceneError(f"a robot has one root, and this scene has {len(scene.root_names)}")
     urdf = urdf_from_scene(scene, _root_link(scene), name=name)
@@ -148,11 +153,10 @@ def _near(one: Pose, other: Pose) -> bool:
 
 
 def _near_joints(one: Joint, other: Joint) -> bool:
-    same = all(
-        getattr(one, key) == getattr(other, key)
-        for key in ("type", "name", "lower", "upper", "velocity", "effort", "damping", "friction", "mimic")
-    )
-    return same and bool(np.allclose(one.axis, other.axis, rtol=0.0, atol=_ROUNDING))
+    a, b = ([getattr(joint, key) for key in _NUMBERS] for joint in (one, other))
+    same = all(getattr(one, key) == getattr(other, key) for key in ("type", "name", "mimic"))
+    near = np.allclose(a, b, rtol=1e-12, atol=0.0) and np.allclose(one.axis, other.axis, rtol=0.0, atol=_ROUNDING)
+    return same and bool(near)
 
 
 def _near_masses(one: Inertia | None, other: Inertia | None) -> bool:

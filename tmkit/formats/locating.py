@@ -12,7 +12,8 @@ from tmkit._support.limits import ReadingLimits
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.sandbox import project_folders
 
-SCENE_SUFFIXES = (".robray", ".rsg", ".urdf", ".sdf", ".world", ".xml", ".json", ".srdf")
+USD_SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
+SCENE_SUFFIXES = (".robray", ".rsg", ".urdf", ".sdf", ".world", ".xml", *USD_SUFFIXES, ".json", ".srdf")
 
 
 def located(

@@ -17,7 +17,7 @@ from tmkit._support.import_notes import ImportLog, ImportNote, Note, unheard
 from tmkit._support.limits import ReadingLimits
 from tmkit._support.source_location import did_you_mean
 from tmkit.errors import FileFormatError, SceneError
-from tmkit.formats.locating import SCENE_SUFFIXES, located
+from tmkit.formats.locating import SCENE_SUFFIXES, USD_SUFFIXES, located
 from tmkit.formats.mesh.meshes import MeshLoader, MeshSpec
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.sandbox import project_folders
@@ -37,8 +37,6 @@ _NEAR_IN_SPELLING = [suffix for suffix in SCENE_SUFFIXES if suffix != ".world"] 
 _OTHER_TOOLS = {  # near in spelling to formats that are read, or what users of other tools try first
     ".xacro": "a xacro file can run code and read any file; expand the file first, where you trust it: "
     "xacro FILE.xacro > FILE.urdf, or allow that: load_scene(..., allow_xacro=True), tmkit scene ... --allow-xacro",
-    ".usd": "USD files are not read; convert the model to URDF",
-    ".usda": "USD files are not read; convert the model to URDF",
     **dict.fromkeys(
         (".stl", ".obj", ".dae", ".ply", ".glb"),
         "this is a mesh; put it on a frame with tk.Mesh or refer to it from a scene file",
@@ -208,6 +206,10 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
         used = {frame.parent for frame in model.frames} | {frame.name for frame in model.frames if frame.geometry}
         trees = sum(frame.parent == WORLD and frame.name in used for frame in model.frames)
         return with_always_colliding(model, loader=loader, note=note) if trees == 1 else model  # one robot
+    if suffix in USD_SUFFIXES:
+        from tmkit.formats.usd.reader import read_usd
+
+        return read_usd(path, packages=loader.packages, note=note)
     if suffix == ".srdf":
         from tmkit.formats.srdf import read_srdf
 

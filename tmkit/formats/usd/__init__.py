@@ -1,0 +1,1 @@
+"""USD: scenes of Isaac Sim and other programs, read and written (extra ``usd``)."""

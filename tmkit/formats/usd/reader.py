@@ -1,0 +1,291 @@
+"""USD with the physics schema, as Isaac Sim writes it.
+
+A rigid body is a frame of its prim's name (its path where the name is taken). So is an ``Xform`` without children, and,
+outside of rigid bodies, one with shapes right in it; other prims only place what is in them. Joints join the bodies to
+trees, as in SDF; a body without a joint is free, a kinematic one is fixed. Units and the axis that is up are those of
+the stage. Sizes include the scales of prims; shear is left out.
+
+USD stores joints and masses in single precision. What our writer puts beside them as ``tmkit:`` attributes is exact
+and counts more. Layers that a file names are opened only where a scene may read; missing ones are left out.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tmkit._support.elementary import product
+from tmkit._support.import_notes import Note
+from tmkit._support.limits import ReadingLimits, read_bytes
+from tmkit._support.source_location import SourceLocation, reported
+from tmkit.errors import FileFormatError, install_command
+from tmkit.formats.mesh.package_uris import PackageResolver
+from tmkit.formats.spec.forest import JointEdge, grow, hung
+from tmkit.formats.spec.model import (
+    AllowedPairSpec,
+    FrameSpec,
+    GeometrySpec,
+    JointSpec,
+    MimicSpec,
+    SceneSpecification,
+)  # fmt: skip
+from tmkit.formats.spec.values import spec_of_pose
+from tmkit.formats.urdf.reader import ORTHOGONAL, adjacent_pairs
+from tmkit.formats.usd.stage import StageValues
+from tmkit.spatial import Pose
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+KINDS = {
+    "PhysicsRevoluteJoint": "revolute", "PhysicsPrismaticJoint": "prismatic", "PhysicsFixedJoint": "fixed",
+    "PhysicsSphericalJoint": "ball",
+}  # fmt: skip
+_HALF = math.sqrt(0.5)
+_TO_AXIS = {"X": (0.0, _HALF, 0.0, _HALF), "Y": (-_HALF, 0.0, 0.0, _HALF), "Z": (0.0, 0.0, 0.0, 1.0)}  # turns of z
+
+
+def read_usd(path: Path, *, packages: PackageResolver, note: Note) -> SceneSpecification:
+    """Read a stage with all its layers.
+
+    Raises:
+        FileFormatError: USD refuses the file, a layer is outside of what may be read, or ``usd-core`` is not installed.
+    """
+    try:
+        from pxr import Tf, Usd
+    except ImportError:
+        reason = f"USD files are read by usd-core, which is not installed: {install_command('usd')}"
+        raise FileFormatError.at(path, reason) from None
+    try:
+        layers = _layers(path, packages, note)
+        stage = Usd.Stage.Open(layers[0])
+        return _Reader(stage, path, packages.limits, note).specification()
+    except Tf.ErrorException as error:
+        reason = " ".join(str(error).rpartition(" : '")[2].split()).rstrip(" '")
+        raise FileFormatError.at(path, f"USD refuses the file: {reason}") from None
+
+
+def _layers(path: Path, packages: PackageResolver, note: Note) -> list[Any]:
+    """Return the open layers of a file, the file's first, without references to those that are missing."""
+    from pxr import Sdf
+
+    found: dict[str, Any] = {}
+    waiting = [str(path)]
+    while waiting:
+        file = waiting.pop()
+        if file in found:
+            continue
+        read_bytes(Path(file.partition("[")[0]), limit=packages.limits.mesh_bytes)  # refuses devices and large files
+        layer = found[file] = Sdf.Layer.FindOrOpen(file)
+        place = SourceLocation(file)
+        if layer is None:
+            raise place.error("is no USD file")
+        for asset in sorted(layer.GetCompositionAssetDependencies()):
+            other = layer.ComputeAbsolutePath(asset)
+            if os.path.isfile(other.partition("[")[0]):
+                packages.resolve(other.partition("[")[0], folder=path.parent, place=place)
+                waiting.append(other)
+            else:
+                note(place, f"the layer '{asset}' is missing, and is left out")
+                layer.UpdateCompositionAssetDependency(asset, "")
+    return [*found.values()]
+
+
+@dataclass(slots=True, eq=False)
+class _Frame:
+    """A prim that is a frame: its pose in the world, the frame above, and the body (or world) with which it moves."""
+
+    name: str
+    prim: Any
+    pose: Pose
+    above: _Frame | None
+    body: _Frame | None
+    shapes: list[GeometrySpec] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class _Joint(JointEdge):
+    """A joint prim, with the frames and the poses in the world of its two ends."""
+
+    prim: Any
+    name: str
+    frames: tuple[_Frame, _Frame]
+    poses: tuple[Pose, Pose]
+
+
+class _Reader(StageValues):
+    """Reads the frames and joints of a stage."""
+
+    def __init__(self, stage: Any, path: Path, limits: ReadingLimits, note: Note) -> None:
+        super().__init__(stage, path, limits, note)
+        self.world = _Frame("world", stage.GetPseudoRoot(), Pose.identity(), None, None)
+        self.frames: dict[Any, _Frame] = {stage.GetPseudoRoot().GetPath(): self.world}
+        self.joints: list[_Joint] = []
+
+    def specification(self) -> SceneSpecification:
+        """Return the frames and allowed pairs of the stage."""
+        prims = [*self.stage.Traverse(self.usd.TraverseInstanceProxies(self.usd.PrimDefaultPredicate))]
+        self.limits.refuse_frames(len(prims), self.place(self.world.prim).error)
+        for prim in prims:
+            above = self.nearest(prim)
+            if prim.GetAttribute("tmkit:frame").Get() == "world":
+                self.frames[prim.GetPath()] = self.world
+            elif self.is_frame(prim, above):
+                name, pose = (
+                    self.named(prim, "tmkit:frame", {one.name for one in self.frames.values()}),
+                    self.pose(prim),
+                )
+                frame = self.frames[prim.GetPath()] = _Frame(name, prim, pose, above, above.body)
+                if prim.HasAPI(self.physics.RigidBodyAPI):
+                    frame.body = frame
+            if prim.IsA(self.geom.Gprim):
+                frame = self.nearest(prim)
+                with reported(self.place(prim)):
+                    frame.shapes += self.shapes(prim, frame.pose, frame.prim)
+        for prim in prims:
+            if prim.IsA(self.physics.Joint) and prim.GetAttribute("physics:jointEnabled").Get():
+                self.join(prim)
+        return self.built()
+
+    def named(self, prim: Any, attribute: str, taken: set[str]) -> str:
+        """Return the name that our writer gave, or that of the prim, or its path."""
+        given: str | None = prim.GetAttribute(attribute).Get()
+        name = given or str(prim.GetName())
+        return name if given or name not in taken else str(prim.GetPath()).lstrip("/")
+
+    def nearest(self, prim: Any) -> _Frame:
+        """Return the frame that a prim is, or is in."""
+        path = prim.GetPath()
+        while path not in self.frames:
+            path = path.GetParentPath()
+        return self.frames[path]
+
+    def is_frame(self, prim: Any, above: _Frame) -> bool:
+        if prim.HasAPI(self.physics.RigidBodyAPI) or prim.GetAttribute("tmkit:frame"):
+            return True
+        children = prim.GetFilteredChildren(self.usd.TraverseInstanceProxies(self.usd.PrimDefaultPredicate))
+        if prim.GetTypeName() != "Xform":
+            return False
+        return not children or (above.body is None and any(child.IsA(self.geom.Gprim) for child in children))
+
+    # --- joints ------------------------------------------------------------------------------------------------------
+
+    def join(self, prim: Any) -> None:
+        """Read the ends of a joint."""
+        if prim.GetTypeName() not in KINDS:
+            self.note(self.place(prim), f"a joint of type {prim.GetTypeName()} is left out")
+            return
+        frames, poses = [], []
+        for end in "01":
+            targets = prim.GetRelationship(f"physics:body{end}").GetForwardedTargets()
+            body = self.stage.GetPrimAtPath(targets[0]) if targets else self.world.prim
+            if not body:
+                raise self.place(prim).error(f"the joint names the prim {targets[0]}, which is not there")
+            position, turn = (self.numbers(prim, f"physics:local{word}{end}") for word in ("Pos", "Rot"))
+            local = Pose(np.zeros(3) if position is None else position, (0, 0, 0, 1) if turn is None else turn)
+            frames.append(self.nearest(body))
+            poses.append(self.rigid(product(self.matrix(body), local.as_matrix()), prim)[0])
+        if prim.GetAttribute("tmkit:axis"):
+            poses = [frames[1].pose] * 2
+        elif poses[0].is_close(poses[1], translation_tolerance=1e-5, rotation_tolerance=1e-5):
+            poses[1] = poses[0]
+        name = self.named(prim, "tmkit:joint", {joint.name for joint in self.joints})
+        joint = _Joint(prim, name, (frames[0], frames[1]), (poses[0], poses[1]))
+        joint.top, joint.bottom = (frame.body or self.world for frame in frames)
+        self.joints.append(joint)
+
+    def steps(self, joint: _Joint) -> list[tuple[str, JointSpec]]:
+        """Return the joints of one degree of freedom that a joint is made of."""
+        prim, name, place, kind = joint.prim, joint.name, self.place(joint.prim), KINDS[joint.prim.GetTypeName()]
+        if kind == "fixed":
+            return [(name, JointSpec(place=place))]
+        if kind == "ball":
+            self.note(place, f"the spherical joint is read as three turns, '{name}/x', '/y' and '/z'")
+            return [(f"{name}/{key}", JointSpec("continuous", f"{name}/{key}", axis, place=place))
+                    for key, axis in ORTHOGONAL.items()]  # fmt: skip
+        is_turn = kind == "revolute"
+        drive, unit = (
+            f"drive:{'angular' if is_turn else 'linear'}:physics",
+            math.radians(1.0) if is_turn else self.unit,
+        )
+        lower, upper = (unit * self.number(prim, f"physics:{word}Limit", sign * math.inf) for word, sign in
+                        (("lower", -1.0), ("upper", 1.0)))  # fmt: skip
+        if lower > upper:
+            self.note(place, "the lower limit is above the upper one; the joint is taken as unlimited")
+            lower, upper = -math.inf, math.inf
+        x, y, z = (found.tolist() if (found := self.numbers(prim, "axis")) is not None and len(found) == 3
+                   else ORTHOGONAL[prim.GetAttribute("physics:axis").Get().lower()])  # fmt: skip
+        leader = prim.GetAttribute("tmkit:mimic").Get()
+        rule = (self.number(prim, word, 0.0) for word in ("multiplier", "offset"))
+        mimic = MimicSpec(leader, next(rule), next(rule), place) if leader else None
+        is_endless = is_turn and math.isinf(lower) and math.isinf(upper)
+        is_damped = self.number(prim, f"{drive}:stiffness", 0.0) == 0.0
+        spec = JointSpec(
+            "continuous" if is_endless else kind, name, (x, y, z), lower, upper,
+            velocity=unit * self.number(prim, "physxJoint:maxJointVelocity", math.inf),
+            effort=self.number(prim, f"{drive}:maxForce", math.inf),
+            damping=self.number(prim, f"{drive}:damping", 0.0) / unit if is_damped else 0.0,
+            friction=self.number(prim, "physxJoint:jointFriction", 0.0),
+            mimic=mimic, place=place,
+        )  # fmt: skip
+        return [(name, spec)]
+
+    def built(self) -> SceneSpecification:
+        """Return the specification."""
+        frames = [*dict.fromkeys(self.frames.values())][1:]
+        bodies = [frame for frame in frames if frame.body is frame]
+        still = {frame for frame in bodies if frame.prim.GetAttribute("physics:kinematicEnabled").Get()}
+        grow(self.world, bodies, still, self.joints)
+        moved: dict[_Frame, _Joint] = {}
+        for joint in self.joints:
+            if joint.above is None:
+                self.note(self.place(joint.prim), "the joint closes a loop, and is left out")
+            else:
+                moved[joint.top if joint.is_turned else joint.bottom] = joint
+        made = [FrameSpec("world", None, self.place(self.world.prim), geometry=tuple(self.world.shapes))]
+        for frame in frames:
+            spec = self.frame(frame)
+            if frame not in moved:
+                above = self.world if frame.body is frame or frame.above is None else frame.above
+                given = frame.prim.GetAttribute("tmkit:parent").Get()  # of a free frame, which USD has in the world
+                above = next((one for one in frames if one.name == given), above)
+                moves = JointSpec("fixed" if frame.body is not frame or frame in still else "free", place=spec.place)
+                at = spec_of_pose(above.pose.inverse() @ frame.pose)
+                made.append(replace(spec, parent=above.name, pose=at, joint=moves))
+                continue
+            edge = moved[frame]
+            one, other = (1, 0) if edge.is_turned else (0, 1)
+            pose, rest = edge.frames[one].pose.inverse() @ edge.poses[one], edge.poses[other].inverse() @ frame.pose
+            place, steps = self.place(edge.prim), self.steps(edge)
+            made += hung(spec, edge.frames[one].name, pose, rest, steps, is_turned=edge.is_turned, place=place)
+        order = {frame.name: frame.prim.GetAttribute("tmkit:index").Get() for frame in frames}
+        if None not in order.values():
+            made[1:] = sorted(made[1:], key=lambda spec: order.get(spec.name, 0))
+        return SceneSpecification(tuple(made), tuple(self.allowed(made)))
+
+    def frame(self, frame: _Frame) -> FrameSpec:
+        prim = frame.prim
+        return FrameSpec(
+            frame.name, None, self.place(prim), body=prim.GetAttribute("tmkit:body").Get(),
+            classes=tuple(prim.GetAttribute("tmkit:classes").Get() or ()), geometry=tuple(frame.shapes),
+            inertia=self.inertia(prim, frame.pose, has_shapes=bool(frame.shapes)),
+        )  # fmt: skip
+
+    def allowed(self, made: list[FrameSpec]) -> Iterator[AllowedPairSpec]:
+        """Yield the pairs that our writer gave, or those that joints join and that are filtered."""
+        ours = next(([*found] for one in self.stage.GetPseudoRoot().GetChildren()
+                     if (found := one.GetAttribute("tmkit:allowed").Get()) is not None), None)  # fmt: skip
+        if ours is not None:
+            for pair in zip(ours[::3], ours[1::3], ours[2::3], strict=False):
+                yield AllowedPairSpec(*pair, self.place(self.world.prim))
+            return
+        yield from adjacent_pairs(made)
+        for frame in [*dict.fromkeys(self.frames.values())][1:]:
+            for target in frame.prim.GetRelationship("physics:filteredPairs").GetForwardedTargets():
+                other = self.stage.GetPrimAtPath(target)
+                if other and (found := self.nearest(other)) not in (frame, self.world):
+                    yield AllowedPairSpec(frame.name, found.name, "filtered", self.place(frame.prim))
