@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tmkit.errors import SceneError
 from tmkit.graph import SceneGraph
 from tmkit.manipulation import ActionContext, Candidate, Impossible, Place
-from tmkit.motion import InverseKinematicsStatus, inverse_kinematics
+from tmkit.motion import InverseKinematicsStatus, WristBound, inverse_kinematics, wrist_bound
 from tmkit.pddl import Fact, GroundAction, State
 from tmkit.robots import is_movable, movable_frames
 from tmkit.spatial import Pose
@@ -161,11 +161,12 @@ class Semantics(DomainSemantics):
                 useful.add(_location_of(scene, frame, self.manipulator.tip))
         heights = [_height(scene, frame) for frame in blocks.values()]
         middle = max(heights, default=0.0) / 2
+        wrist = wrist_bound(scene, self.manipulator, q=q)
         for surface in scene.frames_of_class("surface"):
             root_from_surface = scene.pose(surface, relative_to=scene.root(surface), q=q)
             for cell in _cells(scene, surface):
                 point = _cell_point(scene, surface, cell) + np.array([0.0, 0.0, middle])
-                if self._reaches(scene, root_from_surface @ Pose(point), q):
+                if self._reaches(scene, root_from_surface @ Pose(point), q, wrist):
                     useful.add(_location(surface, cell))
         return frozenset(useful)
 
@@ -197,11 +198,13 @@ class Semantics(DomainSemantics):
         for turn in turns_nearest_first(context, object, below):
             yield Pose([0.0, 0.0, height], quat_xyzw_about_z(turn))
 
-    def _reaches(self, scene: SceneGraph, root_from_point: Pose, q: NDArray[np.float64]) -> bool:
+    def _reaches(self, scene: SceneGraph, root_from_point: Pose, q: NDArray[np.float64], wrist: WristBound) -> bool:
         """Return whether the arm brings its tool to a point, pointing down, in any of four directions."""
         for turn in range(4):
             down = Pose([0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0])
             target = Pose(root_from_point.translation, quat_xyzw_about_z(turn * math.pi / 2)) @ down
+            if wrist.excess(target) > STANDING_TOLERANCE:
+                continue
             found = inverse_kinematics(
                 scene, self.manipulator.tool, target_pose=target, joints=self.manipulator.joints, q=q, restarts=10
             )

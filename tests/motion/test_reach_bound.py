@@ -8,7 +8,7 @@ from support.gantry import GANTRY, gantry_scene
 
 import tmkit as tk
 from tmkit.graph import SceneGraph
-from tmkit.motion import InverseKinematicsStatus, inverse_kinematics, reach_excess, reach_heights
+from tmkit.motion import InverseKinematicsStatus, inverse_kinematics, reach_excess, reach_heights, wrist_bound
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 
@@ -41,15 +41,29 @@ def test_where_the_tool_can_be_there_is_no_excess(which: int) -> None:
     """Poses that the tool has at random configurations are within reach; moved away by d, they exceed by d at most."""
     scene, arm = arms()[which]
     limits, columns = scene.joint_limits, arm.joint_indices(scene)
-    rng = np.random.default_rng(2)
+    rng, wrist = np.random.default_rng(2), wrist_bound(scene, arm, q=arm.ready_configuration(scene))
     for _ in range(50):
         q = np.array(arm.ready_configuration(scene))
         q[columns] = rng.uniform(limits[columns, 0], limits[columns, 1])
         pose = scene.pose(arm.tool, relative_to=scene.root(arm.tool), q=q)
         assert reach_excess(scene, arm, root_from_tool=pose, q=q) == 0.0
+        assert wrist.excess(pose) < 1e-12
         away = rng.normal(size=3)
         moved = Pose(pose.translation + away, pose.quat_xyzw)
         assert reach_excess(scene, arm, root_from_tool=moved, q=q) <= np.linalg.norm(away)
+        assert wrist.excess(moved) <= np.linalg.norm(away) + 1e-12
+
+
+def test_the_wrist_proves_what_the_length_of_the_arm_does_not() -> None:
+    """A tool that points down a metre away is within the length of a Panda, and its wrist is not."""
+    scene, arm = arms()[1]
+    q = arm.ready_configuration(scene)
+    base = scene.pose("panda_link1", relative_to="world", q=q).translation
+    target = Pose(base + np.array([1.0, 0.0, -0.21]), [1.0, 0.0, 0.0, 0.0])
+    assert reach_excess(scene, arm, root_from_tool=target, q=q) == 0.0
+    assert wrist_bound(scene, arm, q=q).excess(target) > 0.1
+    found = inverse_kinematics(scene, arm.tool, target_pose=target, joints=arm.joints, q=q, restarts=20)
+    assert found.status is InverseKinematicsStatus.NOT_FOUND
 
 
 def test_an_excess_grows_by_what_the_pose_moves_away() -> None:

@@ -48,8 +48,8 @@ def gravity_torques(
     poses = scene.poses_batch(path)[:, [rows[frame] for frame in (*frames, *movers)]]
     local = np.concatenate([centres, np.array([joint.axis for joint in joints]).reshape(-1, 3)])
     origins, vector, scalar = poses[..., :3], poses[..., 3:6], poses[..., 6:7]
-    crossed = np.cross(vector, local)
-    world = local + 2.0 * (scalar * crossed + np.cross(vector, crossed))  # turned by the quaternions
+    crossed = _cross(vector, local)
+    world = local + 2.0 * (scalar * crossed + _cross(vector, crossed))  # turned by the quaternions
     axes, weighted = world[:, len(frames) :], masses[:, None] * (origins + world)[:, : len(frames)]
     result = np.zeros((len(path), len(movers)))
     for number, joint in enumerate(joints):
@@ -59,6 +59,12 @@ def gravity_torques(
         turning = axis[:, 0] * arm[:, 1] - axis[:, 1] * arm[:, 0]  # -a . (r x g), with g along -z
         result[:, number] = GRAVITY * (mass * axis[:, 2] if joint.type == "prismatic" else turning)
     return result
+
+
+def _cross(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what np.cross does, in a third of its time."""
+    parts = a[..., [1, 2, 0, 2, 0, 1]] * b[..., [2, 0, 1, 1, 2, 0]]
+    return parts[..., :3] - parts[..., 3:]
 
 
 def effort_fault(

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from tmkit.motion.reach_bound import (
         ReachHeights as ReachHeights,
+        WristBound as WristBound,
         reach_excess as reach_excess,
+        wrist_bound as wrist_bound,
         reach_heights as reach_heights,
     )
     from tmkit.motion.reachable_region import ReachableRegion as ReachableRegion, reachable_region as reachable_region

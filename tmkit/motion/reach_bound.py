@@ -42,6 +42,44 @@ class ReachHeights:
     up: NDArray[np.float64] | None
 
 
+@dataclass(frozen=True, eq=False)
+class WristBound:
+    """A ball in which the origin of an arm's last joint, its wrist, stays, whatever the configuration of its arm.
+
+    Attributes:
+        center: (3,) metres, in the root frame.
+        radius: metres.
+        wrist_from_tool: the pose of the tool in the frame that the last joint moves.
+    """
+
+    center: NDArray[np.float64]
+    radius: float
+    wrist_from_tool: Pose
+
+    def excess(self, root_from_tool: Pose) -> float:
+        """Return the metres by which the wrist would be outside, where the tool has a pose in the root frame."""
+        wrist = (root_from_tool @ self.wrist_from_tool.inverse()).translation
+        return max(0.0, norm(wrist - self.center) - self.radius)
+
+
+def wrist_bound(scene: SceneGraph, manipulator: Manipulator, *, q: ArrayLike) -> WristBound:
+    """Return where the wrist of an arm certainly stays.
+
+    Args:
+        scene: the scene.
+        manipulator: the arm.
+        q: (n_joints,) configuration; what it says of joints that are none of the arm's counts.
+    """
+    tool, moving = manipulator.tool, _moving(scene, manipulator)
+    if not moving:
+        return WristBound(np.zeros(3), np.inf, Pose())
+    center = _edge(scene, moving[0], scene.root(tool), q).translation
+    radius = sum(_longest_slide(scene, frame) for frame in moving)
+    for last, frame in itertools.pairwise(moving):
+        radius += norm(_edge(scene, frame, last, q).translation)
+    return WristBound(center, radius, scene.pose(tool, relative_to=moving[-1], q=q))
+
+
 def reach_excess(scene: SceneGraph, manipulator: Manipulator, *, root_from_tool: Pose, q: ArrayLike) -> float:
     """Return the metres by which a pose of the tool is certainly out of an arm's reach.
 
@@ -54,15 +92,9 @@ def reach_excess(scene: SceneGraph, manipulator: Manipulator, *, root_from_tool:
     Returns:
         At least 0. The true distance to what the arm reaches is never smaller.
     """
-    tool, moving = manipulator.tool, _moving(scene, manipulator)
-    if not moving:
-        return 0.0
-    anchor = _edge(scene, moving[0], scene.root(tool), q).translation
-    length = sum(_longest_slide(scene, frame) for frame in moving)
-    for last, frame in itertools.pairwise(moving):
-        length += norm(_edge(scene, frame, last, q).translation)
-    length += norm(scene.pose(tool, relative_to=moving[-1], q=q).translation)
-    return max(0.0, norm(root_from_tool.translation - anchor) - length)
+    bound = wrist_bound(scene, manipulator, q=q)
+    length = bound.radius + norm(bound.wrist_from_tool.translation)
+    return max(0.0, norm(root_from_tool.translation - bound.center) - length)
 
 
 def reach_heights(scene: SceneGraph, manipulator: Manipulator, *, q: ArrayLike) -> ReachHeights:

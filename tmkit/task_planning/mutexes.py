@@ -30,11 +30,14 @@ Literal = tuple[Fact, bool]
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """What an operator, or one of its conditional effects, needs, adds, and touches: numbers of facts."""
+    """What an operator, or one of its conditional effects, needs, adds, and touches: numbers of facts.
+
+    It touches all facts of a variable: the first, and the one after the last.
+    """
 
     needs: list[int]
     adds: list[int]
-    touched: list[int]
+    touched: list[Pair]
 
 
 def is_goal_impossible(task: SasTask) -> bool:
@@ -134,18 +137,18 @@ class _Facts:
     def rules(self, operator: SasOperator) -> Iterator[_Rule]:
         """Yield the operator as a rule, then each of its conditional effects as one."""
         always = [effect for effect in operator.effects if not effect.conditions]
-        touched = [number for effect in always for number in self._values(effect.variable)]
+        touched = [self._values(effect.variable) for effect in always]
         adds = [(effect.variable, effect.after) for effect in always]
         yield _Rule(self.numbers(operator.needs), self.numbers(adds), touched)
         for effect in operator.effects:
             if effect.conditions:
                 more = self.numbers([*adds, (effect.variable, effect.after)])
                 needed = self.numbers({*operator.needs, *effect.conditions})
-                yield _Rule(needed, more, [*touched, *self._values(effect.variable)])
+                yield _Rule(needed, more, [*touched, self._values(effect.variable)])
 
-    def _values(self, variable: int) -> range:
+    def _values(self, variable: int) -> Pair:
         first = self._first[variable]
-        return range(first, first + self._sizes[variable]) if first else range(0)
+        return (first, first + self._sizes[variable]) if first else (0, 0)
 
 
 class _Rules:
@@ -154,18 +157,23 @@ class _Rules:
     def __init__(self, rules: list[_Rule], count: int) -> None:
         self._count = count
         most = max((len(rule.needs) for rule in rules), default=0) or 1
-        self._needs = np.zeros((len(rules), most), dtype=np.intp)
+        padded = [rule.needs + (rule.needs[:1] or [_ALWAYS]) * (most - len(rule.needs)) for rule in rules]
+        self._needs = np.array(padded, dtype=np.intp).reshape(len(rules), most)
         untouched = np.ones((len(rules), count), dtype=np.bool_)
         added = np.zeros((len(rules), count), dtype=np.bool_)
+        touching: dict[Pair, list[int]] = {}
         for number, rule in enumerate(rules):
-            padded = rule.needs + [rule.needs[0] if rule.needs else _ALWAYS] * (most - len(rule.needs))
-            self._needs[number] = padded
-            untouched[number, rule.touched] = False
-            added[number, rule.adds] = True
+            for facts in rule.touched:
+                touching.setdefault(facts, []).append(number)
+        for (first, end), numbers in touching.items():
+            untouched[numbers, first:end] = False
+        adders = np.repeat(np.arange(len(rules)), [len(rule.adds) for rule in rules])
+        facts_added = np.array([fact for rule in rules for fact in rule.adds], dtype=np.intp)
+        added[adders, facts_added] = True
         self._untouched, self._added = _packed(untouched), _packed(added)
-        pairs = sorted((fact, number) for number, rule in enumerate(rules) for fact in rule.adds)
-        self._adder = np.array([number for _, number in pairs], dtype=np.intp)
-        self._fact, self._begin = np.unique(np.array([fact for fact, _ in pairs], dtype=np.intp), return_index=True)
+        order = np.lexsort((adders, facts_added))
+        self._adder = adders[order]
+        self._fact, self._begin = np.unique(facts_added[order], return_index=True)
 
     def applied(self, possible: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return the pairs (count, count) that are possible after every rule whose needs are has been applied once."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from tmkit._support.time_limits import check_time
 from tmkit.errors import TaskPlannerError
@@ -37,8 +37,7 @@ class SasVariable:
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SasEffect:
+class SasEffect(NamedTuple):
     """If the conditions hold, the variable goes from the value ``before`` (-1: any) to ``after``."""
 
     conditions: tuple[Pair, ...]
@@ -138,7 +137,7 @@ class SasTask:
 
     def to_text(self) -> str:
         """Return the task in the translator's output format."""
-        return "".join(f"{line}\n" for line in self._lines())
+        return "\n".join([*self._lines(), ""])
 
     def _lines(self) -> Iterator[str]:
         yield from ("begin_version", _VERSION, "end_version", "begin_metric", str(self.metric), "end_metric")
@@ -195,10 +194,8 @@ def _pair_lines(pairs: Iterable[Pair]) -> Iterator[str]:
 
 
 def _effect_line(effect: SasEffect) -> str:
-    numbers = [len(effect.conditions)]
-    for pair in effect.conditions:
-        numbers.extend(pair)
-    return " ".join(map(str, [*numbers, effect.variable, effect.before, effect.after]))
+    conditions = "".join(f"{variable} {value} " for variable, value in effect.conditions)
+    return f"{len(effect.conditions)} {conditions}{effect.variable} {effect.before} {effect.after}"
 
 
 _Part = TypeVar("_Part")
@@ -219,7 +216,7 @@ class _Reader:
         return int(next(self._lines))
 
     def _numbers(self) -> list[int]:
-        return [int(word) for word in next(self._lines).split()]
+        return [*map(int, next(self._lines).split())]
 
     def _pair(self) -> Pair:
         variable, value = self._numbers()
@@ -265,8 +262,8 @@ class _Reader:
 
     def _effect(self) -> SasEffect:
         count, *numbers = self._numbers()
-        conditions = tuple((numbers[2 * i], numbers[2 * i + 1]) for i in range(count))
         variable, before, after = numbers[2 * count :]
+        conditions = tuple(zip(numbers[: 2 * count : 2], numbers[1 : 2 * count : 2], strict=True)) if count else ()
         return SasEffect(conditions, variable, before, after)
 
     def _axiom(self) -> SasAxiom:

@@ -181,5 +181,5 @@ def _with_need(operator: SasOperator, pair: Pair) -> SasOperator:
     if not changed:
         return replace(operator, prevail=(*operator.prevail, pair))
     effects = list(operator.effects)
-    effects[changed[0]] = replace(effects[changed[0]], before=value)
+    effects[changed[0]] = effects[changed[0]]._replace(before=value)
     return replace(operator, effects=tuple(effects))
