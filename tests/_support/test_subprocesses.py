@@ -110,6 +110,15 @@ def test_words_and_codes_arrive_as_they_are(tmp_path: Path, monkeypatch: pytest.
     assert (finished.code, finished.output) == (7, f"{words}\n")
 
 
+def test_a_program_is_killed_upon_what_it_writes(tmp_path: Path) -> None:
+    """A program that would run for long is killed once the text is there, not before."""
+    code = "import time; print('begun', flush=True); time.sleep(0.1); print('enough', flush=True); time.sleep(600)"
+    command = [sys.executable, "-c", code]
+    with processes.Program(command, folder=tmp_path, environment={}, time_limit=600.0, stop_at="enough") as program:
+        finished = program.finished(seconds=600.0)
+    assert (finished.code, finished.output) == (-signal.SIGKILL, "begun\nenough\n")
+
+
 def test_what_is_no_program_is_said(tmp_path: Path) -> None:
     """A program that is missing, or may not be run, is named."""
     (tmp_path / "text").write_text("", encoding="ascii")

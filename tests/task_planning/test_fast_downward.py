@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -384,3 +385,12 @@ def test_a_search_by_landmarks_that_did_too_much_does_not_count() -> None:
     task = planner.translate(problem)
     without = FastDownward(landmark_search="").search(task)
     assert planner.search(task).steps == without.steps
+
+
+def test_a_search_by_landmarks_is_stopped_when_it_did_too_much(tmp_path: Path) -> None:
+    """A search that would take minutes ends after one expansion, upon what it prints."""
+    task = FastDownward().translate(blocks_world(PLACES, blocks=15, places=4, seed=1))
+    searches = downward.Searches(task, tmp_path, time.monotonic() + 600.0)
+    search = fast_downward.LANDMARK_SEARCH.format(seconds=600, expansions=1)
+    with searches.started([search], stop_at=fast_downward._TOO_MANY) as running:
+        assert running.outcome().finished.code == -signal.SIGKILL

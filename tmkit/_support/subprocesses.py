@@ -34,7 +34,7 @@ _logger = logging.getLogger(__name__)
 
 _GRACE_SECONDS = 5
 _LONGEST_WAIT = 2**31 - 1  # milliseconds
-_LOOK_SECONDS = 0.002  # between looks whether a program has ended, where the system does not tell
+_LOOK_SECONDS = 0.002  # between looks at what a program wrote, and whether it has ended where the system does not tell
 
 _TIED_BY_SHELL = 'test "$PPID" = "$1" || exit 1; shift; exec "$@"'
 _TIED_BY_PYTHON = """\
@@ -83,6 +83,7 @@ class Program:
         time_limit: seconds that it is expected to run at most; processor time is limited to a little more.
         standard_input: a file that it reads, or nothing.
         memory_limit: bytes that it may have, or as many as there are.
+        stop_at: a text that it writes, upon which it is killed; none by default.
 
     Raises:
         TaskPlannerError: the program could not be started; when the block is entered.
@@ -90,10 +91,11 @@ class Program:
 
     def __init__(
         self, command: Sequence[str], *, folder: Path, environment: Mapping[str, str], time_limit: float,
-        standard_input: Path | None = None, memory_limit: int | None = None,
+        standard_input: Path | None = None, memory_limit: int | None = None, stop_at: str = "",
     ) -> None:  # fmt: skip
         self._command, self._folder, self._environment = tuple(command), folder, dict(environment)
         self._time_limit, self._standard_input, self._memory_limit = time_limit, standard_input, memory_limit
+        self._stop_at = stop_at
         self._process: subprocess.Popen[bytes] | None = None
         self._started = 0.0
 
@@ -139,16 +141,20 @@ class Program:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it runs no more."""
+        """Whether it runs no more; it is killed once it wrote the text at which it is stopped."""
+        if self._stop_at and self._running.poll() is None and self._stop_at in self._output():
+            self._kill()
         return self._running.poll() is not None
+
+    def _output(self) -> str:
+        return (self._folder / "output.log").read_text(encoding="utf-8", errors="replace")
 
     def finished(self, *, seconds: float) -> Finished:
         """Wait for it, kill it when the time is up, and tell how it ended."""
         wait_for_any([self], seconds=seconds)
         code = self._running.poll()
         self._kill()
-        output = (self._folder / "output.log").read_text(encoding="utf-8", errors="replace")
-        finished = Finished(self._command, code, output, time.monotonic() - self._started)
+        finished = Finished(self._command, code, self._output(), time.monotonic() - self._started)
         ending = "was stopped" if code is None else f"ended with {code}"
         _logger.debug("%s %s after %.2f s", Path(self._command[0]).name, ending, finished.seconds)
         return finished
@@ -164,7 +170,8 @@ def wait_for_any(programs: Sequence[Program], *, seconds: float) -> Program | No
         left = deadline - time.monotonic()
         if left <= 0.0:
             return None
-        _sleep_until_any_ends([program._running.pid for program in programs], left)
+        wait = min(left, _LOOK_SECONDS) if any(program._stop_at for program in programs) else left
+        _sleep_until_any_ends([program._running.pid for program in programs], wait)
 
 
 def _sleep_until_any_ends(identifiers: Sequence[int], seconds: float) -> None:

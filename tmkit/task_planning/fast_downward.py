@@ -8,8 +8,8 @@ seed.
 
 Determinism: the same task gives the same plan. The translator's hash seed is fixed. The search by landmarks and
 follow-up searches count only if they took few enough expansions (``landmark_work``, ``improvement_work``), numbers
-independent of any clock; time limits of the processor only stop them, and leave factors of five and ten for slower
-machines.
+independent of any clock. The former is stopped when it has taken more; time limits of the processor only stop them, and
+leave factors of five and ten for slower machines.
 """
 
 from __future__ import annotations
@@ -40,9 +40,13 @@ from tmkit.task_planning.translated_task import TranslatedTask
 
 LANDMARK_SEARCH = (
     "let(hlm, landmark_sum(lm_factory=lm_reasonable_orders_hps(lm_rhw()), pref=true),"
-    " eager(single(sum([g(), weight(hlm, 2)])), reopen_closed=true, preferred=[hlm], max_time={seconds}))"
+    " eager(single(sum([g(), weight(hlm, 2)])), reopen_closed=true, preferred=[hlm], max_time={seconds},"
+    " pruning=limited_pruning(null(), 1, {expansions})))"
 )
-"""Finds a plan that is short, mostly soon; ``{seconds}`` is the processor time after which it gives up."""
+"""Finds a plan that is short, mostly soon; ``{seconds}`` is the processor time after which it gives up.
+
+Its pruning prunes nothing: after ``{expansions}`` it prints that, upon which the search is stopped.
+"""
 
 FIRST_SEARCH = (
     "let(hlm, eval_modify_costs("
@@ -64,10 +68,11 @@ _PROVING_SEARCH = "astar(blind())"
 
 _FIRST_SECONDS = 2.0  # after which it is asked whether there is a plan at all
 _FOLLOW_UP_SECONDS = 0.5
-_LANDMARK_SECONDS, _LEAST_LANDMARK_SECONDS, _LANDMARK_SHARE = 3.0, 0.1, 0.15
+_LANDMARK_SECONDS, _LANDMARK_SHARE = 3.0, 0.15
 _ALONE_SECONDS = 0.2  # for which the search by landmarks runs alone
 _AGAIN, _AGAIN_GROWTH = 1e5, 2.0  # work for it on a task with learned constraints, and in terms of what it took before
 _LANDMARKS = "landmarks"  # in the history of a task
+_TOO_MANY = "switching off pruning"  # printed after the expansions that a search by landmarks may do
 _REMEMBERED = 16  # problems that are not translated again
 _TRANSLATING_MEMORY = 4 << 30  # bytes: a quantifier over a dozen variables takes all there is, and in seconds
 _PROVING_MEMORY = 2 << 30  # bytes, for the search that only tests, beside another, whether there is a plan
@@ -185,10 +190,10 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         work = min(self.landmark_work, history.get(_LANDMARKS, self.landmark_work))
         if not self.landmark_search or not work:
             return self._greedy(searches)
-        share = _LANDMARK_SHARE * searches.seconds_left  # a short time limit is not spent on it
-        seconds = max(_LEAST_LANDMARK_SECONDS, _LANDMARK_SECONDS * work / self.landmark_work)
-        search = self.landmark_search.format(seconds=round(min(seconds, share), 2))
-        with searches.started([search]) as running:
+        seconds = min(_LANDMARK_SECONDS, _LANDMARK_SHARE * searches.seconds_left)  # of a short time limit, little
+        expansions = 1 + int(min(1e9, work // max(1, len(searches.task.operators))))
+        search = self.landmark_search.format(seconds=round(seconds, 2), expansions=expansions)
+        with searches.started([search], stop_at=_TOO_MANY) as running:
             is_short = running.ends_within(_ALONE_SECONDS)
             outcome = None if is_short else self._greedy(searches, work=work, beside=running)
             found = running.outcome()

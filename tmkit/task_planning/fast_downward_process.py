@@ -179,8 +179,10 @@ class Searches:
             return running.outcome()
 
     @contextmanager
-    def started(self, chain: Sequence[str], *, memory_limit: int | None = None) -> Iterator[RunningSearch]:
-        """Start a chain of searches, of so many bytes at most, which is stopped when the block is left."""
+    def started(
+        self, chain: Sequence[str], *, memory_limit: int | None = None, stop_at: str = ""
+    ) -> Iterator[RunningSearch]:
+        """Start a chain of searches, of so many bytes at most, which is stopped when the block is left or by a text."""
         self._count += 1
         folder = self._folder / str(self._count)
         folder.mkdir()
@@ -192,6 +194,7 @@ class Searches:
             time_limit=self.seconds_left,
             standard_input=self._input,
             memory_limit=memory_limit,
+            stop_at=stop_at,
         ) as program:
             yield RunningSearch(self, program, folder)
 
