@@ -28,17 +28,14 @@ StampedPoses made(const std::vector<double>& stamps, const std::vector<Pose>& po
     return result;
 }
 
-std::vector<double> stamps_of(const StampedPoses& s) {
-    std::vector<double> stamps;
-    for (const StampedPose& entry : s.entries) stamps.push_back(entry.stamp);
-    return stamps;
+template <class Value>
+std::vector<Value> each(const StampedPoses& s, Value StampedPose::* field) {
+    std::vector<Value> values;
+    for (const StampedPose& entry : s.entries) values.push_back(entry.*field);
+    return values;
 }
-
-std::vector<Pose> poses_of(const StampedPoses& s) {
-    std::vector<Pose> poses;
-    for (const StampedPose& entry : s.entries) poses.push_back(entry.pose);
-    return poses;
-}
+std::vector<double> stamps_of(const StampedPoses& s) { return each(s, &StampedPose::stamp); }
+std::vector<Pose> poses_of(const StampedPoses& s) { return each(s, &StampedPose::pose); }
 
 nb::tuple state_of(const StampedPoses& s) { return nb::make_tuple(stamps_of(s), poses_of(s), s.capacity, s.window); }
 
