@@ -57,6 +57,7 @@ from tmkit.spatial import Pose
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.problems import parse_goal_of_scene, scene_objects
 from tmkit.tamp.domains.semantics import pddl_name
+from tmkit.tamp.domains.state_derivation import DerivedState, StateDeriver
 from tmkit.tamp.refinement_tree import RefinementNode
 
 _SAMPLES = 16  # within the tolerance of a pose
@@ -143,22 +144,20 @@ class GoalDomain(PlanningDomain):
         own = super()._candidates(action, context)
         wanted = {fact for goal in goals for fact in goal.facts} & set(added_facts(self.domain, action))
         regions = dict(_fixed_regions(goals, context))
+        deriver = StateDeriver(self, self.semantics.objects(context.scene))
+        derived: DerivedState | None = None  # places differ in one frame
         for place in _places(goals[0], own, action, context):
             if any(place.support != surface.support for surface in regions.values()):
                 continue
             scene = context.scene.reparent(place.object, place.support, pose=place.pose)
-            if all(_is_met(goal.goal, scene, context.q, regions) for goal in goals) and self._holds(
-                wanted, scene, context.q
-            ):
+            if not all(_is_met(goal.goal, scene, context.q, regions) for goal in goals):
+                continue
+            try:
+                derived = deriver.derive(scene, context.q, derived)
+            except SceneError:
+                continue
+            if all(fact in derived.state for fact in wanted):
                 yield place
-
-    def _holds(self, facts: set[Fact], scene: SceneGraph, q: Configuration) -> bool:
-        """Whether facts of the original domain hold in a scene."""
-        try:
-            state = self.state(scene, self.semantics.objects(scene), q)
-        except SceneError:
-            return False
-        return all(fact in state for fact in facts)
 
 
 def _fixed_regions(goals: Sequence[ObjectGoal], context: ActionContext) -> Iterator[tuple[object, SupportSurface]]:
