@@ -138,7 +138,8 @@ def test_json_scenes_keep_their_other_roots(tmp_path: Path) -> None:
         (
             "x.sdff",
             r"unknown scene format '.sdff'; did you mean '.sdf'\? "
-            r"\(accepted: .robray, .rsg, .urdf, .sdf, .world, .xml, .usd, .usda, .usdc, .usdz, .json, .srdf\)",
+            r"\(accepted: .robray, .rsg, .urdf, .sdf, .world, .xml, .usd, .usda, .usdc, .usdz, .gltf, .glb, "
+            r".json, .srdf\)",
         ),
         ("x.blend", r"unknown scene format '.blend' \(accepted"),
     ],

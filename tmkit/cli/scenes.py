@@ -121,7 +121,10 @@ def cache(clear: Annotated[bool, typer.Option("--clear", help="Remove all scenes
 def convert(
     scenes: Scenes,
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write: .json, .robray, .rsg, .urdf, .usda.")
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Where to write: .json, .robray, .rsg, .urdf, .usda, .glb."
+        ),
     ],
     allow: AllowFolders = None,
     package: Packages = None,

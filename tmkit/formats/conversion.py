@@ -24,7 +24,7 @@ from tmkit.formats.urdf.writer import urdf_from_scene
 from tmkit.graph import AttachedShape, FrameSpecification, Inertia, Joint, SceneGraph
 from tmkit.spatial import Pose
 
-TARGET_SUFFIXES = (".json", ".robray", ".rsg", ".urdf", ".usda", ".usd")
+TARGET_SUFFIXES = (".json", ".robray", ".rsg", ".urdf", ".usda", ".usd", ".gltf", ".glb")
 _NUMBERS = ("lower", "upper", "velocity", "effort", "damping", "friction")
 _ROUNDING = 1e-9  # metres, radians, and the share of an inertia
 
@@ -34,8 +34,8 @@ def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path
 
     Args:
         scene: the scene.
-        path: the file; its suffix, ``.json``, ``.robray``, ``.rsg``, ``.urdf``, ``.usda`` or ``.usd``, says in which
-            format. Meshes that the format cannot hold become OBJ files beside it.
+        path: the file; its suffix, ``.json``, ``.robray``, ``.rsg``, ``.urdf``, ``.usda``, ``.usd``, ``.gltf`` or
+            ``.glb``, says in which format. Meshes that the format cannot hold become OBJ files beside it.
 
     Raises:
         SceneError: the format cannot say something of this scene; the message says what.
@@ -51,7 +51,7 @@ def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path
         return (target,)
     text, meshes = _texts(scene, suffix, target.stem)
     again = _read_back(target.name, text, meshes)
-    difference = _difference(scene, again, exact=suffix in (".robray", ".rsg"))
+    difference = _difference(scene, again, exact=suffix in (".robray", ".rsg", ".gltf", ".glb"))
     if difference is not None:
         other = ".robray or .json" if suffix == ".urdf" else ".json"
         raise SceneError(f"{target}: a {suffix} file cannot hold this scene: {difference}; write {other}")
@@ -60,7 +60,7 @@ def convert_scene(scene: SceneGraph, path: str | os.PathLike[str]) -> tuple[Path
     return (target, *beside)
 
 
-def _texts(scene: SceneGraph, suffix: str, name: str) -> tuple[str, Mapping[str, str]]:
+def _texts(scene: SceneGraph, suffix: str, name: str) -> tuple[str | bytes, Mapping[str, str]]:
     """Return the text in a format, and the OBJ files that it names."""
     if suffix == ".robray":
         return robray_from_scene(scene)
@@ -72,6 +72,10 @@ def _texts(scene: SceneGraph, suffix: str, name: str) -> tuple[str, Mapping[str,
         from tmkit.formats.usd.writer import usd_from_scene
 
         return usd_from_scene(scene), {}
+    if suffix in (".gltf", ".glb"):
+        from tmkit.formats.gltf.writer import gltf_from_scene
+
+        return gltf_from_scene(scene, is_binary=suffix == ".glb"), {}
     if len(scene.root_names) != 1:
         raise SceneError(f"a robot has one root, and this scene has {len(scene.root_names)}")
     urdf = urdf_from_scene(scene, _root_link(scene), name=name)
@@ -90,11 +94,11 @@ def _root_link(scene: SceneGraph) -> str:
     return root
 
 
-def _read_back(name: str, text: str, meshes: Mapping[str, str]) -> SceneGraph:
+def _read_back(name: str, text: str | bytes, meshes: Mapping[str, str]) -> SceneGraph:
     """Return the scene that texts read back to."""
     with temporary_folder("convert") as folder:
         for file, content in {**meshes, name: text}.items():
-            (folder / file).write_text(content, encoding="utf-8", newline="")
+            (folder / file).write_bytes(content.encode() if isinstance(content, str) else content)
         try:
             return load_scene(folder / name)
         except TmkitError as error:

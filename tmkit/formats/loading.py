@@ -38,8 +38,8 @@ def load_scene(
 
     Args:
         *files: each a bare name of a built-in scene (``"panda_table"``), or a path or ``package://`` URI of a
-            ``.robray``, ``.rsg``, ``.urdf``, ``.sdf``, ``.world``, ``.xml`` (MJCF), ``.usd``, ``.json`` or ``.srdf``
-            file; the last lets pairs of links touch that the others declare.
+            ``.robray``, ``.rsg``, ``.urdf``, ``.sdf``, ``.world``, ``.xml`` (MJCF), ``.usd``, ``.gltf``, ``.glb``,
+            ``.json`` or ``.srdf`` file; the last lets pairs of links touch that the others declare.
         package_path: folders in which packages of ``package://`` URIs are looked for first.
         packages: the folders of packages by name, as ``{"ur_description": "/robots/ur"}``, before all others.
         meshes: of robot descriptions (URDF, SDF): ``"load"``: all; a collision mesh that is missing or broken is an

@@ -13,7 +13,19 @@ from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.sandbox import project_folders
 
 USD_SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
-SCENE_SUFFIXES = (".robray", ".rsg", ".urdf", ".sdf", ".world", ".xml", *USD_SUFFIXES, ".json", ".srdf")
+SCENE_SUFFIXES = (
+    ".robray",
+    ".rsg",
+    ".urdf",
+    ".sdf",
+    ".world",
+    ".xml",
+    *USD_SUFFIXES,
+    ".gltf",
+    ".glb",
+    ".json",
+    ".srdf",
+)
 
 
 def located(

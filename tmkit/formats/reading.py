@@ -38,7 +38,7 @@ _OTHER_TOOLS = {  # near in spelling to formats that are read, or what users of 
     ".xacro": "a xacro file can run code and read any file; expand the file first, where you trust it: "
     "xacro FILE.xacro > FILE.urdf, or allow that: load_scene(..., allow_xacro=True), tmkit scene ... --allow-xacro",
     **dict.fromkeys(
-        (".stl", ".obj", ".dae", ".ply", ".glb"),
+        (".stl", ".obj", ".dae", ".ply"),
         "this is a mesh; put it on a frame with tk.Mesh or refer to it from a scene file",
     ),
 }
@@ -74,6 +74,10 @@ def read_scene(paths: Sequence[Path], loader: MeshLoader, note: Note, *, complet
         from tmkit.formats.json.scene import read_json_scene
 
         return read_json_scene(paths[0], loader=loader)
+    if len(paths) == 1 and paths[0].suffix.lower() in (".gltf", ".glb"):
+        from tmkit.formats.gltf.reader import read_gltf_scene
+
+        return read_gltf_scene(paths[0], loader=loader, note=note)
     semantics: list[RobotSemantics] = []
     specs = [_read(path, loader, note, semantics) for path in paths]
     if not complete:
@@ -210,6 +214,10 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
         from tmkit.formats.usd.reader import read_usd
 
         return read_usd(path, packages=loader.packages, note=note)
+    if suffix in (".gltf", ".glb"):
+        from tmkit.formats.gltf.reader import read_gltf_scene
+
+        return specification_of_scene(read_gltf_scene(path, loader=loader, note=note), path=str(path))
     if suffix == ".srdf":
         from tmkit.formats.srdf import read_srdf
 

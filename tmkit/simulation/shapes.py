@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmkit.errors import SimulationError
-from tmkit.formats.mesh.frustum import mesh_of_cloud, mesh_of_field
+from tmkit.formats.mesh.frustum import mesh_of_cloud, mesh_of_field, solid_triangles
 from tmkit.graph import AttachedShape, Mesh, PointCloud, Shape
 from tmkit.simulation.engine import Engine
 from tmkit.spatial import Pose
@@ -197,19 +197,7 @@ def drawn_triangles(shape: Shape, *, fineness: int = 4) -> tuple[NDArray[np.floa
         fineness: how often the sides of balls are divided; others that are round are as fine.
     """
     if shape.kind in ("box", "sphere", "cylinder", "capsule"):
-        from trimesh import creation
-
-        sizes = [float(size) for size in shape.dimensions]
-        if shape.kind == "box":
-            mesh = creation.box(sizes)
-        elif shape.kind == "sphere":
-            mesh = creation.icosphere(subdivisions=fineness, radius=sizes[0])
-        elif shape.kind == "cylinder":
-            mesh = creation.cylinder(radius=sizes[0], height=sizes[1], sections=16 * fineness)
-        else:
-            mesh = creation.capsule(height=sizes[1], radius=sizes[0], count=(8 * fineness, 8 * fineness))
-        vertices = np.asarray(mesh.vertices, dtype=float)
-        return vertices - (vertices.min(axis=0) + vertices.max(axis=0)) / 2.0, np.asarray(mesh.faces, dtype=np.int64)
+        return solid_triangles(shape, fineness=fineness)
     if shape.kind == "point_cloud" and len(shape.points) > MOST_POINTS:
         kept = np.linspace(0, len(shape.points) - 1, MOST_POINTS).astype(int)
         shape = PointCloud(shape.points[kept], radius=float(shape.dimensions[0]))

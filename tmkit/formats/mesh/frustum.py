@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from tmkit._support.elementary import circle, eigen, norms, product
 from tmkit.graph import Mesh, Shape
@@ -97,3 +98,24 @@ def ellipsoid(radii: tuple[float, float, float]) -> Shape:
 
     ball = trimesh.creation.icosphere(subdivisions=2)
     return Mesh(ball.vertices * radii, ball.faces)
+
+
+def solid_triangles(shape: Shape, *, fineness: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Return vertices (n, 3) and faces (m, 3) of a box, sphere, cylinder or capsule as it is drawn.
+
+    Args:
+        fineness: how often the sides of balls are divided; others that are round are as fine.
+    """
+    from trimesh import creation
+
+    sizes = [float(size) for size in shape.dimensions]
+    if shape.kind == "box":
+        mesh = creation.box(sizes)
+    elif shape.kind == "sphere":
+        mesh = creation.icosphere(subdivisions=fineness, radius=sizes[0])
+    elif shape.kind == "cylinder":
+        mesh = creation.cylinder(radius=sizes[0], height=sizes[1], sections=16 * fineness)
+    else:
+        mesh = creation.capsule(height=sizes[1], radius=sizes[0], count=(8 * fineness, 8 * fineness))
+    vertices = np.asarray(mesh.vertices, dtype=float)
+    return vertices - (vertices.min(axis=0) + vertices.max(axis=0)) / 2.0, np.asarray(mesh.faces, dtype=np.int64)

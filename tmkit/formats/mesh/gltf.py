@@ -48,14 +48,14 @@ def read_gltf(path: Path, data: bytes, limits: ReadingLimits) -> list[Part]:
         MeshError: the file is broken, too large, compressed, or names a buffer outside its folder.
     """
     try:
-        document, binary = _chunks(path, data, limits)
-        return _Document(path, document, binary, limits).parts()
+        document, binary = chunks(path, data, limits)
+        return Document(path, document, binary, limits).parts()
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError, struct.error) as error:
         reason = f"{type(error).__name__}: {error}".split("\n")[0]
         raise MeshError.at(path, f"the mesh cannot be read: no valid glTF 2.0: {reason}") from error
 
 
-def _chunks(path: Path, data: bytes, limits: ReadingLimits) -> tuple[dict[str, Any], bytes]:
+def chunks(path: Path, data: bytes, limits: ReadingLimits) -> tuple[dict[str, Any], bytes]:
     """Return the JSON document and the binary chunk, which may be empty."""
     text, binary = data, b""
     if data[:4] == _MAGIC:
@@ -78,7 +78,7 @@ def _chunks(path: Path, data: bytes, limits: ReadingLimits) -> tuple[dict[str, A
     return document, binary
 
 
-class _Document:
+class Document:
     """A glTF document, of which arrays are made when they are needed."""
 
     def __init__(self, path: Path, document: dict[str, Any], binary: bytes, limits: ReadingLimits) -> None:
@@ -87,16 +87,16 @@ class _Document:
 
     def parts(self) -> list[Part]:
         """Return the meshes of the default scene, each as often as it is used."""
-        used = [(part, matrix) for number, matrix in self._instances() for part in self._primitives(number)]
-        count, most = sum(self._corners(primitive) for primitive, _ in used), self.limits.mesh_triangles
+        used = [(part, matrix) for number, matrix in self._instances() for part in self.primitives(number)]
+        count, most = sum(self.corners(primitive) for primitive, _ in used), self.limits.mesh_triangles
         if count > 3 * most:
             raise MeshError.at(self.path, f"the mesh has {count // 3} triangles, expected at most {most}")
         return [
-            (self._vertices(primitive), self._faces(primitive), matrix, self._color(primitive))
+            (self.vertices(primitive), self.faces(primitive), matrix, self.color(primitive))
             for primitive, matrix in used
         ]
 
-    def _color(self, primitive: dict[str, Any]) -> int:
+    def color(self, primitive: dict[str, Any]) -> int:
         """Return the plain colour of a primitive's material."""
         try:
             looks = self.document["materials"][primitive["material"]].get("pbrMetallicRoughness", {})
@@ -107,13 +107,21 @@ class _Document:
 
     def _instances(self) -> Iterator[tuple[int, Array]]:
         """Yield the meshes that nodes of the default scene place, with their transforms, parents first."""
+        matrices: dict[int | None, Array] = {None: np.eye(4)}
+        for number, above, node in self.nodes():
+            matrix = matrices[number] = product(matrices[above], transform(node))
+            if "mesh" in node:
+                yield node["mesh"], matrix
+
+    def nodes(self) -> Iterator[tuple[int, int | None, dict[str, Any]]]:
+        """Yield the nodes of the default scene with their numbers and those of their parents, parents first."""
         nodes, scenes = self.document.get("nodes", []), self.document.get("scenes", [])
         if scenes:
             roots = scenes[self._index(self.document.get("scene", 0), scenes)].get("nodes", [])
         else:
             inner = {child for node in nodes for child in node.get("children", ())}
             roots = [number for number in range(len(nodes)) if number not in inner]
-        waiting: list[tuple[int, Array]] = [(root, np.eye(4)) for root in reversed(roots)]
+        waiting: list[tuple[int, int | None]] = [(root, None) for root in reversed(roots)]
         seen: set[int] = set()
         while waiting:
             number, above = waiting.pop()
@@ -121,12 +129,10 @@ class _Document:
                 raise ValueError(f"node {number} has several parents")
             seen.add(number)
             node = nodes[self._index(number, nodes)]
-            matrix = product(above, _transform(node))
-            if "mesh" in node:
-                yield node["mesh"], matrix
-            waiting.extend((child, matrix) for child in reversed(node.get("children", ())))
+            yield number, above, node
+            waiting.extend((child, number) for child in reversed(node.get("children", ())))
 
-    def _primitives(self, number: int) -> list[dict[str, Any]]:
+    def primitives(self, number: int) -> list[dict[str, Any]]:
         """Return the primitives of a mesh that are triangles."""
         meshes = self.document["meshes"]
         found = []
@@ -138,7 +144,7 @@ class _Document:
                 found.append(primitive)
         return found
 
-    def _corners(self, primitive: dict[str, Any]) -> int:
+    def corners(self, primitive: dict[str, Any]) -> int:
         """Return how many numbers of corners or vertices a primitive has, whichever are more."""
         accessors = self.document["accessors"]
         numbers = [primitive["attributes"]["POSITION"], *([primitive["indices"]] if "indices" in primitive else ())]
@@ -148,15 +154,16 @@ class _Document:
             raise ValueError("an accessor's count is no natural number")
         return factor * int(max(counts))
 
-    def _vertices(self, primitive: dict[str, Any]) -> Array:
+    def vertices(self, primitive: dict[str, Any]) -> Array:
+        """Return the vertices (n, 3) of a primitive."""
         return self._array(primitive["attributes"]["POSITION"], 3).astype(np.float64)
 
-    def _faces(self, primitive: dict[str, Any]) -> npt.NDArray[np.int64]:
+    def faces(self, primitive: dict[str, Any]) -> npt.NDArray[np.int64]:
         """Return the triangles (m, 3) of a primitive."""
         if "indices" in primitive:
             corners = self._array(primitive["indices"], 1).reshape(-1).astype(np.int64)
         else:
-            corners = np.arange(self._corners({**primitive, "mode": _TRIANGLES}), dtype=np.int64)
+            corners = np.arange(self.corners({**primitive, "mode": _TRIANGLES}), dtype=np.int64)
         mode = primitive.get("mode", _TRIANGLES)
         if mode == _TRIANGLES:
             return corners[: len(corners) // 3 * 3].reshape(-1, 3)
@@ -212,7 +219,7 @@ class _Document:
         return number
 
 
-def _transform(node: dict[str, Any]) -> Array:
+def transform(node: dict[str, Any]) -> Array:
     """Return the transform (4, 4) of a node relative to the node above it."""
     if "matrix" in node:
         return np.array(node["matrix"], dtype=np.float64).reshape(4, 4).T

@@ -1,0 +1,1 @@
+"""glTF: scenes of modellers and browsers, read and written."""
