@@ -26,7 +26,8 @@ from tmkit.world import (
     check_chain,
     run_block,
 )  # fmt: skip
-from tmkit.world.blocks import Edit, Found, provides
+from tmkit.world.block_runner import provides
+from tmkit.world.blocks import Edit, Found
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
         BagInfo as BagInfo, BagRecorder as BagRecorder, BagReplay as BagReplay, BagTopic as BagTopic,
         play_bag as play_bag, read_bag_info as read_bag_info,
     )  # fmt: skip
-    from tmkit.world.blocks import (
-        After as After, BlockRunner as BlockRunner, Every as Every, FunctionBlock as FunctionBlock,
-        OnChange as OnChange, OutputFrame as OutputFrame, check_chain as check_chain, run_block as run_block,
+    from tmkit.world.block_execution import run_block as run_block
+    from tmkit.world.block_runner import (
+        After as After, BlockRunner as BlockRunner, Every as Every, OnChange as OnChange, check_chain as check_chain,
     )  # fmt: skip
+    from tmkit.world.blocks import FunctionBlock as FunctionBlock, OutputFrame as OutputFrame
     from tmkit.world.buffer import Buffer as Buffer
     from tmkit.world.closed_loop import (
         ClosedLoopEvent as ClosedLoopEvent, ClosedLoopResult as ClosedLoopResult, ClosedLoopStatus as ClosedLoopStatus,

@@ -1,9 +1,8 @@
 """Function blocks: computations over versions of a live scene, with declared inputs and outputs.
 
 A :class:`FunctionBlock` is a function of a version: it finds its input patterns below its input hook and returns an
-edit of what it owns, the frames of the group of its name below its output hook. The edit is applied to the version of
-now, if the inputs are still the same; else the block is executed again. So a block sees one version, whole, and a
-second execution with the same inputs changes nothing. :class:`BlockRunner` executes blocks in chains and by triggers.
+edit of what it owns, the frames of the group of its name below its output hook. :func:`~tmkit.world.run_block` executes
+a block, :class:`~tmkit.world.BlockRunner` blocks in chains and by triggers.
 
 Source: Blumenthal and Bruyninckx, "Towards a Domain Specific Language for a Scene Graph based Robotic World Model",
 2014: input and output structures (here patterns) and hooks. Triggers are future work there.
@@ -11,32 +10,23 @@ Source: Blumenthal and Bruyninckx, "Towards a Domain Specific Language for a Sce
 
 from __future__ import annotations
 
-import logging
-import threading
-import time
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import AttachedShape, Fixed, Joint, SceneGraph, Shape, diff
-from tmkit.errors import ArgumentError, BlockError, DuplicateNameError, TmkitError, UnknownNameError
+from tmkit._core import AttachedShape, Fixed, Joint, SceneGraph, Shape
+from tmkit.errors import BlockError, DuplicateNameError, UnknownNameError
 from tmkit.graph import joint_history, walk_nodes
 from tmkit.graph.nodes import SceneNode
-from tmkit.graph.patterns import Part, Pattern, find_structure
+from tmkit.graph.patterns import Pattern, find_structure
 from tmkit.spatial import Pose
-from tmkit.world.live_scene import LiveScene
 
-_logger = logging.getLogger(__name__)
 Edit = Callable[[SceneGraph], SceneGraph]
 Found = Mapping[str, tuple[Mapping[str, str], ...]]
 _MARK = "function_block"  # attribute of the group of a block
-_REMEMBERED = 100  # errors
-_ENDLESS = 20  # executions of one block in one poll
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +139,7 @@ class FunctionBlock(ABC):
         Raises:
             UnknownNameError: there is no such hook.
         """
-        return set(_frames_below(scene, _node(scene, self.input_hook))).difference(self.made(scene))
+        return set(frames_below(scene, node_of(scene, self.input_hook))).difference(self.made(scene))
 
     def place(self, scene: SceneGraph) -> str:
         """Return the frame under which the output is put: the output hook, or the frame that this group is below.
@@ -158,7 +148,7 @@ class FunctionBlock(ABC):
             UnknownNameError: there is no such hook.
             BlockError: the hook is a group below no frame.
         """
-        kind, hook = _node(scene, self.output_hook)
+        kind, hook = node_of(scene, self.output_hook)
         above = [hook] if kind == "frame" else list(scene.group(hook).parents)
         if not above:
             raise BlockError.of(self.name, f"has no place for its output: the group '{hook}' is below no frame")
@@ -172,7 +162,7 @@ class FunctionBlock(ABC):
             ConfigurationError: an input needs poses, and joints of the scene have no history.
         """
         allowed = self.input_frames(scene)
-        return {name: _matches(scene, pattern, allowed) for name, pattern in self.inputs.items()}
+        return {name: matches_of(scene, pattern, allowed) for name, pattern in self.inputs.items()}
 
     def output(self, frames: Iterable[OutputFrame] = (), *, attributes: Mapping[str, object] | None = None) -> Edit:
         """Return the edit that puts frames in the place of all that the block has made before.
@@ -185,149 +175,11 @@ class FunctionBlock(ABC):
         return lambda scene: _with_output(scene, self, made, attributes or {})
 
 
-# ---------------------------------------------------------------------------------------------------------- execution
-
-
-def run_block(world: LiveScene, block: FunctionBlock, *, attempts: int = 3) -> SceneGraph:
-    """Execute a block once, and return the version that its edit made; the present one where it changes nothing.
-
-    Any number of threads may execute blocks of one world. The world's lock is held while the edit is applied, and while
-    the inputs are found again where others have edited meanwhile.
-
-    Args:
-        world: the world.
-        block: the block.
-        attempts: executions at most, where others change the inputs meanwhile.
-
-    Raises:
-        BlockError: an exception of the block; an edit of what it does not own, or not as declared; inputs that changed
-            in each attempt. The world stays as it was.
-    """
-    return _run(world, block, attempts)[1]
-
-
-def _run(world: LiveScene, block: FunctionBlock, attempts: int) -> tuple[SceneGraph, SceneGraph]:
-    """Execute a block; return the version that it has seen, and that which its edit made."""
-    with _blamed(block):
-        for _ in range(attempts):
-            base = world.scene
-            found = block.find(base)
-            block.before_execute(base, found)
-            edit = block.execute(base, found)
-            if not callable(edit):
-                raise ArgumentError(f"execute returns an edit, a function of a scene, not {type(edit).__name__}")
-            commit = _Commit(block, base, found, edit)
-            made = world.update(commit)
-            if not commit.is_stale:
-                return base, made
-    raise BlockError.of(block.name, f"is refused: its inputs changed during each of {attempts} executions")
-
-
-class _Commit:
-    """The edit of a block as one of the version of now, which stays if the inputs are not the same any more."""
-
-    def __init__(self, block: FunctionBlock, base: SceneGraph, found: Found, edit: Edit) -> None:
-        self._block, self._base, self._found, self._edit = block, base, found, edit
-        self.is_stale = False
-
-    def __call__(self, now: SceneGraph) -> SceneGraph:
-        block = self._block
-        self.is_stale = _changed(block, self._base, now, self._found, with_own=True)
-        made = now if self.is_stale else self._edit(now)
-        if not isinstance(made, SceneGraph):
-            raise ArgumentError(f"its edit returns a SceneGraph, not {type(made).__name__}")
-        if made == now:
-            return now
-        _check_owned(block, now, made)
-        _check_output(block, made)
-        block.after_execute(now, made)
-        return made
-
-
-@contextmanager
-def _blamed(block: FunctionBlock) -> Iterator[None]:
-    try:
-        yield
-    except BlockError:
-        raise
-    except Exception as error:
-        what = str(error) if isinstance(error, TmkitError) else f"{type(error).__name__}: {error}"
-        raise BlockError.of(block.name, f"failed: {what}") from error
-
-
-def _changed(block: FunctionBlock, a: SceneGraph, b: SceneGraph, found: Found, *, with_own: bool) -> bool:
-    """Return whether what a block depends on differs between two versions; ``found`` is that of the first."""
-    if a is b:
-        return False
-    others, own = _touched(block, a, b)
-    if with_own and own:
-        return True
-    if not block.inputs:
-        return bool(others)
-    if block.find(b) != found:
-        return True
-    frames = {frame for matches in found.values() for match in matches for frame in match.values()}
-    return not others.isdisjoint(frames.union(*(b.ancestors(frame) for frame in frames)))
-
-
-def _touched(block: FunctionBlock, a: SceneGraph, b: SceneGraph) -> tuple[set[str], set[str]]:
-    """Return the frames and groups that differ between two versions: those of others, and those of a block."""
-    difference = diff(a, b)
-    names = {side.name for frame in difference.frames for side in (frame.before, frame.after) if side is not None}
-    names |= set(difference.groups)
-    own = {block.name, *block.made(a), *block.made(b)}
-    return names - own, names & own
-
-
-def _check_owned(block: FunctionBlock, now: SceneGraph, made: SceneGraph) -> None:
-    """Refuse an edit of what a block does not own."""
-    before, difference = set(block.made(now)), diff(now, made)
-    after = set(block.made(made))
-    taken = [name for name in after - before if name in now]
-    for frame in difference.frames:
-        name = (frame.before or frame.after).name  # type: ignore[union-attr]
-        is_below = frame.after is None and not before.isdisjoint(now.ancestors(name))
-        if name not in before | after and not is_below and not block.is_editable(now, name):
-            taken.append(name)
-    removed, hooks = set(difference.removed), (block.name, block.output_hook)
-    taken += [name for name in difference.groups if name not in hooks and not _loses(now, made, name, removed)]
-    taken += [a for a, b, *_ in difference.pairs if (before | after | removed).isdisjoint((a, b))]
-    if taken:
-        raise BlockError.of(block.name, f"changes '{min(taken)}', which it has not made")
-
-
-def _loses(now: SceneGraph, made: SceneGraph, name: str, removed: set[str]) -> bool:
-    """Return whether a group has lost removed frames, or has gone with one, and nothing else."""
-    if name not in now.group_names:
-        return False
-    old = now.group(name)
-    if name not in made.group_names:
-        return not removed.isdisjoint(old.frames)
-    new = made.group(name)
-    return (new.groups, new.attributes, {*new.frames}, {*new.parents}) == (
-        old.groups, old.attributes, {*old.frames} - removed, {*old.parents} - removed
-    )  # fmt: skip
-
-
-def _check_output(block: FunctionBlock, made: SceneGraph) -> None:
-    """Refuse an output that is not as declared."""
-    own = set(block.made(made))
-    fitting = {
-        frame
-        for pattern in block.outputs.values()
-        for match in _matches(made, pattern, own)
-        for frame in match.values()
-    }
-    if odd := sorted(own - fitting):
-        declared = ", ".join(f"'{name}'" for name in block.outputs) or "none"
-        raise BlockError.of(block.name, f"makes frame '{odd[0]}', which fits none of its outputs ({declared})")
-
-
 def _with_output(
     scene: SceneGraph, block: FunctionBlock, frames: Sequence[OutputFrame], attributes: Mapping[str, object]
 ) -> SceneGraph:
     """Return the version with another output of a block; what stays as it was keeps its place and its id."""
-    (kind, hook), at = _node(scene, block.output_hook), block.place(scene)
+    (kind, hook), at = node_of(scene, block.output_hook), block.place(scene)
     known, names = block.made(scene), [frame.name for frame in frames]
     for name in known:
         if name not in names and name in scene:
@@ -357,7 +209,7 @@ def _with_output(
     return scene
 
 
-def _node(scene: SceneGraph, hook: str) -> SceneNode:
+def node_of(scene: SceneGraph, hook: str) -> SceneNode:
     """Return the node of a hook, a frame or else a group."""
     if hook in scene:
         return ("frame", hook)
@@ -366,11 +218,13 @@ def _node(scene: SceneGraph, hook: str) -> SceneNode:
     raise UnknownNameError.of("frame or group", hook, (*scene.frame_names, *scene.group_names), where="hook")
 
 
-def _frames_below(scene: SceneGraph, node: SceneNode) -> tuple[str, ...]:
+def frames_below(scene: SceneGraph, node: SceneNode) -> tuple[str, ...]:
+    """Return the frames of a hook's node and below it."""
     return tuple(name for kind, name in walk_nodes(scene, node) if kind == "frame")
 
 
-def _matches(scene: SceneGraph, pattern: Pattern, allowed: set[str]) -> tuple[Mapping[str, str], ...]:
+def matches_of(scene: SceneGraph, pattern: Pattern, allowed: set[str]) -> tuple[Mapping[str, str], ...]:
+    """Return the matches of a pattern among some frames."""
     found = find_structure(scene, pattern, q=newest_configuration(scene))
     return tuple(match for match in found if allowed.issuperset(match.values()))
 
@@ -381,269 +235,3 @@ def newest_configuration(scene: SceneGraph) -> NDArray[np.float64] | None:
     if not newest or not all(map(len, newest.values())):
         return None
     return scene.configuration({name: float(values[0]) for name, values in newest.items()})
-
-
-# ------------------------------------------------------------------------------------------------------------- chains
-
-
-def provides(made: Pattern, wanted: Pattern) -> bool:
-    """Return whether all that fits one pattern has in it what fits another: parts no narrower, the same relations.
-
-    Args:
-        made: the pattern of what is made.
-        wanted: the pattern of what is needed.
-    """
-    said = {condition.renamed(range(len(made.roles))) for condition in made.conditions}
-
-    def fits(chosen: tuple[int, ...]) -> bool:
-        role = len(chosen)
-        if role == len(wanted.roles):
-            return all(c.renamed(chosen) in said for c in wanted.conditions)
-        need = wanted.part_of(wanted.roles[role])
-        return any(
-            fits((*chosen, at))
-            for at, name in enumerate(made.roles)
-            if at not in chosen and _implies(made.part_of(name), need)
-        )
-
-    return fits(())
-
-
-def _implies(made: Part, need: Part) -> bool:
-    ranges = zip(made.dimensions, need.dimensions, strict=False)
-    return (
-        set(need.classes) <= set(made.classes)
-        and need.shape in (None, made.shape)
-        and (not need.dimensions or bool(made.dimensions))
-        and all(low <= least and most <= high for (least, most), (low, high) in ranges)
-        and set(need.attributes) <= set(made.attributes)
-        and need.test in (None, made.test)
-    )
-
-
-def _described(pattern: Pattern) -> str:
-    """Return the parts of a pattern in short."""
-    said = [(f"{part.count} x {part.name}", [*part.classes, part.shape or ""]) for part in pattern.parts]
-    return "; ".join(f"{what}: {', '.join(filter(None, words))}" for what, words in said)
-
-
-def check_chain(blocks: Sequence[FunctionBlock], scene: SceneGraph) -> None:
-    """Refuse a chain in which a block needs what is neither in the scene nor made by a block before it.
-
-    Args:
-        blocks: in the order of execution.
-        scene: the version to begin with.
-
-    Raises:
-        BlockError: it names the block, the input and the hook, and the blocks before with their outputs.
-    """
-    before: list[FunctionBlock] = []
-    for block in blocks:
-        if block.name in [other.name for other in before]:
-            raise BlockError.of(block.name, "is in the chain twice")
-        names = [other.name for other in before]
-        with _blamed(block):
-            is_later = block.input_hook in names and block.input_hook not in scene.group_names
-            found = {} if is_later else block.find(scene)
-            if block.output_hook not in names:
-                _node(scene, block.output_hook)
-        for name, pattern in block.inputs.items():
-            makers = [other for other in before if _is_below(scene, other, block.input_hook)]
-            if found.get(name) or any(provides(p, pattern) for other in makers for p in other.outputs.values()):
-                continue
-            others = ", ".join(f"'{other.name}' ({', '.join(other.outputs) or 'nothing'})" for other in before)
-            need = f"needs '{name}' below '{block.input_hook}' ({_described(pattern)})"
-            reason = "which is not in the scene, and not made by the blocks before it"
-            raise BlockError.of(block.name, f"{need}, {reason}: {others or 'none'}")
-        before.append(block)
-
-
-def _is_below(scene: SceneGraph, maker: FunctionBlock, hook: str) -> bool:
-    """Return whether what a block makes is, or may be, below a hook: one of the two may not be there yet."""
-    known, place = (*scene.frame_names, *scene.group_names), maker.output_hook
-    if hook in (maker.name, place):
-        return True
-    return hook in known and (place not in known or _node(scene, place) in walk_nodes(scene, _node(scene, hook)))
-
-
-# ----------------------------------------------------------------------------------------------------------- triggers
-
-
-@dataclass(frozen=True)
-class OnChange:
-    """Execute a block when a subtree changes.
-
-    Args:
-        below: the frame or group of the subtree; the inputs of the block and the frames above them if omitted.
-    """
-
-    below: str | None = None
-
-
-@dataclass(frozen=True)
-class After:
-    """Execute a block after each execution of another.
-
-    Args:
-        block: name of the other.
-    """
-
-    block: str
-
-
-@dataclass(frozen=True)
-class Every:
-    """Execute a block at a rate.
-
-    Args:
-        period: seconds.
-    """
-
-    period: float
-
-
-class BlockRunner:
-    """Executes the blocks of a world, in one thread: on demand, and by triggers.
-
-    Args:
-        world: the world.
-        blocks: in the order of execution, where several are due.
-        triggers: by name of a block; one without is executed on demand.
-        clock: seconds, for :class:`Every`.
-        attempts: as for :func:`run_block`.
-
-    Raises:
-        BlockError: two blocks of one name, or a period that is not positive.
-        UnknownNameError: a trigger of a block that is not there.
-    """
-
-    def __init__(
-        self, world: LiveScene, blocks: Sequence[FunctionBlock], *,
-        triggers: Mapping[str, OnChange | After | Every] | None = None, clock: Callable[[], float] = time.monotonic,
-        attempts: int = 3,
-    ) -> None:  # fmt: skip
-        self.world = world
-        self.blocks = {block.name: block for block in blocks}
-        self._triggers = dict(triggers or {})
-        self._clock, self._attempts = clock, attempts
-        if len(self.blocks) < len(blocks):
-            raise BlockError(f"function blocks have names of their own, unlike {[block.name for block in blocks]}")
-        for name, trigger in self._triggers.items():
-            for other in [name, *([trigger.block] if isinstance(trigger, After) else [])]:
-                if other not in self.blocks:
-                    raise UnknownNameError.of("function block", other, self.blocks, where="triggers")
-            if isinstance(trigger, Every) and not trigger.period > 0.0:
-                raise BlockError.of(name, f"needs a period above 0, not {trigger.period}")
-        self._start = clock()
-        self._next = dict.fromkeys(self._triggers, self._start)
-        self._seen: dict[str, SceneGraph] = {}  # the version that a block has seen last
-        self._waiting: set[str] = set()  # whose turn has come after another
-        self._errors: deque[BlockError] = deque(maxlen=_REMEMBERED)
-
-    @property
-    def errors(self) -> tuple[BlockError, ...]:
-        """The errors of blocks that :meth:`poll` executed, of the last 100; each that is new among these is logged."""
-        return tuple(self._errors)
-
-    def run(self, *names: str) -> SceneGraph:
-        """Execute blocks as a chain, each on what those before it made, and return the version after the last.
-
-        Args:
-            names: of blocks, in order; all if omitted.
-
-        Raises:
-            UnknownNameError: no such block.
-            BlockError: they do not fit each other (:func:`check_chain`), or one fails (:func:`run_block`).
-        """
-        for name in names:
-            if name not in self.blocks:
-                raise UnknownNameError.of("function block", name, self.blocks)
-        chain = [self.blocks[name] for name in names or self.blocks]
-        check_chain(chain, self.world.scene)
-        scene = self.world.scene
-        for block in chain:
-            scene = self._run(block)
-        return scene
-
-    def poll(self) -> SceneGraph:
-        """Execute all blocks that are due until none is, and return the version in which none was.
-
-        One that fails is due again by its trigger, and its error is kept in :attr:`errors`.
-        """
-        counts, now = dict.fromkeys(self.blocks, _ENDLESS), self._clock()  # a slow block at a rate has one turn
-        while True:
-            scene = self.world.scene
-            name = next((name for name in self.blocks if self._is_due(name, scene, now)), None)
-            if name is None:
-                return scene
-            counts[name] -= 1
-            if counts[name] < 0:
-                self._seen[name] = scene
-                self._waiting.discard(name)
-                self._remember(BlockError.of(name, "is triggered without end"))
-                return scene
-            try:
-                self._run(self.blocks[name])
-            except BlockError as error:
-                self._remember(error)
-
-    def follow(self, stop: threading.Event, *, interval: float = 0.05) -> None:
-        """Poll whenever the world changes, a block is due, or ``interval`` seconds are over, until an event is set.
-
-        Args:
-            stop: the event that ends it.
-            interval: seconds.
-        """
-        while not stop.is_set():
-            self.step(interval)
-
-    def step(self, interval: float) -> None:
-        """Poll, and wait until the world changes or a block is due by :class:`Every`.
-
-        Args:
-            interval: seconds to wait at most.
-        """
-        scene, now = self.poll(), self._clock()
-        due = [self._next[name] - now for name, trigger in self._triggers.items() if isinstance(trigger, Every)]
-        self.world.wait(scene, max(0.0, min([interval, *due])))
-
-    def _remember(self, error: BlockError) -> None:
-        if str(error) not in map(str, self._errors):
-            _logger.warning("%s", error)
-        self._errors.append(error)
-
-    def _run(self, block: FunctionBlock) -> SceneGraph:
-        trigger = self._triggers.get(block.name)
-        if isinstance(trigger, Every):
-            now = self._clock()
-            self._next[block.name] = now + trigger.period - (now - self._start) % trigger.period
-        self._seen[block.name] = self.world.scene
-        self._waiting.discard(block.name)
-        self._seen[block.name], made = _run(self.world, block, self._attempts)
-        self._waiting |= {name for name, other in self._triggers.items() if other == After(block.name)}
-        return made
-
-    def _is_due(self, name: str, scene: SceneGraph, now: float) -> bool:
-        trigger, block, seen = self._triggers.get(name), self.blocks[name], self._seen.get(name)
-        if isinstance(trigger, Every):
-            return now >= self._next[name]
-        if not isinstance(trigger, OnChange):
-            return name in self._waiting
-        if seen is scene:
-            return False
-        try:
-            if trigger.below is not None:
-                node = _node(scene, trigger.below)
-                below = {name for one in (seen or scene, scene) for name in _frames_below(one, node)}
-                is_due = seen is None or not below.isdisjoint(_touched(block, seen, scene)[0])
-            elif seen is None:  # executed first when all of its inputs are there
-                is_due = all(block.find(scene).values())
-            else:
-                is_due = _changed(block, seen, scene, block.find(seen), with_own=False)
-            if seen is not None and not is_due:
-                self._seen[name] = scene
-            return is_due
-        except UnknownNameError:  # no such hook yet
-            return False
-        except TmkitError:  # which its execution reports
-            return True
