@@ -535,8 +535,8 @@ def test_limits_are_kept() -> None:
         for k in range(20):
             client._ask(m.PutBlob(m_blob(k)), m.Done)
         assert sum(size for _, size in server._uploads.values()) <= 1_000
-        with server._news:
-            server._waiters += [server_waiter() for _ in range(2)]
+        with server._followers._news:
+            server._followers._waiters += [server_waiter() for _ in range(2)]
         with refused("busy", "2 requests wait for changes"):
             client._ask(m.Follow(server.world, 4, 0.0), m.Changes)
     slow = ServiceLimits(requests_per_second=5.0)
@@ -557,9 +557,9 @@ def m_blob(size: int) -> bytes:
 
 def server_waiter() -> Any:
     """Return a request that waits for long."""
-    from tmkit.world.service.server import _Waiter
+    from tmkit.world.service.following import Waiter
 
-    return _Waiter(0, m.Follow(b"", 0, 60.0, 60.0), [].append)
+    return Waiter(0, m.Follow(b"", 0, 60.0, 60.0), [].append)
 
 
 ROT = [0.0, 0, 0, 0, 0, 0, 1]
@@ -637,8 +637,8 @@ def test_any_bytes_are_answered(served: tuple[WorldServer, Client], data: st.Dat
     server._receive(bytes(message), answers.append)
     client.look("roots")
     assert not server.server_status().counts.get("refused: internal")
-    with server._news:
-        server._waiters.clear()
+    with server._followers._news:
+        server._followers._waiters.clear()
 
 
 def test_garbage_from_a_server_is_an_error() -> None:

@@ -41,14 +41,14 @@ if TYPE_CHECKING:
         ObjectTracker as ObjectTracker, OutdatedRemover as OutdatedRemover, Predictor as Predictor,
         StatePublisher as StatePublisher,
     )  # fmt: skip
+    from tmkit.world.service.access import ServiceLimits as ServiceLimits, read_tokens as read_tokens
     from tmkit.world.service.client import (
-        Client as Client, Replica as Replica, WorldChange as WorldChange, WorldEdits as WorldEdits, connect as connect,
+        Client as Client, Replica as Replica, WorldChange as WorldChange, connect as connect,
     )  # fmt: skip
+    from tmkit.world.service.edits import WorldEdits as WorldEdits
     from tmkit.world.service.messages import ServiceStatus as ServiceStatus
     from tmkit.world.service.recording import RecordingTransport as RecordingTransport
-    from tmkit.world.service.server import (
-        ServiceLimits as ServiceLimits, WorldServer as WorldServer, read_tokens as read_tokens,
-    )  # fmt: skip
+    from tmkit.world.service.server import WorldServer as WorldServer
     from tmkit.world.service.transports import (
         InProcessTransport as InProcessTransport, Transport as Transport, load_transport as load_transport,
     )  # fmt: skip

@@ -18,13 +18,15 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from tmkit.errors import ArgumentError, ServiceError, TimeLimitError, TmkitError
-from tmkit.graph import AttachedShape, FrameSpecification, Joint, SceneGraph, Shape, diff
+from tmkit.errors import ArgumentError, ServiceError, TimeLimitError
+from tmkit.graph import FrameSpecification, SceneGraph, Shape, diff
 from tmkit.spatial import GaussianPose, Pose
-from tmkit.store.blobs import blob_of_shape, shape_of_blob
-from tmkit.store.encoding import DifferenceWriter, decode_difference
+from tmkit.store.blobs import blob_of_shape
+from tmkit.store.encoding import DifferenceWriter
 from tmkit.world.live_scene import LiveScene
 from tmkit.world.service import messages as m
+from tmkit.world.service.edits import CollectedEdits, WorldEdits, numbers
+from tmkit.world.service.mirror import Mirror
 from tmkit.world.service.transports import DEFAULT_ADDRESS, Transport, load_transport
 
 _answers = msgspec.msgpack.Decoder(m.Answer)
@@ -49,111 +51,6 @@ class WorldChange(NamedTuple):
     frames: tuple[FrameSpecification, ...]
 
 
-class WorldEdits:
-    """Edits of a served world, each as the method of :class:`~tmkit.graph.SceneGraph` of the same name.
-
-    A :class:`Client` sends each at once. An object that ``client.edit()`` returns collects them.
-
-    Raises:
-        ServiceError: the server refuses the edit; ``kind`` and the message say why.
-    """
-
-    def _operate(self, *operations: m.Operation, shapes: Sequence[Shape] = ()) -> None:
-        raise NotImplementedError
-
-    def add_frame(
-        self, name: str, parent: str | None, *, pose: Pose | None = None, joint: Joint | None = None,
-        body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = (),
-        covariance: npt.ArrayLike | None = None, attributes: Mapping[str, Any] | None = None,
-    ) -> None:  # fmt: skip
-        """Add a frame.
-
-        Args:
-            name: unique among frames.
-            parent: its parent; None for a root.
-            pose: parent_from_frame at joint value 0; the identity if omitted.
-            joint: how it moves relative to its parent; fixed if omitted.
-            body: the body it is on; one of its own name if omitted.
-            classes: what it is, e.g. ``movable``.
-            shapes: those on it.
-            covariance: (6, 6) of [rho, theta], m and rad, in the frame's axes; exact if omitted.
-            attributes: JSON values by key.
-        """
-        more: dict[str, Any] = {} if joint is None else {"joint": joint}
-        frame = FrameSpecification(
-            name, parent, pose=pose or Pose(), body=body, classes=classes, shapes=shapes, attributes=attributes, **more
-        )
-        writer = DifferenceWriter(lambda *_: os.urandom(16))
-        record = m.record_of_frames([frame], m.EMPTY, writer)
-        operations: list[m.Operation] = [m.Change(-1, record)]
-        if covariance is not None:
-            operations.append(m.SetPose(name, _seven(frame.pose), _covariance(covariance)))
-        self._operate(*operations, shapes=writer.blobs())
-
-    def set_pose(self, frame: str, pose: Pose, *, covariance: npt.ArrayLike | None = None) -> None:
-        """Set the pose of a frame in its parent.
-
-        Args:
-            frame: the frame.
-            pose: parent_from_frame, at joint value 0.
-            covariance: (6, 6) of [rho, theta], m and rad, in the frame's axes; stays if omitted.
-        """
-        self._operate(m.SetPose(frame, _seven(pose), _covariance(covariance)))
-
-    def add_stamped_pose(
-        self, frame: str, pose: Pose, *, stamp: float, covariance: npt.ArrayLike | None = None
-    ) -> None:
-        """Add a pose at a time to the history of a frame's edge.
-
-        Args:
-            frame: the frame.
-            pose: parent_from_frame, at joint value 0.
-            stamp: seconds, on any clock.
-            covariance: as of :meth:`set_pose`.
-        """
-        self._operate(m.AddStampedPose(frame, _seven(pose), stamp, _covariance(covariance)))
-
-    def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: npt.ArrayLike | None = None) -> None:
-        """Move a frame, with all below it, under another parent.
-
-        Args:
-            frame: the frame.
-            parent: its new parent.
-            pose: parent_from_frame; if omitted, the frame stays where it is.
-            q: the configuration at which it stays; needed with joints on the path.
-        """
-        self._operate(m.Reparent(frame, parent, None if pose is None else _seven(pose), _list(q)))
-
-    def remove_frame(self, frame: str, *, subtree: bool = False) -> None:
-        """Remove a frame.
-
-        Args:
-            frame: the frame.
-            subtree: with all below it; else a frame with children is refused.
-        """
-        self._operate(m.RemoveFrame(frame, subtree))
-
-    def set_attribute(self, frame: str, key: str, value: object) -> None:
-        """Set an attribute of a frame.
-
-        Args:
-            frame: the frame.
-            key: of the attribute.
-            value: a JSON value; None removes the attribute.
-        """
-        self._operate(m.SetAttribute(frame, key, value))
-
-
-class _Collected(WorldEdits):
-    def __init__(self) -> None:
-        self.operations: list[m.Operation] = []
-        self.shapes: list[Shape] = []
-
-    def _operate(self, *operations: m.Operation, shapes: Sequence[Shape] = ()) -> None:
-        self.operations += operations
-        self.shapes += shapes
-
-
 class Client(WorldEdits):
     """Reads and edits a served world.
 
@@ -169,7 +66,7 @@ class Client(WorldEdits):
         self._session, self._numbers = os.urandom(16), itertools.count()
         self._editing = threading.RLock()
         self._sent: set[str] = set()  # digests of shapes that the server has
-        self._mirror = _Mirror(self)
+        self._mirror = Mirror(self._ask)
 
     def close(self) -> None:
         """Close the transport."""
@@ -197,7 +94,7 @@ class Client(WorldEdits):
         Raises:
             ServiceError: an unknown frame, or whatever :meth:`~tmkit.graph.SceneGraph.pose` refuses.
         """
-        query = m.PoseQuery(frame, relative_to, covariance=False, q=_list(q), stamp=stamp)
+        query = m.PoseQuery(frame, relative_to, covariance=False, q=numbers(q), stamp=stamp)
         return _pose(self._ask(m.Poses([query]), m.Value).value[0][0])
 
     def gaussian_pose(
@@ -221,7 +118,7 @@ class Client(WorldEdits):
             queries: frames, each with the one that it is relative to, None for its root.
             q: the configuration; needed with joints on a path.
         """
-        asked = [m.PoseQuery(frame, relative_to, q=_list(q)) for frame, relative_to in queries]
+        asked = [m.PoseQuery(frame, relative_to, q=numbers(q)) for frame, relative_to in queries]
         found = self._ask(m.Poses(asked), m.Value).value
         return [GaussianPose(_pose(mean), m.matrix(covariance)) for mean, covariance in found]
 
@@ -272,7 +169,7 @@ class Client(WorldEdits):
         Args:
             version: refuse them unless this is the version of now (``kind`` is ``conflict``).
         """
-        edits = _Collected()
+        edits = CollectedEdits()
         yield edits
         self._send(edits.operations, edits.shapes, version=version)
 
@@ -348,7 +245,7 @@ class Client(WorldEdits):
             rate: changes a second at most.
             timeout: end when nothing has changed for so many seconds; never if omitted.
         """
-        asked = m.Filter(subtree, list(classes), near, _list(q))
+        asked = m.Filter(subtree, list(classes), near, numbers(q))
         world, since, ready = b"", -1, 0.0
         end = None if timeout is None else clock.monotonic() + timeout
         while True:
@@ -405,55 +302,6 @@ class Client(WorldEdits):
         raise TimeLimitError(f"the server has not answered for {self._timeout:g} s")
 
 
-class _Mirror:
-    """What a client knows of the world: the last version that it has seen, noise sources and shapes."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self.world, self.version, self.scene = b"", -1, m.EMPTY
-        self.keys = m.SourceKeys()
-
-    def refreshed(self, *, wait: float = 0.0, delay: float = 0.0) -> SceneGraph:
-        """Return the version of now, or, after waiting for another one than the last, the last."""
-        body = m.Follow(self.world, self.version, wait, delay)
-        answer = self._client._ask(body, m.Whole | m.Changes, wait=wait + delay)
-        if isinstance(answer, m.Whole):
-            self.scene = self.applied(answer.record, m.EMPTY)
-            self.world, self.version = answer.world, answer.version
-        elif answer.record:
-            self.scene = self.applied(answer.record, self.scene)
-            self.version = answer.version
-        elif answer.fingerprint and answer.fingerprint != self.scene.fingerprint:
-            self.version = -1  # begin anew
-            return self.refreshed()
-        self.keys.forget(self.scene)
-        return self.scene
-
-    def applied(self, record: bytes, base: SceneGraph) -> SceneGraph:
-        """Return a scene after a difference from the server."""
-        return base.apply(self._read(record, base))
-
-    def frames(self, record: bytes) -> list[FrameSpecification]:
-        """Return frames that are sent by themselves."""
-        return [frame.after for frame in self._read(record, m.EMPTY).frames if frame.after is not None]
-
-    def _read(self, record: bytes, base: SceneGraph) -> Any:
-        try:
-            return decode_difference(record, base, shape=self._shape, source=self.keys.source)
-        except ServiceError:
-            raise
-        except (TmkitError, ValueError, TypeError, LookupError, OverflowError, RecursionError) as error:
-            raise ServiceError(f"what the server sent is no scene: {error}", kind="format") from error
-
-    def _shape(self, digest: str, source: str) -> Shape:
-        known = m.shape_named(self.scene, digest)
-        if known is None:
-            known = shape_of_blob(self._client._ask(m.GetBlob(digest), m.Blob).data, source)
-            if known.digest != digest:
-                raise ServiceError(f"the shape of digest {digest} has another one", kind="format")
-        return known
-
-
 class Replica(LiveScene):
     """A copy of a served world: a live scene whose versions are those of the server, some skipped.
 
@@ -474,7 +322,7 @@ class Replica(LiveScene):
 
     def __init__(self, client: Client, *, rate: float | None = None) -> None:
         self._client, self._interval = client, 1.0 / rate if rate else 0.0
-        self._mirror = _Mirror(client)
+        self._mirror = Mirror(client._ask)
         super().__init__(self._mirror.refreshed())
         self.failure: str | None = None
         self._is_closed = False
@@ -559,17 +407,5 @@ def connect(
     return Client(carrier, token=token, timeout=timeout)
 
 
-def _seven(pose: Pose) -> Any:
-    return pose.as_array().tolist()
-
-
 def _pose(data: bytes) -> Pose:
     return Pose.from_array(np.frombuffer(data, "<f8"))
-
-
-def _covariance(values: npt.ArrayLike | None) -> bytes | None:
-    return None if values is None else np.asarray(values, dtype="<f8").tobytes()
-
-
-def _list(values: npt.ArrayLike | None) -> Any:
-    return None if values is None else np.asarray(values, dtype=float).tolist()

@@ -1,0 +1,123 @@
+"""Who may do what at a server, and how much: limits, tokens, and requests and bytes a second."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time as clock
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tmkit.errors import FileFormatError, MissingFileError, ServiceError
+from tmkit.world.service import messages as m
+
+_REMEMBERED = 10_000  # tokens or sessions whose requests are counted
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceLimits:
+    """How much a server takes and gives.
+
+    Attributes:
+        message_bytes: size of a request.
+        operations: edits or queries in one request.
+        frames: frames of the world.
+        requests_per_second: of one token, or of one session where there are no tokens.
+        bytes_per_second: of their requests and answers.
+        followers: requests that wait for changes.
+        kept_versions: versions that can be fetched and edited from.
+        upload_bytes: size of the shapes that were sent and are in no frame yet.
+        log_bytes: size of the versions after which a log begins anew with the whole scene; eight times the size of
+            this if that is more.
+    """
+
+    message_bytes: int = 16_000_000
+    operations: int = 1_000
+    frames: int = 100_000
+    requests_per_second: float = 20_000.0
+    bytes_per_second: float = 500_000_000.0
+    followers: int = 1_000
+    kept_versions: int = 1_000
+    upload_bytes: int = 256_000_000
+    log_bytes: int = 16_000_000
+
+
+class Access:
+    """Knows tokens, and counts what each takes.
+
+    Args:
+        tokens: roles by token; anyone may write if None.
+        limits: of requests and bytes a second.
+    """
+
+    def __init__(self, tokens: Mapping[str, str] | None, limits: ServiceLimits) -> None:
+        self._roles = None if tokens is None else {_hashed(token): role for token, role in tokens.items()}
+        self._limits = limits
+        self._buckets: OrderedDict[bytes, list[float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def principal(self, request: m.Request) -> tuple[bytes, str]:
+        """Return whose limits count, and the role."""
+        if self._roles is None:
+            return request.session, "write"
+        known = _hashed(request.token)
+        if known not in self._roles:
+            raise ServiceError(
+                "this token is not known here" if request.token else "a token is needed here", kind="token"
+            )
+        return known, self._roles[known]
+
+    def charge(self, principal: bytes, requests: int, size: int) -> None:
+        """Count a request, or the bytes of an answer, and refuse what comes too fast."""
+        limits, now = self._limits, clock.monotonic()
+        with self._lock:
+            bucket = self._buckets.setdefault(principal, [limits.requests_per_second, limits.bytes_per_second, now])
+            self._buckets.move_to_end(principal)
+            if len(self._buckets) > _REMEMBERED:
+                self._buckets.popitem(last=False)
+            passed, bucket[2] = now - bucket[2], now
+            for place, rate in enumerate((limits.requests_per_second, limits.bytes_per_second)):
+                bucket[place] = min(rate, bucket[place] + passed * rate)
+            if requests and (bucket[0] < 1.0 or bucket[1] <= 0.0):
+                raise ServiceError("too many requests or bytes a second; this server takes less", kind="rate")
+            bucket[0] -= requests
+            bucket[1] -= size
+
+
+def read_tokens(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Read a file of tokens: on each line ``read`` or ``write`` and a token of at least 16 characters; ``#`` comments.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The roles by token.
+
+    Raises:
+        MissingFileError: it is not there.
+        FileFormatError: a line says something else, or there is no token at all.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise MissingFileError(f"{path}: {error.strerror}", path=str(path), nearest=None) from None
+    except UnicodeDecodeError:
+        raise FileFormatError.at(path, "expected a text in UTF-8") from None
+    tokens = {}
+    for number, line in enumerate(lines, start=1):
+        words = line.partition("#")[0].split()
+        if words and (len(words) != 2 or words[0] not in ("read", "write") or not 16 <= len(words[1]) <= 1000):
+            reason = "expected 'read' or 'write' and a token of 16 to 1,000 characters"
+            raise FileFormatError.at(path, reason, line=number)
+        if words:
+            tokens[words[1]] = words[0]
+    if not tokens:
+        raise FileFormatError.at(path, "there is no token in it")
+    return tokens
+
+
+def _hashed(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()  # found by its digest, so that time says nothing of it

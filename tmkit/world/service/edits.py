@@ -1,0 +1,137 @@
+"""Edits of a served world, by the names of those of a scene."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tmkit.graph import AttachedShape, FrameSpecification, Joint, Shape
+from tmkit.spatial import Pose
+from tmkit.store.encoding import DifferenceWriter
+from tmkit.world.service import messages as m
+
+
+class WorldEdits:
+    """Edits of a served world, each as the method of :class:`~tmkit.graph.SceneGraph` of the same name.
+
+    A :class:`Client` sends each at once. An object that ``client.edit()`` returns collects them.
+
+    Raises:
+        ServiceError: the server refuses the edit; ``kind`` and the message say why.
+    """
+
+    def _operate(self, *operations: m.Operation, shapes: Sequence[Shape] = ()) -> None:
+        raise NotImplementedError
+
+    def add_frame(
+        self, name: str, parent: str | None, *, pose: Pose | None = None, joint: Joint | None = None,
+        body: str | None = None, classes: Sequence[str] = (), shapes: Sequence[AttachedShape | Shape] = (),
+        covariance: npt.ArrayLike | None = None, attributes: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        """Add a frame.
+
+        Args:
+            name: unique among frames.
+            parent: its parent; None for a root.
+            pose: parent_from_frame at joint value 0; the identity if omitted.
+            joint: how it moves relative to its parent; fixed if omitted.
+            body: the body it is on; one of its own name if omitted.
+            classes: what it is, e.g. ``movable``.
+            shapes: those on it.
+            covariance: (6, 6) of [rho, theta], m and rad, in the frame's axes; exact if omitted.
+            attributes: JSON values by key.
+        """
+        more: dict[str, Any] = {} if joint is None else {"joint": joint}
+        frame = FrameSpecification(
+            name, parent, pose=pose or Pose(), body=body, classes=classes, shapes=shapes, attributes=attributes, **more
+        )
+        writer = DifferenceWriter(lambda *_: os.urandom(16))
+        record = m.record_of_frames([frame], m.EMPTY, writer)
+        operations: list[m.Operation] = [m.Change(-1, record)]
+        if covariance is not None:
+            operations.append(m.SetPose(name, seven(frame.pose), covariance_bytes(covariance)))
+        self._operate(*operations, shapes=writer.blobs())
+
+    def set_pose(self, frame: str, pose: Pose, *, covariance: npt.ArrayLike | None = None) -> None:
+        """Set the pose of a frame in its parent.
+
+        Args:
+            frame: the frame.
+            pose: parent_from_frame, at joint value 0.
+            covariance: (6, 6) of [rho, theta], m and rad, in the frame's axes; stays if omitted.
+        """
+        self._operate(m.SetPose(frame, seven(pose), covariance_bytes(covariance)))
+
+    def add_stamped_pose(
+        self, frame: str, pose: Pose, *, stamp: float, covariance: npt.ArrayLike | None = None
+    ) -> None:
+        """Add a pose at a time to the history of a frame's edge.
+
+        Args:
+            frame: the frame.
+            pose: parent_from_frame, at joint value 0.
+            stamp: seconds, on any clock.
+            covariance: as of :meth:`set_pose`.
+        """
+        self._operate(m.AddStampedPose(frame, seven(pose), stamp, covariance_bytes(covariance)))
+
+    def reparent(self, frame: str, parent: str, *, pose: Pose | None = None, q: npt.ArrayLike | None = None) -> None:
+        """Move a frame, with all below it, under another parent.
+
+        Args:
+            frame: the frame.
+            parent: its new parent.
+            pose: parent_from_frame; if omitted, the frame stays where it is.
+            q: the configuration at which it stays; needed with joints on the path.
+        """
+        self._operate(m.Reparent(frame, parent, None if pose is None else seven(pose), numbers(q)))
+
+    def remove_frame(self, frame: str, *, subtree: bool = False) -> None:
+        """Remove a frame.
+
+        Args:
+            frame: the frame.
+            subtree: with all below it; else a frame with children is refused.
+        """
+        self._operate(m.RemoveFrame(frame, subtree))
+
+    def set_attribute(self, frame: str, key: str, value: object) -> None:
+        """Set an attribute of a frame.
+
+        Args:
+            frame: the frame.
+            key: of the attribute.
+            value: a JSON value; None removes the attribute.
+        """
+        self._operate(m.SetAttribute(frame, key, value))
+
+
+class CollectedEdits(WorldEdits):
+    """Keeps the operations and the shapes of edits."""
+
+    def __init__(self) -> None:
+        self.operations: list[m.Operation] = []
+        self.shapes: list[Shape] = []
+
+    def _operate(self, *operations: m.Operation, shapes: Sequence[Shape] = ()) -> None:
+        self.operations += operations
+        self.shapes += shapes
+
+
+def seven(pose: Pose) -> Any:
+    """Return a pose as it is sent."""
+    return pose.as_array().tolist()
+
+
+def covariance_bytes(values: npt.ArrayLike | None) -> bytes | None:
+    """Return a covariance as it is sent."""
+    return None if values is None else np.asarray(values, dtype="<f8").tobytes()
+
+
+def numbers(values: npt.ArrayLike | None) -> Any:
+    """Return a configuration as it is sent."""
+    return None if values is None else np.asarray(values, dtype=float).tolist()

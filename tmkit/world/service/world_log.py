@@ -1,0 +1,148 @@
+"""The versions of a world in a log, and in a folder beside it the shapes with arrays that they name."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tmkit.errors import StoreDamageError
+from tmkit.graph import SceneGraph, Shape
+from tmkit.store.blobs import BlobFolder
+from tmkit.store.encoding import decode_difference
+from tmkit.world.service import messages as m
+from tmkit.world.service.access import ServiceLimits
+from tmkit.world.service.recording import RecordingTransport
+
+
+class _Version(msgspec.Struct, array_like=True, tag="version", gc=False):
+    """A record of the log: a version as its difference to the one before, or to the empty scene."""
+
+    number: int
+    session: bytes
+    request: int
+    is_whole: bool
+    record: bytes
+
+
+class _Snapshot(msgspec.Struct, array_like=True, tag="snapshot", gc=False):
+    """A record of the log from which a server starts: sessions with their last request and its version."""
+
+    world: bytes
+    number: int
+    sessions: list[tuple[bytes, int, int]]
+    record: bytes
+
+
+_log_records: msgspec.msgpack.Decoder[_Version | _Snapshot] = msgspec.msgpack.Decoder(_Version | _Snapshot)
+
+
+class Recovered(NamedTuple):
+    """What a log holds: identity and version of the world, and of each session the last request with its answer."""
+
+    world: bytes
+    number: int
+    scene: SceneGraph
+    sessions: OrderedDict[bytes, tuple[int, m.Done | m.Refused]]
+
+
+class WorldLog:
+    """Writes versions to a log, and reads what it holds.
+
+    Args:
+        transport: which records.
+        path: of the log; the folder has its name and ``.blobs``.
+        limits: of the server.
+        keys: of noise sources.
+    """
+
+    def __init__(
+        self, transport: RecordingTransport, path: str | os.PathLike[str], limits: ServiceLimits, keys: m.SourceKeys
+    ) -> None:
+        self._transport, self._limits, self._keys = transport, limits, keys
+        self._blobs = BlobFolder(Path(f"{os.fspath(path)}.blobs"), largest=limits.message_bytes)
+        self._lock = threading.Lock()  # of the folder
+        self._named, self._snapshots = set[str](), 0  # digests since the last snapshot; how many were kept
+        self._room = 0  # bytes until the next
+
+    def store(self, shape: Shape) -> None:
+        """Keep a shape with arrays."""
+        with self._lock:
+            self._blobs.put(shape)
+            self._named.add(shape.digest)
+
+    def stored(self, digest: str, source: str) -> Shape | None:
+        """Return a shape; None where there is none, or a damaged one, which is compared when it is sent again."""
+        with contextlib.suppress(StoreDamageError):
+            return self._blobs.get(digest, source)
+        return None
+
+    def keep_version(self, number: int, session: bytes, request: int, record: bytes, *, is_whole: bool) -> bool:
+        """Keep a version, and return whether a snapshot should follow."""
+        data = m.encode(_Version(number, session, request, is_whole, record))
+        self._transport.keep(data)
+        self._room -= len(data)
+        return self._room < 0
+
+    def keep_snapshot(
+        self, world: bytes, number: int, sessions: Mapping[bytes, tuple[int, m.Done | m.Refused]],
+        encode: Callable[[], bytes],
+    ) -> None:  # fmt: skip
+        """Begin the log anew with a whole version, and remove the shapes that only older ones name.
+
+        Args:
+            world, number: of the version.
+            sessions: with their last request and its answer.
+            encode: stores the shapes of the version and returns its record.
+        """
+        before, self._named = self._named, set()
+        done = [(s, r, d.version) for s, (r, d) in sessions.items() if isinstance(d, m.Done)]
+        data = m.encode(_Snapshot(world, number, done, encode()))
+        self._transport.keep(data, is_restart=True)
+        if number and self._transport.restarts == self._snapshots:
+            with self._lock:  # what is on disk begins with the last snapshot
+                self._blobs.remove_all_but(before | self._named)
+        self._snapshots += 1
+        self._room = max(self._limits.log_bytes, 8 * len(data))
+
+    def recovered(self) -> Recovered | None:
+        """Return what the log holds; None if it is new.
+
+        Raises:
+            ValueError: it is no log of versions.
+            StoreDamageError: a shape is missing or damaged.
+        """
+        scene, world, at = None, b"", 0
+        sessions: OrderedDict[bytes, tuple[int, m.Done | m.Refused]] = OrderedDict()
+        for data in self._transport.recorded():
+            record = _log_records.decode(data)
+            base = m.EMPTY
+            if isinstance(record, _Snapshot):
+                world = record.world
+                for session, request, version in record.sessions:
+                    sessions[session] = request, m.Done(world, version)
+                self._room = max(self._limits.log_bytes, 8 * len(data))
+            elif scene is None or record.number != at + 1:
+                raise ValueError(f"version {record.number} comes after version {at}")
+            else:
+                base = base if record.is_whole else scene
+                sessions[record.session] = record.request, m.Done(world, record.number)
+                self._room -= len(data)
+            shape = partial(self._named_shape, scene)
+            scene = base.apply(decode_difference(record.record, base, shape=shape, source=self._keys.source))
+            at = record.number
+            self._keys.forget(scene)
+        sessions.pop(b"", None)
+        return None if scene is None else Recovered(world, at, scene, sessions)
+
+    def _named_shape(self, scene: SceneGraph | None, digest: str, source: str) -> Shape:
+        self._named.add(digest)
+        known = None if scene is None else m.shape_named(scene, digest)
+        return known or self._blobs.get(digest, source)
