@@ -87,7 +87,11 @@ class RecordingExecutor:
         self._fingers = {joint: float(values[joint]) for joint in fingers}
 
     def begin_step(self, number: int, step: PlanStep) -> None:
-        """Note the number of the action."""
+        """Note the number of the action.
+
+        Args:
+            number, step: as for :class:`~tmkit.plans.Executor`.
+        """
         del step
         self._step = number
 
@@ -99,17 +103,29 @@ class RecordingExecutor:
             self._move_hand(motion.arm, motion.segment)
 
     def grasp(self, arm: Manipulator, segment: Segment) -> None:
-        """Write down that a hand closes."""
+        """Write down that a hand closes.
+
+        Args:
+            arm, segment: as for :class:`~tmkit.plans.Executor`.
+        """
         self._held[arm.name] = segment.held or ""
         self._move_hand(arm, segment, always=True, closes=True)
 
     def release(self, arm: Manipulator, segment: Segment) -> None:
-        """Write down that a hand opens."""
+        """Write down that a hand opens.
+
+        Args:
+            arm, segment: as for :class:`~tmkit.plans.Executor`.
+        """
         self._held.pop(arm.name, None)
         self._move_hand(arm, segment, always=True)
 
     def end_step(self, number: int, step: PlanStep) -> None:
-        """Do nothing."""
+        """Do nothing.
+
+        Args:
+            number, step: as for :class:`~tmkit.plans.Executor`.
+        """
 
     def finish(self) -> None:
         """Do nothing."""
