@@ -108,10 +108,10 @@ class WorldServer:
             self._recover(RecordingTransport(transport, log), log)
         self._now = self._number, self.live.scene
         self._versions = OrderedDict([self._now])
-        self._remove_listener = self.live.on_change(self._changed)
         self._followers = Followers(
             self.limits.followers, news=self._news_for, nothing=self._nothing_for, refused=self._refused
         )
+        self._remove_listener = self.live.on_change(self._changed)
         self._transport.serve(self._receive)
 
     def _recover(self, transport: RecordingTransport, path: str | os.PathLike[str]) -> None:
@@ -273,7 +273,7 @@ class WorldServer:
                 outcome.append(self._refused(error))
             self._sessions[session] = request.number, outcome[0]
             self._sessions.move_to_end(session)
-            if len(self._sessions) > _SESSIONS:
+            while len(self._sessions) > _SESSIONS:
                 self._sessions.popitem(last=False)
             return made
 

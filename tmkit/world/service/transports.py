@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib.metadata
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tmkit.errors import ServiceError, UnknownNameError
@@ -44,20 +44,6 @@ class Transport(ABC):
             message: the request.
             timeout: seconds to wait.
         """
-
-    def keep(self, record: bytes, *, is_restart: bool = False) -> None:  # noqa: B027
-        """Keep a record for the next server, before any answer that is given after this call leaves.
-
-        Transports that do not record do nothing.
-
-        Args:
-            record: bytes of the server's own.
-            is_restart: a new server needs no records from before this one.
-        """
-
-    def recorded(self) -> Iterable[bytes]:
-        """Return the records from the last restart on; none of a transport that does not record."""
-        return ()
 
     @abstractmethod
     def close(self) -> None:
