@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pybullet_data
 import pytest
+import trimesh
 from hypothesis import given, settings, strategies as st
 from scipy.spatial.transform import Rotation
 from support.effort import scaled_examples
 
 from tmkit._support.limits import ReadingLimits
-from tmkit.errors import FileFormatError, TmkitError
-from tmkit.formats import load_scene
+from tmkit.errors import FileFormatError, MeshError, TmkitError
+from tmkit.formats import load_scene, scene_from_dict, scene_to_dict
 from tmkit.graph import SceneGraph
 
 TIP = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
@@ -382,6 +384,44 @@ def test_shapes_of_links(tmp_path: Path) -> None:
         "20: <heightmap> has no part in a scene", "14: the ellipsoid is read as a mesh of 320 triangles",
         "15: the ellipsoid is read as a mesh of 320 triangles",
     ]  # fmt: skip
+
+
+def test_parts_of_mesh_files(tmp_path: Path) -> None:
+    """Only the part of the name, where it is or centred; one that is not there is refused."""
+    parts: Any = trimesh.Scene()
+    parts.add_geometry(trimesh.creation.box([1, 1, 1]), geom_name="lid", node_name="lid")
+    far = trimesh.creation.box([1, 2, 3]).apply_translation([5, 6, 7])
+    parts.add_geometry(far, geom_name="body", node_name="body")
+    parts.export(tmp_path / "jar.glb")
+    mesh = "<mesh><uri>jar.glb</uri><submesh><name>{}</name><center>{}</center></submesh></mesh>"
+    text = f"<link name='l'><collision name='c'><geometry>{mesh}</geometry></collision></link>"
+    scene, _ = read(tmp_path, model(text.format("body", 0)))
+    assert scene.shapes("l")[0].shape.bounds == pytest.approx(np.array([[4.5, 5, 5.5], [5.5, 7, 8.5]]))
+    scene, _ = read(tmp_path, model(text.format("body", 1)))
+    assert scene.shapes("l")[0].shape.bounds[1] == pytest.approx([0.5, 1, 1.5])
+    assert scene_from_dict(scene_to_dict(scene)) == scene
+    with pytest.raises(MeshError, match="the mesh has no part 'boddy'"):
+        read(tmp_path, model(text.format("boddy", 0)))
+
+
+def test_masses_of_shapes(tmp_path: Path) -> None:
+    """``auto``: by the density of the link, or water's."""
+    box = "<collision name='c'><pose>0 0 1 0 0 0</pose><geometry><box><size>1 1 2</size></box></geometry></collision>"
+    for density, mass in (("", 2000), ("<density>3</density>", 6)):
+        text = f"<link name='l'>{box}<inertial auto='true'>{density}</inertial></link>"
+        scene, notes = read(tmp_path, model(text))
+        inertia = scene.inertia("l")
+        assert inertia is not None
+        assert (inertia.mass, inertia.center.tolist()) == (mass, [0, 0, 1])
+        assert len(notes) == 1
+
+
+def test_gearboxes_are_turns(tmp_path: Path) -> None:
+    """Of their own, with a note."""
+    content = "<gearbox_ratio>2</gearbox_ratio><axis><xyz>0 0 1</xyz></axis>"
+    scene, notes = read(tmp_path, pair(content, "gearbox"))
+    assert scene.joint("b").type == "continuous"
+    assert "its reference body does not drive it" in notes[0]
 
 
 def test_poses_of_parts_may_be_relative_to_frames(tmp_path: Path) -> None:

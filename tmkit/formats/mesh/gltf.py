@@ -38,18 +38,19 @@ Array = npt.NDArray[np.float64]
 Part = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.float64], int]
 
 
-def read_gltf(path: Path, data: bytes, limits: ReadingLimits) -> list[Part]:
+def read_gltf(path: Path, data: bytes, limits: ReadingLimits, submesh: str = "") -> list[Part]:
     """Return vertices (n, 3) in metres, faces (m, 3), transform (4, 4) and colour of the default scene's meshes.
 
     Args:
         path: the file, for messages and for buffers beside it.
+        submesh: the name of the meshes that are read, all if empty.
 
     Raises:
         MeshError: the file is broken, too large, compressed, or names a buffer outside its folder.
     """
     try:
         document, binary = chunks(path, data, limits)
-        return Document(path, document, binary, limits).parts()
+        return Document(path, document, binary, limits).parts(submesh)
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError, struct.error) as error:
         reason = f"{type(error).__name__}: {error}".split("\n")[0]
         raise MeshError.at(path, f"the mesh cannot be read: no valid glTF 2.0: {reason}") from error
@@ -85,9 +86,9 @@ class Document:
         self.path, self.document, self.binary, self.limits = path, document, binary, limits
         self.buffers: dict[int, bytes] = {}
 
-    def parts(self) -> list[Part]:
-        """Return the meshes of the default scene, each as often as it is used."""
-        used = [(part, matrix) for number, matrix in self._instances() for part in self.primitives(number)]
+    def parts(self, submesh: str = "") -> list[Part]:
+        """Return the meshes of the default scene, or those of a name, each as often as it is used."""
+        used = [(part, matrix) for number, matrix in self._instances() for part in self.primitives(number, submesh)]
         count, most = sum(self.corners(primitive) for primitive, _ in used), self.limits.mesh_triangles
         if count > 3 * most:
             raise MeshError.at(self.path, f"the mesh has {count // 3} triangles, expected at most {most}")
@@ -132,11 +133,11 @@ class Document:
             yield number, above, node
             waiting.extend((child, number) for child in reversed(node.get("children", ())))
 
-    def primitives(self, number: int) -> list[dict[str, Any]]:
-        """Return the primitives of a mesh that are triangles."""
-        meshes = self.document["meshes"]
-        found = []
-        for primitive in meshes[self._index(number, meshes)]["primitives"]:
+    def primitives(self, number: int, submesh: str = "") -> list[dict[str, Any]]:
+        """Return the primitives of a mesh that are triangles; none where a ``submesh`` of another name is wanted."""
+        meshes, found = self.document["meshes"], []
+        mesh = meshes[self._index(number, meshes)]
+        for primitive in mesh["primitives"] if submesh in ("", mesh.get("name")) else ():
             compressed = [name for name in primitive.get("extensions", ()) if "compression" in name]
             if compressed:
                 raise MeshError.at(self.path, f"the mesh is compressed by {compressed[0]}, which is not read")

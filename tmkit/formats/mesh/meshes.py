@@ -16,7 +16,7 @@ import io
 import logging
 import time
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -53,11 +53,16 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class MeshSpec:
-    """A mesh file, the factors by which its coordinates are multiplied, and the part: all, or those of one colour."""
+    """A mesh file, the factors by which its coordinates are multiplied, and the part: all, or that of one colour.
+
+    With ``submesh``, only what the file has by this name, and if ``is_centred``, with its bounding box at the origin.
+    """
 
     path: Path
     scale: Triple = (1.0, 1.0, 1.0)
     part: int | None = None
+    submesh: str = ""
+    is_centred: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,7 @@ class MeshLoader:
     """
 
     packages: PackageResolver = field(default_factory=PackageResolver)
-    _read: dict[Path, MeshArrays] = field(default_factory=dict)
+    _read: dict[tuple[Path, str, bool], MeshArrays] = field(default_factory=dict)
     _shapes: dict[MeshSpec, Shape] = field(default_factory=dict)
 
     def load(self, mesh: MeshSpec, *, place: SourceLocation | None = None) -> Shape:
@@ -100,7 +105,7 @@ class MeshLoader:
         Raises:
             MeshError: the file is missing, unreadable, empty or holds numbers that are not finite.
         """
-        key = MeshSpec(real_path(mesh.path), mesh.scale, mesh.part)
+        key = replace(mesh, path=real_path(mesh.path))
         if key not in self._shapes:
             try:
                 self._shapes[key] = self._make(key)
@@ -112,7 +117,7 @@ class MeshLoader:
 
     def colors(self, mesh: MeshSpec) -> list[int]:
         """Return the colours of a loaded mesh in the order of its parts; ``OPEN`` where it leaves one open."""
-        return self._read[real_path(mesh.path)].palette()
+        return self._read[real_path(mesh.path), mesh.submesh, mesh.is_centred].palette()
 
     @property
     def has_read(self) -> bool:
@@ -124,12 +129,16 @@ class MeshLoader:
         from tmkit.graph import Mesh
 
         path = mesh.path
-        if path not in self._read:
+        key = path, mesh.submesh, mesh.is_centred
+        if key not in self._read:
             began = time.monotonic()
-            self._read[path] = read = read_mesh(path, limits=self.packages.limits)
+            self._read[key] = read = read_mesh(path, limits=self.packages.limits, submesh=mesh.submesh)
+            if mesh.is_centred:
+                middle = 0.5 * (read.vertices.min(axis=0) + read.vertices.max(axis=0))
+                self._read[key] = replace(read, vertices=read.vertices - middle)
             size, seconds = (len(read.vertices), len(read.faces)), time.monotonic() - began
             logger.debug("mesh %s: %d vertices, %d faces, read in %.3f s", path, *size, seconds)
-        arrays = self._read[path]
+        arrays = self._read[key]
         if mesh.part is not None:
             palette = arrays.palette()
             if mesh.part >= len(palette):
@@ -142,8 +151,8 @@ class MeshLoader:
             raise MeshError.at(path, str(error)) from error
 
 
-def read_mesh(path: Path, *, limits: ReadingLimits | None = None) -> MeshArrays:
-    """Read a mesh file as one mesh.
+def read_mesh(path: Path, *, limits: ReadingLimits | None = None, submesh: str = "") -> MeshArrays:
+    """Read a mesh file as one mesh, or what it has under the name ``submesh``.
 
     Raises:
         MeshError: the file is missing, unreadable, too large, empty, or holds numbers that are not finite or corners
@@ -155,15 +164,17 @@ def read_mesh(path: Path, *, limits: ReadingLimits | None = None) -> MeshArrays:
     if not is_file(path):
         raise MeshError.at(path, "there is no such file")
     try:
-        return _read(path, limits)
+        return _read(path, limits, submesh)
     except MemoryError as error:
         raise MeshError.at(path, "the mesh needs more memory than there is") from error
 
 
-def _read(path: Path, limits: ReadingLimits) -> MeshArrays:
+def _read(path: Path, limits: ReadingLimits, submesh: str) -> MeshArrays:
     """Return the mesh of a file that is there."""
     data = read_bytes(path, limit=limits.mesh_bytes, error=lambda reason: MeshError.at(path, reason))
-    parts = _parts(path, data, limits)
+    parts = _parts(path, data, limits, submesh)
+    if submesh and not parts:
+        raise MeshError.at(path, f"the mesh has no part '{submesh}'")
     if not parts:
         raise MeshError.at(path, "the mesh is empty: it has no triangles")
     if any(part.vertices.shape[1:] != (3,) or part.faces.shape[1:] != (3,) for part in parts):
@@ -193,6 +204,7 @@ def scaled(arrays: MeshArrays, scale: Triple) -> MeshArrays:
 def _source_of(mesh: MeshSpec, *, packages: PackageResolver) -> str:
     """Return the note by which a shape remembers its file: a portable URI, or the file's name; and scale and part."""
     name = packages.portable_uri(mesh.path) or mesh.path.name
+    name += f"#submesh={mesh.submesh}" if mesh.submesh else ""  # of which JSON writes the arrays
     if mesh.scale != (1.0, 1.0, 1.0):
         name += f"#scale={','.join(repr(factor) for factor in mesh.scale)}"
     return name if mesh.part is None else f"{name}#part={mesh.part}"
@@ -212,13 +224,13 @@ def mesh_of_source(source: str, packages: PackageResolver) -> MeshSpec | None:
         return None
 
 
-def _parts(path: Path, data: bytes, limits: ReadingLimits) -> list[MeshArrays]:
+def _parts(path: Path, data: bytes, limits: ReadingLimits, submesh: str) -> list[MeshArrays]:
     """Return the meshes of a file, in metres, each moved to where the file's scene puts it."""
     if path.suffix.lower() in (".glb", ".gltf"):
-        found, unit = read_gltf(path, data, limits), 1.0
+        found, unit = read_gltf(path, data, limits, submesh), 1.0
     else:
         with interrupts_kept():  # trimesh catches everything, interrupts included, while it imports and reads
-            found, unit = _parts_by_trimesh(path, data, limits)
+            found, unit = _parts_by_trimesh(path, data, limits, submesh)
     triangles = sum(len(faces) for _, faces, _, _ in found)  # counted before any mesh is copied to where it is used
     if triangles > limits.mesh_triangles:
         raise MeshError.at(path, f"the mesh has {triangles} triangles, expected at most {limits.mesh_triangles}")
@@ -227,7 +239,7 @@ def _parts(path: Path, data: bytes, limits: ReadingLimits) -> list[MeshArrays]:
     ]
 
 
-def _parts_by_trimesh(path: Path, data: bytes, limits: ReadingLimits) -> tuple[list[Part], float]:
+def _parts_by_trimesh(path: Path, data: bytes, limits: ReadingLimits, submesh: str) -> tuple[list[Part], float]:
     """Return vertices, faces, transform and colour of each mesh of a file, and the metres in its unit."""
     import trimesh
 
@@ -244,7 +256,7 @@ def _parts_by_trimesh(path: Path, data: bytes, limits: ReadingLimits) -> tuple[l
                     matrix,
                     _color_of(geometry, materials),
                 )
-                for geometry, matrix in _placed(scene)
+                for geometry, matrix in _placed(scene, submesh)
             ]
     except MemoryError:
         raise
@@ -281,13 +293,13 @@ def _unprocessed(data: bytes, kind: str, materials: MtlFile | None) -> dict[str,
     return made
 
 
-def _placed(scene: Any) -> list[tuple[Any, npt.NDArray[np.float64]]]:
-    """Return the meshes of a trimesh scene with their 4 x 4 transforms, in the order of the file."""
+def _placed(scene: Any, submesh: str) -> list[tuple[Any, npt.NDArray[np.float64]]]:
+    """Return the meshes of a trimesh scene, or those of a name, with their transforms (4, 4), in the file's order."""
     placed = []
     for node in scene.graph.nodes_geometry:
         matrix, name = scene.graph[node]
         geometry = scene.geometry[name]
-        if hasattr(geometry, "faces"):
+        if hasattr(geometry, "faces") and (not submesh or submesh in (node, name)):
             placed.append((geometry, np.asarray(matrix, dtype=np.float64)))
     return placed
 

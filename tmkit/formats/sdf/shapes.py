@@ -10,7 +10,7 @@ from tmkit._support.xml import XmlElement
 from tmkit.formats.mesh.frustum import ellipsoid
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.sdf.frames import Node, is_true, pose_of
-from tmkit.formats.spec.model import GeometrySpec, InertiaSpec, PoseSpec, PrimitiveSpec, Quadruple
+from tmkit.formats.spec.model import GeometrySpec, InertiaSpec, MeshSpec, PoseSpec, PrimitiveSpec, Quadruple
 from tmkit.formats.spec.values import primitive, spec_of_pose
 from tmkit.formats.urdf.reader import inertia_of
 from tmkit.formats.urdf.shapes import half_space, joined, one_of, simple_shape
@@ -67,9 +67,11 @@ def _shape(link: Node, packages: PackageResolver, part: XmlElement) -> GeometryS
             if uri.startswith("/") and not Path(uri).exists():  # as Bullet reads it
                 uri = uri.lstrip("/")
             element.element.set("filename", uri)
-            if element.child("submesh") is not None:
-                element.note(f"the <submesh> is not selected; all of '{element.get('uri')}' is taken")
         spec = simple_shape(element, part.tag, origin, packages=packages)
+        submesh = element.child("submesh")
+        if submesh is not None and spec is not None and isinstance(spec.shape, MeshSpec):
+            name, is_centred = submesh.text("name"), is_true(submesh, "center")
+            spec = replace(spec, shape=replace(spec.shape, submesh=name, is_centred=is_centred))
     ode = part.element.find("surface/friction/ode")
     if spec is None or part.tag == "visual" or ode is None or ode.get("mu") is None:
         return spec
