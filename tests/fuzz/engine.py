@@ -417,6 +417,7 @@ def main(targets: Sequence[Target], *, description: str) -> None:
         targets: what to fuzz, in turn.
         description: one line on the harness.
     """
+    os.environ["TMKIT_CACHE"] = "off"  # what is kept lies outside
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--seconds", type=float, default=60.0, help="stop after so many")
     parser.add_argument("--inputs", type=int, default=sys.maxsize, help="stop after so many")

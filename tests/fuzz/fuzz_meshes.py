@@ -9,7 +9,10 @@ from engine import Target, main
 from fuzz_robray import STL
 from fuzz_urdf import OBJ
 
+from tmkit.formats import load_scene
+from tmkit.formats.gltf.writer import gltf_from_scene
 from tmkit.formats.mesh.meshes import MESH_SUFFIXES, read_mesh
+from tmkit.graph import AttachedShape, Box, Revolute, SceneGraph
 
 DAE = b"""<?xml version="1.0"?>
 <COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
@@ -47,8 +50,13 @@ def targets() -> list[Target]:
         ".ply": [_exported(box, "ply"), _exported(box, "ply", encoding="ascii")],
         ".glb": [_exported(trimesh.Scene([box, ball]), "glb")],
     }
+    part = AttachedShape(Box([1, 2, 3]), color=(1, 0, 0, 1))
+    scene = SceneGraph().add_frame("a", "world", joint=Revolute([0, 0, 1]), shapes=[part]).set_group("g", frames=["a"])
+    scenes = [gltf_from_scene(scene, is_binary=False).encode(), pools[".glb"][0]]
     outside = {"outside.mtl": b"newmtl m\nmap_Kd x.png\n", "outside.png": b"", "outside.bin": bytes(99)}
     return [
+        Target("gltf_scene", "x.gltf", load_scene, scenes, tokens=WORDS.split(), outside=outside, weight=2),
+    ] + [
         Target(
             suffix.removeprefix("."), f"m{suffix}", read_mesh, pool, tokens=WORDS.split(),
             nestings=[(b"<node>", b"</node>"), (b"[", b"]"), (b'{"a":', b"}")], outside=outside,

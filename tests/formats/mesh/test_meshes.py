@@ -184,6 +184,7 @@ def test_source_is_portable(tmp_path: Path) -> None:
         ("t.ply", "nonsense", "cannot be read"),
         ("t.dae", "nonsense", "cannot be read"),
         ("t.dae", "<COLLADA", "cannot be read"),
+        ("t.dae", COLLADA.format(unit="0.1", effects="").replace("10 0 0", "nan 0 0"), "not finite"),
         ("t.xyz", "", "unknown kind '.xyz'; expected .obj, .stl, .dae, .ply"),
     ],
 )

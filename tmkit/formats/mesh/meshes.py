@@ -310,10 +310,11 @@ def _moved(
 ) -> MeshArrays:  # fmt: skip
     """Return a mesh moved by a 4 x 4 matrix, which may mirror, and whose translation is in units of ``unit`` metres."""
     if not np.array_equal(matrix, np.eye(4)):
-        matrix = np.round(matrix, _DIGITS)
-        vertices = product(vertices, matrix[:3, :3].T) + unit * matrix[:3, 3]
-        if np.linalg.det(matrix[:3, :3]) < 0.0:
-            faces = faces[:, ::-1]
+        with np.errstate(over="ignore", invalid="ignore"):  # what is no number then is refused with its file
+            matrix = np.round(matrix, _DIGITS)
+            vertices = product(vertices, matrix[:3, :3].T) + unit * matrix[:3, 3]
+            if np.linalg.det(matrix[:3, :3]) < 0.0:
+                faces = faces[:, ::-1]
     return MeshArrays(vertices, faces.astype(np.int32), np.full(len(faces), color, dtype=np.uint32))
 
 
