@@ -17,6 +17,8 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from functools import cache
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -49,4 +51,31 @@ def _no_default_time_limit() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(options, "DEFAULT_TIME_LIMIT", _HANG)
+        yield
+
+
+_SHARING = ("manipulation", "plans", "simulation", "tamp", "visualization", "world")
+
+
+@cache
+def _loaded(*names: str) -> Any:
+    from tmkit.formats import load_scene
+
+    return load_scene(*names)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _scenes_are_shared(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Load a built-in scene, a value, once for all tests of what uses scenes; the tests of the rest load it anew."""
+    import tmkit as tk
+
+    load = tk.load_scene
+
+    def shared(*sources: Any, **options: Any) -> Any:
+        is_builtin = all(isinstance(source, str) and source.isidentifier() for source in sources)
+        return _loaded(*sources) if is_builtin and not options else load(*sources, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        if any(f"tests/{folder}/" in request.path.as_posix() for folder in _SHARING):
+            patch.setattr(tk, "load_scene", shared)
         yield

@@ -19,13 +19,13 @@ import io
 import re
 import runpy
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from check_pages import broken_links
 from notebooks import TUTORIALS, WIDTH, blocks_of, execute, notebook_of, wrapped
+from support.commands import tmkit
 
 from tmkit.graph import SceneGraph, tree_svg
 
@@ -45,13 +45,11 @@ def run_page(page: Path) -> None:
                 exec(code, names)
             printed = output.getvalue()
         elif block.mark == "shell":
-            program = "import sys; from tmkit.cli import main; sys.argv[0] = 'tmkit'; main()"
             first, *arguments = shlex.split(block.text.removeprefix("$ ").replace("\\\n", ""))
             assert first == "tmkit", f"{page.name}:{block.line}: only tmkit is run"
-            command = [sys.executable, "-c", program, *arguments]
-            finished = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
-            assert finished.returncode == 0, f"{page.name}:{block.line}: {finished.stderr}"
-            printed = finished.stdout
+            finished = tmkit(Path.cwd(), *arguments)
+            assert finished.code == 0, f"{page.name}:{block.line}: {finished.err}"
+            printed = finished.out
         elif block.mark == "output":
             assert wrapped(printed) == block.text, f"{page.name}:{block.line}: prints otherwise"
         elif block.mark:

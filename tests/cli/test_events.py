@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.commands import tmkit
 
 TMKIT = [sys.executable, "-m", "tmkit.cli"]
 HANG = 600.0  # seconds after which a process counts as hanging, however busy the machine
@@ -27,10 +28,10 @@ def events_of(text: str) -> list[dict[str, Any]]:
 
 def run(*arguments: str, folder: Path) -> tuple[int, str, list[dict[str, Any]]]:
     """Run a command; return its exit code, its standard output and its events."""
-    done = subprocess.run([*TMKIT, *arguments], cwd=folder, capture_output=True, text=True, check=False)
-    events = events_of(done.stderr)
-    assert events[-1] == {"event": "done", "exit_code": done.returncode}
-    return done.returncode, done.stdout, events
+    done = tmkit(folder, *arguments)
+    events = events_of(done.err)
+    assert events[-1] == {"event": "done", "exit_code": done.code}
+    return done.code, done.out, events
 
 
 def test_a_plan(tmp_path: Path) -> None:

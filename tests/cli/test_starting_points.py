@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.commands import Outcome, tmkit
 
 from tmkit._support.data import resolve_name
 from tmkit.cli.completion import Kind
@@ -17,10 +18,9 @@ from tmkit.cli.completion import Kind
 TMKIT = [sys.executable, "-m", "tmkit.cli"]
 
 
-def run(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, folder: Path, **environment: str) -> Outcome:
     """Run the command in a folder."""
-    variables = {**os.environ, "COLUMNS": "200", **environment}
-    return subprocess.run([*TMKIT, *arguments], cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    return tmkit(folder, *arguments, **{"COLUMNS": "200", **environment})
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_what_is_listed_can_be_used_by_its_name(
     kind: str, folder: str, suffixes: tuple[str, ...], some: set[str], tmp_path: Path
 ) -> None:
     """Each name means the listed file or its folder to the library, and has a description; both formats agree."""
-    listed = json.loads(run("list", kind, "--json", folder=tmp_path).stdout)
+    listed = json.loads(run("list", kind, "--json", folder=tmp_path).out)
     names = [entry["name"] for entry in listed]
     assert some <= set(names)
     assert names == sorted(names)
@@ -44,30 +44,30 @@ def test_what_is_listed_can_be_used_by_its_name(
         assert resolve_name(entry["name"], folder, suffixes=suffixes) in (path, path.parent)
         assert len(entry["description"]) > 20
         assert entry["missing_packages"] == []
-    lines = run("list", kind, folder=tmp_path).stdout.splitlines()
+    lines = run("list", kind, folder=tmp_path).out.splitlines()
     assert [line.split(maxsplit=1) for line in lines] == [[entry["name"], entry["description"]] for entry in listed]
 
 
 def test_a_kind_that_there_is_not(tmp_path: Path) -> None:
     """Another word than the kinds is wrong usage; the message gives the kinds and the nearest."""
     ended = run("list", "robot", folder=tmp_path)
-    assert ended.returncode == 2
-    assert f"'robot' is not one of {', '.join(Kind)}; did you mean 'robots'?" in " ".join(ended.stderr.split())
-    assert "Value error" not in ended.stderr
+    assert ended.code == 2
+    assert f"'robot' is not one of {', '.join(Kind)}; did you mean 'robots'?" in " ".join(ended.err.split())
+    assert "Value error" not in ended.err
 
 
 @pytest.mark.parametrize(("kind", "name"), [("scene", "my_cell"), ("domain", "my-words")])
 def test_what_is_new_plans_as_written(kind: str, name: str, tmp_path: Path) -> None:
     """The command that ``tmkit new`` prints finds a plan, and the plan is valid."""
     made = run("new", kind, name, folder=tmp_path)
-    assert (made.returncode, made.stderr) == (0, "")
-    program, *arguments = shlex.split(made.stdout.splitlines()[-1].removeprefix("Try it: "))
+    assert (made.code, made.err) == (0, "")
+    program, *arguments = shlex.split(made.out.splitlines()[-1].removeprefix("Try it: "))
     assert program == "tmkit"
     planned = run(*arguments, folder=tmp_path)
-    assert planned.returncode == 0, planned.stderr
+    assert planned.code == 0, planned.err
     domain = ["--domain", f"./{name}"] if kind == "domain" else []
     checked = run("check", "plan.json", *domain, folder=tmp_path)
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert checked.code == 0, checked.out + checked.err
 
 
 @pytest.mark.parametrize(("kind", "file"), [("scene", "mine.robray"), ("domain", "mine")])
@@ -75,8 +75,8 @@ def test_nothing_is_overwritten(kind: str, file: str, tmp_path: Path) -> None:
     """What exists stays as it is: that is an error with the name."""
     (tmp_path / file).write_text("precious")
     ended = run("new", kind, "mine", folder=tmp_path)
-    assert ended.returncode == 2
-    assert ended.stderr.startswith(f"error: {file}: cannot be written: File exists; choose another name")
+    assert ended.code == 2
+    assert ended.err.startswith(f"error: {file}: cannot be written: File exists; choose another name")
     assert (tmp_path / file).read_text() == "precious"
     assert [path.name for path in tmp_path.iterdir()] == [file]
 
@@ -93,8 +93,8 @@ def test_nothing_is_overwritten(kind: str, file: str, tmp_path: Path) -> None:
 def test_names_that_cannot_be(arguments: tuple[str, str], message: str, tmp_path: Path) -> None:
     """Names that PDDL, the format or the file system does not allow are bad input, and nothing is written."""
     ended = run("new", *arguments, folder=tmp_path)
-    assert ended.returncode == 2
-    assert message in ended.stderr
+    assert ended.code == 2
+    assert message in ended.err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -112,13 +112,13 @@ def test_names_that_cannot_be(arguments: tuple[str, str], message: str, tmp_path
 def test_bash_completes(line: list[str], completed: list[str], tmp_path: Path) -> None:
     """With the printed script, bash completes commands, options and built-in names; of files it knows itself."""
     script = run("completion", "bash", folder=tmp_path)
-    assert (script.returncode, script.stderr) == (0, "")
+    assert (script.code, script.err) == (0, "")
     command = tmp_path / "tmkit"
     command.write_text(f'#!/bin/sh\nexec {shlex.join(TMKIT)} "$@"\n')
     command.chmod(0o755)
     words = shlex.join(["tmkit", *line])
     call = f"COMP_WORDS=({words}); COMP_CWORD={len(line)}; _tmkit_completion tmkit"
-    code = f'{script.stdout}\n{call}; echo "${{COMPREPLY[*]}}"'
+    code = f'{script.out}\n{call}; echo "${{COMPREPLY[*]}}"'
     variables = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
     ended = subprocess.run(["bash", "-c", code], env=variables, capture_output=True, text=True, check=False)
     assert (sorted(ended.stdout.split()), ended.stderr) == (completed, "")
@@ -128,5 +128,5 @@ def test_bash_completes(line: list[str], completed: list[str], tmp_path: Path) -
 def test_other_shells_have_a_script(shell: str, tmp_path: Path) -> None:
     """The script for a shell runs the command with the variable by which it completes for that shell."""
     script = run("completion", shell, folder=tmp_path)
-    assert (script.returncode, script.stderr) == (0, "")
-    assert f"_TMKIT_COMPLETE=complete_{shell}" in script.stdout
+    assert (script.code, script.err) == (0, "")
+    assert f"_TMKIT_COMPLETE=complete_{shell}" in script.out

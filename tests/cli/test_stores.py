@@ -65,7 +65,8 @@ def test_wrong_use_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     """A folder that is no store and an unknown version are exit code 2 and a line; damage is named."""
     code, text = run(capsys, "store", "ls", tmp_path)
     assert (code, "there is no store in it" in text, "Traceback" in text) == (2, True, False)
-    Store(tmp_path / "s").put(load_scene("panda_table", "blocks3"))
+    with Store(tmp_path / "s") as store:
+        store.put(load_scene("panda_table", "blocks3"))
     code, text = run(capsys, "store", "show", tmp_path / "s", "mian")
     assert (code, "unknown version 'mian'; did you mean 'main'?" in text) == (2, True)
     (tmp_path / "s" / "versions.sqlite").write_bytes(b"garbage" * 1000)

@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from support.commands import tmkit
 
 from tmkit.cli import ExitCode
 
 GOAL = "(ontable a table__0__1)"
 FOR = ("--scene", "panda_table", "--scene", "blocks1", "--robot", "panda", "--domain", "blocks")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a command did."""
-
-    code: int
-    out: str
-    err: str
-
-
-def tmkit(folder: Path, *arguments: str) -> Outcome:
-    """Run a command in a process of its own, in a folder."""
-    command = [sys.executable, "-m", "tmkit.cli", *arguments]
-    ended = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder, timeout=600)
-    return Outcome(ended.returncode, ended.stdout, ended.stderr)
 
 
 @pytest.fixture(scope="module")

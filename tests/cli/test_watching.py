@@ -30,6 +30,12 @@ def watched(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
+def write(path: Path, text: str) -> None:
+    """Replace a file at once, so that none is checked that is half written."""
+    path.with_name("new").write_text(text)
+    path.with_name("new").replace(path)
+
+
 def said(stream: IO[str], words: str) -> str:
     """Return the next line with these words; those about frames without effect come before."""
     for line in stream:
@@ -46,11 +52,11 @@ def test_every_change_is_checked(tmp_path: Path) -> None:
     with watched(scene) as process:
         assert process.stdout is not None
         assert "3 frames, 0 joints" in said(process.stdout, "frames,")
-        part.write_text("frame a { }\nframe c { }\n")
+        write(part, "frame a { }\nframe c { }\n")
         assert "4 frames, 0 joints" in said(process.stdout, "frames,")
-        scene.write_text('include "missing.robray"\n')
+        write(scene, 'include "missing.robray"\n')
         assert f"{scene}:1:" in said(process.stdout, "error:")
-        missing.write_text("frame d { type revolute; axis [0, 0, 1]; }\n")
+        write(missing, "frame d { type revolute; axis [0, 0, 1]; }\n")
         assert "2 frames, 1 joints" in said(process.stdout, "frames,")
 
 
@@ -72,7 +78,7 @@ def test_programs_get_errors_as_json(tmp_path: Path) -> None:
             found.append(one)
             text = text.lstrip()[end:]
             if change:
-                scene.write_text(change)
+                write(scene, change)
     assert "expected" in found[0]["message"]
     assert found[1]["frames"] == 2
 

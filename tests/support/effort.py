@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import settings
 
-__all__ = ["scaled_examples"]
+__all__ = ["in_long", "scaled_examples"]
+
+_LONG = 1000  # examples of a profile that is for a night
 
 
 def scaled_examples(factor: float) -> int:
     """Return the number of examples of the loaded profile times ``factor``, at least 1."""
     return max(1, round(settings().max_examples * factor))
+
+
+def in_long(*values: Any) -> tuple[Any, ...]:
+    """Return values that are too costly for a profile other than ``long``, else none."""
+    return values if settings().max_examples >= _LONG else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -100,7 +101,7 @@ def test_a_failing_sampler_ends_planning_with_its_name() -> None:
         )
 
 
-def test_the_example_of_own_samplers_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_of_own_samplers_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The example plans with its two samplers, and its plan passes the check."""
     path = Path(__file__).parents[2] / "examples" / "own_sampler.py"
     specification = importlib.util.spec_from_file_location("own_sampler", path)
@@ -108,6 +109,7 @@ def test_the_example_of_own_samplers_runs(capsys: pytest.CaptureFixture[str]) ->
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
+    monkeypatch.setattr(sys, "argv", ["own_sampler"])
     module.main()
     said = capsys.readouterr().out
     assert "grasp by the neck at" in said

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.browser import distance, drawn_poses, open_page
+from support.commands import Outcome, tmkit
 from support.unsure_blocks import unsure_blocks
 
 import tmkit as tk
@@ -394,31 +395,30 @@ def test_the_command_refuses_what_it_cannot_show(tmp_path, plan):
         (["worlds", "--domain", "blocks"], "it is not for a store"),
         (["worlds:tru"], "did you mean 'try'?"),
     ):
-        process = _view(*arguments, "--no-browser", "--port", "0", folder=tmp_path)
-        output, error = process.communicate()
-        assert process.returncode == 2, output
-        assert expected in " ".join(error.split())
-        assert "Traceback" not in error
-    process = _view("plan.json", "--html", "plan.html", folder=tmp_path)
-    assert "Written to plan.html" in process.communicate()[0]
+        ended = tmkit(tmp_path, "view", *arguments, "--no-browser", "--port", "0", COLUMNS="200")
+        assert ended.code == 2, ended.out
+        assert expected in " ".join(ended.err.split())
+        assert "Traceback" not in ended.err
+    assert "Written to plan.html" in tmkit(tmp_path, "view", "plan.json", "--html", "plan.html").out
     assert (tmp_path / "plan.html").stat().st_size > 1_000_000
 
 
 def test_the_facts_of_a_domain_of_ones_own(tmp_path):
     """A plan file runs no code: the facts need --domain, and a page without them comes with a warning that says so."""
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "tmkit.cli", *arguments]
-        return subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=True)
+    def run(*arguments: str) -> Outcome:
+        ended = tmkit(tmp_path, *arguments)
+        assert ended.code == 0, ended
+        return ended
 
     run("new", "domain", "dishes")
     scenes = ("panda_table", "dishes/scene.robray")
     run("plan", *scenes, "--domain", "./dishes", "--goal", "(in milk right)", "-o", "plan.json")
     bare = run("view", "plan.json", "--html", "bare.html")
-    assert bare.stderr.startswith(
+    assert bare.err.startswith(
         "warning: the facts of the plan are not shown: the plan's domain 'dishes' is not built-in"
     )
-    assert run("view", "plan.json", "--domain", "./dishes", "--html", "own.html").stderr == ""
+    assert run("view", "plan.json", "--domain", "./dishes", "--html", "own.html").err == ""
     for name, expected in (("bare", 0), ("own", 1)):
         with open_page((tmp_path / f"{name}.html").as_uri()) as (page, errors, _):
             page.locator("#tmkit-next").click()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.effort import in_long
 from support.unsure_blocks import ON_B, looked, succeeds, unsure_blocks
 
 import tmkit as tk
@@ -22,6 +23,10 @@ from tmkit.tamp import PlanResult, PlanStatus, load_planning_domain, sample_scen
 def solve(scene: SceneGraph, goal: str = ON_B, **options: Any) -> PlanResult:
     """Plan in the domain."""
     return tk.plan(scene, domain="blocks_uncertain", goal=goal, **options)
+
+
+LITTLE: dict[str, Any] = {"suggest": False, "max_iterations": 1, "skeletons_per_iteration": next(iter(in_long(48)), 8)}
+"""Options of a search that fails."""
 
 
 def looks(plan: Plan | None) -> list[str]:
@@ -102,13 +107,13 @@ def test_plans_repeat_themselves(stacked: Plan, tmp_path: Path) -> None:
 
 def test_the_answer_is_no_when_looking_does_not_do() -> None:
     """A camera that sees badly leaves too little: the answer says what is reached, and what is asked."""
-    result = solve(unsure_blocks().set_attribute("eye", "position_deviation", 0.012), max_iterations=2)
+    result = solve(unsure_blocks().set_attribute("eye", "position_deviation", 0.012), **LITTLE)
     assert result.status is PlanStatus.NO_PLAN_WITHIN_LIMITS
     cause = "P(the hand finds a) is 0.2316, and after a look from 'eye' 0.6297; 0.95 is asked"
     assert cause in result.explanation
-    beside = solve(unsure_blocks().set_attribute("eye", "field_of_view", 0.2), max_iterations=2)
+    beside = solve(unsure_blocks().set_attribute("eye", "field_of_view", 0.2), **LITTLE)
     assert "'a' is out of sight of camera 'eye', 13 degrees off its axis" in beside.explanation
-    blind = solve(unsure_blocks().remove_frame("eye"), max_iterations=2)
+    blind = solve(unsure_blocks().remove_frame("eye"), **LITTLE)
     assert "P(the hand finds a) is 0.2316, and 0.95 is asked; the scene has no camera" in blind.explanation
 
 
@@ -130,7 +135,7 @@ def test_looks_that_serve_a_place_alone() -> None:
         assert plan is not None
         assert len(looks(plan)) == count
         assert tk.validate_plan(plan).problems == ()
-    result = solve(known.set_shapes("b", [AttachedShape(Box([0.012, 0.012, 0.05]))]), suggest=False, max_iterations=2)
+    result = solve(known.set_shapes("b", [AttachedShape(Box([0.012, 0.012, 0.05]))]), **LITTLE)
     assert result.plan is None
     assert "after looks P(a would be on b) is 0.9183" in result.explanation
     assert "and 0.95 is asked" in result.explanation

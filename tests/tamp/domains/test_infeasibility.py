@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from support.blocks import blocks_scene
+from support.effort import scaled_examples
 from support.gantry import BLOCK, GANTRY, with_block
 from support.kitchen import BLOCK_SIZE, ROBOT, kitchen, stove_goal
 
@@ -75,7 +76,7 @@ def test_five_blocks_are_refused_by_the_circles_inside_them_where_their_area_wou
     assert result.statistics.skeletons == 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=scaled_examples(0.3), deadline=None)
 @given(st.integers(1, 4), st.integers(1, 4), st.floats(0.03, 0.1), st.floats(0.0, 0.02), st.integers(0, 2**32 - 1))
 def test_what_stands_side_by_side_is_never_refused(rows: int, columns: int, side: float, gap: float, seed: int) -> None:
     """Blocks, or cylinders, that fit in rows are not refused, whatever smaller ones are among them."""
@@ -298,7 +299,7 @@ def test_what_is_narrower_than_the_hand_opens_is_not_refused(shape: Shape) -> No
     assert ungraspable(scene.set_inertia("a", Inertia(0.1)), "a", fact=fact, manipulator=panda) is None
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=scaled_examples(0.2), deadline=None)
 @given(st.lists(st.floats(0.02, 0.2), min_size=3, max_size=3), st.sampled_from(["box", "cylinder", "sphere"]))
 def test_only_what_is_wider_than_the_hand_in_all_directions_is_refused(sides: list[float], kind: str) -> None:
     """Two parallel planes around a body are at least as far apart as it is wide."""

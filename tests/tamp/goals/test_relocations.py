@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from support.blocks import blocks_scene
-from support.effort import scaled_examples
+from support.effort import in_long, scaled_examples
 from support.gantry import BLOCK, GANTRY
 
 import tmkit as tk
@@ -77,8 +76,10 @@ def test_neighbours_that_leave_no_grasp_are_moved_aside() -> None:
     assert len(plan.steps) == 6
 
 
-@pytest.mark.parametrize("domain", ["kitchen", "sorting"])
-@pytest.mark.parametrize("count", [3, 5, 8])
+@pytest.mark.parametrize(
+    ("count", "domain"),
+    [*((count, "kitchen") for count in (3, 5, 8)), (3, "sorting"), *in_long((5, "sorting"), (8, "sorting"))],
+)
 def test_rearrangement_on_one_table(domain: str, count: int) -> None:
     """Blocks with a pose each, two of them exchanged, and one in a cycle through others' places."""
     cells = [(x, y) for x in (-2, -1, 0, 1) for y in (-2, 0)][:count]
@@ -167,7 +168,7 @@ def _placed(state: tk.pddl.State) -> set[Fact]:
 
 def test_the_law_of_exchange_holds_for_any_order() -> None:
     """Three blocks in a cycle need one more move than there are blocks, whichever way round."""
-    for order in itertools.permutations("abc"):
+    for order in ("abc", "acb", *in_long("bac", "bca", "cab", "cba")):
         cells = {
             name: (round(2 * math.cos(2 * math.pi * k / 3), 3), round(2 * math.sin(2 * math.pi * k / 3), 3))
             for k, name in enumerate(order)
