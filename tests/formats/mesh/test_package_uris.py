@@ -39,12 +39,13 @@ def test_given_folders_come_first(tmp_path: Path) -> None:
         assert resolver(*folders).resolve("package://arm/m.obj", folder=tmp_path, place=PLACE) == expected
 
 
-def test_ros_package_path_comes_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """ROS_PACKAGE_PATH is searched after the given folders."""
+@pytest.mark.parametrize("variable", ["ROS_PACKAGE_PATH", "GZ_SIM_RESOURCE_PATH"])
+def test_ros_package_path_comes_second(tmp_path: Path, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folders of the environment are searched after the given ones."""
     given = make(tmp_path / "given" / "arm" / "m.obj")
     ros = make(tmp_path / "ros" / "arm" / "m.obj")
     only_ros = make(tmp_path / "ros" / "arm" / "n.obj")
-    monkeypatch.setenv("ROS_PACKAGE_PATH", f"/nowhere:{tmp_path / 'ros'}")
+    monkeypatch.setenv(variable, f"/nowhere:{tmp_path / 'ros'}")
     packages = PackageResolver.of([tmp_path / "given"])
     assert packages.resolve("package://arm/m.obj", folder=tmp_path, place=PLACE) == given
     assert packages.resolve("package://arm/n.obj", folder=tmp_path, place=PLACE) == only_ros

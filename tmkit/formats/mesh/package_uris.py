@@ -32,8 +32,9 @@ _SCHEME = "package://"
 
 
 def _ros_package_path() -> tuple[Path, ...]:
-    """Return the folders of ``ROS_PACKAGE_PATH``."""
-    return tuple(Path(entry) for entry in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if entry)
+    """Return the folders of ``ROS_PACKAGE_PATH``, and of ``GZ_SIM_RESOURCE_PATH``, its like for models in SDF."""
+    values = (os.environ.get(name, "") for name in ("ROS_PACKAGE_PATH", "GZ_SIM_RESOURCE_PATH"))
+    return tuple(Path(entry) for value in values for entry in value.split(os.pathsep) if entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class PackageResolver:
 
     Attributes:
         folders: the user's own folders, searched first.
-        ros_folders: the folders of ``ROS_PACKAGE_PATH``, as it was when the resolver was made.
+        ros_folders: those of ``ROS_PACKAGE_PATH`` and ``GZ_SIM_RESOURCE_PATH`` when the resolver was made.
         allowed: real paths of the folders that paths may lead to, besides those where everybody may read; when empty,
             those around each naming file.
         named: the folders of packages by name, searched before all others.
