@@ -2,7 +2,7 @@
 
 The files of one load are merged in order. What one declares another may name: parents are looked up when everything has
 been read. Within one robray file, constants and classes hold for itself and what it includes; they do not leak into the
-other files of the load. The readers of JSON and SRDF are imported when such a file is read.
+other files of the load. A reader is imported when a file of its kind is read.
 """
 
 from __future__ import annotations
@@ -21,13 +21,9 @@ from tmkit.formats.locating import SCENE_SUFFIXES, USD_SUFFIXES, located
 from tmkit.formats.mesh.meshes import MeshLoader, MeshSpec
 from tmkit.formats.mesh.package_uris import PackageResolver
 from tmkit.formats.mesh.sandbox import project_folders
-from tmkit.formats.robray.reader import read_robray
 from tmkit.formats.spec.build import WORLD, build_scene, whole_name
 from tmkit.formats.spec.model import AllowedPairSpec, FrameSpec, FunctionBlockSpec, SceneSpecification
 from tmkit.formats.spec.values import specification_of_scene
-from tmkit.formats.urdf.reader import read_urdf
-from tmkit.formats.urdf.self_collisions import with_always_colliding
-from tmkit.formats.urdf.shapes import with_readable_meshes
 from tmkit.graph import SceneGraph
 
 if TYPE_CHECKING:
@@ -175,20 +171,35 @@ def read_function_blocks(
     return tuple(block for specification in read for block in specification.function_blocks)
 
 
-def _read_urdf(path: Path, packages: PackageResolver, note: Note) -> SceneSpecification:
-    """Read a robot description; one in xacro is expanded, and has lines of its expansion in messages."""
-    if path not in packages.xacro:
-        return read_urdf(path, packages=packages, note=note)
-    from tmkit.formats.urdf.xacro import expanded
+def _read_description(path: Path, loader: MeshLoader, note: Note) -> SceneSpecification:
+    """Read a file in URDF, xacro or SDF; xacro is expanded, and has lines of its expansion in messages."""
+    from tmkit.formats.sdf.reader import read_sdf
+    from tmkit.formats.urdf.reader import read_urdf
+    from tmkit.formats.urdf.self_collisions import with_always_colliding
+    from tmkit.formats.urdf.shapes import with_readable_meshes
 
-    data = expanded(path, packages.xacro[path], packages)
-    return read_urdf(path.with_name(f"{path.name} (expanded)"), packages=packages, note=note, data=data)
+    packages = loader.packages
+    if path in packages.xacro:
+        from tmkit.formats.urdf.xacro import expanded
+
+        data = expanded(path, packages.xacro[path], packages)
+        robot = read_urdf(path.with_name(f"{path.name} (expanded)"), packages=packages, note=note, data=data)
+    else:
+        read = read_urdf if path.suffix.lower() == ".urdf" else read_sdf
+        robot = read(path, packages=packages, note=note)
+    robot = with_readable_meshes(robot, loader=loader, note=note)
+    used = {frame.parent for frame in robot.frames} | {frame.name for frame in robot.frames if frame.geometry}
+    trees = sum(frame.parent == WORLD and frame.name in used for frame in robot.frames)
+    is_robot = path.suffix.lower() not in (".sdf", ".world") or trees == 1
+    return with_always_colliding(robot, loader=loader, note=note) if is_robot else robot
 
 
 def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSemantics]) -> SceneSpecification:
     """Read one file by its suffix; what SRDF files say is added to ``semantics``, since it is about a whole scene."""
     suffix = path.suffix.lower()
     if suffix == ".robray":
+        from tmkit.formats.robray.reader import read_robray
+
         return read_robray(
             path, packages=loader.packages, read_other=lambda other: _read(other, loader, note, semantics)
         )
@@ -200,16 +211,8 @@ def _read(path: Path, loader: MeshLoader, note: Note, semantics: list[RobotSeman
         from tmkit.formats.mjcf.reader import read_mjcf
 
         return read_mjcf(path, packages=loader.packages, note=note)
-    if suffix == ".urdf" or path in loader.packages.xacro:
-        robot = with_readable_meshes(_read_urdf(path, loader.packages, note), loader=loader, note=note)
-        return with_always_colliding(robot, loader=loader, note=note)
-    if suffix in (".sdf", ".world"):
-        from tmkit.formats.sdf.reader import read_sdf
-
-        model = with_readable_meshes(read_sdf(path, packages=loader.packages, note=note), loader=loader, note=note)
-        used = {frame.parent for frame in model.frames} | {frame.name for frame in model.frames if frame.geometry}
-        trees = sum(frame.parent == WORLD and frame.name in used for frame in model.frames)
-        return with_always_colliding(model, loader=loader, note=note) if trees == 1 else model  # one robot
+    if suffix in (".urdf", ".sdf", ".world") or path in loader.packages.xacro:
+        return _read_description(path, loader, note)
     if suffix in USD_SUFFIXES:
         from tmkit.formats.usd.reader import read_usd
 

@@ -205,9 +205,13 @@ class SemanticRelation:
     @classmethod
     def _valued(cls, coord: Any, kind: Any, value: Value, covariance: Vector | None = None) -> Self:
         """Make one of a value, held in a representation whose class alone settles that it can say it."""
-        made = object.__new__(cls)
         size = len(value) if isinstance(value, np.ndarray) and value.ndim > 1 else None
-        made._state, made._covariance = (form_of(coord, kind, size, covariance is not None), value), covariance
+        return cls._formed(form_of(coord, kind, size, covariance is not None), value, covariance)
+
+    @classmethod
+    def _formed(cls, form: Form, value: Value, covariance: Vector | None = None) -> Self:
+        made: Self = _new(cls)
+        made._state, made._covariance = (form, value), covariance
         return made
 
     def _represented(self, values: Any) -> Any:
