@@ -1957,7 +1957,7 @@ class SceneGraph:
 
     def attach(self, root: str, parent: str, *, pose: Pose = ..., joint: Joint = ...) -> SceneGraph:
         """
-        Attach a root, with its tree, to a frame of another tree.
+        Attach a root, with its tree, to a frame of another tree. Twists that then follow from others go.
 
         O(moved frames * log n).
 
@@ -1970,7 +1970,8 @@ class SceneGraph:
         Raises:
             UnknownNameError: no such frame.
             CycleError: the parent is in the root's own tree.
-            SceneError: the frame already has a parent; a body would get two paths of poses, or two of twists.
+            SceneError: the frame already has a parent; a body would get two paths of poses; or twists that follow from others
+                differ from these by more than 1e-9, or a joint is between.
         """
 
     def set_twist(self, frame: str, vector: numpy.typing.ArrayLike, *, relative_to_body: str, covariance: numpy.typing.ArrayLike | None = None) -> SceneGraph:
@@ -2324,6 +2325,7 @@ class SceneGraph:
         Raises:
             UnknownNameError: no such frame.
             DuplicateNameError: a name with the prefix is taken.
+            SceneError: a body would get two paths of poses, or twists contradict each other, as for ``attach``.
         """
 
     def merge(self, other: SceneGraph) -> SceneGraph:
@@ -2335,7 +2337,7 @@ class SceneGraph:
 
         Raises:
             DuplicateNameError: a frame, joint or body of the other scene has the name of one here.
-            SceneError: the same root carries different shapes, classes or attributes in both.
+            SceneError: the same root carries different shapes, classes or attributes in both; or as for ``attach``.
         """
 
     def extract(self, frame: str) -> SceneGraph:
@@ -2524,7 +2526,7 @@ class SceneEdit:
 
     def attach(self, root: str, parent: str, *, pose: Pose = ..., joint: Joint = ...) -> None:
         """
-        Attach a root, with its tree, to a frame of another tree.
+        Attach a root, with its tree, to a frame of another tree. Twists that then follow from others go.
 
         O(moved frames * log n).
 
@@ -2537,7 +2539,8 @@ class SceneEdit:
         Raises:
             UnknownNameError: no such frame.
             CycleError: the parent is in the root's own tree.
-            SceneError: the frame already has a parent; a body would get two paths of poses, or two of twists.
+            SceneError: the frame already has a parent; a body would get two paths of poses; or twists that follow from others
+                differ from these by more than 1e-9, or a joint is between.
         """
 
     def set_twist(self, frame: str, vector: numpy.typing.ArrayLike, *, relative_to_body: str, covariance: numpy.typing.ArrayLike | None = None) -> None:
@@ -2891,6 +2894,7 @@ class SceneEdit:
         Raises:
             UnknownNameError: no such frame.
             DuplicateNameError: a name with the prefix is taken.
+            SceneError: a body would get two paths of poses, or twists contradict each other, as for ``attach``.
         """
 
     def merge(self, other: SceneGraph) -> None:
@@ -2902,7 +2906,7 @@ class SceneEdit:
 
         Raises:
             DuplicateNameError: a frame, joint or body of the other scene has the name of one here.
-            SceneError: the same root carries different shapes, classes or attributes in both.
+            SceneError: the same root carries different shapes, classes or attributes in both; or as for ``attach``.
         """
 
     def extract(self, frame: str) -> None:
@@ -3235,7 +3239,7 @@ class SceneArrays:
 
     def attach(self, root: str, parent: str, *, pose: Pose = ..., joint: Joint = ...) -> None:
         """
-        Attach a root, with its tree, to a frame of another tree.
+        Attach a root, with its tree, to a frame of another tree. Twists that then follow from others go.
 
         O(depth + moved frames), with a joint O(n).
 
@@ -3248,7 +3252,8 @@ class SceneArrays:
         Raises:
             UnknownNameError: no such frame.
             CycleError: the parent is in the root's own tree.
-            SceneError: the frame already has a parent; a body would get two paths of poses, or two of twists.
+            SceneError: the frame already has a parent; a body would get two paths of poses; or twists that follow from others
+                differ from these by more than 1e-9, or a joint is between.
             CapacityError: the joint's name is too long.
         """
 
@@ -3996,26 +4001,6 @@ def joint_gaussian(scene: SceneGraph, pairs: Sequence[tuple[str, str]], *, q: nu
         ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
     """
 
-def contributions(scene: SceneGraph, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> tuple[tuple[NoiseSource, numpy.typing.NDArray[numpy.float64]], ...]:
-    """
-    Return the share of each source in the covariance of a relative pose. O(depth log n).
-
-    Args:
-        scene: the scene.
-        frame: the frame of which the pose is returned.
-        relative_to: the frame it is relative to; the root of its tree if omitted.
-        q: (n_joints,) configuration, radians or metres; optional when no joint is on the path.
-
-    Returns:
-        For each source on the path, in the order of the path down and then up, its (6, 6) share, in the axes of the
-        frame: the shares sum to the covariance. A source whose effects cancel has a share of zero.
-
-    Raises:
-        UnknownNameError: no such frame.
-        DisconnectedError: the frames are in different trees.
-        ConfigurationError: a joint is on the path and q is missing, or q has the wrong length or non-finite numbers.
-    """
-
 def path_noise(scene: SceneGraph, frame: str, *, relative_to: str | None = None, q: numpy.typing.ArrayLike | None = None) -> EdgeNoise | None:
     """
     Return the error of a relative pose by source, or None when it is exact. O(depth log n).
@@ -4074,50 +4059,12 @@ def innovation(scene: SceneGraph, measurement: Measurement, *, q: numpy.typing.A
     """
 
 @overload
-def twist_path(scene: SceneGraph, body: str, *, relative_to_body: str) -> tuple[str, ...]: ...
-
-@overload
-def twist_path(scene: SceneArrays, body: str, *, relative_to_body: str) -> tuple[str, ...]:
-    """
-    Return the frames whose twist edges lead from one body to another. O(t) for t twist edges.
-
-    Args:
-        scene: the scene, or its arrays.
-        body: the body to reach.
-        relative_to_body: the body to start from.
-
-    Returns:
-        Names of the frames, nearest to ``body`` first; none when there is no path.
-
-    Raises:
-        UnknownNameError: no such body.
-    """
-
-@overload
 def twist_noise(scene: SceneGraph, frame: str) -> EdgeNoise | None: ...
 
 @overload
 def twist_noise(scene: SceneArrays, frame: str) -> EdgeNoise | None:
     """
     Return the error of a frame's twist edge by source; None when exact or absent. O(log n).
-
-    Args:
-        scene: the scene; or its arrays, for the writer.
-        frame: the frame.
-
-    Raises:
-        UnknownNameError: no such frame.
-    """
-
-@overload
-def twist_covariance(scene: SceneGraph, frame: str) -> numpy.typing.NDArray[numpy.float64]: ...
-
-@overload
-def twist_covariance(scene: SceneArrays, frame: str) -> numpy.typing.NDArray[numpy.float64]:
-    """
-    Return the covariance (6, 6) of a frame's twist edge, at its origin and in its axes. O(log n).
-
-    Zeros when exact or absent.
 
     Args:
         scene: the scene; or its arrays, for the writer.
@@ -4139,37 +4086,6 @@ def common_stamps(scene: SceneGraph, a: str, b: str) -> tuple[float, float] | No
     Returns:
         The oldest and the newest stamp, in seconds; the oldest is the later one where the histories have no common time.
         None where no edge between the frames has stamped poses.
-
-    Raises:
-        UnknownNameError: no such frame.
-        DisconnectedError: the frames are in different trees.
-    """
-
-def common_ancestor(scene: SceneGraph, a: str, b: str) -> str:
-    """
-    Return the nearest frame that is an ancestor of both frames, or one of them. O(depth log n).
-
-    Args:
-        scene: the scene.
-        a: a frame.
-        b: another frame of the same tree.
-
-    Raises:
-        UnknownNameError: no such frame.
-        DisconnectedError: the frames are in different trees.
-    """
-
-def joints_between(scene: SceneGraph, start: str, end: str) -> tuple[str, ...]:
-    """
-    Return the joints on the path between two frames, mimic joints included. O(depth log n).
-
-    Args:
-        scene: the scene.
-        start: the first frame of the path.
-        end: the last frame of the path.
-
-    Returns:
-        Names of the joints, in the order of the path.
 
     Raises:
         UnknownNameError: no such frame.

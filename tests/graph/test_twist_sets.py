@@ -202,7 +202,7 @@ def test_two_ways_between_bodies_are_refused_in_every_order() -> None:
     edges: list[Edge] = [("twist", "f2", "A"), ("twist", "f6", "D"), ("twist", "f3", "A"), ("pose", "f6", "f2")]
     for joined in ([], [("pose", "f3", "f0"), ("pose", "f2", "f3")]):
         for order in itertools.permutations([*edges, *joined]):
-            with pytest.raises(SceneError, match="would be the second") as caught:
+            with pytest.raises(SceneError, match=r"would be the second|, make \[") as caught:
                 functools.reduce(added, order, bare_scene())
             assert caught.value.data["rule"] in ("TE4", "TE6")
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
         Measurement as Measurement, Mesh as Mesh, Mimic as Mimic, NoiseSource as NoiseSource, Plane as Plane,
         PointCloud as PointCloud, Prismatic as Prismatic, Revolute as Revolute, SceneArrays as SceneArrays,
         SceneDifference as SceneDifference, SceneEdit as SceneEdit, SceneGraph as SceneGraph, Shape as Shape,
-        Sphere as Sphere, StampedPoses as StampedPoses, common_ancestor as common_ancestor,
-        common_stamps as common_stamps, contributions as contributions, diff as diff, innovation as innovation,
-        joint_gaussian as joint_gaussian, joints_between as joints_between,
-        path_noise as path_noise, sample_poses as sample_poses, twist_covariance as twist_covariance,
-        twist_noise as twist_noise, twist_path as twist_path,
+        Sphere as Sphere, StampedPoses as StampedPoses,
+        common_stamps as common_stamps, diff as diff, innovation as innovation,
+        joint_gaussian as joint_gaussian,
+        path_noise as path_noise, sample_poses as sample_poses,
+        twist_noise as twist_noise,
     )  # fmt: skip
     from tmkit.graph.display import (
         graph_svg as graph_svg,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         tree_text as tree_text,
     )
     from tmkit.graph.dynamics import acceleration as acceleration, momentum as momentum
+    from tmkit.graph.error_queries import contributions as contributions, twist_covariance as twist_covariance
     from tmkit.graph.folding import collapse_fixed_frames as collapse_fixed_frames
     from tmkit.graph.history import HistoryEntry as HistoryEntry, SceneHistory as SceneHistory
     from tmkit.graph.joint_histories import (
@@ -61,6 +62,9 @@ if TYPE_CHECKING:
         update_twist as update_twist,
     )  # fmt: skip
     from tmkit.graph.stamps import Stamped as Stamped, latest_common_stamp as latest_common_stamp
-    from tmkit.graph.traversal import chain as chain, walk as walk
+    from tmkit.graph.traversal import (
+        chain as chain, common_ancestor as common_ancestor, joints_between as joints_between,
+        twist_path as twist_path, walk as walk,
+    )  # fmt: skip
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -15,8 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import SceneGraph, joints_between
+from tmkit._core import SceneGraph
 from tmkit.errors import StampError
+from tmkit.graph.traversal import joints_between
 from tmkit.spatial import Pose
 
 CLASS = "joint_history"

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import EdgeNoise, NoiseSource, SceneGraph, common_ancestor, common_stamps, twist_path
+from tmkit._core import EdgeNoise, NoiseSource, SceneGraph, common_stamps
 from tmkit.errors import ConfigurationError, DisconnectedError, NumberOverflowError, SceneError, StampError
 from tmkit.graph.joint_histories import CLASS, configuration, driving_joints, joint_velocities, segment
+from tmkit.graph.traversal import common_ancestor, twist_path
 from tmkit.spatial import GaussianPose, Pose, adjoint, right_jacobian
 
 Array = NDArray[np.float64]

@@ -1,7 +1,8 @@
 """Observations: what was seen of a frame beside what its edge says, as part of the version.
 
 An *observation* is a frame of the class ``observation`` that hangs under the observer where the observed frame was
-seen, with the error of the look; see ``docs/concepts/uncertainty.md``. Its stamp, kind and tags are its attribute
+seen, with the error of the look, or of a twist (``add_fact``) under the observed frame, with a twist edge; see
+``docs/concepts/uncertainty.md``. Its stamp, kind and tags are its attribute
 ``observation``; a group of its name, which follows a rename, holds the observed frame and it. A frame that goes takes
 the group's first member with it: what was seen of it is no observation any more.
 
@@ -24,12 +25,13 @@ from numpy.typing import ArrayLike
 
 from tmkit._core import Measurement, SceneGraph
 from tmkit.errors import SceneError, UnknownNameError
+from tmkit.graph.error_queries import twist_covariance
 from tmkit.spatial import GaussianPose, Pose
 from tmkit.spatial.plain import plain_number
 
 CLASS = "observation"  # of the frames that are observations, and the name of their attribute
 Kind = Literal["pose", "position", "orientation", "twist"]
-_KINDS = ("pose", "position", "orientation", "twist")
+_KINDS = ("pose", "position", "orientation")  # that are added here
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,8 @@ class Observation:
         pose: relative_to_from_frame and its covariance, in the axes of the frame. Of a position alone, the orientation
             means nothing, and of an orientation alone the position.
         relative_to: the frame from which it was seen.
-        kind: ``pose``, ``position`` or ``orientation``: what was seen; or ``twist``, which waits for poses that join
-            the two, and has the covariance of the twist.
+        kind: ``pose``, ``position`` or ``orientation``: what was seen; or ``twist``, of which ``name`` has a twist edge
+            that waits for poses, ``pose`` its covariance, and ``relative_to`` is a frame of the other body, or that.
         stamp: when, in seconds; None when it is unknown.
         tags: what kind of observation it is.
     """
@@ -91,7 +93,7 @@ def add_observation(
         relative_to: the frame from which it was seen, in any tree.
         covariance: (6, 6) of [rho, theta] in the axes of the frame, metres and radians; of a position alone its
             rotations are zero, of an orientation alone its translations. None: exact.
-        kind: what was seen: the whole pose, its position or orientation alone, or (by ``add_fact``) a twist.
+        kind: what was seen: the whole pose, its position or orientation alone.
         stamp: when, in seconds.
         tags: what kind of observation it is.
 
@@ -158,6 +160,12 @@ def observations(scene: SceneGraph, frame: str | None = None) -> tuple[Observati
         pose = GaussianPose(scene.local_pose(name), scene.edge_covariance(name))
         observer = scene.parent(name)
         assert observer is not None, "it hangs under its observer"
+        if given["kind"] == "twist":
+            edge = scene.twist_edge(name)
+            if edge is None:  # another motion is in its place
+                continue
+            pose = GaussianPose(Pose(), twist_covariance(scene, name))
+            observer = next(iter(scene.frames_of_body(edge[0])), edge[0])
         tags = frozenset(given["tags"])
         found.append(Observation(name, seen, pose, observer, given["kind"], given["stamp"], tags))
     return tuple(found)

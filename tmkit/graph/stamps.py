@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tmkit._core import FrameSpecification, Group, SceneGraph, common_ancestor, common_stamps
+from tmkit._core import FrameSpecification, Group, SceneGraph, common_stamps
 from tmkit.errors import StampError
+from tmkit.graph.traversal import common_ancestor
 
 
 @dataclass(frozen=True, slots=True)

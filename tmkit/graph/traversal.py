@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Literal
 
-from tmkit._core import SceneGraph
-from tmkit.errors import SceneError
+from tmkit._core import SceneArrays, SceneGraph
+from tmkit.errors import SceneError, UnknownNameError
 
 
 def walk(
@@ -73,3 +74,72 @@ def chain(scene: SceneGraph, base: str, tip: str) -> tuple[str, ...]:
         scene.parent(base)  # an unknown name is refused as such
         raise SceneError(f"frame '{tip}' is not a descendant of '{base}'", base=base, tip=tip)
     return frames[frames.index(base) :: -1]
+
+
+def common_ancestor(scene: SceneGraph, a: str, b: str) -> str:
+    """Return the nearest frame that is an ancestor of both frames, or one of them. O(depth log n).
+
+    Args:
+        scene: the scene.
+        a: a frame.
+        b: another frame of the same tree.
+
+    Raises:
+        UnknownNameError: no such frame.
+        DisconnectedError: the frames are in different trees.
+    """
+    path = scene.path(a, b)
+    return next((at for at, after in pairwise(path) if scene.parent(at) != after), path[-1])
+
+
+def joints_between(scene: SceneGraph, start: str, end: str) -> tuple[str, ...]:
+    """Return the joints on the path between two frames, mimic joints included. O(depth log n).
+
+    Args:
+        scene: the scene.
+        start: the first frame of the path.
+        end: the last frame of the path.
+
+    Returns:
+        Names of the joints, in the order of the path.
+
+    Raises:
+        UnknownNameError: no such frame.
+        DisconnectedError: the frames are in different trees.
+    """
+    edges = (at if scene.parent(at) == after else after for at, after in pairwise(scene.path(start, end)))
+    joints = (scene.joint(edge) for edge in edges)
+    return tuple(joint.name for joint in joints if joint.type not in ("fixed", "free"))
+
+
+def twist_path(scene: SceneGraph | SceneArrays, body: str, *, relative_to_body: str) -> tuple[str, ...]:
+    """Return the frames whose twist edges lead from one body to another. O(t log n) for t twist edges.
+
+    Args:
+        scene: the scene; or its arrays, for the writer.
+        body: the body to reach.
+        relative_to_body: the body to start from.
+
+    Returns:
+        Names of the frames, nearest to ``body`` first; none when there is no path.
+
+    Raises:
+        UnknownNameError: no such body.
+    """
+    for name in (relative_to_body, body):
+        if isinstance(scene, SceneGraph):
+            scene.frames_of_body(name)  # it is there
+        elif name not in scene.body_names:
+            raise UnknownNameError.of("body", name, scene.body_names)
+    reached, waiting = dict[str, tuple[str, str]](), [body]  # of a body above: the frame of its edge, and its body
+    edges = [(frame, scene.body(frame), edge[0]) for frame in scene.twist_frames if (edge := scene.twist_edge(frame))]
+    for below in waiting:
+        for frame, moving, reference in edges:
+            if moving == below and reference != body and reference not in reached:
+                reached[reference] = frame, below
+                waiting.append(reference)
+    path, at = list[str](), relative_to_body
+    while at in reached:
+        frame, at = reached[at]
+        path.append(frame)
+    return tuple(reversed(path))

@@ -1,4 +1,3 @@
-#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -178,11 +177,6 @@ std::vector<std::int32_t> read_indices(nb::handle values, const char* what, std:
         indices.push_back(static_cast<std::int32_t>(index));
     }
     return indices;
-}
-
-std::string number_text(double value) {
-    char buffer[32];
-    return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
 }
 
 std::string pose_text(const Pose& pose) {

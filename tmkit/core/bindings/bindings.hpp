@@ -285,8 +285,6 @@ nb::tuple scene_state(const SceneGraph& scene);
 SceneGraph scene_from_state(nb::handle state);
 std::string digest_text(const ContentSum& digest);
 
-// Shortest text that reads back to the same number.
-std::string number_text(double value);
 std::string pose_text(const Pose& pose);
 
 void bind_registered(nb::module_& m);

@@ -24,31 +24,13 @@ Args:
 
 Returns:
     The m means, and (6 m, 6 m) the covariance of their stacked errors, each in its frame's axes; read-only.)" NO_POSE);
-    m.def("contributions",
+    m.def("path_noise",
           [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to, const OptionalArray& q) {
-        const NoiseSum error = path_noise(s, s.record(reference_frame(s, frame, relative_to)), s.record(frame),
-                                          ConfigurationArgument(q, s).get());
-        nb::list shares;
-        for (const NoiseTerm& term : error.terms())
-            shares.append(
-                nb::make_tuple(SourceHandle{term.source}, covariance_array(Covariance::of_columns(error.map(term)))));
-        return nb::typed<nb::tuple, nb::typed<nb::tuple, SourceHandle, ReadOnlyArray>, nb::ellipsis>(nb::tuple(shares));
-    }, "scene"_a, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
-          R"(Return the share of each source in the covariance of a relative pose. O(depth log n).
-
-Args:
-    scene: the scene.)" POSE_ARGS Q_ON_PATH R"(
-
-Returns:
-    For each source on the path, in the order of the path down and then up, its (6, 6) share, in the axes of the
-    frame: the shares sum to the covariance. A source whose effects cancel has a share of zero.)" NO_POSE)
-        .def("path_noise",
-             [](const SceneGraph& s, std::string_view frame, const OptionalName& relative_to, const OptionalArray& q) {
         return noise_or_none(path_noise(s, s.record(reference_frame(s, frame, relative_to)), s.record(frame),
                                         ConfigurationArgument(q, s).get())
                                  .edge());
     }, "scene"_a, "frame"_a, nb::kw_only(), "relative_to"_a = nb::none(), "q"_a = nb::none(),
-             R"(Return the error of a relative pose by source, or None when it is exact. O(depth log n).
+          R"(Return the error of a relative pose by source, or None when it is exact. O(depth log n).
 
 Args:
     scene: the scene.)" POSE_ARGS Q_ON_PATH R"(
@@ -98,20 +80,7 @@ Args:
 }
 
 template <class Scene>
-void bind_twist_functions(nb::module_& m, auto&& path, auto&& noise) {
-    m.def("twist_path",
-          [path](const Scene& s, std::string_view body, std::string_view relative_to_body) {
-        return tuple_of(path(s, relative_to_body, body));
-    }, "scene"_a, "body"_a, nb::kw_only(), "relative_to_body"_a,
-          R"(Return the frames whose twist edges lead from one body to another. O(t) for t twist edges.
-
-Args:
-    scene: the scene, or its arrays.
-    body: the body to reach.
-    relative_to_body: the body to start from.
-
-Returns:
-    Names of the frames, nearest to ``body`` first; none when there is no path.)" NO_BODY);
+void bind_twist_functions(nb::module_& m, auto&& noise) {
     m.def("twist_noise", [noise](const Scene& s, std::string_view frame) { return noise_or_none(noise(s, frame)); },
           "scene"_a, "frame"_a,
           R"(Return the error of a frame's twist edge by source; None when exact or absent. O(log n).
@@ -119,24 +88,6 @@ Returns:
 Args:
     scene: the scene; or its arrays, for the writer.
     frame: the frame.)" NO_FRAME);
-    m.def("twist_covariance",
-          [noise](const Scene& s, std::string_view frame) {
-        const Ref<const EdgeNoise> known = noise(s, frame);
-        return covariance_array(known ? known->covariance : Covariance{});
-    }, "scene"_a, "frame"_a,
-          R"(Return the covariance (6, 6) of a frame's twist edge, at its origin and in its axes. O(log n).
-
-Zeros when exact or absent.
-
-Args:
-    scene: the scene; or its arrays, for the writer.
-    frame: the frame.)" NO_FRAME);
-}
-
-std::vector<std::string> twist_path(const SceneGraph& s, std::string_view from, std::string_view to) {
-    std::vector<std::string> names;
-    for (FrameId id : s.twist_path(s.body_id(from), s.body_id(to))) names.push_back(s.record(id).name->text);
-    return names;
 }
 
 }  // namespace
@@ -144,12 +95,11 @@ std::vector<std::string> twist_path(const SceneGraph& s, std::string_view from, 
 void bind_scene_functions(nb::module_& m) {
     bind_error_queries(m);
     bind_sampling_queries(m);
-    bind_twist_functions<SceneGraph>(m, &twist_path, [](const SceneGraph& s, std::string_view frame) {
+    bind_twist_functions<SceneGraph>(m, [](const SceneGraph& s, std::string_view frame) {
         return Ref<const EdgeNoise>(s.record(frame).twist_noise());
     });
-    bind_twist_functions<SceneArrays>(m, [](const SceneArrays& s, std::string_view from, std::string_view to) {
-        return s.twist_path(from, to);
-    }, [](const SceneArrays& s, std::string_view frame) { return Ref<const EdgeNoise>(s.twist_noise(frame)); });
+    bind_twist_functions<SceneArrays>(
+        m, [](const SceneArrays& s, std::string_view frame) { return Ref<const EdgeNoise>(s.twist_noise(frame)); });
 }
 
 }  // namespace tmkit::bindings

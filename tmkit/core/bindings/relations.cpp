@@ -59,17 +59,13 @@ std::optional<Vector6> twist_numbers(const SceneGraph& s, std::optional<Name> po
 void bind_twist_numbers(nb::class_<SceneGraph>& cls) {
     cls.def("_related_twist",
             [](const SceneGraph& s, std::optional<Name> point, Name body, Name ref_body, Name axes,
-               const OptionalArray& q, char part, const OptionalArray& qd, bool anywhere) -> MaybeArray {
+               const OptionalArray& q, const OptionalArray& qd, bool anywhere) -> MaybeArray {
         const std::optional<Vector6> twist = twist_numbers(s, point, body, ref_body, axes, q, qd, nullptr, anywhere);
-        if (!twist) return std::nullopt;
-        if (part == 't') return make_array(*twist);
-        return make_array(part == 'v' ? std::vector<double>(twist->begin(), twist->begin() + 3)
-                                      : std::vector<double>(twist->begin() + 3, twist->end()),
-                          {3});
+        return twist ? MaybeArray(make_array(*twist)) : std::nullopt;
     },
-            "point"_a.none(), "body"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(), "part"_a = 't', "qd"_a = nb::none(),
+            "point"_a.none(), "body"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(), "qd"_a = nb::none(),
             "anywhere"_a = false,
-            R"(The numbers (6,) of a twist, or (3,) of its linear (v) or angular (w) part.
+            R"(The numbers (6,) of a twist.
 
 The point is on one of the bodies, or anywhere.
 

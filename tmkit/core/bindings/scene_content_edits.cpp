@@ -153,7 +153,8 @@ Args:
     prefix: put before every name of it, e.g. ``left/``; none if omitted.
     pose: under_from_root, of each of its roots; the identity if omitted.
     joint: between ``under`` and its roots; fixed if omitted.)" NO_FRAME R"(
-    DuplicateNameError: a name with the prefix is taken.)")
+    DuplicateNameError: a name with the prefix is taken.
+    SceneError: a body would get two paths of poses, or twists contradict each other, as for ``attach``.)")
         .def("merge", EDIT(merge, const SceneGraph&), "other"_a,
              R"(Add the frames of another scene. O(m log n) for its m frames.
 
@@ -162,7 +163,7 @@ children of the ``world`` here. Other roots become further roots.
 
 Raises:
     DuplicateNameError: a frame, joint or body of the other scene has the name of one here.
-    SceneError: the same root carries different shapes, classes or attributes in both.)");
+    SceneError: the same root carries different shapes, classes or attributes in both; or as for ``attach``.)");
     cls.def("extract", EDIT(extract, std::string_view), "frame"_a,
             R"(Keep only a frame, which becomes the root, and its descendants.
 

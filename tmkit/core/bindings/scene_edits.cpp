@@ -35,7 +35,8 @@ Frames are put on it by ``body=``. It is removed with its last frame.)" NAME_TAK
     SceneError: it has a frame, or a twist is relative to it.)"));
     cls.def("attach", EDIT(attach, std::string_view, std::string_view, const Pose&, const Joint&), "root"_a, "parent"_a,
             nb::kw_only(), "pose"_a = Pose{}, "joint"_a = Joint{},
-            text_for<Self>(R"(Attach a root, with its tree, to a frame of another tree.
+            text_for<Self>(
+                R"(Attach a root, with its tree, to a frame of another tree. Twists that then follow from others go.
 
 {O(moved frames * log n)|O(depth + moved frames), with a joint O(n)}.
 
@@ -45,7 +46,8 @@ Args:
     pose: parent_from_root at joint value 0; the identity if omitted.
     joint: how the root moves relative to its parent; fixed if omitted, and between frames of one body.)" NO_FRAME R"(
     CycleError: the parent is in the root's own tree.
-    SceneError: the frame already has a parent; a body would get two paths of poses, or two of twists.{|
+    SceneError: the frame already has a parent; a body would get two paths of poses; or twists that follow from others
+        differ from these by more than 1e-9, or a joint is between.{|
     CapacityError: the joint's name is too long.})"));
 }
 

@@ -225,7 +225,7 @@ void bind_structure_queries(nb::class_<SceneArrays>& cls) {
     bind_shared_edges(cls);
 }
 
-static void bind_stamp_functions(nb::module_& m) {
+void bind_structure_functions(nb::module_& m) {
     m.def("common_stamps",
           [](const SceneGraph& s, std::string_view a, std::string_view b) {
         const auto found = s.common_stamps(a, b);
@@ -241,39 +241,6 @@ Args:
 Returns:
     The oldest and the newest stamp, in seconds; the oldest is the later one where the histories have no common time.
     None where no edge between the frames has stamped poses.)" NO_PATH);
-}
-
-void bind_structure_functions(nb::module_& m) {
-    bind_stamp_functions(m);
-    m.def("common_ancestor",
-          [](const SceneGraph& s, std::string_view a, std::string_view b) {
-        return s.record(s.common_ancestor(s.record(a).id, s.record(b).id)).name->text;
-    }, "scene"_a, "a"_a, "b"_a,
-          R"(Return the nearest frame that is an ancestor of both frames, or one of them. O(depth log n).
-
-Args:
-    scene: the scene.
-    a: a frame.
-    b: another frame of the same tree.)" NO_PATH);
-    m.def("joints_between",
-          [](const SceneGraph& s, std::string_view start, std::string_view end) {
-        std::size_t top = 0;
-        const std::vector<FrameId> path = s.path(s.record(start).id, s.record(end).id, &top);
-        std::vector<std::string> names;
-        for (std::size_t i = 0; i < path.size(); ++i)
-            if (const FrameRecord& record = s.record(path[i]); i != top && record.joint)
-                names.push_back(record.joint->name);
-        return tuple_of(names);
-    }, "scene"_a, "start"_a, "end"_a,
-          R"(Return the joints on the path between two frames, mimic joints included. O(depth log n).
-
-Args:
-    scene: the scene.
-    start: the first frame of the path.
-    end: the last frame of the path.
-
-Returns:
-    Names of the joints, in the order of the path.)" NO_PATH);
 }
 
 void bind_group(nb::module_& m) {

@@ -3,9 +3,15 @@
 #include <algorithm>
 #include <bit>
 #include <cctype>
+#include <charconv>
 #include <numeric>
 
 namespace tmkit {
+
+std::string number_text(double value) {
+    char text[32];
+    return std::string(text, std::to_chars(text, text + sizeof text, value).ptr);
+}
 
 std::string filled(std::string_view pattern, std::initializer_list<std::string> parts) {
     std::string text;

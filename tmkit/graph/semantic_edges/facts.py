@@ -3,8 +3,8 @@
 A pose of one frame relative to another joins two trees: the tree of the one is hung under the other, by its root where
 that is on the same body, else by the frame itself, which becomes the root of its tree (``scene.make_root``). A position
 or an orientation alone waits as an observation (:mod:`tmkit.graph.observation_frames`) until the other comes. A twist
-becomes an edge, to a new frame where the others have one; it waits where only poses that are missing can compare it
-with what other twists say. What a scene knows already is compared: within the
+becomes an edge, to a new frame where the others have one; to that of an observation where only poses that are missing
+can compare it with what other twists say. What a scene knows already is compared: within the
 tolerance or, with covariances, the gate, the fact is kept as an observation or fused; beyond it, it is refused, unless
 it says what has moved.
 
@@ -22,8 +22,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import SceneGraph, innovation, joints_between, path_noise, twist_covariance
+from tmkit._core import SceneGraph, innovation, path_noise
 from tmkit.errors import ConfigurationError, SceneError, UnknownNameError
+from tmkit.graph.error_queries import twist_covariance
 from tmkit.graph.observation_frames import (
     CLASS,
     Kind,
@@ -36,8 +37,8 @@ from tmkit.graph.observation_frames import (
 from tmkit.graph.semantic_edges.names import check_names, coord_of
 from tmkit.graph.semantic_edges.poses import pose_between_frames
 from tmkit.graph.semantic_edges.queries import relate
-from tmkit.graph.semantic_edges.twist_queries import brought
 from tmkit.graph.semantic_edges.twists import add_twist
+from tmkit.graph.traversal import joints_between
 from tmkit.relations import SemanticOrientation, SemanticPose, SemanticPosition, SemanticTwist, TwistCoord
 from tmkit.relations.semantic import require_one
 from tmkit.relations.violations import SemanticError, Violation
@@ -226,18 +227,17 @@ def _settled(before: SceneGraph, told: _Fact, *, gate: float, q: ArrayLike | Non
             head = str(refusal.data["frame"])
             edge = scene.twist_edge(head)
             assert edge is not None, "the refusal names a twist edge"
-            apart.append((_twist_at(scene, head, *edge), twist_covariance(scene, head)))
-            scene = scene.remove_twist(head)
+            waits = [seen for seen in observations(scene) if seen.name == head]
+            beside = waits[0].frame if waits else head
+            apart.append((_twist_at(scene, beside, *edge), twist_covariance(scene, head)))
+            scene = remove_observations(scene, waits) if waits else scene.remove_twist(head)
     for fact, error in apart:
         made = _with_twist(made, fact, error if error.any() else None, q)
-    waiting = observations(before)
+    waiting = [seen for seen in observations(before) if seen.kind != "twist"]
     for seen in waiting:
         ends = seen.frame, seen.relative_to
-        if made.root(ends[0]) == made.root(ends[1]):
-            if seen.kind == "twist":
-                made = _twist_that_waited(made, seen, q)
-            elif before.root(ends[0]) != before.root(ends[1]):
-                _require_agreement(made, _of_observation(seen), gate=gate, q=q)
+        if made.root(ends[0]) == made.root(ends[1]) and before.root(ends[0]) != before.root(ends[1]):
+            _require_agreement(made, _of_observation(seen), gate=gate, q=q)
     for part, other in combinations(observations(made) if waiting else (), 2):
         whole = _whole(made, _of_observation(part), other, q)
         if whole is not None:
@@ -358,6 +358,8 @@ def _with_twist(
     ways = [(way, head) for way, head in ways if scene.root(head) == tree]
     ways.sort(key=lambda way: way[1] != c.point)
     free = [way for way in ways if (edge := scene.twist_edge(way[1])) is None or edge[0] == way[0].coord.ref_body]
+    waits = [way for way in free if CLASS in scene.classes(way[1])]
+    free = [way for way in waits if scene.twist_edge(way[1])] + [way for way in free if way not in waits]
     if free:
         (way, head), made = free[0], scene
         if agrees and scene.twist_edge(head) is not None:
@@ -379,30 +381,12 @@ def _with_twist(
         if refusal.data.get("rule") not in ("TE4", "TE5", "TE6"):
             raise
     way, head = ways[0]  # other twists say it, in numbers that nothing can compare before poses join their trees
-    spread = None if covariance is None else checked_covariance(covariance, 6, what=f"the covariance of '{head}'")
-    at_head, spread = brought(scene, way.numbers, spread, point=c.point, axes=c.coord, to=head, q=q)
-    return _waiting_twist(scene, head, way.coord.ref_body, np.concatenate(at_head), spread)
-
-
-def _waiting_twist(
-    scene: SceneGraph, frame: str, reference: str, vector: NDArray[np.float64], covariance: ArrayLike | None
-) -> SceneGraph:
-    """Return the scene with a twist between two trees that is compared with others once poses join them."""
-    if not scene.frames_of_body(reference):
-        scene = scene.add_root(free_name(scene, reference), body=reference)
-    end = scene.frames_of_body(reference)[0]
-    made = add_observation(scene, frame, Pose(), relative_to=end, covariance=covariance, kind="twist")
-    name = observations(made)[-1].name
-    given = dict(made.attributes(name)[CLASS])
-    return made.set_attribute(name, CLASS, given | {"twist": vector.tolist()})
-
-
-def _twist_that_waited(scene: SceneGraph, seen: Observation, q: ArrayLike | None) -> SceneGraph:
-    """Return the scene with a twist that has waited."""
-    error = np.asarray(seen.pose.covariance)
-    vector = scene.attributes(seen.name)[CLASS]["twist"]
-    fact = _twist_at(scene, seen.frame, scene.body(seen.relative_to), vector)
-    return _with_twist(remove_observations(scene, [seen]), fact, error if error.any() else None, q)
+    name = free_name(scene, f"{head} relative to {way.coord.ref_body}")
+    with scene.edit() as edit:
+        edit.add_frame(name, head, body=scene.body(head), classes=[CLASS])
+        edit.set_attribute(name, CLASS, {"kind": "twist", "stamp": None, "tags": []})
+        edit.set_group(name, frames=[head, name])
+    return add_twist(edit.finish(), way, covariance=covariance, frame=name, q=q)
 
 
 def _twist_at(scene: SceneGraph, frame: str, reference: str, vector: ArrayLike) -> SemanticTwist:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any, Literal, NoReturn
 
-from tmkit._core import SceneGraph, joints_between, twist_path
+from tmkit._core import SceneGraph
 from tmkit.errors import DisconnectedError, UnknownNameError
 from tmkit.graph.rigid import edges_of_twists
+from tmkit.graph.traversal import joints_between, twist_path
 from tmkit.relations import LinearVelocityCoord, SemanticError, SemanticRelation, TwistCoord, Violation
 from tmkit.relations.semantic import require_one
 
@@ -101,7 +102,7 @@ def explain(scene: SceneGraph, coord: Any, qd: object = None) -> NoReturn:
 
 
 def _way_out(scene: SceneGraph, frame: str) -> str | None:
-    """Return a body that a twist edge joins to the tree of a frame, in which it has no frame."""
+    """Return a body by way of which twist edges lead out of the tree of a frame: one that has frames elsewhere."""
     for head in scene.twist_frames:
         edge = scene.twist_edge(head)
         assert edge is not None, "it is among the frames with twists"
@@ -109,4 +110,5 @@ def _way_out(scene: SceneGraph, frame: str) -> str | None:
         missing = [body for body in ends if frame_on(scene, body, frame) is None]
         if len(missing) == 1:
             return missing[0]
-    return None
+    roots = {body: {scene.root(on) for on in scene.frames_of_body(body)} for body in scene.body_names}
+    return next((body for body, trees in roots.items() if len(trees) > 1 and scene.root(frame) in trees), None)

@@ -15,10 +15,8 @@ from tmkit import relations as rel
 from tmkit._core import Kinematics, SceneGraph
 from tmkit.errors import DisconnectedError
 from tmkit.graph.moments import moment
-from tmkit.graph.observation_frames import CLASS, Observation, observations
 from tmkit.graph.semantic_edges.names import check_names, explain, unjoined
 from tmkit.relations.representation import Numbers
-from tmkit.spatial import Pose, adjoint
 
 Vector = NDArray[np.float64]
 _Scene = SceneGraph | Kinematics
@@ -152,6 +150,7 @@ def _parts(relation: str, numbers: Vector) -> Numbers:
 # The scene is typed as Any: what the core keeps for this module is not in its published types.
 
 _VELOCITIES = (rel.LinearVelocityCoord, rel.AngularVelocityCoord, rel.TwistCoord)
+_LINEAR, _ANGULAR = slice(3), slice(3, 6)
 _Numbers = Callable[[Any, Any, ArrayLike | None, ArrayLike | None], Vector]
 
 
@@ -170,61 +169,27 @@ def _pose(scene: Any, c: Any, q: ArrayLike | None, _: ArrayLike | None) -> Vecto
     return explain(scene, c) if found is None else found
 
 
-def _by_twists(kind: str) -> _Numbers:
-    """Return the function of a velocity's numbers: a part of a twist, which the core calls by a letter."""
+def _by_twists(part: slice | None = None) -> _Numbers:
+    """Return the function of a velocity's numbers: a part of a twist, or all of it."""
 
     def numbers(scene: Any, coord: Any, q: ArrayLike | None, qd: ArrayLike | None) -> Vector:
-        point = None if kind == "w" else coord.point
+        point = None if part is _ANGULAR else coord.point
         q = scene.zero_configuration() if q is None and qd is not None else q
-        found: Vector | None = scene._related_twist(point, coord.body, coord.ref_body, coord.coord, q, kind, qd)
-        return twist_by_waiting(scene, coord, point, q, qd)[_PARTS[kind]] if found is None else found
+        found: Vector | None = scene._related_twist(point, coord.body, coord.ref_body, coord.coord, q, qd)
+        if found is None:
+            explain(scene, coord, qd)
+        return found if part is None else found[part]
 
     return numbers
-
-
-_PARTS = {"t": slice(6), "v": slice(3), "w": slice(3, 6)}
-
-
-def twist_by_waiting(
-    scene: SceneGraph, coord: Any, point: str | None, q: ArrayLike | None, qd: ArrayLike | None
-) -> Vector:
-    """Return a twist (6,) that takes facts which wait for poses (``add_fact``); or raise why nothing says it."""
-    at = coord.coord if point is None else point
-    if at in scene and coord.coord in scene and scene.root(at) == scene.root(coord.coord):
-        core: Any = scene
-        waiting = [
-            (seen, np.asarray(scene.attributes(seen.name)[CLASS]["twist"]))
-            for seen in observations(scene)
-            if seen.kind == "twist" and scene.root(seen.frame) == scene.root(at)
-        ]
-
-        def between(body: str, other: str, rest: list[tuple[Observation, Vector]]) -> Vector | None:
-            found: Vector | None = core._related_twist(at, body, other, coord.coord, q, "t", qd, True)
-            for k, (seen, vector) in enumerate(rest if found is None else ()):
-                ends = scene.body(seen.frame), scene.body(seen.relative_to)
-                for (near, far), sign in ((ends, 1.0), (ends[::-1], -1.0)):
-                    others = rest[:k] + rest[k + 1 :]
-                    first = between(body, near, others)
-                    last = None if first is None else between(far, other, others)
-                    if first is None or last is None:
-                        continue
-                    turned = scene.pose(seen.frame, relative_to=coord.coord, q=q)
-                    way = turned.translation - scene.pose(at, relative_to=coord.coord, q=q).translation
-                    return first + sign * adjoint(Pose.from_rotation_matrix(way, turned.rotation)) @ vector + last
-            return found
-
-        if waiting and (found := between(coord.body, coord.ref_body, waiting)) is not None:
-            return found
-    return explain(scene, coord, qd)
 
 
 _QUERIES: dict[type, Any] = {
     rel.PositionCoord: (rel.SemanticPosition, rel.PositionVector, None, _position),
     rel.OrientationCoord: (rel.SemanticOrientation, rel.RotationMatrix, rel.RotationVector, _orientation),
     rel.PoseCoord: (rel.SemanticPose, rel.VectorAndMatrix, rel.VectorAndRotationVector, _pose),
-    rel.LinearVelocityCoord: (rel.SemanticLinearVelocity, rel.LinearVelocityVector, None, _by_twists("v")),
-    rel.AngularVelocityCoord: (rel.SemanticAngularVelocity, rel.AngularVelocityVector, None, _by_twists("w")),
-    rel.TwistCoord: (rel.SemanticTwist, rel.TwistVector, None, _by_twists("t")),
+    rel.LinearVelocityCoord: (rel.SemanticLinearVelocity, rel.LinearVelocityVector, None, _by_twists(_LINEAR)),
+    rel.AngularVelocityCoord: (rel.SemanticAngularVelocity, rel.AngularVelocityVector, None, _by_twists(_ANGULAR)),
+    rel.TwistCoord: (rel.SemanticTwist, rel.TwistVector, None, _by_twists()),
 }  # fmt: skip
 _AS_IT_IS: dict[Any, str] = {  # which hold the core's array as it comes, and where
     rel.PositionVector: "vector", rel.RotationMatrix: "matrix", rel.HomogeneousMatrix: "matrix",

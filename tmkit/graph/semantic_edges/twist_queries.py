@@ -14,7 +14,7 @@ from tmkit._core import EdgeNoise, Kinematics, SceneArrays, SceneGraph
 from tmkit.errors import DisconnectedError, SceneError
 from tmkit.graph.rigid import loose_edge
 from tmkit.graph.semantic_edges.names import check_names, explain, unjoined
-from tmkit.graph.semantic_edges.queries import moment_of, twist_by_waiting
+from tmkit.graph.semantic_edges.queries import moment_of
 from tmkit.relations import SemanticTwist, SemanticWrench, TwistCoord, TwistVector, WrenchCoord, WrenchVector
 from tmkit.relations.violations import SemanticError, Violation
 from tmkit.spatial import GaussianTwist
@@ -123,11 +123,11 @@ def twist(
     q = scene.zero_configuration() if q is None and qd is not None else q
     core: Any = scene
     try:
-        vector = core._related_twist(coord.point, coord.body, coord.ref_body, turned, q, "t", qd, True)
+        vector = core._related_twist(coord.point, coord.body, coord.ref_body, turned, q, qd, True)
     except DisconnectedError as error:
         raise unjoined(scene, coord._replaced(point=frame), error) from error
     if vector is None:
-        vector = twist_by_waiting(scene, coord if at is None else coord._replaced(point=frame), coord.point, q, qd)
+        explain(scene, coord if at is None else coord._replaced(point=frame), qd)
     return SemanticTwist._valued(coord, TwistVector, vector)
 
 

@@ -33,6 +33,7 @@ enum class ErrorKind {
     overflow,
 };
 
+std::string number_text(double value);  // the shortest that reads back to the same number
 // The text of a pattern in which each {} is replaced by the next part: texts as they are, numbers by std::to_string.
 std::string filled(std::string_view pattern, std::initializer_list<std::string> parts);
 template <class Part>

@@ -197,7 +197,6 @@ public:
     bool has_body(std::string_view name) const { return body_names_.find(name) != none; }  // the writer
     std::optional<TwistEdge> twist(std::string_view frame) const;  // without its error, which is the writer's
     std::vector<std::string> twist_frames() const;
-    std::vector<std::string> twist_path(std::string_view from, std::string_view to) const;
     // 6 x joint_count(), row-major, at the present configuration: see Layout::jacobian.
     void jacobian(std::string_view frame, std::span<double> rows) const;
 
@@ -276,6 +275,7 @@ private:
     void change_parent(Slot moving, Slot parent, bool joins_parts);
     Slot take_body(std::string_view name);
     void append_twist(Slot slot, Slot reference);
+    void mark_joined_twists(Slot moving, Slot parent, const Pose& pose, JointType type);
     template <class Goes>
     void drop_twists(Goes&& goes);                   // of frames
     void drop_stamps(Slot slot, std::int32_t kept);  // but for the newest so many

@@ -32,9 +32,10 @@ public:
     void remove_body(std::string_view name);  // without a frame
     void add_frame(const FrameSpecification& specification);
     // Frames in insertion order; a parent or a mimic joint's leader may come after. All or nothing.
-    void add_frames(const std::vector<FrameSpecification>& frames);
+    // With `joins`, twists that others say as well are left out.
+    void add_frames(const std::vector<FrameSpecification>& frames, bool joins = false);
     // The same with the ids that the frames had elsewhere, which are free here; then the first id for frames to come.
-    void add_frames_with_ids(const NumberedFrames& frames);
+    void add_frames_with_ids(const NumberedFrames& frames, bool joins = false);
     void skip_ids(FrameId next) { scene_.next_frame_ = std::max(scene_.next_frame_, next); }
     void remove_frame(std::string_view name, bool with_subtree);
     void rename_frame(std::string_view name, std::string_view new_name);
@@ -130,6 +131,9 @@ private:
     void join_parts(const FrameRecord& moving);
     void move(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose, bool keep_twists = false);
     void drop_twist(FrameId id);
+    std::vector<FrameId> joined_twists(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose,
+                                       JointType type, std::vector<FrameId> ending, bool keep) const;
+    void join_twist(std::string_view frame, const TwistEdge& edge);  // unless others of its tree say it
 
     bool add_one(const FrameDifference& frame);
     void change_edge(const std::string& name, const FrameSpecification& before, const FrameSpecification& after);

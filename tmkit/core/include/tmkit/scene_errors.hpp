@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "tmkit/error.hpp"
+#include "tmkit/pose.hpp"
 
 namespace tmkit {
 
@@ -148,6 +149,22 @@ inline Error joined_twice(std::string_view frame, std::string_view body, std::st
                 "remove_twist",
                 frame, reference, body, reference)
         .with({{"rule", "TE6"}, {"frame", frame}});
+}
+inline Error twists_contradict(std::string_view frame, std::string_view reference, const Vector6& vector,
+                               std::string_view loop, const Vector6& sum) {
+    const auto text = [](const Vector6& numbers) {
+        std::string made;
+        for (const double number : numbers) made += (made.empty() ? "[" : ", ") + number_text(number);
+        return made + "]";
+    };
+    return rule("TE6",
+                "the twist of frame '{}' relative to body '{}' is {}, but those of frames {}, which poses join to it, "
+                "make {}; remove or correct one of them",
+                frame, reference, text(vector), loop, text(sum))
+        .with({{"rule", "TE6"}, {"frame", frame}});
+}
+inline Error no_longer_waits(std::string_view frame) {
+    return scene("frame '{}' has a twist that waits as an observation; remove that first with remove_twist", frame);
 }
 // A twist edge that joint velocities, or stamped poses, do not contain.
 inline Error twist_left_out(std::string_view target, std::string_view reference, std::string_view frame,

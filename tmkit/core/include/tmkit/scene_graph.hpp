@@ -136,10 +136,6 @@ public:
     std::vector<FrameId> frames_of_body(std::string_view name) const;  // ids ascending; throws unknown_name
     std::optional<TwistEdge> twist(std::string_view frame) const;
     std::vector<FrameId> frames_with_twists() const { return twists_.keys(); }
-    // Twist edges whose path of poses, from the frame to the body that it moves relative to, leads over the edge above
-    // a frame, which is the topmost of its body in its tree. Where poses lead to no such body, the path is that to the
-    // root.
-    std::vector<FrameId> twists_across(FrameId edge) const;
     // The first frame with a twist edge whose path shares an edge between two bodies with the path of two frames of one
     // tree: then the one moves relative to the other by that twist, too. Edges with stamped poses are not looked at
     // when `unstamped`.
@@ -151,11 +147,11 @@ public:
     void for_each_twist(Visit&& visit) const {
         twists_.for_each(visit);
     }
+    void for_each_body(auto&& visit) const {  // visit(body id)
+        bodies_.for_each([&](BodyId id, const Ref<const BodyRecord>&) { visit(id); });
+    }
     std::vector<FrameId> frames_with_noise() const { return noises_.keys(); }
     bool has_noise() const { return !noises_.empty(); }
-    // The twist edges on the way down from a body to the body of a frame, nearest to the frame first: frames by id;
-    // none when there is no path.
-    std::vector<FrameId> twist_path(BodyId from, BodyId to) const;
     std::vector<AllowedPair> allowed_pairs() const;
     std::vector<std::string> group_names() const;                       // in the order of their names
     GroupSpecification group(std::string_view name) const;              // throws unknown_name
@@ -163,9 +159,8 @@ public:
     std::vector<FrameId> frames_of_group(std::string_view name) const;  // with those of nested groups, ids ascending
     // Groups that name the frame itself; `nested`: or that hold such a group.
     std::vector<std::string> groups_of(std::string_view frame, bool nested = false) const;
-    FrameId common_ancestor(FrameId a, FrameId b) const;  // throws Error(disconnected)
     // The frames from one to another: up to their nearest common ancestor and down. Throws Error(disconnected).
-    std::vector<FrameId> path(FrameId from, FrameId to, std::size_t* top = nullptr) const;
+    std::vector<FrameId> path(FrameId from, FrameId to) const;
     // How the joint above a frame, which must be actuated, follows the configuration.
     JointRule joint_rule(const FrameRecord& record) const;
     // Value of the joint above a frame at q; throws Error(configuration) when q is null.

@@ -13,10 +13,8 @@
 // TE6 makes the twist between two bodies unique wherever poses allow it to be computed. TE4 and TE5 look at all trees.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <vector>
 
@@ -28,6 +26,7 @@ public:
 
     struct Link {
         Number frame, tree, body, reference;
+        bool waits = false;  // an observation: TE4 and TE5 do not look at it
     };
     enum class Rule { TE4, TE5, TE6 };
     // Which edge breaks which rule: TE4 has the common body and the other frame besides.
@@ -41,8 +40,9 @@ public:
     void clear() { links_.clear(); }
     void add(const Link& link) { links_.push_back(link); }
 
-    // The first rule that the links break, and how; `with_new`: the last one is a new edge, which is then the one that
-    // is named. O(t log t) for t links, and as much again for each body with several of its frames in one tree.
+    // A rule that the links break, and how: the first with a new edge, which is the last link and is named then; else,
+    // as trees are joined, TE6 before TE4. O(t log t) for t links, and as much again for each body with several of its
+    // frames in one tree.
     std::optional<Broken> broken(bool with_new);
 
 private:
@@ -62,22 +62,5 @@ private:
     std::vector<Number> queue_, set_;       // bodies to look above of; union-find
     std::vector<std::size_t> owner_;        // by dense number: which link led there, plus one
 };
-
-// The twist edges that lead down from a body to another, nearest to that first; none when there is no path. An edge has
-// a `body`, that of its frame, and a `reference`.
-template <class Edge>
-std::vector<Edge> twist_path(const std::vector<Edge>& edges, decltype(Edge::body) from, decltype(Edge::body) to) {
-    std::map<decltype(Edge::body), const Edge*> reached;  // bodies, and the edge by which one came up from below
-    std::vector<decltype(Edge::body)> waiting{to};
-    for (std::size_t next = 0; next < waiting.size() && !reached.count(from); ++next)
-        for (const Edge& edge : edges)
-            if (edge.body == waiting[next] && edge.reference != to && reached.emplace(edge.reference, &edge).second)
-                waiting.push_back(edge.reference);
-    std::vector<Edge> path;
-    if (from == to || !reached.count(from)) return path;
-    for (auto at = from; at != to; at = path.back().body) path.push_back(*reached.at(at));
-    std::reverse(path.begin(), path.end());
-    return path;
-}
 
 }  // namespace tmkit

@@ -160,7 +160,7 @@ void SceneArrays::move(Slot moving, Slot parent, const Pose& pose) {
     if (ends_twists) {
         marks_.forget();
         rules::each_twist_across(View(*this), moving, [this](Slot frame, Slot) { marks_.mark(frame); });
-        rules::check_twists_joined(View(*this), twist_rules_, moving, parent, ends);
+        mark_joined_twists(moving, parent, pose, type_[moving]);
     }
 
     const Section section(lock_);
@@ -171,6 +171,12 @@ void SceneArrays::move(Slot moving, Slot parent, const Pose& pose) {
         change_parent(moving, parent, plan.joins);
     }
     refresh_subtree(moving);
+}
+
+// Marks the twist edges that others say as well when a frame hangs under another.
+void SceneArrays::mark_joined_twists(Slot moving, Slot parent, const Pose& pose, JointType type) {
+    rules::join_twists(View(*this), twist_rules_, body_ways_, moving, parent, pose, type,
+                       [this](Slot frame) { return marks_.has(frame); }, [this](Slot frame) { marks_.mark(frame); });
 }
 
 void SceneArrays::change_parent(Slot moving, Slot parent, bool joins_parts) {
@@ -184,11 +190,14 @@ void SceneArrays::change_parent(Slot moving, Slot parent, bool joins_parts) {
 void SceneArrays::attach(std::string_view root, std::string_view parent, const Pose& pose, const Joint& joint) {
     const Writer writer(lock_);
     const Slot moving = require_frame(root), target = require_frame(parent);
-    const bool joins_parts = rules::check_attachment(View(*this), twist_rules_, moving, target, joint.type);
+    const bool joins_parts = rules::check_attachment(View(*this), moving, target, joint.type);
+    marks_.forget();
+    mark_joined_twists(moving, target, pose, joint.type);
     const JointPlan plan = plan_joint(joint, joint.name.empty() ? root : std::string_view(joint.name), moving);
 
     const Section section(lock_);
     pose_.store(moving, pose);
+    drop_twists([this](Slot frame) { return marks_.has(frame); });
     change_parent(moving, target, joins_parts);
     write_joint(moving, plan);
     if (is_actuated(plan.type)) renew_entries();
@@ -266,7 +275,10 @@ void SceneArrays::change_details(std::string_view frame, Change&& change) {
 }
 
 void SceneArrays::set_classes(std::string_view frame, std::vector<std::string> classes) {
-    change_details(frame, [&](FrameDetails& changed) { changed.classes = std::move(classes); });
+    change_details(frame, [&](FrameDetails& changed) {
+        rules::check_classes(View(*this), require_frame(frame), classes);
+        changed.classes = std::move(classes);
+    });
 }
 
 void SceneArrays::set_attributes(std::string_view frame, Attributes attributes) {

@@ -122,19 +122,4 @@ std::optional<TwistEdge> SceneArrays::twist(std::string_view frame) const {
 
 std::vector<std::string> SceneArrays::twist_frames() const { return names_in(frame_names_, twists_, twist_count); }
 
-std::vector<std::string> SceneArrays::twist_path(std::string_view from, std::string_view to) const {
-    struct Edge {
-        Slot frame, body, reference;
-    };
-    return lock_.read([&] {
-        const Slot start = require_body(from), end = require_body(to);
-        const View view(*this);
-        std::vector<Edge> edges;
-        view.each_twist([&](Slot frame, Slot reference) { edges.push_back({frame, view.body(frame), reference}); });
-        std::vector<std::string> names;
-        for (const Edge& edge : tmkit::twist_path(edges, start, end)) names.push_back(frame_names_.text(edge.frame));
-        return names;
-    });
-}
-
 }  // namespace tmkit

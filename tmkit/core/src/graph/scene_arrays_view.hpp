@@ -36,20 +36,22 @@ public:
     const JointNumbers& joint_numbers(Slot frame) const { return a_.numbers_[frame]; }
     std::vector<std::string> joint_names() const { return a_.joint_names(); }
     Slot twist_reference(Slot frame) const { return a_.twist_reference_.load(frame); }
-    template <class Test>
-    Slot find_top(Slot body, Test&& test) const {
+    const Vector6& twist_vector(Slot frame) const { return a_.twist_vector_[frame]; }
+    bool waits(Slot frame) const { return a_.details_[frame] && is_observation(a_.details_[frame]->classes); }
+    Slot find_top(Slot body, auto&& test) const {
         Slot top = body == none ? none : a_.tops_.first(body);
         for (std::size_t steps = 0; top != none && !test(top); top = a_.tops_.next(top))
             if (++steps > most_steps()) return none;
         return top;
     }
-    template <class Visit>
-    void each_below(Slot top, Visit&& visit) const {
+    void each_below(Slot top, auto&& visit) const {
         for (Slot at = top; at != none; at = a_.next_in_subtree(at, top)) visit(at);
     }
+    void each_body(auto&& visit) const {
+        for (std::size_t body = 0; body < a_.capacities_.bodies; ++body) visit(static_cast<Slot>(body));
+    }
     std::size_t twist_count() const { return static_cast<std::size_t>(a_.counts_.load(SceneArrays::twist_count)); }
-    template <class Visit>
-    void each_twist(Visit&& visit) const {
+    void each_twist(auto&& visit) const {
         const std::int32_t count = a_.counts_.load(SceneArrays::twist_count);
         for (std::int32_t i = 0; i < count; ++i) {
             const Slot frame = a_.twists_.load(i);
@@ -64,7 +66,6 @@ public:
         return {static_cast<std::size_t>(a_.entry_[frame]), a_.multiplier_[frame], a_.offset_[frame]};
     }
     const Vector3& axis(Slot frame) const { return a_.axis_[frame]; }
-    const Vector6& twist_vector(Slot frame) const { return a_.twist_vector_[frame]; }
     const EdgeNoise* twist_noise(Slot frame) const { return a_.twist_noise_[frame].get(); }
 
 private:

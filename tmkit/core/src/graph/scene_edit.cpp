@@ -106,12 +106,12 @@ void SceneEdit::add(const FrameSpecification& specification, FrameId id) {
     note_change(id, static_cast<bool>(joint));
 }
 
-void SceneEdit::add_frames(const std::vector<FrameSpecification>& frames) {
+void SceneEdit::add_frames(const std::vector<FrameSpecification>& frames, bool joins) {
     NumberedFrames numbered;
     numbered.reserve(frames.size());
     for (const FrameSpecification& frame : frames)
         numbered.emplace_back(scene_.next_frame_ + static_cast<FrameId>(numbered.size()), frame);
-    add_frames_with_ids(numbered);
+    add_frames_with_ids(numbered, joins);
 }
 
 // Each frame after its parent, where that is among them; joints that mimic without their rule, as leaders may come
@@ -150,7 +150,7 @@ void SceneEdit::give_inertia(const FrameSpecification& frame) {
     set_inertia(frame.name, frame.inertia);
 }
 
-void SceneEdit::add_frames_with_ids(const NumberedFrames& frames) {
+void SceneEdit::add_frames_with_ids(const NumberedFrames& frames, bool joins) {
     all_or_nothing([&] {
         add_parents_first(frames);
         for (const auto& [id, frame] : frames)
@@ -158,7 +158,7 @@ void SceneEdit::add_frames_with_ids(const NumberedFrames& frames) {
         for (const auto& [id, frame] : frames)
             if (frame.inertia) give_inertia(frame);
         for (const auto& [id, frame] : frames)  // when the bodies are there that they refer to
-            if (frame.twist) set_twist(frame.name, *frame.twist);
+            if (frame.twist) joins ? join_twist(frame.name, *frame.twist) : set_twist(frame.name, *frame.twist);
     });
 }
 
@@ -202,6 +202,7 @@ void SceneEdit::set_details(const FrameRecord& frame, FrameDetails details) {
 }
 
 void SceneEdit::set_classes(std::string_view frame, std::vector<std::string> classes) {
+    rules::check_classes(GraphView(scene_), &record(frame), classes);
     change_details(record(frame), [&](FrameDetails& details) { details.classes = std::move(classes); });
 }
 

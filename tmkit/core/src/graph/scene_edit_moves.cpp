@@ -70,14 +70,29 @@ void SceneEdit::join_parts(const FrameRecord& moving) {
 
 // --- moves -----------------------------------------------------------------------------------------------------------
 
+// Adds the twist edges that others say as well, when a frame hangs under another, to those that end; `keep`: there may
+// be none.
+std::vector<FrameId> SceneEdit::joined_twists(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose,
+                                              JointType type, std::vector<FrameId> ending, bool keep) const {
+    TwistRules set;
+    BodyWays<const FrameRecord*, BodyId> ways;
+    const auto goes = [&](auto frame) { return std::find(ending.begin(), ending.end(), frame->id) != ending.end(); };
+    rules::join_twists(GraphView(scene_), set, ways, &moving, &parent, pose, type, goes, [&](auto frame) {
+        if (keep) throw refusals::joined_twice(frame->name->text, {}, {});  // the difference removes it in its turn
+        ending.push_back(frame->id);
+    });
+    return ending;
+}
+
 void SceneEdit::attach(std::string_view root, std::string_view parent, const Pose& pose, Joint joint) {
     const FrameRecord& moving = record(root);
     const FrameRecord& target = record(parent);
-    TwistRules set;
-    const bool joins = rules::check_attachment(GraphView(scene_), set, &moving, &target, joint.type);
+    const bool joins = rules::check_attachment(GraphView(scene_), &moving, &target, joint.type);
     const FrameId id = moving.id, new_parent = target.id;
+    const std::vector<FrameId> said = joined_twists(moving, target, pose, joint.type, {}, false);
     all_or_nothing([&] {
         if (joins) join_parts(moving);
+        for (const FrameId frame : said) drop_twist(frame);
         FrameRecord& changed = own(id);
         changed.parent = new_parent;
         changed.pose = pose;
@@ -93,10 +108,9 @@ void SceneEdit::move(const FrameRecord& moving, const FrameRecord& parent, const
     const FrameId id = moving.id, new_parent = parent.id;
     std::vector<FrameId> cut;  // twist edges that end
     if (plan.cuts && scene_.twist_count() > 0) {
-        if (!keep_twists) cut = scene_.twists_across(id);
-        const auto ends = [&](auto frame) { return std::find(cut.begin(), cut.end(), frame->id) != cut.end(); };
-        TwistRules set;
-        rules::check_twists_joined(view, set, &moving, &parent, ends);
+        if (!keep_twists)
+            rules::each_twist_across(view, &moving, [&](auto frame, BodyId) { cut.push_back(frame->id); });
+        cut = joined_twists(moving, parent, pose, moving.joint_type, std::move(cut), keep_twists);
     }
     const auto done = [&] {
         if (plan.joins) join_parts(moving);

@@ -56,6 +56,17 @@ void SceneEdit::set_twist(std::string_view frame, const TwistEdge& edge) {
     if (is_new) scene_.twists_.assign(id, reference);
 }
 
+void SceneEdit::join_twist(std::string_view frame, const TwistEdge& edge) {
+    try {
+        set_twist(frame, edge);
+    } catch (const Error&) {
+        BodyWays<const FrameRecord*, BodyId> ways;
+        const auto none_goes = [](auto) { return false; };
+        const BodyId reference = scene_.body_id(edge.reference);
+        if (!rules::is_said_too(GraphView(scene_), ways, &record(frame), reference, edge.vector, none_goes)) throw;
+    }
+}
+
 void SceneEdit::set_twist_noise(std::string_view frame, Ref<const EdgeNoise> noise) {
     const FrameRecord& on = record(frame);
     if (!on.details || !on.details->twist) throw refusals::without_twist(frame);
@@ -104,12 +115,6 @@ std::optional<TwistEdge> SceneGraph::twist(std::string_view frame) const {
     return on.details ? on.details->twist : std::nullopt;
 }
 
-std::vector<FrameId> SceneGraph::twists_across(FrameId edge) const {
-    std::vector<FrameId> across;
-    rules::each_twist_across(GraphView(*this), &record(edge), [&](auto frame, BodyId) { across.push_back(frame->id); });
-    return across;
-}
-
 std::optional<FrameId> SceneGraph::twist_on_way(FrameId target, FrameId reference, bool unstamped) const {
     const FrameRecord* found = rules::twist_on_way(GraphView(*this), &record(target), &record(reference), unstamped);
     return found ? std::optional(found->id) : std::nullopt;
@@ -117,18 +122,6 @@ std::optional<FrameId> SceneGraph::twist_on_way(FrameId target, FrameId referenc
 
 void SceneGraph::require_no_twist_on_way(std::string_view target, std::string_view reference, bool unstamped) const {
     rules::check_no_twist_on_way(GraphView(*this), &record(target), &record(reference), unstamped);
-}
-
-std::vector<FrameId> SceneGraph::twist_path(BodyId from, BodyId to) const {
-    struct Edge {
-        FrameId frame;
-        BodyId body, reference;
-    };
-    std::vector<Edge> edges;
-    for_each_twist([&](FrameId id, BodyId above) { edges.push_back({id, record(id).body, above}); });
-    std::vector<FrameId> path;
-    for (const Edge& edge : tmkit::twist_path(edges, from, to)) path.push_back(edge.frame);
-    return path;
 }
 
 }  // namespace tmkit

@@ -55,7 +55,7 @@ void SceneEdit::mount(const SceneGraph& other, std::string_view under, std::stri
     all_or_nothing([&] {
         const std::string start(prefix);
         for (const std::string& body : other.bodies_without_frames()) add_body(start + body);
-        add_frames(frames);
+        add_frames(frames, true);
         for (const AllowedPair& pair : other.allowed_pairs())
             allow_collision(start + pair.a, start + pair.b, pair.reason);
         for (GroupSpecification group : other.groups_inside_out()) {
@@ -97,7 +97,7 @@ void SceneEdit::merge(const SceneGraph& other) {
     all_or_nothing([&] {
         for (const std::string& body : other.bodies_without_frames())
             if (!scene_.has_body(body)) add_body(body);
-        add_frames(frames);
+        add_frames(frames, true);
         for (const AllowedPair& pair : other.allowed_pairs())
             if (!scene_.is_allowed(pair.a, pair.b)) allow_collision(pair.a, pair.b, pair.reason);
         for (GroupSpecification group : other.groups_inside_out()) {

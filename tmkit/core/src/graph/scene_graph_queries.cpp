@@ -147,18 +147,12 @@ double SceneGraph::joint_value(const FrameRecord& frame, const double* q) const 
     return joint_rule(frame).value(q);
 }
 
-FrameId SceneGraph::common_ancestor(FrameId a, FrameId b) const {
-    const Ascent up(*this, record(a)), other(*this, record(b));
-    return up[below_common(up, other).first]->id;
-}
-
-std::vector<FrameId> SceneGraph::path(FrameId from, FrameId to, std::size_t* top) const {
+std::vector<FrameId> SceneGraph::path(FrameId from, FrameId to) const {
     const Ascent up(*this, record(from)), down(*this, record(to));
     const auto [steps_up, steps_down] = below_common(up, down);
     std::vector<FrameId> frames;
     for (std::size_t i = 0; i <= steps_up; ++i) frames.push_back(up[i]->id);
     for (std::size_t i = steps_down; i > 0; --i) frames.push_back(down[i - 1]->id);
-    if (top) *top = steps_up;
     return frames;
 }
 

@@ -17,29 +17,11 @@ struct RelatedFrames : GraphView {
     Path way(Frame target, Frame reference) const { return Path(scene(), *reference, *target, q()); }
     JointRule rule(Frame frame) const { return scene().joint_rule(*frame); }
     const Vector3& axis(Frame frame) const { return frame->joint->axis; }
-    const Vector6& twist_vector(Frame frame) const { return frame->details->twist->vector; }
     const EdgeNoise* twist_noise(Frame frame) const { return frame->twist_noise(); }
 };
 
 const FrameRecord* below(const FrameRecord& edge) { return &edge; }
 SceneArrays::Slot below(SceneArrays::Slot edge) { return edge; }
-
-// Whether steps lead from one body to another; then `reached` ends with that.
-bool reaches(auto& ways, auto from, auto to) {
-    auto& reached = ways.reached;
-    reached.assign(1, {from, 0, 0, 0.0});
-    for (std::size_t next = 0; next < reached.size(); ++next)
-        for (std::size_t k = 0; k < ways.steps.size(); ++k) {
-            const auto& step = ways.steps[k];
-            const bool up = step.body == reached[next].body, down = step.reference == reached[next].body;
-            const auto other = up ? step.reference : step.body;
-            const auto is_it = [&](const auto& known) { return known.body == other; };
-            if ((!up && !down) || std::any_of(reached.begin(), reached.end(), is_it)) continue;
-            reached.push_back({other, next, k, up ? 1.0 : -1.0});
-            if (other == to) return true;
-        }
-    return false;
-}
 
 // Whether an edge of poses comes to the list, in which each is once.
 bool enters(auto& edges, auto frame) {
@@ -74,13 +56,13 @@ bool find_way(const auto& view, auto& ways, auto root, auto from, auto to, bool 
     view.each_twist([&](auto frame, auto reference) {
         if (rules::root_of(view, frame) == root) ways.steps.push_back({frame, view.body(frame), reference, true});
     });
-    if (reaches(ways, from, to)) return true;
+    if (rules::reaches(ways, from, to)) return true;
     list_crossed_edges(view, ways.edges, root);
     for (const auto body : {from, to}) add_pose_steps(view, ways, root, body, with_qd);
     for (std::size_t i = 0; i < ways.steps.size() && ways.steps[i].by_twist; ++i)
         for (const auto body : {ways.steps[i].body, ways.steps[i].reference})
             add_pose_steps(view, ways, root, body, with_qd);
-    return reaches(ways, from, to);
+    return rules::reaches(ways, from, to);
 }
 
 // The twist of a step at the frame's origin, in its axes.

@@ -3,10 +3,11 @@
 //
 // A view is how a scene is asked. It has types Frame and Body, with `none` for no frame and `no_body`, and of a frame
 // its parent, body, id, name, joint_type, pose, has_stamps, leader (the frame whose joint its joint mimics),
-// joint_numbers and twist_reference (the body that its twist edge refers to); find_top (the first topmost frame of a
-// body for which a test holds), each_below (the subtree, parents first), each_twist (frame and reference, ascending by
-// ids), relative (a pose along fixed edges), frame_with (an id) and body_name. Readers of arrays may see links of two
-// states at once, so that every walk ends after `most_steps`, and what it found is thrown away.
+// joint_numbers, twist_reference (the body that its twist edge refers to), twist_vector and waits (it is an
+// observation); find_top (the first topmost frame of a body for which a test holds), each_below (the subtree, parents
+// first), each_twist (frame and reference, ascending by ids), relative (a pose along fixed edges), frame_with (an id)
+// and body_name. Readers of arrays may see links of two states at once, so that every walk ends after `most_steps`, and
+// what it found is thrown away.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +15,14 @@
 #include <utility>
 
 #include "tmkit/scene_errors.hpp"
-#include "tmkit/scene_graph.hpp"
+#include "tmkit/scene_relations.hpp"
 #include "tmkit/twist_rules.hpp"
 
 namespace tmkit {
+
+inline bool is_observation(const std::vector<std::string>& classes) {
+    return std::find(classes.begin(), classes.end(), "observation") != classes.end();
+}
 
 class GraphView {
 public:
@@ -47,19 +52,19 @@ public:
     Body twist_reference(Frame frame) const {
         return frame->details && frame->details->twist ? scene_.body_id(frame->details->twist->reference) : no_body;
     }
-    template <class Test>
-    Frame find_top(Body body, Test&& test) const {
+    const Vector6& twist_vector(Frame frame) const { return frame->details->twist->vector; }
+    bool waits(Frame frame) const { return frame->details && is_observation(frame->details->classes); }
+    Frame find_top(Body body, auto&& test) const {
         for (const FrameId top : scene_.body(body).tops)
             if (const Frame frame = frame_with(top); test(frame)) return frame;
         return none;
     }
-    template <class Visit>
-    void each_below(Frame top, Visit&& visit) const {
+    void each_below(Frame top, auto&& visit) const {
         for (const FrameId id : scene_.subtree(top->id)) visit(frame_with(id));
     }
+    void each_body(auto&& visit) const { scene_.for_each_body(visit); }
     std::size_t twist_count() const { return scene_.twist_count(); }
-    template <class Visit>
-    void each_twist(Visit&& visit) const {
+    void each_twist(auto&& visit) const {
         scene_.for_each_twist([&](FrameId id, Body reference) { visit(frame_with(id), reference); });
     }
     Pose relative(Frame target, Frame reference) const { return scene_.pose(name(target), name(reference), q_); }
@@ -172,7 +177,7 @@ Error refusal(const auto& view, const TwistRules::Broken& broken) {
 
 TwistRules::Link link_of(const auto& view, auto frame, auto root, auto reference) {
     return {view.id(frame), view.id(root), static_cast<TwistRules::Number>(view.body(frame)),
-            static_cast<TwistRules::Number>(reference)};
+            static_cast<TwistRules::Number>(reference), view.waits(frame)};
 }
 
 // A frame is to move relative to a body; `set` is scratch. Whether that is a new edge, and not another value of one.
@@ -192,41 +197,6 @@ bool check_twist(const auto& view, TwistRules& set, auto frame, auto reference, 
     return true;
 }
 
-// The tree below a frame is to hang under a frame of another tree; the edges of frames that `goes` tells go.
-void check_twists_joined(const auto& view, TwistRules& set, auto moving, auto parent, auto&& goes) {
-    if (view.twist_count() < 2) return;
-    const auto tree = root_of(view, parent);
-    if (root_of(view, moving) == tree) return;
-    set.clear();
-    view.each_twist([&](auto frame, auto from) {
-        if (goes(frame)) return;
-        set.add(link_of(view, frame, is_below(view, moving, frame) ? tree : root_of(view, frame), from));
-    });
-    if (const auto broken = set.broken(false)) throw refusal(view, *broken);
-}
-
-// Frames are to go, but not the last of a body that the twist of another refers to.
-void check_twists_stay(const auto& view, auto&& goes) {
-    const auto stays = [&](auto top) { return !goes(top); };
-    view.each_twist([&](auto frame, auto reference) {
-        if (goes(frame) || view.find_top(reference, stays) != view.none || view.find_top(reference, goes) == view.none)
-            return;
-        throw refusals::is_reference(view.body_name(reference), view.name(frame));
-    });
-}
-
-// Visits the twist edges whose path of poses leads over the edge above a frame: see SceneGraph::twists_across.
-void each_twist_across(const auto& view, auto edge, auto&& visit) {
-    if (view.twist_count() == 0) return;
-    const auto root = root_of(view, edge);
-    const auto below = [&](auto at) { return is_below(view, edge, at); };
-    view.each_twist([&](auto frame, auto reference) {
-        const bool is_inside = below(frame);
-        if (!is_inside && root_of(view, frame) != root) return;
-        if (is_inside != (view.find_top(reference, below) != view.none)) visit(frame, reference);
-    });
-}
-
 // Visits the edges of poses between two frames of one tree.
 void each_between(const auto& view, auto a, auto b, auto&& visit) {
     std::size_t above_a = 0, above_b = 0;
@@ -240,18 +210,145 @@ void each_between(const auto& view, auto a, auto b, auto&& visit) {
     }
 }
 
+// Whether steps lead from one body to another; then `reached` ends with that.
+bool reaches(auto& ways, auto from, auto to) {
+    auto& reached = ways.reached;
+    reached.assign(1, {from, 0, 0, 0.0});
+    for (std::size_t next = 0; next < reached.size(); ++next)
+        for (std::size_t k = 0; k < ways.steps.size(); ++k) {
+            const auto& step = ways.steps[k];
+            const bool up = step.body == reached[next].body, down = step.reference == reached[next].body;
+            const auto other = up ? step.reference : step.body;
+            const auto is_it = [&](const auto& known) { return known.body == other; };
+            if ((!up && !down) || std::any_of(reached.begin(), reached.end(), is_it)) continue;
+            reached.push_back({other, next, k, up ? 1.0 : -1.0});
+            if (other == to) return true;
+        }
+    return false;
+}
+
+// Whether the twist edges of other frames of its tree, but those that `goes` tells, say how a frame moves relative to a
+// body: then they must say the same, to rounding. False also where a joint is between, since no values of joints are
+// known.
+bool is_said_too(const auto& view, auto& ways, auto frame, auto reference, const Vector6& vector, auto&& goes) {
+    ways.steps.clear();
+    view.each_twist([&](auto other, auto from) {
+        if (other != frame && !goes(other) && root_of(view, other) == root_of(view, frame))
+            ways.steps.push_back({other, view.body(other), from, true});
+    });
+    if (!reaches(ways, view.body(frame), reference)) return false;
+    Vector6 sum{};
+    std::string loop;
+    bool is_fixed = true, is_same = true;
+    for (auto at = ways.reached.back(); at.sign != 0.0; at = ways.reached[at.before]) {
+        const auto other = ways.steps[at.step].frame;
+        each_between(view, other, frame, [&](auto edge) { is_fixed &= !is_actuated(view.joint_type(edge)); });
+        if (!is_fixed) return false;
+        const Vector6 part = carried_up(view.twist_vector(other), view.relative(other, frame));
+        for (std::size_t k = 0; k < 6; ++k) sum[k] += at.sign * part[k];
+    }
+    for (std::size_t k = 0; k < 6; ++k) is_same &= std::abs(sum[k] - vector[k]) <= 1e-9 * (1.0 + std::abs(vector[k]));
+    if (is_same) return true;
+    for (auto at = ways.reached.back(); at.sign != 0.0; at = ways.reached[at.before])
+        loop += (loop.empty() ? "'" : ", '") + std::string(view.name(ways.steps[at.step].frame)) + "'";
+    throw refusals::twists_contradict(view.name(frame), view.body_name(reference), vector, loop, sum);
+}
+
+// A scene as it will be when a frame hangs, with all below it, under a frame of another tree.
+template <class View>
+struct JoinedView : View {
+    using Frame = typename View::Frame;
+    JoinedView(const View& before, Frame moved, Frame target, const Pose& pose, JointType type)
+        : View(before), moved_(moved), target_(target), pose_(pose), type_(type) {}
+    Frame parent(Frame frame) const { return frame == moved_ ? target_ : View::parent(frame); }
+    JointType joint_type(Frame frame) const { return frame == moved_ ? type_ : View::joint_type(frame); }
+    Pose relative(Frame target, Frame reference) const {
+        const View& before = *this;
+        const bool is_moved = is_below(before, moved_, target);
+        if (is_moved == is_below(before, moved_, reference)) return View::relative(target, reference);
+        if (!is_moved) return relative(reference, target).inverse();
+        return View::relative(target_, reference) * pose_ * View::relative(target, moved_);
+    }
+
+private:
+    Frame moved_, target_;
+    Pose pose_;
+    JointType type_;
+};
+
+// A frame is to hang, with all below it, under a frame of another tree. Twist edges that others then say as well go:
+// `drop` is told of them, and `goes` tells them and what goes besides. `set` and `ways` are scratch.
+template <class View>
+void join_twists(const View& before, TwistRules& set, auto& ways, typename View::Frame moving,
+                 typename View::Frame parent, const Pose& pose, JointType type, auto&& goes, auto&& drop) {
+    if (before.twist_count() < 2 || root_of(before, moving) == root_of(before, parent)) return;
+    const JoinedView<View> view(before, moving, parent, pose, type);
+    const auto add_link = [&](auto frame, auto from) {
+        if (!goes(frame)) set.add(link_of(view, frame, root_of(view, frame), from));
+    };
+    while (true) {
+        set.clear();
+        view.each_twist(add_link);
+        const auto broken = set.broken(false);
+        if (!broken) return;
+        const auto frame = view.frame_with(broken->link.frame);
+        if (broken->rule != TwistRules::Rule::TE6 ||
+            !is_said_too(view, ways, frame, view.twist_reference(frame), view.twist_vector(frame), goes))
+            throw refusal(view, *broken);
+        drop(frame);
+    }
+}
+
+// A frame is to have other classes; a twist that waits is one that TE4 or TE5 may forbid.
+void check_classes(const auto& view, auto frame, const std::vector<std::string>& classes) {
+    if (view.twist_reference(frame) != view.no_body && view.waits(frame) && !is_observation(classes))
+        throw refusals::no_longer_waits(view.name(frame));
+}
+
+// Frames are to go, but not the last of a body that the twist of another refers to.
+void check_twists_stay(const auto& view, auto&& goes) {
+    const auto stays = [&](auto top) { return !goes(top); };
+    view.each_twist([&](auto frame, auto reference) {
+        if (goes(frame) || view.find_top(reference, stays) != view.none || view.find_top(reference, goes) == view.none)
+            return;
+        throw refusals::is_reference(view.body_name(reference), view.name(frame));
+    });
+}
+
+// Visits the twist edges whose path of poses, from the frame to the body that it moves relative to, leads over the edge
+// above a frame, which is the topmost of its body in its tree. Between trees, the path is that by the roots.
+void each_twist_across(const auto& view, auto edge, auto&& visit) {
+    if (view.twist_count() == 0) return;
+    const auto root = root_of(view, edge);
+    const auto below = [&](auto at) { return is_below(view, edge, at); };
+    view.each_twist([&](auto frame, auto reference) {
+        const bool is_inside = below(frame);
+        const auto tree = root_of(view, frame);
+        if (tree != root && top_in_tree(view, reference, tree) != view.none) return;  // no pose between them changes
+        if (is_inside != (view.find_top(reference, below) != view.none)) visit(frame, reference);
+    });
+}
+
 // Visits the ways between two frames of a tree over which twist edges lead, with the frame of one; those that lead out
-// of the tree may lead back by any other of these.
+// of the tree may lead back by any other of these, and by bodies that have frames in other trees as well.
 void each_told_way(const auto& view, auto root, auto&& visit) {
-    auto out = view.none;
+    auto out = view.none, last = view.none;
+    const auto leave = [&](auto frame, auto at) {
+        if (out == view.none) out = at;
+        visit(frame, at, out);
+    };
     view.each_twist([&](auto frame, auto reference) {
         const auto to = top_in_tree(view, reference, root);
         const bool is_inside = root_of(view, frame) == root;
         if (is_inside && to != view.none) return visit(frame, frame, to);
-        if (!is_inside && to == view.none) return;
-        const auto leaves = is_inside ? frame : to;
-        if (out == view.none) out = leaves;
-        visit(frame, leaves, out);
+        last = frame;
+        if (is_inside || to != view.none) leave(frame, is_inside ? frame : to);
+    });
+    if (last == view.none) return;
+    view.each_body([&](auto body) {
+        std::size_t tops = 0;
+        if (view.find_top(body, [&](auto) { return ++tops > 1; }) == view.none) return;
+        if (const auto top = top_in_tree(view, body, root); top != view.none) leave(last, top);
     });
 }
 
@@ -339,13 +436,11 @@ Move checked_move(const auto& view, auto moving, auto parent, const Pose& pose) 
 }
 
 // A root is to hang under a frame of another tree, by a joint. Whether that joins two parts of one body.
-bool check_attachment(const auto& view, TwistRules& set, auto root, auto parent, JointType type) {
+bool check_attachment(const auto& view, auto root, auto parent, JointType type) {
     if (const auto above = view.parent(root); above != view.none)
         throw refusals::has_parent(view.name(root), view.name(above));
     check_bodies_on_move(view, root, parent, root_beside(view, root, parent));
-    const bool joins = joins_parts(view, root, parent, type);
-    check_twists_joined(view, set, root, parent, [](auto) { return false; });
-    return joins;
+    return joins_parts(view, root, parent, type);
 }
 
 }  // namespace rules

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <string>
 
@@ -11,11 +10,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> policy_names{"closest", "preceding", "interpolated", "screw", "clamped"};
 
-std::string seconds(double value) {
-    char text[32];
-    const auto end = std::to_chars(text, text + sizeof text, value).ptr;  // as short as reads back to the same number
-    return std::string(text, end) + " s";
-}
+std::string seconds(double value) { return number_text(value) + " s"; }
 
 std::string named(std::string_view frame) {
     return frame.empty() ? "the history" : "frame '" + std::string(frame) + "'";

@@ -20,8 +20,10 @@ std::optional<TwistRules::Broken> TwistRules::broken(bool with_new) {
     number_bodies();
     if (with_new)  // joining trees makes no path
         if (auto back = leads_back()) return back;
-    if (auto twice = given_twice(with_new)) return twice;
-    return joined_twice();
+    const auto twice = given_twice(with_new);
+    if (twice && with_new) return twice;
+    const auto joined = joined_twice();
+    return joined ? joined : twice;
 }
 
 // Dense numbers by first mention, so that the answer is the same whatever identifies bodies.
@@ -59,11 +61,13 @@ void TwistRules::climb(Number from, Visit&& visit) {
     if (visit(from)) queue_.push_back(from);
     for (std::size_t next = 0; next < queue_.size(); ++next)
         for (std::size_t at = first_[queue_[next]]; at != first_[queue_[next] + 1]; ++at)
-            if (const Number above = links_[order_[at]].reference; visit(above)) queue_.push_back(above);
+            if (const Link& link = links_[order_[at]]; !link.waits && visit(link.reference))
+                queue_.push_back(link.reference);
 }
 
 std::optional<TwistRules::Broken> TwistRules::leads_back() {
     const Link& newest = links_.back();
+    if (newest.waits) return std::nullopt;
     bool back = false;
     owner_.assign(raw_.size(), 0);
     climb(newest.reference, [&](Number body) {
@@ -83,7 +87,8 @@ std::optional<TwistRules::Broken> TwistRules::given_twice(bool with_new) {
         for (end = begin + 1; end < order_.size() && together(order_[begin], order_[end]);) ++end;
         if (end - begin < 2) continue;
         owner_.assign(raw_.size(), 0);
-        for (std::size_t at = begin; at < end && !twice; ++at)
+        for (std::size_t at = begin; at < end && !twice; ++at) {
+            if (links_[order_[at]].waits) continue;
             climb(links_[order_[at]].reference, [&](Number body) {
                 std::size_t& owner = owner_[body];
                 if (owner != 0 && owner != order_[at] + 1 && !twice) {
@@ -93,12 +98,13 @@ std::optional<TwistRules::Broken> TwistRules::given_twice(bool with_new) {
                 }
                 return std::exchange(owner, order_[at] + 1) == 0;
             });
+        }
     }
     return twice;
 }
 
 std::optional<TwistRules::Broken> TwistRules::joined_twice() {
-    const auto key = [this](std::size_t link) { return std::pair(links_[link].tree, link); };
+    const auto key = [this](std::size_t link) { return std::tuple(links_[link].tree, links_[link].waits, link); };
     std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
     const auto root = [this](Number body) {
         while (set_[body] != body) body = set_[body] = set_[set_[body]];

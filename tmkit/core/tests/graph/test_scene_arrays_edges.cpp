@@ -150,8 +150,8 @@ TEST_CASE("twist rules are held at once") {
     SceneArrays arrays(two_cups());
     const Vector6 twist{1, 0, 0, 0, 0, 0};
     arrays.set_twist(cup, {table, twist});
-    arrays.set_twist("handle", {table, twist});
-    const std::string second = "joined to it by poses, has a path of twists from that body already";
+    arrays.set_twist("handle", {table, {0, 1, 0, 0, 0, 0}});
+    const std::string second = "which poses join to it, make [1, 0, 0, 0, 0, 0]";
     CHECK(refusal([&] { arrays.attach("handle", cup, {}, {}); }).find(second) != std::string::npos);
     CHECK(refusal([&] { arrays.set_twist(table, {cup, twist}); }).find("would close a cycle") != std::string::npos);
     arrays.reparent(cup, "world", {});
@@ -186,8 +186,6 @@ TEST_CASE("readers see whole twists and histories while one writer edits") {
             }
             for (const std::string& frame : arrays.twist_frames())
                 if (frame != cup && frame != other_cup) ++failures;
-            const std::vector<std::string> path = arrays.twist_path(table, other_cup);
-            if (path.size() > 2 || (!path.empty() && path.front() != other_cup)) ++failures;
             if (arrays.body_names().size() < 4 || arrays.body("handle") != cup) ++failures;
             const std::optional<StampedPoses> known = arrays.stamped_poses(cup);
             if (!known || known->entries.size() < 2) {
