@@ -394,3 +394,14 @@ def test_a_search_by_landmarks_is_stopped_when_it_did_too_much(tmp_path: Path) -
     search = fast_downward.LANDMARK_SEARCH.format(seconds=600, expansions=1)
     with searches.started([search], stop_at=fast_downward._TOO_MANY) as running:
         assert running.outcome().finished.code == -signal.SIGKILL
+
+
+def test_a_search_that_is_stopped_has_no_plan(tmp_path: Path) -> None:
+    """A plan that is being written when its search is stopped is none, since what the search did is not known."""
+    task = FastDownward().translate(towers_problem(10))
+    searches = downward.Searches(task, tmp_path, time.monotonic() + 600.0)
+    search = fast_downward.LANDMARK_SEARCH.format(seconds=600, expansions=1000000)
+    for _ in range(10):
+        with searches.started([search], stop_at="Solution found!") as running:
+            found = running.outcome()
+        assert (found.finished.code == 0) is (found.phases[0].plan is not None)

@@ -139,8 +139,8 @@ class RunningSearch:
     def _phases(self, finished: Finished) -> Iterator[Phase]:
         plans = iter(sorted(self._folder.glob("plan*"), key=lambda path: int(path.suffix[1:] or 0)))
         parts = finished.output.split(_PHASE)[1:]
-        if not parts:  # a search of its own, or one that was killed before its words were written
-            plan = self._plan(list(plans)[-1:])
+        if not parts:  # a search of its own; when it was killed, a plan may be cut off, or what it did not be written
+            plan = self._plan(list(plans)[-1:]) if finished.code in _SOLVED_CODES else None
             yield Phase(_counted(finished.output, "Expanded"), _counted(finished.output, "Evaluated"), plan)
             return
         for part in parts:
