@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import SceneGraph
 from tmkit.errors import StampError
-from tmkit.graph.traversal import joints_between
+from tmkit.graph.traversal import edges_between
 from tmkit.spatial import Pose
 
 CLASS = "joint_history"
@@ -145,8 +145,9 @@ def joint_velocities(
 
 def driving_joints(scene: SceneGraph, a: str, b: str) -> set[str]:
     """Return the joints on which the pose of two frames of one tree depends, without those that mimic."""
-    found = [scene.joint(scene.joint_frame(name)) for name in joints_between(scene, a, b)]
-    return {joint.name if joint.mimic is None else joint.mimic.joint for joint in found}
+    found = [scene.joint(edge) for edge in edges_between(scene, a, b)]
+    moving = [joint for joint in found if joint.type not in ("fixed", "free")]
+    return {joint.name if joint.mimic is None else joint.mimic.joint for joint in moving}
 
 
 def segment(stamps: Vector, stamp: float) -> tuple[float, float]:

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import EdgeNoise, NoiseSource, SceneGraph, common_stamps
 from tmkit.errors import ConfigurationError, DisconnectedError, NumberOverflowError, SceneError, StampError
 from tmkit.graph.joint_histories import CLASS, configuration, driving_joints, joint_velocities, segment
-from tmkit.graph.traversal import common_ancestor, twist_path
+from tmkit.graph.traversal import edges_between, twist_path
 from tmkit.spatial import GaussianPose, Pose, adjoint, right_jacobian
 
 Array = NDArray[np.float64]
@@ -154,8 +154,7 @@ def moment(
     joints: set[str] = set()
     try:
         for other in dict.fromkeys(others):
-            top = common_ancestor(scene, first, other)
-            edges |= dict.fromkeys(frame for frame in scene.path(first, other) if frame != top)
+            edges |= dict.fromkeys(edges_between(scene, first, other))
             joints |= driving_joints(scene, first, other)
     except DisconnectedError:  # twist edges join the trees, or the query explains it
         is_apart = bodies is not None

@@ -7,7 +7,7 @@ from typing import Any
 
 from tmkit._core import FrameSpecification, Group, SceneGraph, common_stamps
 from tmkit.errors import StampError
-from tmkit.graph.traversal import common_ancestor
+from tmkit.graph.traversal import edges_between
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def latest_common_stamp(scene: SceneGraph, frame: str, *, relative_to: str | Non
         raise StampError(f"no edge between '{frame}' and '{other}' has stamped poses")
     if known[0] <= known[1]:
         return known[1]
-    edges = set(scene.path(frame, other)) - {common_ancestor(scene, frame, other)}  # which of them is the reason
+    edges = set(edges_between(scene, frame, other))  # which of them is the reason
     stamped = [(found.stamps, name) for name in sorted(edges) if (found := scene.stamped_poses(name)) is not None]
     if empty := [name for stamps, name in stamped if not len(stamps)]:
         raise StampError(f"frame '{empty[0]}' has no stamped pose yet")

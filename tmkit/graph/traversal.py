@@ -92,6 +92,11 @@ def common_ancestor(scene: SceneGraph, a: str, b: str) -> str:
     return next((at for at, after in pairwise(path) if scene.parent(at) != after), path[-1])
 
 
+def edges_between(scene: SceneGraph, start: str, end: str) -> list[str]:
+    """Return the frames below the edges on the path between two frames, in its order."""
+    return [at if scene.parent(at) == after else after for at, after in pairwise(scene.path(start, end))]
+
+
 def joints_between(scene: SceneGraph, start: str, end: str) -> tuple[str, ...]:
     """Return the joints on the path between two frames, mimic joints included. O(depth log n).
 
@@ -107,8 +112,7 @@ def joints_between(scene: SceneGraph, start: str, end: str) -> tuple[str, ...]:
         UnknownNameError: no such frame.
         DisconnectedError: the frames are in different trees.
     """
-    edges = (at if scene.parent(at) == after else after for at, after in pairwise(scene.path(start, end)))
-    joints = (scene.joint(edge) for edge in edges)
+    joints = (scene.joint(edge) for edge in edges_between(scene, start, end))
     return tuple(joint.name for joint in joints if joint.type not in ("fixed", "free"))
 
 
