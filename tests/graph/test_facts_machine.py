@@ -137,7 +137,7 @@ class Facts(RuleBasedStateMachine):
             kind = self.rng.random()
             if kind < 0.7:
                 inside = Pose.exp(self.rng.normal(size=6))
-                if kind < 0.5:
+                if kind < 0.5 or k > 0:  # two bodies in two trees close a loop, of which only twist edges tell
                     self.scene = self.scene.add_frame(f"g{k}", f"f{k}", pose=inside, body=f"B{k}")
                 else:  # in a tree of its own, until a pose joins them
                     self.scene = self.scene.add_root(f"g{k}", body=f"B{k}")
