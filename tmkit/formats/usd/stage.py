@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tmkit._support.elementary import product
+from tmkit._support.elementary import dot, norm, product
 from tmkit._support.import_notes import Note
 from tmkit._support.limits import ReadingLimits
 from tmkit._support.source_location import SourceLocation
@@ -60,7 +60,9 @@ class StageValues:
             turn[:, 0], scale[0] = -turn[:, 0], -scale[0]
         if np.abs(product(turn.T, turn) - np.eye(3)).max() > 1e-6:
             self.note(self.place(prim), "the transform has shear, which is left out")
-            turn = np.linalg.qr(turn)[0] * np.sign(np.diag(np.linalg.qr(turn)[1]))
+            x, y = turn[:, 0], turn[:, 1] - dot(turn[:, 0], turn[:, 1]) * turn[:, 0]
+            y = y / norm(y)
+            turn = np.stack([x, y, np.cross(x, y)], axis=1)
         scale = np.where(np.abs(np.abs(scale) - 1.0) < 1e-12, np.sign(scale), scale)
         return Pose.from_rotation_matrix(matrix[:3, 3], turn), scale
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tmkit._support.elementary import eigen
 from tmkit.errors import MissingExtraError, SceneError, install_command
 from tmkit.formats.spec.build import parents_first
 from tmkit.formats.usd.reader import KINDS
@@ -125,7 +126,7 @@ class _Writer:
         self.single(prim, "physics:mass", self.types.Float, inertia.mass)
         self.single(prim, "physics:centerOfMass", self.types.Point3f, inertia.center.tolist())
         matrix = inertia.matrix
-        moments, axes = np.linalg.eigh(matrix)
+        moments, axes = (np.array(part) for part in eigen(matrix))
         if np.linalg.det(axes) < 0.0:
             axes[:, 0] *= -1.0
         self.put(prim, "physics:diagonalInertia", self.types.Float3, moments.tolist())
