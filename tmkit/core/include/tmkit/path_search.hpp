@@ -2,9 +2,9 @@
 //
 // Search. RRT-Connect (Kuffner and LaValle, ICRA 2000): one tree grows from the start, one from the goals; each turn
 // the smaller one takes a step towards a random configuration and the other then tries to reach the new node by
-// straight steps. The straight motions to the goals are tried before any tree grows. A path found is shortened by seeded cuts
-// between random points of it. Iterations decide and a clock only stops, so a seed gives one path whatever runs beside
-// it.
+// straight steps. The straight motions to the goals are tried before any tree grows. A path found is shortened by
+// seeded cuts between random points of it. Iterations decide and a clock only stops, so a seed gives one path whatever
+// runs beside it.
 //
 // Checks. An edge is sampled at steps of at most `resolution` in the maximum norm over the moving joints, the end first
 // and then by halving. The start is checked whole, everything else through a view that holds only the pairs that the
