@@ -309,7 +309,7 @@ def solid(geometry: str, origin: str = "") -> str:
         ("x.robray", 'frame x {\n geometry { mesh "nothing.stl"; } }\n', ["x.robray:2:18", "nothing.stl"]),
         ("x.robray", "\udcff", ["x.robray", "UTF-8"]),
         ("x.json", '{"format": "tmkit-scene",\n', ["x.json:2", "JSON"]),
-        ("x.yaml", "", ["x.yaml", "'.yaml'", ".robray, .rsg, .urdf, .xml, .json"]),
+        ("x.yaml", "", ["x.yaml", "'.yaml'", ".robray, .rsg, .urdf, .sdf, .world, .xml, .usd"]),
     ],
 )
 def test_a_wrong_scene_is_refused(run: Run, tmp_path: Path, name: str, text: str, words: list[str]) -> None:

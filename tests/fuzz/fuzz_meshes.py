@@ -55,13 +55,13 @@ def targets() -> list[Target]:
     scenes = [gltf_from_scene(scene, is_binary=False).encode(), pools[".glb"][0]]
     outside = {"outside.mtl": b"newmtl m\nmap_Kd x.png\n", "outside.png": b"", "outside.bin": bytes(99)}
     return [
-        Target("gltf_scene", "x.gltf", load_scene, scenes, tokens=WORDS.split(), outside=outside, weight=2),
-    ] + [
         Target(
             suffix.removeprefix("."), f"m{suffix}", read_mesh, pool, tokens=WORDS.split(),
             nestings=[(b"<node>", b"</node>"), (b"[", b"]"), (b'{"a":', b"}")], outside=outside,
         )
         for suffix, pool in pools.items() if suffix in MESH_SUFFIXES
+    ] + [
+        Target("gltf_scene", "x.gltf", load_scene, scenes, tokens=WORDS.split(), outside=outside, weight=2),
     ]  # fmt: skip
 
 
