@@ -23,6 +23,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.random import default_rng  # here, since an interrupt while it is imported is lost
 
 from tmkit._support.argument_errors import callable_name
 from tmkit._support.elementary import atan2
@@ -281,7 +282,7 @@ class RefinementTree:
         self, node: RefinementNode, *, scene: SceneGraph | None = None, seed: int, is_scattered: bool = False
     ) -> ActionContext:
         """Return the context in which a domain proposes candidates in a node, or in a version in its place."""
-        rng, sampling = np.random.default_rng(seed), replace(self._sampling, is_scattered=is_scattered)
+        rng, sampling = default_rng(seed), replace(self._sampling, is_scattered=is_scattered)
         return ActionContext(scene or node.scene, node.q, rng, sampling, self.arms)
 
     def attempts(
@@ -295,7 +296,7 @@ class RefinementTree:
         node, action = expansion.node, expansion.action
         key = _key(node.key, f"{action} {expansion.restarts}")
         context = ActionContext(
-            node.scene, node.q, np.random.default_rng(int.from_bytes(key, "little")), self._sampling, self.arms, asked
+            node.scene, node.q, default_rng(int.from_bytes(key, "little")), self._sampling, self.arms, asked
         )
         if not expansion.restarts and (known := self.known(node, action)) is not None:
             yield None, known
