@@ -5,6 +5,7 @@ A wrench is brought to another point like a twist, with force and moment in the 
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from tmkit.graph.rigid import loose_edge
 from tmkit.graph.semantic_edges.names import check_names, explain, unjoined
 from tmkit.graph.semantic_edges.queries import moment_of
 from tmkit.relations import SemanticTwist, SemanticWrench, TwistCoord, TwistVector, WrenchCoord, WrenchVector
+from tmkit.relations.semantic.base import Form, form_of
 from tmkit.relations.violations import SemanticError, Violation
 from tmkit.spatial import GaussianTwist
 
@@ -116,19 +118,24 @@ def twist(
         qd = at_q.qd if at_q.qd is not None and len(at_q.qd) == len(q) else None
     reference = scene.root(frame) if relative_to is None else relative_to
     turned = reference if axes is None else axes
-    coord = TwistCoord._of(frame if at is None else at, scene.body(frame), scene.body(reference), turned)
+    point, body, ref_body = frame if at is None else at, scene.body(frame), scene.body(reference)
     if stamp is not None:
-        ends = coord._replaced(point=frame)
+        ends = TwistCoord._of(frame, body, ref_body, turned)
         scene, q, qd = moment_of(scene, ends, stamp, q=q, qd=qd, policy=policy, extrapolate=extrapolate, also=at)
     q = scene.zero_configuration() if q is None and qd is not None else q
     core: Any = scene
     try:
-        vector = core._related_twist(coord.point, coord.body, coord.ref_body, turned, q, qd, True)
+        vector = core._related_twist(point, body, ref_body, turned, q, qd, True)
     except DisconnectedError as error:
-        raise unjoined(scene, coord._replaced(point=frame), error) from error
+        raise unjoined(scene, TwistCoord._of(frame, body, ref_body, turned), error) from error
     if vector is None:
-        explain(scene, coord if at is None else coord._replaced(point=frame), qd)
-    return SemanticTwist._valued(coord, TwistVector, vector)
+        explain(scene, TwistCoord._of(frame, body, ref_body, turned), qd)
+    return SemanticTwist._formed(_form(point, body, ref_body, turned), vector)
+
+
+@functools.lru_cache(maxsize=4096)
+def _form(point: str, body: str, ref_body: str, axes: str) -> Form:
+    return form_of(TwistCoord._of(point, body, ref_body, axes), TwistVector, None, False)
 
 
 def transport(
