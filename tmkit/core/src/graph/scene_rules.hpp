@@ -257,7 +257,7 @@ bool is_said_too(const auto& view, auto& ways, auto frame, auto reference, const
 // A scene as it will be when a frame hangs, with all below it, under a frame of another tree.
 template <class View>
 struct JoinedView : View {
-    using Frame = typename View::Frame;
+    using Frame = View::Frame;
     JoinedView(const View& before, Frame moved, Frame target, const Pose& pose, JointType type)
         : View(before), moved_(moved), target_(target), pose_(pose), type_(type) {}
     Frame parent(Frame frame) const { return frame == moved_ ? target_ : View::parent(frame); }
