@@ -209,5 +209,22 @@ def test_other_code_is_another_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     before = scene_cache.key_of("a")
     assert before == scene_cache.key_of("a")
     assert before != scene_cache.key_of("b")
-    monkeypatch.setattr(scene_cache, "_signature", lambda _: (1, 2, 3))
+    monkeypatch.setattr(scene_cache, "_code", lambda: [("reader.py", (1, 2, 3))])
     assert before != scene_cache.key_of("a")
+    monkeypatch.undo()
+    monkeypatch.setattr(scene_cache, "sites", lambda: [Path("site-packages")])  # another library, or another version
+    assert before != scene_cache.key_of("a")
+
+
+def test_a_full_disk_leaves_nothing(cache: SceneCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scene is loaded all the same."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tmkit.formats.scene_cache.os.replace", full)
+    first, _ = loaded(tmp_path)
+    assert list(cache.folder.iterdir()) == []
+    monkeypatch.undo()
+    monkeypatch.setenv("TMKIT_CACHE", "off")
+    assert loaded(tmp_path)[0] == first

@@ -18,7 +18,6 @@ from tmkit._support.source_location import SourceLocation
 from tmkit.errors import FileFormatError, SceneError
 from tmkit.formats.locating import located
 from tmkit.formats.mesh.package_uris import PackageResolver
-from tmkit.formats.mesh.sandbox import sites
 from tmkit.formats.scene_cache import SceneCache, key_of
 
 
@@ -100,7 +99,7 @@ def _read_once(
     """Return the scene of some files, from the cache if it was loaded before; the notes are the same."""
     places = [os.path.abspath(path) for path in (*paths, *resolver.folders, *resolver.ros_folders)]
     named = {name: os.path.abspath(folder) for name, folder in resolver.named.items()}
-    key = key_of(places, named, resolver, [*sites()], os.environ.get("PYTHONPATH"), complete)
+    key = key_of(places, named, resolver, os.environ.get("PYTHONPATH"), complete)
     if (kept := cache.get(key)) is not None:
         for note in kept[1]:
             log.note(SourceLocation(note.path, note.line), note.text)

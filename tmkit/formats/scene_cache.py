@@ -13,12 +13,14 @@ are not trusted, since a change within one tick of the file system's clock would
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import io
 import logging
 import os
 import pickle
 import sys
+import tempfile
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -27,10 +29,12 @@ from typing import Any, cast
 
 from tmkit._core import SceneGraph
 from tmkit._support.import_notes import ImportNote
+from tmkit.formats.mesh.sandbox import sites
 
 logger = logging.getLogger(__name__)
 
 _SUFFIX = ".scene"
+_READERS = ("_support", "formats", "graph", "spatial")  # packages that a load runs
 _DIGEST = 32  # bytes
 _SETTLED = 2_000_000_000  # ns since the last change, after which a change shows in a file's times
 _ALLOWED = {("numpy._core.numeric", "_frombuffer"), ("numpy", "dtype")}  # besides the core's classes
@@ -76,7 +80,7 @@ class SceneCache:
                 return None
             scene = cast("SceneGraph", _Reader(stream).load())
             os.utime(path)  # the last use
-        except (OSError, EOFError, ValueError, TypeError, AttributeError, ImportError, pickle.UnpicklingError):
+        except Exception:  # whatever is wrong with an entry, the files themselves are there
             return None
         logger.debug("a scene of %d frames was kept in %s", len(scene), path)
         return scene, [ImportNote(*note) for note in notes]
@@ -90,11 +94,16 @@ class SceneCache:
         said = [(note.path, note.line, note.text) for note in notes]
         rest = pickle.dumps((signatures, said), protocol=5) + pickle.dumps(scene, protocol=5)
         path = self.folder / (key + _SUFFIX)
-        beside = path.with_name(f"{key}.{os.getpid()}.part")
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            beside.write_bytes(hashlib.blake2b(rest, digest_size=_DIGEST).digest() + rest)
-            os.replace(beside, path)
+            number, beside = tempfile.mkstemp(suffix=".part", dir=self.folder)  # a new file, whatever links are there
+            try:
+                with open(number, "wb") as file:
+                    file.write(hashlib.blake2b(rest, digest_size=_DIGEST).digest() + rest)
+                os.replace(beside, path)
+            except BaseException:
+                os.unlink(beside)
+                raise
             self._shrink()
 
     def entries(self) -> list[tuple[float, int, Path]]:
@@ -124,11 +133,18 @@ class SceneCache:
 
 
 def key_of(*asked: object) -> str:
-    """Return the name of an entry: a digest of what was asked for, and of the code that reads it."""
-    readers = map(str, sorted(Path(__file__).parent.rglob("*.py")))
+    """Return the name of an entry: a digest of what was asked for, of the code that reads it and what is installed."""
+    installed = [(str(site), _signature(str(site))) for site in sites()]
+    return hashlib.blake2b(repr((asked, _code(), installed)).encode(), digest_size=16).hexdigest()
+
+
+@functools.cache
+def _code() -> list[tuple[str, Signature]]:
+    """Return what tells that the code is the same; in one process it is."""
+    package = Path(__file__).parents[1]
+    sources = [path for folder in _READERS for path in sorted((package / folder).rglob("*.py"))]
     core = str(sys.modules[SceneGraph.__module__].__file__)
-    code = [(path, _signature(path)) for path in (*readers, core)]
-    return hashlib.blake2b(repr((asked, code)).encode(), digest_size=16).hexdigest()
+    return [(path, _signature(path)) for path in (*map(str, sources), core)]
 
 
 def _signature(path: str) -> Signature:
