@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from tmkit._support.import_notes import Note
-from tmkit._support.limits import read_bytes
+from tmkit._support.limits import is_file, read_bytes
 from tmkit._support.source_location import SourceLocation
 from tmkit._support.xml import XmlElement, read_xml
 from tmkit.errors import FileFormatError, install_command
@@ -151,7 +151,7 @@ class _Source:
     def found(self, element: XmlElement, file: str, folders: tuple[Path, ...]) -> Path:
         """Return a file that is named relative to one of the folders."""
         for folder in folders[:-1]:
-            if (folder / file).is_file():
+            if is_file(folder / file):
                 return self.packages.resolve(file, folder=folder, place=element.place)
         return self.packages.resolve(file, folder=folders[-1], place=element.place)
 

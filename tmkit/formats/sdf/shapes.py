@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from tmkit._support.limits import is_file
 from tmkit._support.xml import XmlElement
 from tmkit.formats.mesh.frustum import ellipsoid
 from tmkit.formats.mesh.package_uris import PackageResolver
@@ -64,7 +65,7 @@ def _shape(link: Node, packages: PackageResolver, part: XmlElement) -> GeometryS
     elif element.tag not in _OTHERS:
         if element.tag == "mesh":
             uri = element.needed("uri").text("value").replace("model://", "package://")
-            if uri.startswith("/") and not Path(uri).exists():  # as Bullet reads it
+            if uri.startswith("/") and not is_file(Path(uri)):  # as Bullet reads it
                 uri = uri.lstrip("/")
             element.element.set("filename", uri)
         spec = simple_shape(element, part.tag, origin, packages=packages)
