@@ -243,6 +243,8 @@ private:
     mutable std::atomic<std::uint64_t> hash_{
         0};  // of this version, once computed; a copy may be edited and has its own
     bool add_changes(const SceneGraph& before, ContentSum& sum) const;
+    bool add_frame_changes(const SceneGraph& before, ContentSum& sum) const;
+    bool add_frames(const SceneGraph& before, const std::vector<FrameId>& ids, ContentSum& sum) const;
 };
 
 // The version of a lineage whose content was summed last: the next one adds what differs from it.

@@ -85,6 +85,7 @@ struct StampBounds {
     std::size_t count = 0, capacity = 0;
     double window = 0.0, oldest = 0.0, newest = 0.0;
 };
+StampBounds bounds_of(const StampedPoses& poses);
 void require_admission(double stamp, const StampBounds& bounds, std::string_view frame);
 Error duplicate_stamp(double stamp, std::string_view frame);
 void require_limits(std::size_t capacity, double window, std::string_view frame);

@@ -93,6 +93,8 @@ public:
     // Only those that have an own item; `poses`: where the items of the base stand.
     template <class Visit>
     bool visit_own(bool constant, const Model& model, const Data& poses, const Data& scratch, Visit&& visit) const;
+    template <class Visit>
+    bool visit_pairs(bool constant, const Data& scratch, Visit&& visit) const;
 
 private:
     friend class MovedPartsBuilder;
@@ -191,6 +193,12 @@ bool MovedParts::visit_own(bool constant, const Model& model, const Data& poses,
             if (meets(a, margin)) return true;
         }
     }
+    return visit_pairs(constant, scratch, visit);
+}
+
+// Of those, the pairs of two moved parts.
+template <class Visit>
+bool MovedParts::visit_pairs(bool constant, const Data& scratch, Visit&& visit) const {
     for (const Pair& pair : pairs_) {
         const std::int32_t link = items_[pair.b].link;
         if ((items_[pair.a].link == link) != constant) continue;

@@ -58,6 +58,17 @@ void SceneArrays::require_room_for(const NewFrame& frame, bool with_body) const 
     if (frame.shapes.size() > shapes_.room()) throw refusals::full("attached shape", capacities_.shapes, "shapes");
 }
 
+namespace {
+
+Ref<const FrameDetails> details_of(const NewFrame& frame) {
+    if (frame.classes.empty()) return {};
+    auto made = make_ref<FrameDetails>();
+    made->classes.assign(frame.classes.begin(), frame.classes.end());
+    return made;
+}
+
+}  // namespace
+
 void SceneArrays::add(const NewFrame& frame, Slot parent) {
     require_new_name(frame.name);
     if (parent == none && ((frame.joint && frame.joint->type != JointType::fixed) || frame.pose != Pose{}))
@@ -67,12 +78,7 @@ void SceneArrays::add(const NewFrame& frame, Slot parent) {
     JointPlan plan;
     if (frame.joint) plan = plan_joint(*frame.joint, frame.joint->name.empty() ? frame.name : frame.joint->name, none);
     require_room_for(frame, body == none);
-    Ref<const FrameDetails> details;
-    if (!frame.classes.empty()) {
-        auto made = make_ref<FrameDetails>();
-        made->classes.assign(frame.classes.begin(), frame.classes.end());
-        details = made;
-    }
+    Ref<const FrameDetails> details = details_of(frame);
 
     const Section section(lock_);
     const Slot slot = free_frames_.take();

@@ -121,13 +121,8 @@ Pose SceneArrays::pose_at(Slot slot, const Moment& moment) const {
         if (before.stamp == moment.stamp || is_past) return before.pose;
         if (after != none) return tmkit::pose_between(before, {stamp_.load(after), stamp_pose_.load(after)}, moment);
     }
-    StampBounds bounds;
-    if (const std::optional<StampedPoses> known = history(slot); known && !known->entries.empty()) {
-        bounds.count = known->entries.size();
-        bounds.oldest = known->oldest();
-        bounds.newest = known->newest();
-    }
-    throw outside_stamps(moment.stamp, bounds, frame_names_.text(slot));
+    const std::optional<StampedPoses> known = history(slot);
+    throw outside_stamps(moment.stamp, known ? tmkit::bounds_of(*known) : StampBounds{}, frame_names_.text(slot));
 }
 
 std::optional<StampedPoses> SceneArrays::history(Slot slot) const {

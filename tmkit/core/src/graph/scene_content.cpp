@@ -238,21 +238,27 @@ bool is_renamed(const auto* before, const auto* after) {
 
 }  // namespace
 
-// The sum is over the hashes of records: of each frame with the name of the one before it, which holds their order, of
-// each pair, group, and body without frames. They refer to others by name and to sources by number, so this gives up,
-// unless `before` is empty, where a name, or a frame with errors changed.
-bool SceneGraph::add_changes(const SceneGraph& before, ContentSum& sum) const {
+// Takes the frames with these ids from the sum as they were and adds them as they are; gives up at one with errors.
+bool SceneGraph::add_frames(const SceneGraph& before, const std::vector<FrameId>& ids, ContentSum& sum) const {
+    SourceNumbers number;
+    for (const FrameId id : ids)
+        for (const SceneGraph* scene : {&before, this}) {
+            const FrameRecord* frame = scene->find(id);
+            if (!frame) continue;
+            if (before.size() && (frame->noise || frame->twist_noise())) return false;
+            const std::size_t rank = scene->frames_.rank(id);
+            Writer out;
+            out.text(rank ? scene->frames_.at_rank(rank - 1).value->name->text : std::string());
+            write(out, *scene, *frame, number);
+            change(sum, 'f', out.take(), scene == this);
+        }
+    return true;
+}
+
+// Frames, and bodies without frames.
+bool SceneGraph::add_frame_changes(const SceneGraph& before, ContentSum& sum) const {
     std::vector<FrameId> ids;
     bool is_certain = true;
-    const auto add = [&](char kind, const SceneGraph& scene, const auto&... parts) {
-        Writer out;
-        (write(out, parts), ...);
-        change(sum, kind, out.take(), &scene == this);
-    };
-    const auto add_pair = [&](const SceneGraph& scene, FrameId a, FrameId b, const Name* reason) {
-        const std::string_view x = scene.record(a).name->text, y = scene.record(b).name->text;
-        add('p', scene, std::min(x, y), std::max(x, y), std::string_view(reason->text));
-    };
     const auto add_next = [&ids](const SceneGraph& scene, FrameId id) {
         const std::size_t next = scene.frames_.rank(id) + 1;
         if (next < scene.size()) ids.push_back(scene.frames_.at_rank(next).key);
@@ -271,19 +277,23 @@ bool SceneGraph::add_changes(const SceneGraph& before, ContentSum& sum) const {
     });
     std::sort(ids.begin(), ids.end());
     ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-    SourceNumbers number;
-    for (const FrameId id : ids)
-        for (const SceneGraph* scene : {&before, this}) {
-            const FrameRecord* frame = scene->find(id);
-            if (!frame) continue;
-            if (before.size() && (frame->noise || frame->twist_noise())) is_certain = false;
-            if (!is_certain) return false;
-            const std::size_t rank = scene->frames_.rank(id);
-            Writer out;
-            out.text(rank ? scene->frames_.at_rank(rank - 1).value->name->text : std::string());
-            write(out, *scene, *frame, number);
-            change(sum, 'f', out.take(), scene == this);
-        }
+    return is_certain && add_frames(before, ids, sum);
+}
+
+// The sum is over the hashes of records: of each frame with the name of the one before it, which holds their order, of
+// each pair, group, and body without frames. They refer to others by name and to sources by number, so this gives up,
+// unless `before` is empty, where a name, or a frame with errors changed.
+bool SceneGraph::add_changes(const SceneGraph& before, ContentSum& sum) const {
+    if (!add_frame_changes(before, sum)) return false;
+    const auto add = [&](char kind, const SceneGraph& scene, const auto&... parts) {
+        Writer out;
+        (write(out, parts), ...);
+        change(sum, kind, out.take(), &scene == this);
+    };
+    const auto add_pair = [&](const SceneGraph& scene, FrameId a, FrameId b, const Name* reason) {
+        const std::string_view x = scene.record(a).name->text, y = scene.record(b).name->text;
+        add('p', scene, std::min(x, y), std::max(x, y), std::string_view(reason->text));
+    };
     for_each_changed_pair(before, *this, [&](FrameId a, FrameId b, const Name* x, const Name* y) {
         if (x) add_pair(before, a, b, x);
         if (y) add_pair(*this, a, b, y);
@@ -292,7 +302,7 @@ bool SceneGraph::add_changes(const SceneGraph& before, ContentSum& sum) const {
         if (before.has_group(name)) add('g', before, before.group(name));
         if (has_group(name)) add('g', *this, group(name));
     });
-    return is_certain;
+    return true;
 }
 
 ContentSum SceneGraph::content_sum() const {

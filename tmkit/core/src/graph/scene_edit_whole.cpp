@@ -78,6 +78,19 @@ bool agrees(const FrameSpecification& root, const FrameSpecification& mine) {
            (root.attributes.empty() || root.attributes == mine.attributes) && (!root.twist || root.twist == mine.twist);
 }
 
+// Puts what a group of this scene has before what the group of that name to merge has.
+void unite(GroupSpecification& group, const GroupSpecification& mine) {
+    for (const auto members : {&GroupSpecification::frames, &GroupSpecification::groups, &GroupSpecification::parents})
+        (group.*members).insert((group.*members).begin(), (mine.*members).begin(), (mine.*members).end());
+    if (!group.attributes.empty() && !mine.attributes.empty() && group.attributes != mine.attributes)
+        throw Error(ErrorKind::scene, "group '{}' has other attributes in the scene to merge", group.name);
+    if (group.attributes.empty()) group.attributes = mine.attributes;
+}
+
+bool has_members(const GroupSpecification& group) {
+    return !group.frames.empty() || !group.groups.empty() || !group.parents.empty();
+}
+
 }  // namespace
 
 void SceneEdit::merge(const SceneGraph& other) {
@@ -101,15 +114,7 @@ void SceneEdit::merge(const SceneGraph& other) {
         for (const AllowedPair& pair : other.allowed_pairs())
             if (!scene_.is_allowed(pair.a, pair.b)) allow_collision(pair.a, pair.b, pair.reason);
         for (GroupSpecification group : other.groups_inside_out()) {
-            if (scene_.groups_.find(std::string_view(group.name))) {
-                const GroupSpecification mine = scene_.group(group.name);
-                for (const auto members :
-                     {&GroupSpecification::frames, &GroupSpecification::groups, &GroupSpecification::parents})
-                    (group.*members).insert((group.*members).begin(), (mine.*members).begin(), (mine.*members).end());
-                if (!group.attributes.empty() && !mine.attributes.empty() && group.attributes != mine.attributes)
-                    throw Error(ErrorKind::scene, "group '{}' has other attributes in the scene to merge", group.name);
-                if (group.attributes.empty()) group.attributes = mine.attributes;
-            }
+            if (scene_.groups_.find(std::string_view(group.name))) unite(group, scene_.group(group.name));
             set_group(group);
         }
     });
@@ -151,7 +156,7 @@ void SceneEdit::extract(std::string_view frame) {
             std::erase_if(*frames, [&](const std::string& name) { return !stays(record(name).id); });
         std::erase_if(group.groups,
                       [&](const std::string& name) { return !part.scene_.groups_.find(std::string_view(name)); });
-        if (!group.frames.empty() || !group.groups.empty() || !group.parents.empty()) part.set_group(group);
+        if (has_members(group)) part.set_group(group);
     }
     scene_ = std::move(part).take();
 }

@@ -145,11 +145,20 @@ Vector6 scaled(double factor, const Vector6& x) {
     return result;
 }
 
+Vector6 sum_of(const Vector6& x, const Vector6& y) {
+    return {x[0] + y[0], x[1] + y[1], x[2] + y[2], x[3] + y[3], x[4] + y[4], x[5] + y[5]};
+}
+
 // Adds the error of the pose of a frame in the axes, as `effect` has it, where there is one.
 void add_pose_error(NoiseSum& error, const auto& view, auto axes, auto frame, auto&& effect) {
     NoiseSum noise;
     sum_errors(view.way(frame, axes), noise);
     for (const NoiseTerm& term : noise.terms()) error.add(term.source, noise.map(term), effect);
+}
+
+// The pose of a frame, or of none, in the axes.
+Pose pose_in(const auto& view, auto axes, auto frame) {
+    return frame == view.none || frame == axes ? Pose{} : view.relative(frame, axes);
 }
 
 template <class View>
@@ -161,8 +170,7 @@ std::optional<Vector6> twist_between(const View& view, typename View::Frame poin
     if (view.twist_count() == 0 && !error) return joints_twist(view, point, body, reference, axes, qd);
     const auto root = rules::root_of(view, point == view.none ? axes : point);
     if (!find_way(view, ways, root, body, reference, qd != nullptr)) return std::nullopt;
-    const bool apart = point != view.none && point != axes;
-    const Pose place = apart ? view.relative(point, axes) : Pose{};
+    const Pose place = pose_in(view, axes, point);
     Vector6 total{};
     for (auto at = ways.reached.back(); at.sign != 0.0; at = ways.reached[at.before]) {
         const auto& step = ways.steps[at.step];
@@ -170,16 +178,15 @@ std::optional<Vector6> twist_between(const View& view, typename View::Frame poin
         const Vector6 twist = twist_of(view, step, qd);
         const EdgeNoise* noise = error && step.by_twist ? view.twist_noise(frame) : nullptr;
         if (twist == Vector6{} && !noise) continue;
-        Pose from_point = frame == axes ? Pose{} : view.relative(frame, axes);  // in the axes
+        Pose from_point = pose_in(view, axes, frame);  // in the axes
         from_point.translation = from_point.translation - place.translation;
         const auto moved = [&, turn = at.sign](const Vector6& x) { return scaled(turn, carried_up(x, from_point)); };
-        const Vector6 part = moved(twist);
-        for (std::size_t k = 0; k < 6; ++k) total[k] += part[k];
+        total = sum_of(total, moved(twist));
         if (noise) error->add(*noise, moved);
-        if (unsure_poses && frame != axes)
+        if (unsure_poses)
             add_pose_error(*error, view, axes, frame, [&](const Vector6& xi) { return moved(bracket(xi, twist)); });
     }
-    if (unsure_poses && apart)  // the point itself is elsewhere
+    if (unsure_poses && point != view.none)  // the point itself is elsewhere
         add_pose_error(*error, view, axes, point, [&](const Vector6& xi) {
             const Vector3 off = cross({total[3], total[4], total[5]}, place.rotate({xi[0], xi[1], xi[2]}));
             return Vector6{off[0], off[1], off[2], 0.0, 0.0, 0.0};

@@ -25,12 +25,12 @@ auto first_not_before(const std::vector<StampedPose>& entries, double stamp) {
                             [](const StampedPose& e, double s) { return e.stamp < s; });
 }
 
+}  // namespace
+
 StampBounds bounds_of(const StampedPoses& poses) {
     if (poses.entries.empty()) return {0, poses.capacity, poses.window, 0.0, 0.0};
     return {poses.entries.size(), poses.capacity, poses.window, poses.oldest(), poses.newest()};
 }
-
-}  // namespace
 
 StampPolicy stamp_policy(std::string_view name) {
     const auto at = std::find(policy_names.begin(), policy_names.end(), name);

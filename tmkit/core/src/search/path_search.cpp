@@ -160,16 +160,21 @@ private:
         return value - 2.0 * std::numbers::pi * std::round((value - start_[entry]) / (2.0 * std::numbers::pi));
     }
 
-    // Checks start and goals; the numbers of the goals that can be used are left in goal_index_.
-    bool ends_are_valid() {
-        const SceneGraph& scene = world_.scene();
-        result_.joint = find_out_of_limits(scene, entries_, start_.data());
+    bool start_is_valid() {
+        result_.joint = find_out_of_limits(world_.scene(), entries_, start_.data());
         if (result_.joint >= 0) return fails(PathStatus::start_out_of_limits);
         ++result_.checks;
         result_.pair = world_.find_collision(start_.data());
         if (result_.pair) return fails(PathStatus::start_in_collision);
+        if (checker_.constraints().keeps(x_start_.data(), x_start_.data())) return true;
+        return fails(PathStatus::start_violates_constraint);
+    }
+
+    // Checks start and goals; the numbers of the goals that can be used are left in goal_index_.
+    bool ends_are_valid() {
+        if (!start_is_valid()) return false;
+        const SceneGraph& scene = world_.scene();
         const ConstraintSet& constraints = checker_.constraints();
-        if (!constraints.keeps(x_start_.data(), x_start_.data())) return fails(PathStatus::start_violates_constraint);
         FramePair in_way;
         std::int32_t outside = -1;
         for (std::size_t i = 0; i < x_goals_.size(); ++i) {
