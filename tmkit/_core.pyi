@@ -2260,7 +2260,7 @@ class SceneGraph:
         Args:
             frame: the frame.
             key: the name of the attribute, not empty.
-            value: a JSON value; see ``set_attributes``.
+            value: a JSON value; see ``set_attributes``. None is one and removes nothing.
 
         Raises:
             UnknownNameError: no such frame.
@@ -2294,7 +2294,7 @@ class SceneGraph:
         Args:
             group: the group.
             key: the name of the attribute, not empty.
-            value: a JSON value; see ``set_attributes``.
+            value: a JSON value; see ``set_attributes``. None is one and removes nothing.
 
         Raises:
             UnknownNameError: no such group.
@@ -2829,7 +2829,7 @@ class SceneEdit:
         Args:
             frame: the frame.
             key: the name of the attribute, not empty.
-            value: a JSON value; see ``set_attributes``.
+            value: a JSON value; see ``set_attributes``. None is one and removes nothing.
 
         Raises:
             UnknownNameError: no such frame.
@@ -2863,7 +2863,7 @@ class SceneEdit:
         Args:
             group: the group.
             key: the name of the attribute, not empty.
-            value: a JSON value; see ``set_attributes``.
+            value: a JSON value; see ``set_attributes``. None is one and removes nothing.
 
         Raises:
             UnknownNameError: no such group.
@@ -3540,7 +3540,7 @@ class SceneArrays:
         Args:
             frame: the frame.
             key: the name of the attribute, not empty.
-            value: a JSON value; see ``set_attributes``.
+            value: a JSON value; see ``set_attributes``. None is one and removes nothing.
 
         Raises:
             UnknownNameError: no such frame.
@@ -3575,7 +3575,7 @@ class SceneArrays:
         Args:
             group: the group.
             key: the name of the attribute, not empty.
-            value: a JSON value; see ``set_attributes``.
+            value: a JSON value; see ``set_attributes``. None is one and removes nothing.
 
         Raises:
             UnknownNameError: no such group.

@@ -296,6 +296,10 @@ class BlockError(TmkitError, RuntimeError):
         return cls(f"function block '{block}' {reason}", block=block)
 
 
+class ListenerError(TmkitError, RuntimeError):
+    """Listeners of a live scene raised; the version was made, and all others were called. Attribute: ``listeners``."""
+
+
 class SimulationError(TmkitError, RuntimeError):
     """The physics simulation could not be built or run."""
 

@@ -65,9 +65,12 @@ def test_immutable_values_go_in_and_foreign_ones_do_not() -> None:
 
 WRITE = """
 import sys, tmkit as tk
+from tmkit.formats import scene_to_dict
 from tmkit.formats.conversion import convert_scene
+from tmkit.world.service.server import LOOKS
 scene = tk.SceneGraph().set_attributes("world", {name: {name: 1, "b": 2, "a": [3]} for name in "qwertyuiop"})
 print(*scene.attributes("world"))
+print(scene_to_dict(scene), LOOKS["attributes"](scene, "world"), file=sys.stderr)
 again = tk.SceneGraph().set_attributes("world", scene.attributes("world"))
 convert_scene(again, sys.argv[1])
 """
@@ -75,12 +78,13 @@ convert_scene(again, sys.argv[1])
 
 def test_the_order_of_keys_reaches_no_file(tmp_path: Path) -> None:
     """The maps of two processes have other orders, as hash seeds have it; what they write is the same to the byte."""
-    orders, files = set(), set()
+    orders, texts, files = set(), set(), set()
     for seed in ("1", "2"):
         path = tmp_path / f"{seed}.json"
         command = [sys.executable, "-c", WRITE, str(path)]
         run = subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True)
         orders.add(run.stdout)
+        texts.add(run.stderr)
         files.add(path.read_bytes())
     assert len(orders) == 2
-    assert len(files) == 1
+    assert len(files) == len(texts) == 1

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from tmkit.errors import UnknownNameError
+from tmkit.errors import ListenerError, UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.world import LiveScene
 
@@ -56,3 +56,26 @@ def test_an_edit_that_fails_leaves_the_version() -> None:
     with pytest.raises(UnknownNameError, match="table"):
         world.update(lambda scene: scene.add_frame("cup", "table"))
     assert world.scene is before
+
+
+def test_a_listener_that_raises_stops_no_other() -> None:
+    """The version is made, all are told, and the error names who raised."""
+    world = LiveScene()
+    seen: list[SceneGraph] = []
+
+    def breaks(scene: SceneGraph) -> None:
+        raise ValueError(f"{len(scene.frame_names)} are too many")
+
+    world.on_change(breaks)
+    remove = world.on_change(seen.append)
+    world.on_change(breaks)
+    with pytest.raises(ListenerError, match=r"breaks raised ValueError: 2 are too many; listener .*breaks") as caught:
+        world.update(lambda scene: scene.add_frame("cup", "world"))
+    assert isinstance(caught.value.__cause__, ValueError)
+    assert len(caught.value.data["listeners"]) == 2
+    assert seen == [world.scene]
+    assert "cup" in world.scene
+    remove()
+    with pytest.raises(ListenerError, match="breaks"):
+        world.update(lambda scene: scene.remove_frame("cup"))
+    assert "cup" not in world.scene

@@ -658,6 +658,19 @@ def test_garbage_from_a_server_is_an_error() -> None:
         client.scene()
 
 
+def test_listeners_that_raise_disturb_no_client(served: tuple[WorldServer, Client]) -> None:
+    """An edit is done and acknowledged once; a replica goes on and says what its listener raised."""
+    server, client = served
+    server.live._listeners = (lambda _: 1 / 0, *server.live._listeners)  # before the server's own
+    with client.replica() as replica:
+        replica.on_change(lambda _: 1 / 0)
+        for k in range(3):
+            client.add_frame(f"listened {k}", "table")
+            replica.wait_for(server.version, 30.0)
+        assert replica.scene == client.scene() == server.live.scene
+        assert "raised ZeroDivisionError" in str(replica.failure)
+
+
 # --- faults -----------------------------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ persistent map; equal attributes, whatever the frame, version or scene, are one 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -23,6 +24,12 @@ def attribute_map(text: str) -> PMap[str, Any]:
     """Return a JSON object as an immutable map, lists and objects in it too; its keys may hold control characters."""
     values: dict[str, Any] = json.loads(text, strict=False)
     return pmap({key: freeze(value) if isinstance(value, (list, dict)) else value for key, value in values.items()})
+
+
+def plain_attributes(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a map of attributes as dicts and lists, in the order of their keys: that of a ``PMap`` is of hashes."""
+    plain: dict[str, Any] = json.loads(_encoded(values), strict=False)
+    return plain
 
 
 def attribute_text(value: object) -> str:

@@ -270,10 +270,10 @@ def _stamps_record(stamps: graph.StampedPoses) -> tuple[int, float, list[tuple[f
 
 
 def _attributes_text(owner: FrameSpecification | graph.Group) -> str:
-    from pyrsistent import thaw  # few scenes have attributes
+    from tmkit.graph.attributes import plain_attributes  # few scenes have attributes
 
-    values = [thaw(owner.attributes), thaw(owner.attribute_stamps)]
-    return json.dumps(values, separators=(",", ":"), sort_keys=True)
+    values = [plain_attributes(owner.attributes), plain_attributes(owner.attribute_stamps)]
+    return json.dumps(values, separators=(",", ":"))
 
 
 def _attributes_of(text: str) -> dict[str, Any]:

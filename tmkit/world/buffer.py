@@ -140,10 +140,11 @@ class Buffer(LiveScene):
     def _taken(self, authority: str, insert: Callable[[], SceneGraph]) -> bool:
         with self._lock:
             try:
-                self._put(insert())
+                made = insert()
             except (TmkitError, AttributeError, TypeError) as error:
                 self._refusals.append(f"{authority}: {error}")
                 return False
+            self._put(made)
         return True
 
     def _insert(self, transform: Any, *, is_static: bool) -> SceneGraph:

@@ -7,7 +7,7 @@ import time as clock
 from collections.abc import Callable
 
 from tmkit._core import SceneGraph
-from tmkit.errors import ArgumentError
+from tmkit.errors import ArgumentError, ListenerError
 
 
 class LiveScene:
@@ -41,6 +41,7 @@ class LiveScene:
 
         Raises:
             ArgumentError: the function returns no scene, or changed the world itself.
+            ListenerError: listeners raised; the version stands all the same.
         """
         with self._lock:
             before = self._scene
@@ -72,8 +73,9 @@ class LiveScene:
     def on_change(self, listener: Callable[[SceneGraph], None]) -> Callable[[], None]:
         """Call a function with each new version, and return a function that ends this.
 
-        It is called by the thread that made the version, before any other is made: so it is short, raises nothing and
-        makes no version itself, such as one that wakes an event loop.
+        It is called by the thread that made the version, before any other is made: so it is short and makes no version
+        itself, such as one that wakes an event loop. If it raises, the other listeners are called all the same, and the
+        edit raises a ``ListenerError`` that names it.
 
         Args:
             listener: takes the new version.
@@ -88,8 +90,16 @@ class LiveScene:
         return remove
 
     def _put(self, scene: SceneGraph) -> None:
-        """Make a scene the present version. The lock is held."""
+        """Make a scene the present version and call all listeners. The lock is held."""
         self._scene = scene
         self._changed.notify_all()
+        failed: list[tuple[str, Exception]] = []
         for listener in self._listeners:
-            listener(scene)
+            try:
+                listener(scene)
+            except Exception as error:
+                failed.append((getattr(listener, "__qualname__", repr(listener)), error))
+        if failed:
+            reasons = "; ".join(f"listener {name} raised {type(error).__name__}: {error}" for name, error in failed)
+            message = f"the new version was made, and {reasons}"
+            raise ListenerError(message, listeners=tuple(name for name, _ in failed)) from failed[0][1]

@@ -79,7 +79,7 @@ Args:
 Args:
     frame: the frame.
     key: the name of the attribute, not empty.
-    value: a JSON value; see ``set_attributes``.)" NO_FRAME R"(
+    value: a JSON value; see ``set_attributes``. None is one and removes nothing.)" NO_FRAME R"(
     SceneError: an empty key, or a value that is not JSON.)"));
 }
 
@@ -133,7 +133,7 @@ Raises:
 Args:
     group: the group.
     key: the name of the attribute, not empty.
-    value: a JSON value; see ``set_attributes``.)" NO_GROUP R"(
+    value: a JSON value; see ``set_attributes``. None is one and removes nothing.)" NO_GROUP R"(
     SceneError: an empty key, or a value that is not JSON.)")
         .def("remove_group", EDIT(remove_group, std::string_view), "name"_a,
              R"(Remove a group, also from the groups that hold it; its frames stay.)" NO_GROUP);

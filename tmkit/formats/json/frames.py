@@ -72,9 +72,12 @@ def attributes_to_dict(owner: FrameSpecification | Group) -> Json:
     """Return the attributes of a frame or a group and their stamps, where there are any."""
     if not owner.attributes:
         return {}
-    from pyrsistent import thaw  # few scenes have attributes
+    from tmkit.graph.attributes import plain_attributes  # few scenes have attributes
 
-    found = {"attributes": thaw(owner.attributes), "attribute_stamps": thaw(owner.attribute_stamps)}
+    found = {
+        "attributes": plain_attributes(owner.attributes),
+        "attribute_stamps": plain_attributes(owner.attribute_stamps),
+    }
     return {key: values for key, values in found.items() if values}
 
 

@@ -163,7 +163,7 @@ def _distinct(scene: SceneGraph, groups: Iterable[str]) -> dict[str, str]:
 def _attributes(owner: FrameSpecification | Group) -> Iterator[str]:
     document = attributes_to_dict(owner)
     stamps = document.get("attribute_stamps", {})
-    for key, value in sorted(document.get("attributes", {}).items()):  # their order is that of hashes
+    for key, value in document.get("attributes", {}).items():
         several = isinstance(value, list) and len(value) > 1 and all(isinstance(one, str) for one in value)
         stamp = f", TimeStamp ( {stamps[key]!r} s )" if key in stamps else ""
         for one in value if several else [value]:

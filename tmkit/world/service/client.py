@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from tmkit.errors import ArgumentError, ServiceError, TimeLimitError
+from tmkit.errors import ArgumentError, ListenerError, ServiceError, TimeLimitError
 from tmkit.graph import FrameSpecification, SceneGraph, Shape, diff
 from tmkit.spatial import GaussianPose, Pose
 from tmkit.store.blobs import blob_of_shape
@@ -381,8 +381,11 @@ class Replica(LiveScene):
                 continue
             if scene is not self.scene:
                 ready = clock.monotonic() + self._interval
-                with self._lock:
-                    self._put(scene)
+                try:
+                    with self._lock:
+                        self._put(scene)
+                except ListenerError as error:
+                    self.failure = str(error)
 
 
 def connect(

@@ -105,7 +105,7 @@ class WorldEdits:
         Args:
             frame: the frame.
             key: of the attribute.
-            value: a JSON value; None removes the attribute.
+            value: a JSON value; None is one, and stays (``null``).
         """
         self._operate(m.SetAttribute(frame, key, value))
 

@@ -95,7 +95,7 @@ class RemoveFrame(_Message, tag="remove"):
 
 
 class SetAttribute(_Message, tag="attribute"):
-    """As :meth:`~tmkit.graph.SceneGraph.set_attribute`; a value of None removes the attribute."""
+    """As :meth:`~tmkit.graph.SceneGraph.set_attribute`; None is a value, JSON's null."""
 
     frame: Name
     key: Name

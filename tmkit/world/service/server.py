@@ -23,10 +23,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import msgspec
-from pyrsistent import thaw
 
-from tmkit.errors import MergeConflictError, MissingFileError, ServiceError, TmkitError
+from tmkit.errors import ListenerError, MergeConflictError, MissingFileError, ServiceError, TmkitError
 from tmkit.graph import SceneDifference, SceneGraph, Shape, diff
+from tmkit.graph.attributes import plain_attributes
 from tmkit.store import merge_scenes
 from tmkit.store.blobs import blob_of_shape, shape_of_blob
 from tmkit.store.encoding import DifferenceWriter, decode_difference
@@ -56,7 +56,7 @@ LOOKS: Mapping[str, Callable[[SceneGraph, str], Any]] = {
     "classes": lambda scene, name: scene.classes(name),
     "class": lambda scene, name: scene.frames_of_class(name),
     "groups": lambda scene, name: scene.groups_of(name),
-    "attributes": lambda scene, name: thaw(scene.attributes(name)),
+    "attributes": lambda scene, name: plain_attributes(scene.attributes(name)),
 }
 """What a client may ask of a frame or the tree."""
 
@@ -277,7 +277,10 @@ class WorldServer:
                 self._sessions.popitem(last=False)
             return made
 
-        self.live.update(edit)
+        try:
+            self.live.update(edit)
+        except ListenerError as error:  # of others in this process: the edit is done
+            _logger.error("%s", error)
         if self.failure is not None:
             raise ServiceError("the log cannot be written", kind="internal")
         with self._lock:
