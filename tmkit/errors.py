@@ -19,10 +19,11 @@ from typing import Any, Self
 __all__ = [
     "ArgumentError", "BlockError", "CapacityError", "CollisionError", "ConcurrentWriteError", "ConfigurationError",
     "CostError", "CycleError", "DisconnectedError", "DuplicateNameError", "FileFormatError", "ListenerError",
-    "LogDamageError", "MergeConflictError", "MeshError", "MissingExtraError", "MissingFileError", "NumberOverflowError", "OutputError",
-    "PickledStateError", "PlanFileError", "RobotError", "SamplerError", "SceneError", "SemanticsMismatchError",
-    "ServiceError", "ShapeError", "SimulationError", "StampError", "StoreDamageError", "StoreError", "TaskError", "TaskPlannerError",
-    "TimeLimitError", "TmkitError", "UnknownNameError", "WorkerError", "install_command", "nearest_name",
+    "LogDamageError", "MergeConflictError", "MeshError", "MissingExtraError", "MissingFileError", "NumberOverflowError",
+    "OutputError", "PickledStateError", "PlanFileError", "RobotError", "SamplerError", "SceneError",
+    "SemanticsMismatchError", "ServiceError", "ShapeError", "SimulationError", "StampError", "StoreDamageError",
+    "StoreError", "TaskError", "TaskPlannerError", "TimeLimitError", "TmkitError", "UnknownNameError", "WorkerError",
+    "install_command", "nearest_name",
 ]  # fmt: skip
 
 _LONGEST_NAME = 200  # characters that are compared
