@@ -194,3 +194,23 @@ def test_a_body_with_frames_in_two_trees_is_a_way_between_them() -> None:
             twist(told, ends[0], relative_to=ends[1])
     with pytest.raises(SceneError, match="nothing says how frame 'a' moves relative to 'b'"):
         SceneArrays(told).twist("a", relative_to="b")
+
+
+def test_a_merge_takes_twists_as_facts_do() -> None:
+    """Where other trees say it, it waits; of a frame that is here, it is taken; two numbers for one are refused."""
+    scene = apart("a").add_body("B").add_root("b", body="B").add_root("c", body="C")
+    scene = scene.set_twist("b", true_twist("b", "A"), relative_to_body="A")  # so b moves relative to C already
+    other = SceneGraph(root=None).add_body("B").add_body("C").add_root("b", body="B")
+    other = other.set_twist("b", true_twist("b", "C"), relative_to_body="C")
+    made = scene.merge(other)
+    (waiting,) = observations(made)
+    assert (waiting.frame, waiting.kind, made.twist_edge(waiting.name)[0]) == ("b", "twist", "C")
+    fact = SemanticTwist(TwistCoord("b|B", "C", "[b]"), true_twist("b", "C"))
+    assert len(observations(add_fact(scene, fact))) == 1
+    assert made.merge(other).merge(scene_from_dict(scene_to_dict(other))).twist_frames == made.twist_frames
+    first = scene.remove_twist("b").merge(other)
+    assert first.twist_edge("b")[0] == "C"
+    assert not observations(first)
+    wrong = other.set_twist("b", true_twist("b", "C") + 1e-6, relative_to_body="C")
+    with pytest.raises(SceneError, match=r"the twist of frame 'b' relative to body 'C' is .*, but those of frames 'b'"):
+        first.merge(wrong)

@@ -159,11 +159,13 @@ Args:
              R"(Add the frames of another scene. O(m log n) for its m frames.
 
 A root of the other scene that has the name of a frame here is that frame: children of the other's ``world`` become
-children of the ``world`` here. Other roots become further roots.
+children of the ``world`` here. Other roots become further roots. Twists are taken as facts: one that others say is
+dropped, and one that only poses to come can compare waits as an observation (``graph.add_fact``).
 
 Raises:
     DuplicateNameError: a frame, joint or body of the other scene has the name of one here.
-    SceneError: the same root carries different shapes, classes or attributes in both; or as for ``attach``.)");
+    SceneError: the same root carries different shapes, classes or attributes in both; twists contradict each
+        other; or as for ``attach``.)");
     cls.def("extract", EDIT(extract, std::string_view), "frame"_a,
             R"(Keep only a frame, which becomes the root, and its descendants.
 

@@ -18,23 +18,10 @@
 // the order of edits. Each node stores the size of its subtree. Let the weight of a tree be its size plus one (the
 // number of places where a key could go). A node is balanced when neither child weighs more than `delta` times the
 // other. An insertion or a deletion changes the weight of the subtrees on its path by one, so each of them can be out
-// of balance by one step at most, and one rotation on the way back up mends it. A worked example, with sizes beside the
-// keys: after H went in, the right child of B weighs 7 and the left 2, more than 3 times as much, so B is rotated to
-// the left:
+// of balance by one step at most, and one rotation on the way back up mends it.
 //
-//          B:8 (weights 2 | 7)                      D:8 (weights 4 | 5)
-//         /   \                                   /     \ .
-//       A:1   D:6          single rotation      B:3      F:4
-//            /   \       ----------------->    /   \    /   \ .
-//          C:1   F:4                          A:1  C:1  E:1  G:2
-//               /   \                                           \ .
-//             E:1   G:2                                         H:1
-//                     \ .
-//                     H:1
-//
-// The single rotation hands the inner grandchild (C) over to the other side. When the inner grandchild is itself heavy
-// that would only move the trouble, and a double rotation splits it instead: it is taken when the inner grandchild
-// weighs at least `gamma` times the outer.
+// A single rotation hands the inner grandchild over to the other side. Where that is itself heavy, at least `gamma`
+// times the outer, that would only move the trouble, and a double rotation splits it instead.
 //
 // Why 3 and 2. Not every pair of parameters is valid: for some, a deletion ends in a tree that no single or double
 // rotation balances (texts since Adams, 1992, have had such pairs). Hirai and Yamamoto, "Balancing weight-balanced

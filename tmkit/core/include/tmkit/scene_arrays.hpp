@@ -38,10 +38,8 @@
 // Threads. One writer, any number of readers, no waiting for the writer: a sequence lock (sequence_lock.hpp). Readers
 // are the queries below that say so; a reader sees the scene before or after an edit, never in between, and begins
 // again when it was overtaken. All else belongs to the writer; a second writer at the same time is misuse, and is
-// refused where it is seen. With two buffers instead, each edit would copy all n frames and wait for the last reader of
-// the older one; here an edit of one frame writes one frame, in less than a microsecond for most, and readers leave no
-// trace. `forward` computes all poses first, where only the writer sees them, so that readers wait no longer than it
-// takes to copy them.
+// refused where it is seen. `forward` computes all poses first, where only the writer sees them: readers wait no
+// longer than it takes to copy them.
 #pragma once
 
 #include <optional>

@@ -2,14 +2,10 @@
 // unambiguous.
 //
 // A twist edge leads from a reference body to a frame of another body and holds the twist of that frame relative to it,
-// at the frame's origin and in its axes (g|C, D, [g]). Edges make paths: from a body to a frame, on to that frame's
-// body, and from there to the next frame. Rules, after De Laet, Bruyninckx and De Schutter's scene graph of poses and
-// twists (2013), made decidable (docs/concepts/relations.md tells where they differ from the letter):
-//
-//   TE1  an edge joins a body and a frame of another body;
-//   TE2  its value is that of the frame's origin, in the frame's axes; what is given otherwise is converted above the
-//   core; TE3  a frame has one reference body; the same one again changes the value; TE4 to TE6  the set of edges is
-//   unambiguous: twist_rules.hpp.
+// at the frame's origin and in its axes (g|C, D, [g]; TE2: other twists are converted above the core). It joins a body
+// and a frame of another body (TE1); a frame has one reference body, and the same one again changes the value (TE3).
+// TE4 to TE6 keep the set of edges unambiguous: twist_rules.hpp. The rules are those of De Laet, Bruyninckx and De
+// Schutter's scene graph of poses and twists (2013), made decidable; docs/concepts/relations.md.
 //
 // An edge describes a motion along the path of poses between its frame and its reference body. Reparenting replaces an
 // edge of poses, and with it what was known of motions across: twist edges whose path leads over it are removed, like
@@ -57,13 +53,29 @@ void SceneEdit::set_twist(std::string_view frame, const TwistEdge& edge) {
 }
 
 void SceneEdit::join_twist(std::string_view frame, const TwistEdge& edge) {
+    if (const std::optional<TwistEdge> known = scene_.twist(frame); known && known->reference == edge.reference) {
+        if (rules::is_same(known->vector, edge.vector)) return;
+        throw refusals::twists_contradict(frame, edge.reference, edge.vector, quoted(frame), known->vector);
+    }
     try {
         set_twist(frame, edge);
-    } catch (const Error&) {
+    } catch (const Error& refusal) {
         BodyWays<const FrameRecord*, BodyId> ways;
         const auto none_goes = [](auto) { return false; };
+        const FrameRecord& on = record(frame);
         const BodyId reference = scene_.body_id(edge.reference);
-        if (!rules::is_said_too(GraphView(scene_), ways, &record(frame), reference, edge.vector, none_goes)) throw;
+        if (rules::is_said_too(GraphView(scene_), ways, &on, reference, edge.vector, none_goes)) return;
+        if (!rules::may_wait(refusal)) throw;
+        FrameSpecification waiting{std::string(frame) + " relative to " + edge.reference, std::string(frame)};
+        const std::string wanted = waiting.name;
+        for (int n = 2; scene_.find(waiting.name) || scene_.has_group(waiting.name); ++n)
+            waiting.name = wanted + " (" + std::to_string(n) + ")";
+        waiting.body = body(on.body).name->text;
+        waiting.classes = {"observation"};
+        waiting.attributes = {{"observation", R"({"kind": "twist", "stamp": null, "tags": []})"}};
+        add(waiting, scene_.next_frame_);
+        set_group({waiting.name, {std::string(frame), waiting.name}});
+        set_twist(waiting.name, edge);
     }
 }
 

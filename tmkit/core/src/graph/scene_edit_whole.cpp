@@ -75,7 +75,7 @@ namespace {
 bool agrees(const FrameSpecification& root, const FrameSpecification& mine) {
     return root.body == mine.body && (root.shapes.empty() || root.shapes == mine.shapes) &&
            (root.classes.empty() || root.classes == mine.classes) && (!root.inertia || root.inertia == mine.inertia) &&
-           (root.attributes.empty() || root.attributes == mine.attributes) && (!root.twist || root.twist == mine.twist);
+           (root.attributes.empty() || root.attributes == mine.attributes);
 }
 
 // Puts what a group of this scene has before what the group of that name to merge has.
@@ -94,13 +94,14 @@ bool has_members(const GroupSpecification& group) {
 }  // namespace
 
 void SceneEdit::merge(const SceneGraph& other) {
-    std::vector<FrameSpecification> frames;
+    std::vector<FrameSpecification> frames, told;  // of frames that are here, how they move
     for (FrameSpecification& frame : specifications(other)) {
         const FrameRecord* here = frame.parent.empty() ? scene_.find(frame.name) : nullptr;
         if (!here) {
             frames.push_back(std::move(frame));
             continue;
         }
+        if (frame.twist) told.push_back(frame);
         if (!agrees(frame, scene_.specification(frame.name)))
             throw Error(ErrorKind::scene,
                         "frame '{}' is a root of the scene to merge and a frame of this one, but they carry "
@@ -111,6 +112,7 @@ void SceneEdit::merge(const SceneGraph& other) {
         for (const std::string& body : other.bodies_without_frames())
             if (!scene_.has_body(body)) add_body(body);
         add_frames(frames, true);
+        for (const FrameSpecification& frame : told) join_twist(frame.name, *frame.twist);
         for (const AllowedPair& pair : other.allowed_pairs())
             if (!scene_.is_allowed(pair.a, pair.b)) allow_collision(pair.a, pair.b, pair.reason);
         for (GroupSpecification group : other.groups_inside_out()) {

@@ -180,6 +180,13 @@ TwistRules::Link link_of(const auto& view, auto frame, auto root, auto reference
             static_cast<TwistRules::Number>(reference), view.waits(frame)};
 }
 
+// Whether a refused twist may be that of an observation: its frame has another, or twists of other trees say it, in
+// numbers that no poses can compare yet.
+inline bool may_wait(const Error& refusal) {
+    const auto is = [&](const char* rule) { return refusal.facts()[0].value == decltype(Error::Fact::value)(rule); };
+    return !refusal.facts().empty() && (is("TE3") || is("TE4") || is("TE5"));
+}
+
 // A frame is to move relative to a body; `set` is scratch. Whether that is a new edge, and not another value of one.
 bool check_twist(const auto& view, TwistRules& set, auto frame, auto reference, const Vector6& vector) {
     const auto is_finite = [](double number) { return std::isfinite(number); };
@@ -227,6 +234,12 @@ bool reaches(auto& ways, auto from, auto to) {
     return false;
 }
 
+inline bool is_same(const Vector6& a, const Vector6& b) {
+    for (std::size_t k = 0; k < 6; ++k)
+        if (!(std::abs(a[k] - b[k]) <= 1e-9 * (1.0 + std::abs(b[k])))) return false;
+    return true;
+}
+
 // Whether the twist edges of other frames of its tree, but those that `goes` tells, say how a frame moves relative to a
 // body: then they must say the same, to rounding. False also where a joint is between, since no values of joints are
 // known.
@@ -239,7 +252,7 @@ bool is_said_too(const auto& view, auto& ways, auto frame, auto reference, const
     if (!reaches(ways, view.body(frame), reference)) return false;
     Vector6 sum{};
     std::string loop;
-    bool is_fixed = true, is_same = true;
+    bool is_fixed = true;
     for (auto at = ways.reached.back(); at.sign != 0.0; at = ways.reached[at.before]) {
         const auto other = ways.steps[at.step].frame;
         each_between(view, other, frame, [&](auto edge) { is_fixed &= !is_actuated(view.joint_type(edge)); });
@@ -247,8 +260,7 @@ bool is_said_too(const auto& view, auto& ways, auto frame, auto reference, const
         const Vector6 part = carried_up(view.twist_vector(other), view.relative(other, frame));
         for (std::size_t k = 0; k < 6; ++k) sum[k] += at.sign * part[k];
     }
-    for (std::size_t k = 0; k < 6; ++k) is_same &= std::abs(sum[k] - vector[k]) <= 1e-9 * (1.0 + std::abs(vector[k]));
-    if (is_same) return true;
+    if (is_same(sum, vector)) return true;
     for (auto at = ways.reached.back(); at.sign != 0.0; at = ways.reached[at.before])
         loop += (loop.empty() ? "'" : ", '") + std::string(view.name(ways.steps[at.step].frame)) + "'";
     throw refusals::twists_contradict(view.name(frame), view.body_name(reference), vector, loop, sum);
