@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from tmkit._support.terminal import printable
-from tmkit.cli import bags, built_in, new, planning, robots, scenes, serving, stores, tasks, viewing
+from tmkit.cli import bags, batches, built_in, new, planning, robots, scenes, serving, stores, tasks, viewing
 from tmkit.cli.common import require_writable
 from tmkit.cli.completion import completion, prepare_completion
 from tmkit.cli.events import error_fields, write_event
@@ -60,6 +60,7 @@ app.command("task")(tasks.task)
 app.command("check")(planning.check)
 app.command("simulate")(planning.simulate)
 app.command("export")(planning.export)
+app.command("batch")(batches.batch)
 app.command("view")(viewing.view)
 app.command("serve")(serving.serve)
 app.add_typer(bags.app, name="bag")

@@ -18,6 +18,10 @@ EXAMPLES = {
         "tmkit export plan.json --format ros2 -o plan_bag",
         "tmkit export plan.json --format lerobot -o dataset",
     ],
+    "batch": [
+        "tmkit batch problems.toml -o results",
+        "tmkit batch problems.toml -o results --scheduler tcp://10.0.0.1:8786",
+    ],
     "view": [
         "tmkit view plan.json",
         "tmkit view panda_table blocks3 --domain blocks --robot panda",

@@ -82,12 +82,17 @@ def save_plan(plan: Plan, path: str | Path) -> None:
     write_text(Path(path), text + "\n")
 
 
-def plan_to_dict(plan: Plan) -> dict[str, Any]:
-    """Return a plan as plain values."""
+def plan_to_dict(plan: Plan, *, with_scene: bool = True) -> dict[str, Any]:
+    """Return a plan as plain values.
+
+    Args:
+        plan: the plan.
+        with_scene: whether the first scene is among them; else it is for the caller to keep.
+    """
     written = {
         "format": _FORMAT,
         "version": _VERSION,
-        "scene": scene_to_dict(plan.scene),
+        **({"scene": scene_to_dict(plan.scene)} if with_scene else {}),
         "q": [float(value) for value in plan.q],
         "robots": [robot.to_dict() for robot in plan.robots],
         "domain": {
@@ -186,12 +191,13 @@ def load_plan(path: str | Path) -> Plan:
     return plan_from_dict(document, source=str(source))
 
 
-def plan_from_dict(document: Any, *, source: str = "plan") -> Plan:
+def plan_from_dict(document: Any, *, source: str = "plan", scene: SceneGraph | None = None) -> Plan:
     """Create a plan from the values of its JSON file.
 
     Args:
         document: the values.
         source: the file, for messages.
+        scene: the first scene, for values without one.
 
     Raises:
         PlanFileError: a value that is missing or does not fit; the message says which.
@@ -203,7 +209,8 @@ def plan_from_dict(document: Any, *, source: str = "plan") -> Plan:
         known = f"{_ONE_ARM_VERSION} and {_VERSION}"
         raise PlanFileError.at(source, f"has plan version {version!r}, this tmkit reads {known}")
     try:
-        return _read_plan(JsonNode(_several_arms(document) if version == _ONE_ARM_VERSION else document, source))
+        top = JsonNode(_several_arms(document) if version == _ONE_ARM_VERSION else document, source)
+        return _read_plan(top, _read_scene(top) if scene is None else scene)
     except FileFormatError as error:
         raise PlanFileError.at(source, error.data["reason"]) from error
     except (TmkitError, OverflowError) as error:
@@ -229,12 +236,15 @@ def _several_arms(document: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _read_plan(top: JsonNode) -> Plan:
-    top.only(*_KEYS)
+def _read_scene(top: JsonNode) -> SceneGraph:
     try:
-        scene = scene_from_dict(top.get("scene").table(), source="scene")
+        return scene_from_dict(top.get("scene").table(), source="scene")
     except FileFormatError as error:
         raise top.get("scene").error(error.data["reason"].removeprefix("the document: ")) from error
+
+
+def _read_plan(top: JsonNode, scene: SceneGraph) -> Plan:
+    top.only(*_KEYS)
     q = read_only(np.array([item.number() for item in top.get("q").items()]))
     try:
         scene.at(q)

@@ -60,8 +60,24 @@ def load_planning_problem(
     file = Path(path)
     document, text = read_toml(file, "a planning problem")
     reading = {"allow_folders": tuple(allow_folders), "packages": packages, "meshes": meshes}
-    with _lines_of(text):
-        return _Reader(JsonNode(document, str(file)), file, reading).read(domain, semantics)
+    with lines_of(text):
+        return read_problem(JsonNode(document, str(file)), file, reading, domain=domain, semantics=semantics)
+
+
+def read_problem(
+    node: JsonNode, file: Path, reading: Mapping[str, Any], *, domain: str | Path | None = None,
+    semantics: str | Path | None = None,
+) -> tuple[PlanningProblem, PlanningOptions]:  # fmt: skip
+    """Return the problem that a table states, and its options.
+
+    Args:
+        node: the table.
+        file: the file that it is of; what it names is relative to it.
+        reading: ``allow_folders``, ``packages`` and ``meshes``, as for :func:`load_planning_problem`.
+        domain: as there.
+        semantics: as there.
+    """
+    return _Reader(node, file, dict(reading)).read(domain, semantics)
 
 
 @dataclass(frozen=True)
@@ -233,7 +249,7 @@ def _about(node: JsonNode | None) -> Iterator[None]:
 
 
 @contextmanager
-def _lines_of(text: str) -> Iterator[None]:
+def lines_of(text: str) -> Iterator[None]:
     """Add the line of its value to an error."""
     try:
         yield

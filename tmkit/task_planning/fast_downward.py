@@ -15,9 +15,9 @@ leave factors of five and ten for slower machines.
 from __future__ import annotations
 
 import contextlib
-import functools
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -74,6 +74,7 @@ _AGAIN, _AGAIN_GROWTH = 1e5, 2.0  # work for it on a task with learned constrain
 _LANDMARKS = "landmarks"  # in the history of a task
 _TOO_MANY = "switching off pruning"  # printed after the expansions that a search by landmarks may do
 _REMEMBERED = 16  # problems that are not translated again
+_remembered: dict[tuple[str, str], str] = {}  # translations by the texts of domain and problem, the last one last
 _TRANSLATING_MEMORY = 4 << 30  # bytes: a quantifier over a dozen variables takes all there is, and in seconds
 _PROVING_MEMORY = 2 << 30  # bytes, for the search that only tests, beside another, whether there is a plan
 
@@ -135,13 +136,12 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         try:
             with time_limits.time_limit(time_limit):
                 encoding = encode(problem)
-                remembered = _remembered(encoding.domain_text, encoding.problem_text)
-                if not remembered:
-                    text = _translated(encoding, time_limit)
-                    if text is None:
-                        return TranslatedTask.unfinished(problem)
-                    remembered.append(text)
-                task = TranslatedTask.from_text(remembered[0], problem, names=encoding.names)
+                key = (encoding.domain_text, encoding.problem_text)
+                text = _remembered.get(key) or _translated(encoding, time_limit)
+                if text is None:
+                    return TranslatedTask.unfinished(problem)
+                remember_translations({key: text})
+                task = TranslatedTask.from_text(text, problem, names=encoding.names)
                 return replace(task, encoding=self.encoding)
         except TimeLimitError:
             return TranslatedTask.unfinished(problem)
@@ -261,13 +261,25 @@ class FastDownward(TaskPlanner[TranslatedTask]):
 
 def forget_translations() -> None:
     """Forget the translations of the last problems, as a benchmark must in which each run is to be a first one."""
-    _remembered.cache_clear()
+    _remembered.clear()
 
 
-@functools.lru_cache(maxsize=_REMEMBERED)
-def _remembered(_domain_text: str, _problem_text: str) -> list[str]:
-    """Return the same list for the same problem, with its translation in it, once there is one."""
-    return []
+def remembered_translations() -> dict[tuple[str, str], str]:
+    """Return the translations of the last problems by the texts of domain and problem, as for another process."""
+    return dict(_remembered)
+
+
+def remember_translations(translations: Mapping[tuple[str, str], str]) -> None:
+    """Remember translations, as the last ones.
+
+    Args:
+        translations: what another process has from :func:`remembered_translations`.
+    """
+    for key, text in translations.items():
+        _remembered.pop(key, None)
+        _remembered[key] = text
+    for key in [*_remembered][:-_REMEMBERED]:
+        _remembered.pop(key, None)
 
 
 def _translated(encoding: Encoding, time_limit: float) -> str | None:

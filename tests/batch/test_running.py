@@ -1,0 +1,166 @@
+"""Batches that run: one row a problem, whatever is killed, the same table each time."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.misbehaving import Misbehaving, tower_problem
+
+import tmkit as tk
+from tmkit.batch import Batch, BatchEntry, BatchLimits, BatchProgress, open_results, run_batch
+from tmkit.batch.attempts import KILLED, AttemptServer, plan_row
+from tmkit.batch.results import TIMING_COLUMNS
+from tmkit.errors import ConfigurationError, MissingFileError, OutputError, WorkerError
+
+pytest.importorskip("distributed")
+pytest.importorskip("pyarrow")
+
+
+def test_what_happens_to_a_process_is_a_row(tmp_path: Path) -> None:
+    """And the next problem is planned as if nothing had been."""
+    server, source = AttemptServer(), Misbehaving()
+    limits = BatchLimits(seconds=2.0, memory_mib=1024)
+    try:
+        rows = [server.run(source.digest, pickle.dumps(source), seed, limits) for seed in range(5)]
+        again = server.run(source.digest, b"not needed", 0, replace(limits, seconds=60.0))
+    finally:
+        server.close()
+    assert [row["status"] for row in rows[1:]] == [KILLED, "timed out", "out of memory", "error"]
+    assert rows[1]["explanation"] == "the process that plans was killed by SIGKILL"
+    assert rows[4]["explanation"] == "RuntimeError: no such problem"
+    here = plan_row(tower_problem(), 0)
+    assert {name: value for name, value in again.items() if name not in TIMING_COLUMNS} == {
+        name: value for name, value in here.items() if name not in TIMING_COLUMNS
+    }
+
+
+def test_results_are_plans_and_the_same_each_time(tmp_path: Path) -> None:
+    """Plans are read back and validated; the number of workers changes nothing."""
+    batch = Batch(
+        (
+            BatchEntry("tower", tower_problem(), range(3)),
+            BatchEntry("impossible", tower_problem("(and (on a b) (on b a))")),
+            BatchEntry("unknown", tower_problem("(on a zzz)")),
+        )
+    )
+    told: list[BatchProgress] = []
+    summary = run_batch(batch, tmp_path / "one", workers=2, on_progress=told.append)
+    assert summary.statuses == {"error": 1, "proved unsolvable": 1, "solved": 3}
+    assert (summary.tries, summary.resumed, told[-1].step) == (5, 0, 5)
+    results = open_results(tmp_path / "one")
+    rows = list(results)
+    assert [row["key"] for row in rows] == [job.key for job in batch.jobs()]
+    assert [row["number"] for row in rows] == [*range(5)]
+    for row in rows[:3]:
+        assert tk.validate_plan(row.plan).is_valid
+        assert [str(action) for action in row.plan.actions] == row["actions"]
+        assert row.plan.seed == row["seed"]
+    assert rows[3].plan is None
+    assert "'zzz'" in rows[4]["explanation"]
+    assert results.table("status").num_rows == 5
+    again = run_batch(batch, tmp_path / "two", workers=1)
+    assert again.digest == summary.digest == results.card["digest"]
+
+
+def test_a_batch_goes_on_where_it_was_and_plans_what_has_changed(tmp_path: Path) -> None:
+    """No problem is planned twice, and no row of another problem is kept."""
+
+    class StopError(Exception):
+        pass
+
+    def stop(progress: BatchProgress) -> None:
+        if progress.phase == "planning":
+            raise StopError
+
+    batch = Batch((BatchEntry("tower", tower_problem(), range(4)),))
+    with pytest.raises(StopError):
+        run_batch(batch, tmp_path, workers=1, on_progress=stop)
+    with pytest.raises(MissingFileError, match="the batch has not ended"):
+        open_results(tmp_path)
+    summary = run_batch(batch, tmp_path, workers=1)
+    assert (summary.resumed, summary.tries) == (1, 3)
+    assert run_batch(batch, tmp_path).tries == 0
+    other = Batch((BatchEntry("tower", tower_problem("(on b a)"), range(1)),))
+    changed = run_batch(other, tmp_path, workers=1)
+    assert (changed.resumed, changed.tries) == (0, 1)
+
+
+def test_a_killed_process_is_tried_again_so_often(tmp_path: Path) -> None:
+    """What kills each process that plans it ends as a row."""
+    batch = Batch((BatchEntry("bad", Misbehaving(), [1, 4]),), BatchLimits(tries=2, seconds=60.0))
+    summary = run_batch(batch, tmp_path, workers=1)
+    assert summary.statuses == {"error": 1, KILLED: 1}
+    assert [row["tries"] for row in open_results(tmp_path)] == [2, 1]
+
+
+def _dask(*arguments: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "dask", *arguments, "--no-dashboard"]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def test_workers_and_the_scheduler_may_die(tmp_path: Path) -> None:
+    """Each worker is killed while it plans, and the scheduler with them; then all are started again."""
+    file = tmp_path / "scheduler.json"
+    scheduler = _dask("scheduler", "--port", "0", "--scheduler-file", str(file))
+    processes = [scheduler]
+
+    def start_worker() -> None:
+        processes.append(
+            _dask("worker", "--scheduler-file", str(file), "--nthreads", "1", "--no-nanny", "--death-timeout", "60")
+        )
+
+    address: list[str] = []
+
+    def on_progress(progress: BatchProgress) -> None:
+        if progress.phase != "planning":
+            return
+        if progress.step in (2, 4):
+            processes[-1].kill()
+            start_worker()
+        if progress.step == 3:
+            scheduler.kill()
+            scheduler.wait()
+            host = address[0].rsplit(":", 1)
+            processes.append(_dask("scheduler", "--port", host[1], "--scheduler-file", str(file)))
+            start_worker()
+
+    try:
+        start_worker()
+        while not file.exists() or not file.read_text(encoding="utf-8"):
+            assert scheduler.poll() is None
+            threading.Event().wait(0.05)
+        address.append(json.loads(file.read_text(encoding="utf-8"))["address"])
+        batch = Batch((BatchEntry("tower", tower_problem(), range(6)),), BatchLimits(tries=10))
+        summary = run_batch(batch, tmp_path / "out", scheduler=address[0], patience=120.0, on_progress=on_progress)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    assert summary.statuses == {"solved": 6}
+    alone = run_batch(batch, tmp_path / "alone", workers=1)
+    assert alone.digest == summary.digest
+
+
+def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
+    """Each by an error that names it."""
+    batch = Batch((BatchEntry("tower", tower_problem()),))
+    with pytest.raises(ConfigurationError, match="workers must be at least 1, not 0"):
+        run_batch(batch, tmp_path, workers=0)
+    with pytest.raises(WorkerError, match=r"the scheduler tcp://127\.0\.0\.1:9 is lost"):
+        run_batch(batch, tmp_path / "out", scheduler="tcp://127.0.0.1:9", patience=0.5)
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(OutputError, match="file"):
+        run_batch(batch, tmp_path / "file" / "out")
+
+    class Unpicklable(Misbehaving):
+        pass
+
+    with pytest.raises(ConfigurationError, match="'local' cannot be sent to another process"):
+        run_batch(Batch((BatchEntry("local", Unpicklable()),)), tmp_path / "local", workers=1)

@@ -1,0 +1,268 @@
+"""Attempts: one problem, planned in a process of its own that is bounded in time and memory.
+
+A server process (:class:`AttemptServer`) keeps what the problems of an entry share, and forks for each problem: the new
+process has the scene, the domain and the imported modules already, and what it does to itself ends with it. The server
+has one thread, so the fork is safe. It ends with the thread that started it.
+
+Invariants: :meth:`AttemptServer.run` returns a row whatever happens to the process; no process outlives its attempt.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import pickle
+import resource
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections import OrderedDict
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+from tmkit._support.signals import interrupts_kept
+from tmkit._support.subprocesses import tied
+from tmkit.batch.problems import BatchLimits, ProblemSource
+from tmkit.task_planning.fast_downward import remember_translations, remembered_translations
+
+Row = dict[str, Any]
+"""What is told of an attempt: columns of the results; see :mod:`tmkit.batch.results`."""
+
+KILLED = "killed"
+"""The status of an attempt whose process was killed, which is tried again."""
+
+_MAIN = "from tmkit.batch.attempts import main; main()"
+_LENGTH_BYTES = 8
+_KEPT_SOURCES = 16
+_WARMING = 2.0  # seconds of planning before the first attempt
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class AttemptServer:
+    """A process that plans one problem after the other; started at the first, and anew after it was killed."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._loaded: set[str] = set()
+
+    def run(self, digest: str, packed: bytes, seed: int, limits: BatchLimits) -> Row:
+        """Plan the problem of a seed and return its row.
+
+        Args:
+            digest: of the source.
+            packed: the pickled :class:`tmkit.batch.ProblemSource`, sent on if the server does not have it.
+            seed: the seed.
+            limits: of the attempt.
+        """
+        try:
+            process = self._started()
+            if digest not in self._loaded:
+                _send(process.stdin, ("load", digest, packed))
+                self._loaded.add(digest)
+            _send(process.stdin, ("run", digest, seed, limits))
+            row = _receive(process.stdout)
+        except OSError:
+            row = None
+        if row is None:
+            self.close()
+            return failed_row(KILLED, "the process that plans was killed")
+        if row.get("status") == "unknown":
+            self._loaded.discard(digest)
+            return self.run(digest, packed, seed, limits)
+        return row  # type: ignore[no-any-return]  # a row, as the server sends
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self.close()
+            paths = os.pathsep.join(str(Path(path or ".").resolve()) for path in sys.path)
+            environment = {
+                **os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": "0", **dict.fromkeys(_ONE_THREAD, "1"),
+            }  # fmt: skip
+            with interrupts_kept():
+                self._process = subprocess.Popen(
+                    tied([sys.executable, "-P", "-c", _MAIN]), env=environment, stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, process_group=0,
+                )  # fmt: skip
+        return self._process
+
+    def close(self) -> None:
+        """End the process, and what it runs."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            for pipe in (self._process.stdin, self._process.stdout):
+                with contextlib.suppress(OSError):
+                    pipe.close()  # type: ignore[union-attr]  # they are pipes
+        self._process = None
+        self._loaded.clear()
+
+
+def failed_row(status: str, explanation: str) -> Row:
+    """Return the row of an attempt without a result."""
+    return {"status": status, "explanation": explanation}
+
+
+# --- in the server ----------------------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Serve attempts on the standard input until it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    results = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    given = sys.stdin.buffer
+    sources: OrderedDict[str, ProblemSource] = OrderedDict()
+    faults: dict[str, str] = {}
+    while (message := _receive(given)) is not None:
+        kind, digest, *given_with = message
+        if kind == "load":
+            try:
+                sources[digest] = pickle.loads(*given_with)
+                _prepare(sources[digest])
+            except Exception as error:  # code of the user's, and what it needs
+                faults[digest] = f"{type(error).__name__}: {error}"
+            while len(sources) > _KEPT_SOURCES:
+                sources.popitem(last=False)
+        elif digest in faults:
+            _send(results, failed_row("error", faults[digest]))
+        elif digest not in sources:
+            _send(results, failed_row("unknown", ""))
+        else:
+            _send(results, _attempt(sources[digest], *given_with))
+
+
+def _prepare(source: ProblemSource) -> None:
+    """Plan for a moment, so that no process after this does again what all problems of a source share.
+
+    Python runs code faster that has been run before, too: a small problem takes half the time.
+    """
+    from tmkit.tamp.planning import plan
+
+    problem, options = source.problem(0)
+    short = replace(options, seeds=None, workers=1, max_iterations=1, time_limit=_WARMING, improve=0, suggest=False)
+    with contextlib.suppress(Exception):  # which each attempt finds, and tells
+        plan(problem, short)
+    gc.collect()
+    gc.freeze()  # so that collections in new processes touch no memory that they share
+
+
+def _attempt(source: ProblemSource, seed: int, limits: BatchLimits) -> Row:
+    """Plan in a new process, and end it when its time is up."""
+    began = time.monotonic()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        _plan_and_exit(source, seed, limits, writing)
+    os.close(writing)
+    data, is_late = bytearray(), False
+    with contextlib.suppress(OSError):
+        os.setpgid(child, child)
+    while True:
+        left = began + limits.seconds - time.monotonic()
+        if left <= 0 or not select.select([reading], [], [], left)[0]:
+            is_late = True
+            break
+        chunk = os.read(reading, 1 << 16)
+        if not chunk:
+            break
+        data += chunk
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.close(reading)
+    if is_late:
+        return failed_row("timed out", f"did not end within {limits.seconds:g} s")
+    try:
+        row, modules, translations = pickle.loads(bytes(data))
+    except (EOFError, pickle.UnpicklingError):
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        return failed_row(KILLED, f"the process that plans {how}")
+    for name in modules:  # so that the next process has them from the start
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
+    remember_translations(translations)
+    row["seconds"] = time.monotonic() - began
+    return row  # type: ignore[no-any-return]
+
+
+def _plan_and_exit(source: ProblemSource, seed: int, limits: BatchLimits, writing: int) -> NoReturn:
+    """Plan, write the row, and end without what the server would do at its end."""
+    code = 1
+    try:
+        os.setpgid(0, 0)
+        before, known = set(sys.modules), remembered_translations()
+        _bound_memory(limits.memory_mib << 20)
+        row = plan_row(source, seed)
+        with os.fdopen(writing, "wb") as file:
+            modules = [name for name in sys.modules if name not in before]
+            file.write(
+                pickle.dumps((row, modules, {k: v for k, v in remembered_translations().items() if k not in known}))
+            )
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _bound_memory(more: int) -> None:
+    """Let this process allocate so many bytes more than it has."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        had = int(file.read().split()[0]) * resource.getpagesize()
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    most = had + more if hard == resource.RLIM_INFINITY else min(had + more, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+
+
+def plan_row(source: ProblemSource, seed: int) -> Row:
+    """Plan the problem of a seed, here, and return its row; all but the times depends on the source and the seed."""
+    from tmkit.plans.plan_file import plan_to_dict
+    from tmkit.tamp.planning import plan
+
+    began = time.process_time()
+    try:
+        problem, options = source.problem(seed)
+        result = plan(problem, replace(options, workers=1))
+        found = result.plan
+        told = result.to_dict()
+        row: Row = {
+            "status": result.status.value,
+            "explanation": result.explanation,
+            "actions": told["actions"],
+            "diagnosis": json.dumps(told["diagnosis"], sort_keys=True),
+            "skeletons": result.statistics.skeletons,
+            "attempts": result.statistics.attempts,
+            "constraints": result.statistics.constraints,
+            "task_seconds": result.statistics.task_seconds,
+        }
+        if found is not None:
+            document = plan_to_dict(found, with_scene=False)
+            row |= {
+                "cost": float(found.cost), "path_length": float(found.path_length),
+                "plan": json.dumps(document, sort_keys=True, allow_nan=False, ensure_ascii=False),
+            }  # fmt: skip
+    except MemoryError:
+        row = failed_row("out of memory", "the process that plans had no more memory")
+    except Exception as error:  # what planning refuses, and what code of the user's raises: a row says so
+        row = failed_row("error", f"{type(error).__name__}: {error}")
+    return {**row, "cpu_seconds": time.process_time() - began}
+
+
+def _send(pipe: BinaryIO | Any, value: object) -> None:
+    data = pickle.dumps(value)
+    pipe.write(len(data).to_bytes(_LENGTH_BYTES, "little") + data)
+    pipe.flush()
+
+
+def _receive(pipe: BinaryIO | Any) -> Any:
+    """Return the next value, None at the end or where it was cut off."""
+    head = pipe.read(_LENGTH_BYTES)
+    length = int.from_bytes(head, "little") if len(head) == _LENGTH_BYTES else -1
+    data = pipe.read(length) if length >= 0 else b""
+    return pickle.loads(data) if length >= 0 and len(data) == length else None

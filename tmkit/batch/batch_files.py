@@ -1,0 +1,129 @@
+"""Batch files: problems, seeds, robots, domains and options as lists and grids, in TOML (docs/howto/batches.md).
+
+::
+
+    tries = 3
+    [[problems]]
+    name = "stack"
+    problem = "stack.toml"        # a problem file, or its keys here
+    seeds = 100                   # 0 to 99; or a list
+    [problems.grid]
+    robots = ["panda", "iiwa"]
+    "options.max_iterations" = [2, 4]
+
+A table of problems makes an entry for each combination of its grid. It is data, as problem files are: reading one runs
+no code, and files that it names lie in the folders that it may name.
+
+Invariants: each error of a value has the file and the line; no key is ignored.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from tmkit._support.argument_errors import check_argument
+from tmkit._support.data import resolve_name
+from tmkit._support.options import option_kinds
+from tmkit._support.toml_files import read_toml
+from tmkit.batch.problems import Batch, BatchEntry, BatchLimits, FixedProblem
+from tmkit.errors import ConfigurationError
+from tmkit.formats.json.reading import JsonNode
+from tmkit.tamp.problem_files import lines_of, read_problem
+
+_MOST_PROBLEMS = 10_000_000
+_OWN_KEYS = ("grid", "name", "problem", "seeds")
+
+
+def load_batch(
+    path: str | Path, *, domain: str | Path | None = None, semantics: str | Path | None = None,
+    allow_folders: Sequence[str | Path] = (), packages: Mapping[str, str | Path] | None = None, meshes: str = "load",
+) -> Batch:  # fmt: skip
+    """Load a batch file.
+
+    Args:
+        path: the TOML file.
+        domain: your domain in the place of the file's, whose code is run when planning begins.
+        semantics: your semantics in the place of the file's.
+        allow_folders: as for :func:`tmkit.tamp.load_planning_problem`.
+        packages: as there.
+        meshes: as there.
+
+    Raises:
+        MissingFileError: no such file.
+        FileFormatError: the file is wrong, or names code; the message has the file, the line and the key.
+    """
+    check_argument(path, (str, Path), "path", function="load_batch")
+    resolve_name(Path(path), "", suffixes=(".toml",))
+    file = Path(path)
+    document, text = read_toml(file, "a batch")
+    top = JsonNode(document, str(file))
+    reading = {"allow_folders": tuple(allow_folders), "packages": packages, "meshes": meshes}
+    with lines_of(text):
+        limits = option_kinds(BatchLimits)
+        top.only("problems", *limits)
+        try:
+            bounds = BatchLimits(**{key: value for key, value in document.items() if key in limits})
+        except ConfigurationError as error:
+            raise top.get(error.data["option"]).error(str(error)) from None
+        entries = tuple(
+            BatchEntry(name, FixedProblem(*read_problem(table, where, reading, domain=domain, semantics=semantics)),
+                       seeds, parameters)
+            for node in top.get("problems").items()
+            for name, table, where, seeds, parameters in _combinations(node, file)
+        )  # fmt: skip
+        try:
+            return Batch(entries, bounds)
+        except ConfigurationError as error:
+            raise top.get("problems").error(str(error)) from None
+
+
+def _combinations(node: JsonNode, file: Path) -> Iterator[tuple[str, JsonNode, Path, Sequence[int], dict[str, Any]]]:
+    """Yield the name, the table of a problem, its file, the seeds and the parameters of each entry."""
+    own = node.table()
+    name = node.get("name").name() if "name" in own else node.way
+    table = {key: value for key, value in own.items() if key not in _OWN_KEYS}
+    where, way = file, node.way
+    if "problem" in own:
+        where = file.parent / node.get("problem").name()
+        resolve_name(where, "", suffixes=(".toml",))
+        table = {**read_toml(where, "a planning problem")[0], **table}
+    seeds = _seeds(node.get("seeds")) if "seeds" in own else (0,)
+    grid = node.get("grid") if "grid" in own else JsonNode({}, node.path, way)
+    axes = {key: [item.value for item in grid.get(key).items()] for key in grid.table()}
+    for key, values in axes.items():
+        if not values:
+            raise grid.get(key).error("expected at least one value, received an empty list")
+    if math.prod(map(len, axes.values())) * len(seeds) > _MOST_PROBLEMS:
+        raise node.error(f"has more than {_MOST_PROBLEMS} problems")
+    for combination in itertools.product(*axes.values()):
+        parameters = dict(zip(axes, combination, strict=True))
+        made = deepcopy(table)
+        for key, value in parameters.items():
+            _set(made, key, value, grid)
+        yield name, JsonNode(made, str(where), way if where == file else ""), where, seeds, parameters
+
+
+def _set(table: dict[str, Any], key: str, value: Any, grid: JsonNode) -> None:
+    """Set the value of a key, or of one in a table in it as ``options.seed``."""
+    *outer, last = key.split(".")
+    for part in outer:
+        table = table.setdefault(part, {})
+        if not isinstance(table, dict):
+            raise grid.get(key).error(f"'{part}' is no table in which '{last}' could be")
+    table[last] = value
+
+
+def _seeds(node: JsonNode) -> Sequence[int]:
+    seeds: Sequence[int] = [item.integer() for item in node.items()] if isinstance(node.value, list) else ()
+    if not isinstance(node.value, list):
+        if not 1 <= node.integer() <= _MOST_PROBLEMS:
+            raise node.error(f"expected 1 to {_MOST_PROBLEMS} seeds or a list of them, received {node.value}")
+        seeds = range(node.integer())
+    if not seeds or min(seeds) < 0:
+        raise node.error("expected seeds of at least 0")
+    return seeds

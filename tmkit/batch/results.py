@@ -1,0 +1,244 @@
+"""Results of a batch in a folder: a journal while it runs, a table in Parquet when it has ended, scenes in a store.
+
+The journal (SQLite) has one row for each problem that has ended: a problem whose row is there is not planned again, and
+no second row of it can come in. The table, ``results.parquet``, has the rows in the order of the problems, and
+``results.json`` beside it counts and digests. The scenes at the start are versions of the store in ``scenes``
+(:mod:`tmkit.store`); the later ones follow from the plan.
+
+Invariants: the same batch has the same table, bit for bit, but for the columns in :data:`TIMING_COLUMNS`, unless a
+clock ended a problem.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+
+from tmkit._support.output import write_text
+from tmkit.batch.attempts import Row
+from tmkit.batch.problems import Batch, Job
+from tmkit.errors import FileFormatError, MissingExtraError, MissingFileError, OutputError
+from tmkit.plans import Plan, plan_from_dict
+from tmkit.store import Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TIMING_COLUMNS = ("tries", "seconds", "cpu_seconds", "task_seconds")
+"""Columns of the table that may differ between two runs of the same batch."""
+
+TABLE, CARD, STORE, _JOURNAL = "results.parquet", "results.json", "scenes", "journal.sqlite"
+_ROWS_AT_A_TIME = 500
+_SCHEMA = "CREATE TABLE IF NOT EXISTS rows (key TEXT PRIMARY KEY, digest TEXT NOT NULL, row BLOB NOT NULL)"
+
+
+class Journal:
+    """The rows of problems that have ended.
+
+    Args:
+        folder: the folder; made if it is missing.
+
+    Raises:
+        OutputError: it cannot be written, or another process runs a batch in it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(folder / _JOURNAL, timeout=1.0, isolation_level=None)
+            self._database.execute("PRAGMA locking_mode = EXCLUSIVE")
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = NORMAL")
+            self._database.execute(_SCHEMA)
+        except (OSError, sqlite3.Error) as error:
+            busy = "another process runs a batch in it" if "locked" in str(error) else str(error)
+            raise OutputError(f"{folder}: {busy}", path=str(folder), reason=busy) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
+
+    def keys(self, digests: Mapping[str, str]) -> set[str]:
+        """Return the keys of the problems that have ended; rows of problems that have changed since are removed.
+
+        Args:
+            digests: of the problems of the batch, by key.
+        """
+        found = dict(self._database.execute("SELECT key, digest FROM rows"))
+        changed = [(key,) for key, digest in found.items() if digests.get(key, digest) != digest]
+        self._database.executemany("DELETE FROM rows WHERE key = ?", changed)
+        return {key for key in found if key in digests} - {key for key, *_ in changed}
+
+    def add(self, key: str, digest: str, row: Row) -> bool:
+        """Add a row, unless there is one; return whether it was added. sqlite3.OperationalError on a full disk."""
+        data = msgspec.msgpack.encode(row)
+        added = self._database.execute("INSERT OR IGNORE INTO rows VALUES (?, ?, ?)", (key, digest, data))
+        return added.rowcount == 1
+
+    def row(self, key: str) -> Row:
+        """Return the row of a problem that has ended."""
+        (data,) = self._database.execute("SELECT row FROM rows WHERE key = ?", (key,)).fetchone()
+        return msgspec.msgpack.decode(data)  # type: ignore[no-any-return]  # a row, as it was encoded
+
+
+def arrow() -> Any:
+    """Return pyarrow with its Parquet module."""
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtraError.of("results in Parquet need", "batch", "pyarrow") from error
+    return pyarrow
+
+
+def _schema() -> pa.Schema:
+    pa = arrow()
+    text, number, count = pa.string(), pa.float64(), pa.int64()
+    return pa.schema(
+        [
+            ("number", count), ("key", text), ("entry", text), ("seed", count), ("parameters", text),
+            ("status", text), ("explanation", text), ("actions", pa.list_(text)), ("cost", number),
+            ("path_length", number), ("skeletons", count), ("attempts", count), ("constraints", count),
+            ("diagnosis", text), ("scene", text), ("plan", text),
+            ("tries", count), ("seconds", number), ("cpu_seconds", number), ("task_seconds", number),
+        ]
+    )  # fmt: skip
+
+
+def write_results(
+    folder: Path, batch: Batch, journal: Journal, scene_of: Callable[[Job, Row], str | None]
+) -> dict[str, Any]:
+    """Write the table and the card, each whole or not at all; return the card.
+
+    Args:
+        folder: the folder.
+        batch: the batch, all of whose problems have ended.
+        journal: their rows.
+        scene_of: returns the version of the scene at the start of a problem with this row, None where none is kept.
+
+    Raises:
+        OutputError: a file cannot be written.
+    """
+    pa, schema = arrow(), _schema()
+    counts: Counter[str] = Counter()
+    digest = hashlib.sha256()
+    partial = folder / f".{TABLE}.new"
+    try:
+        with pa.parquet.ParquetWriter(partial, schema, compression="zstd", version="2.6") as writer:
+            rows: list[Row] = []
+            for job in batch.jobs():
+                found = journal.row(job.key)
+                row = {
+                    "number": job.number, "key": job.key, "entry": job.entry.name, "seed": job.seed,
+                    "parameters": json.dumps(dict(job.entry.parameters), sort_keys=True, default=str),
+                    "scene": scene_of(job, found), **found,
+                }  # fmt: skip
+                counts[row["status"]] += 1
+                said = {name: row.get(name) for name in schema.names if name not in TIMING_COLUMNS}
+                digest.update(json.dumps(said, sort_keys=True).encode())
+                rows.append(row)
+                if len(rows) == _ROWS_AT_A_TIME:
+                    writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+                    rows.clear()
+            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+        os.replace(partial, folder / TABLE)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        reason = error.strerror or str(error)
+        raise OutputError(f"{folder / TABLE}: {reason}", path=str(folder / TABLE), reason=reason) from error
+    card = {
+        "problems": len(batch), "statuses": dict(sorted(counts.items())), "digest": digest.hexdigest(),
+        "columns": list(schema.names), "timing_columns": list(TIMING_COLUMNS),
+    }  # fmt: skip
+    write_text(folder / CARD, json.dumps(card, indent=1) + "\n")
+    return card
+
+
+@dataclass(frozen=True, eq=False)
+class BatchRow:
+    """What became of one problem.
+
+    Attributes:
+        values: the row of the table, by column.
+    """
+
+    values: Mapping[str, Any]
+    _store: Store
+
+    def __getitem__(self, column: str) -> Any:
+        return self.values[column]
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether there is a plan."""
+        return self.values["plan"] is not None
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan with all its scene versions, or None; read anew at each use."""
+        if self.values["plan"] is None:
+            return None
+        document = json.loads(self.values["plan"])
+        return plan_from_dict(document, source=self.values["key"], scene=self._store.get(self.values["scene"]))
+
+    def __repr__(self) -> str:
+        return f"BatchRow({self.values['key']}: {self.values['status']})"
+
+
+class BatchTable:
+    """The results of a batch, read as they are asked for: the table is not held in memory.
+
+    Args:
+        folder: the folder that :func:`tmkit.batch.run_batch` wrote.
+
+    Attributes:
+        card: counts and digests.
+
+    Raises:
+        MissingFileError: there is no table in it: the batch has not ended.
+        FileFormatError: the table or the card is damaged.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        if not (self.folder / TABLE).exists():
+            hint = "the batch has not ended" if (self.folder / _JOURNAL).exists() else "it holds no results of a batch"
+            raise MissingFileError(f"there is no {TABLE} in '{folder}': {hint}", path=str(folder), nearest=None)
+        pa = arrow()
+        try:
+            self._file = pa.parquet.ParquetFile(self.folder / TABLE)
+            self.card: Mapping[str, Any] = json.loads((self.folder / CARD).read_text(encoding="utf-8"))
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise FileFormatError.at(self.folder, f"its results cannot be read: {error}") from error
+        self._store = Store(self.folder / STORE)
+
+    def __len__(self) -> int:
+        return int(self._file.metadata.num_rows)
+
+    def __iter__(self) -> Iterator[BatchRow]:
+        for part in self._file.iter_batches(_ROWS_AT_A_TIME):
+            for values in part.to_pylist():
+                yield BatchRow(values, self._store)
+
+    def table(self, *columns: str) -> pa.Table:
+        """Return columns as an Arrow table, all by default; ``.to_pandas()`` makes a data frame of it."""
+        return self._file.read(columns=list(columns) or None)
+
+    def __repr__(self) -> str:
+        return f"BatchTable({len(self)} problems: {self.card['statuses']})"
+
+
+def open_results(folder: str | Path) -> BatchTable:
+    """Return the results in a folder; see :class:`BatchTable`."""
+    return BatchTable(folder)

@@ -1,0 +1,311 @@
+"""Running a batch over dask.distributed: on this machine, or by a scheduler that has workers elsewhere.
+
+Some problems more than there are workers are given out at a time; a row that comes back is in the journal before its
+place is given to another problem. What is lost with a worker, with its machine or with the scheduler is given out
+again; only an attempt whose own process or worker was killed counts as a try.
+
+Invariants: each problem has one row at the end; what a row says, but for times, depends on the batch alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import pickle
+import secrets
+import sqlite3
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tmkit._support.progress import Progress
+from tmkit._support.results import Displayed
+from tmkit.batch.attempts import KILLED, AttemptServer, Row, failed_row
+from tmkit.batch.problems import Batch, BatchEntry, BatchLimits, FixedProblem, Job
+from tmkit.batch.results import STORE, Journal, arrow, write_results
+from tmkit.errors import ConfigurationError, MissingExtraError, OutputError, WorkerError
+from tmkit.store import Store
+
+_log = logging.getLogger(__name__)
+_GIVEN_OUT = 2  # problems a worker
+_AGAIN_SECONDS = 2.0  # between attempts to reach a scheduler, or to write on a full disk
+_here = threading.local()
+_servers: list[AttemptServer] = []
+
+
+@dataclass(frozen=True)
+class BatchProgress(Progress):
+    """How far a batch is; ``step`` and ``steps`` are problems.
+
+    Attributes:
+        solved: problems with a plan.
+        rate: problems a second since the call began.
+    """
+
+    solved: int = 0
+    rate: float = 0.0
+
+    def __str__(self) -> str:
+        left = (self.steps - self.step) / self.rate if self.rate else 0.0
+        return f"{self.phase}: {self.step} of {self.steps} ({self.solved} solved), {self.rate:.1f}/s, {left:.0f} s left"
+
+
+@dataclass(frozen=True)
+class BatchSummary(Displayed):
+    """What a run of a batch came to.
+
+    Attributes:
+        problems: how many there are.
+        resumed: how many had a row before.
+        statuses: how many ended how: those of :class:`tmkit.tamp.PlanStatus`, and ``error``, ``timed out``,
+            ``out of memory`` and ``killed``.
+        tries: attempts in this run, killed ones among them.
+        digest: of the table without the columns of timing.
+        seconds: of this run.
+    """
+
+    problems: int
+    resumed: int
+    statuses: dict[str, int]
+    tries: int
+    digest: str
+    seconds: float = field(compare=False)
+
+
+def run_batch(
+    batch: Batch, folder: str | Path, *, scheduler: str | None = None, workers: int | None = None,
+    patience: float = 60.0, on_progress: Callable[[BatchProgress], None] | None = None,
+) -> BatchSummary:  # fmt: skip
+    """Solve the problems of a batch and write the results.
+
+    Args:
+        batch: the problems.
+        folder: where the results are; a run that was stopped goes on there. See :func:`tmkit.batch.open_results`.
+        scheduler: address of a scheduler of dask, as ``tcp://host:8786``, whose workers have tmkit; by default
+            threads of this process hand problems to processes on this machine.
+        workers: how many problems are solved at a time on this machine; by default as many as it has cores. A
+            scheduler decides for itself.
+        patience: seconds for which an unreachable scheduler and a full disk are waited for.
+        on_progress: told after each problem.
+
+    Raises:
+        ConfigurationError: ``workers`` is not positive, or a problem cannot be pickled.
+        OutputError: the folder cannot be written, or the disk stays full.
+        WorkerError: the scheduler cannot be reached; what was found is kept.
+        MissingExtraError: the extra ``batch`` is missing.
+    """
+    if workers is not None and workers < 1:
+        raise ConfigurationError(f"workers must be at least 1, not {workers}")
+    _require_dask()
+    began = time.monotonic()
+    with Journal(Path(folder)) as journal, Store(Path(folder) / STORE) as store:
+        run = _Run(batch, journal, patience, on_progress, began)
+        failing, done = began, -1
+        while run.is_open:
+            try:
+                with _client(scheduler, workers or os.cpu_count() or 1, patience) as client:
+                    run.go(client)
+            except _lost_errors() as error:
+                if len(run.done) > done:  # it worked in between
+                    failing, done = time.monotonic(), len(run.done)
+                if scheduler is None or time.monotonic() - failing > patience:
+                    raise WorkerError(f"the scheduler {scheduler or ''} is lost: {error}", output="") from error
+                run.tell("waiting for the scheduler")
+                time.sleep(_AGAIN_SECONDS)
+        run.tell("writing the results")
+        card = write_results(Path(folder), batch, journal, _SceneVersions(store))
+    seconds = time.monotonic() - began
+    return BatchSummary(len(batch), run.resumed, card["statuses"], run.tries, card["digest"], seconds)
+
+
+class _SceneVersions:
+    """Keeps the scenes at the start as versions: of fixed problems, and of others where there is a plan."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.known: dict[int, str] = {}
+
+    def __call__(self, job: Job, row: Row) -> str | None:
+        source = job.entry.source
+        if id(source) in self.known:
+            return self.known[id(source)]
+        if not isinstance(source, FixedProblem) and row.get("plan") is None:
+            return None  # it may be that no scene could be made
+        version = self.store.put(source.problem(job.seed)[0].scene, "problems", message=job.entry.label)
+        if isinstance(source, FixedProblem):
+            self.known[id(source)] = version
+        return version
+
+
+class _Run:
+    """The state of one call: what is waiting, given out and done."""
+
+    def __init__(
+        self, batch: Batch, journal: Journal, patience: float, on_progress: Callable[[BatchProgress], None] | None,
+        began: float,
+    ) -> None:  # fmt: skip
+        self.batch, self.journal, self.patience, self.on_progress, self.began = (
+            batch, journal, patience, on_progress, began,
+        )  # fmt: skip
+        self.digests = {id(entry): entry.source.digest for entry in batch.entries}
+        self.packed: dict[int, bytes] = {}
+        self.done = journal.keys({job.key: self.digests[id(job.entry)] for job in batch.jobs()})
+        self.resumed = len(self.done)
+        self.waiting = deque(job for job in batch.jobs() if job.key not in self.done)
+        self.given: dict[Any, Job] = {}  # by their futures
+        self.payloads: dict[int, Any] = {}
+        self.token, self.room = secrets.token_hex(8), 1
+        self.kills: Counter[str] = Counter()
+        self.tries = self.solved = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether problems are left."""
+        return bool(self.waiting or self.given)
+
+    def go(self, client: Any) -> None:
+        """Give problems out and take rows in until none are left, or the scheduler is lost (OSError)."""
+        import distributed
+
+        self.waiting.extendleft(sorted(self.given.values(), key=lambda job: -job.number))
+        self.given.clear()
+        self.payloads.clear()
+        self.room = _GIVEN_OUT * max(1, sum(client.nthreads().values()))
+        ended: Any = distributed.as_completed(loop=client.loop, raise_errors=False)  # type: ignore[no-untyped-call]
+        self._give(client, ended)
+        for future in ended:
+            self._take(self.given.pop(future), future)
+            self._give(client, ended)
+
+    def _give(self, client: Any, ended: Any) -> None:
+        while self.waiting and len(self.given) < self.room:
+            job = self.waiting.popleft()
+            entry, digest = job.entry, self.digests[id(job.entry)]
+            if id(entry) not in self.payloads:
+                self.payloads[id(entry)] = client.submit(_same, self._pack(entry), key=f"problem-{digest}")
+            future = client.submit(
+                _attempt, digest, self.payloads[id(entry)], job.seed, self.batch.limits, pure=False, retries=0,
+                key=f"attempt-{self.token}-{job.number}-{self.tries}",
+            )  # fmt: skip
+            self.tries += 1
+            self.given[future] = job
+            ended.add(future)
+
+    def _pack(self, entry: BatchEntry) -> bytes:
+        if id(entry) not in self.packed:
+            try:
+                self.packed[id(entry)] = pickle.dumps(entry.source)
+            except Exception as error:  # pickle raises what it likes
+                what = f"'{entry.label}' cannot be sent to another process: {error}"
+                raise ConfigurationError(f"{what}; functions and classes must be those of a module") from error
+        return self.packed[id(entry)]
+
+    def _take(self, job: Job, future: Any) -> None:
+        """Put the row of a problem into the journal, or the problem back."""
+        if future.status == "finished":
+            row: Row = future.result()
+        elif future.status == "error":
+            error = future.exception()
+            is_kill = type(error).__name__ == "KilledWorker"
+            row = failed_row(KILLED if is_kill else "error", f"{type(error).__name__}: {error}")
+        else:
+            self.waiting.appendleft(job)
+            raise ConnectionError("the scheduler does not know the problems any more")
+        if row["status"] == KILLED:
+            self.kills[job.key] += 1
+            if self.kills[job.key] < self.batch.limits.tries:
+                _log.warning("%s: %s; it is tried again", job.key, row["explanation"])
+                self.waiting.appendleft(job)
+                return
+        row["tries"] = self.kills[job.key] + (row["status"] != KILLED)
+        self._keep(job, row)
+        self.done.add(job.key)
+        self.solved += row["status"] == "solved"
+        self.tell("planning")
+
+    def _keep(self, job: Job, row: Row) -> None:
+        began = time.monotonic()
+        while True:
+            try:
+                self.journal.add(job.key, self.digests[id(job.entry)], row)
+            except sqlite3.OperationalError as error:
+                if time.monotonic() - began > self.patience:
+                    reason = f"{error}; what was found is kept, and the batch goes on from there"
+                    raise OutputError(f"{self.journal.folder}: {reason}", path=None, reason=reason) from error
+                self.tell(f"waiting: {error}")
+                time.sleep(_AGAIN_SECONDS)
+            else:
+                return
+
+    def tell(self, phase: str) -> None:
+        """Say how far it is."""
+        if self.on_progress is not None:
+            seconds = time.monotonic() - self.began
+            rate = (len(self.done) - self.resumed) / max(seconds, 1e-9)
+            self.on_progress(BatchProgress(phase, len(self.done), len(self.batch), seconds, self.solved, rate))
+
+
+# --- dask -------------------------------------------------------------------------------------------------------------
+
+
+def _require_dask() -> None:
+    arrow()
+    try:
+        import distributed  # noqa: F401  # only whether it is there
+    except ImportError as error:
+        raise MissingExtraError.of("batches need", "batch", "distributed") from error
+
+
+def _lost_errors() -> tuple[type[BaseException], ...]:
+    from concurrent.futures import CancelledError
+
+    return (OSError, CancelledError)
+
+
+@contextlib.contextmanager
+def _client(scheduler: str | None, workers: int, patience: float) -> Iterator[Any]:
+    import dask
+    import distributed
+
+    Client: Any = distributed.Client
+    LocalCluster: Any = distributed.LocalCluster
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters of it reaches the user as an error
+    with dask.config.set({"distributed.worker.memory.terminate": False}):
+        if scheduler is not None:
+            with Client(scheduler, timeout=patience, set_as_default=False, name="tmkit-batch") as client:
+                client.wait_for_workers(1, timeout=patience)
+                yield client
+            return
+        with contextlib.ExitStack() as ends:
+            ends.callback(_end_servers)
+            cluster = LocalCluster(
+                n_workers=1, threads_per_worker=workers, processes=False, dashboard_address=None, memory_limit=0,
+                silence_logs=logging.ERROR,
+            )  # fmt: skip
+            client = ends.enter_context(Client(ends.enter_context(cluster), set_as_default=False))
+            ends.callback(_end_servers)  # first of all, so that no thread waits for one
+            yield client
+
+
+def _same(packed: bytes) -> bytes:
+    return packed
+
+
+def _end_servers() -> None:
+    """End the processes that belong to the threads of this process."""
+    while _servers:
+        _servers.pop().close()
+
+
+def _attempt(digest: str, packed: bytes, seed: int, limits: BatchLimits) -> Row:
+    """Plan in the process that belongs to this thread of a worker."""
+    server = getattr(_here, "server", None)
+    if server is None:
+        server = _here.server = AttemptServer()
+        _servers.append(server)
+    return server.run(digest, packed, seed, limits)

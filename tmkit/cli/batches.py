@@ -1,0 +1,70 @@
+"""The command ``tmkit batch``: many problems, on one machine or many."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tmkit.cli.common import (
+    AllowFolders,
+    AsJson,
+    DomainOption,
+    Meshes,
+    Packages,
+    SemanticsOption,
+    package_folders,
+    print_json,
+    progress,
+    say,
+)
+
+
+def batch(
+    file: Annotated[Path, typer.Argument(metavar="BATCH.toml", help="The problems, seeds and options.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="DIR", help="Folder of the results; a batch goes on in its own.")
+    ],
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Problems solved at a time here; by default one a core.")
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="A scheduler of dask, as tcp://host:8786, in place of this.")
+    ] = None,
+    domain: DomainOption = None,
+    semantics: SemanticsOption = None,
+    as_json: AsJson = False,
+    allow: AllowFolders = None,
+    package: Packages = None,
+    meshes: Meshes = "load",
+) -> None:
+    """Solve many problems, each in a process of its own, and write one table of results.
+
+    A batch that was stopped, by Ctrl-C or a crash, goes on when it is run again.
+    """
+    from tmkit.batch import load_batch, open_results, run_batch
+
+    with progress("reading the batch"):
+        problems = load_batch(
+            file, domain=domain, semantics=semantics, allow_folders=allow or (), packages=package_folders(package),
+            meshes=meshes,
+        )  # fmt: skip
+    with progress("planning") as work:
+        summary = run_batch(problems, output, scheduler=scheduler, workers=workers, on_progress=work)
+    if as_json:
+        print_json(summary.to_dict())
+        return
+    table = open_results(output).table("entry", "parameters", "status", "seconds")
+    groups: dict[tuple[str, str], list[tuple[str, float]]] = {}
+    for entry, parameters, status, seconds in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        groups.setdefault((entry, parameters), []).append((status, seconds or 0.0))
+    for (entry, parameters), rows in groups.items():
+        solved = sum(status == "solved" for status, _ in rows)
+        times = sorted(seconds for _, seconds in rows)
+        shown = "" if parameters == "{}" else f" {parameters}"
+        say(f"{entry}{shown}: {solved} of {len(rows)} solved, median {times[len(times) // 2]:.2f} s")
+    resumed = f", {summary.resumed} of them before" if summary.resumed else ""
+    said = ", ".join(f"{count} {status}" for status, count in summary.statuses.items())
+    say(f"{summary.problems} problems{resumed}: {said}; {summary.seconds:.1f} s")
+    say(f"Written to {output}")
