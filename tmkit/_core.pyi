@@ -235,6 +235,85 @@ class Pose:
 
     __array_ufunc__: None = None
 
+def adjoint(pose: Pose) -> numpy.typing.NDArray[numpy.float64]:
+    """
+    Return the adjoint (6, 6) of a pose, read-only.
+
+    ``pose @ exp(xi) == exp(adjoint(pose) @ xi) @ pose``: it maps errors and twists ``[rho, theta]`` of the child's
+    tangent space to the parent's.
+    """
+
+def left_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
+    """
+    Return the left Jacobian of the exponential at xi = [rho, theta], (6, 6), read-only.
+
+    To first order in d, ``exp(xi + d) = exp(left_jacobian(xi) @ d) @ exp(xi)``.
+
+    Raises:
+        SceneError: not six numbers, or non-finite numbers.
+    """
+
+def right_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
+    """
+    Return the right Jacobian of the exponential at xi = [rho, theta], (6, 6), read-only.
+
+    To first order in d, ``exp(xi + d) = exp(xi) @ exp(right_jacobian(xi) @ d)``.
+
+    Raises:
+        SceneError: not six numbers, or non-finite numbers.
+    """
+
+def inverse_left_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
+    """
+    Return the inverse (6, 6) of the left Jacobian at xi = [rho, theta], read-only.
+
+    To first order in d, ``log(exp(d) @ exp(xi)) = xi + inverse_left_jacobian(xi) @ d``, at angles < 2 pi.
+
+    Raises:
+        SceneError: not six numbers, or non-finite numbers.
+    """
+
+def inverse_right_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
+    """
+    Return the inverse (6, 6) of the right Jacobian at xi = [rho, theta], read-only.
+
+    To first order in d, ``log(exp(xi) @ exp(d)) = xi + inverse_right_jacobian(xi) @ d``, at angles < 2 pi.
+
+    Raises:
+        SceneError: not six numbers, or non-finite numbers.
+    """
+
+def exp_each(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
+    """
+    Return the exponentials of many xi, (n, 6), as poses (n, 7): x, y, z and quaternion x, y, z, w.
+
+    Raises:
+        SceneError: an array of another shape, or non-finite numbers.
+    """
+
+def log_each(poses: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
+    """
+    Return the logarithms (n, 6) of many poses (n, 7): x, y, z and quaternion x, y, z, w.
+
+    Raises:
+        SceneError: an array of another shape, non-finite numbers, or a zero quaternion.
+    """
+
+def compose_each(left: numpy.typing.ArrayLike, right: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
+    """
+    Return the products of many poses, row by row. O(n).
+
+    Args:
+        left: (n, 7) or (1, 7) poses a_from_b: x, y, z and quaternion x, y, z, w. One row is used for all.
+        right: (n, 7) or (1, 7) poses b_from_c.
+
+    Returns:
+        (n, 7) poses a_from_c, read-only.
+
+    Raises:
+        SceneError: an array of another shape, non-finite numbers, or a zero quaternion.
+    """
+
 class GaussianPose:
     """
     A pose that is known up to a Gaussian error: ``T = mean @ Pose.exp(xi)``.
@@ -335,85 +414,6 @@ def compose(poses: Iterable[GaussianPose | Pose], *, order: int = 1) -> Gaussian
 
     Raises:
         SceneError: another order, or something that is no pose.
-    """
-
-def adjoint(pose: Pose) -> numpy.typing.NDArray[numpy.float64]:
-    """
-    Return the adjoint (6, 6) of a pose, read-only.
-
-    ``pose @ exp(xi) == exp(adjoint(pose) @ xi) @ pose``: it maps errors and twists ``[rho, theta]`` of the child's
-    tangent space to the parent's.
-    """
-
-def left_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
-    """
-    Return the left Jacobian of the exponential at xi = [rho, theta], (6, 6), read-only.
-
-    To first order in d, ``exp(xi + d) = exp(left_jacobian(xi) @ d) @ exp(xi)``.
-
-    Raises:
-        SceneError: not six numbers, or non-finite numbers.
-    """
-
-def right_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
-    """
-    Return the right Jacobian of the exponential at xi = [rho, theta], (6, 6), read-only.
-
-    To first order in d, ``exp(xi + d) = exp(xi) @ exp(right_jacobian(xi) @ d)``.
-
-    Raises:
-        SceneError: not six numbers, or non-finite numbers.
-    """
-
-def inverse_left_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
-    """
-    Return the inverse (6, 6) of the left Jacobian at xi = [rho, theta], read-only.
-
-    To first order in d, ``log(exp(d) @ exp(xi)) = xi + inverse_left_jacobian(xi) @ d``, at angles < 2 pi.
-
-    Raises:
-        SceneError: not six numbers, or non-finite numbers.
-    """
-
-def inverse_right_jacobian(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
-    """
-    Return the inverse (6, 6) of the right Jacobian at xi = [rho, theta], read-only.
-
-    To first order in d, ``log(exp(xi) @ exp(d)) = xi + inverse_right_jacobian(xi) @ d``, at angles < 2 pi.
-
-    Raises:
-        SceneError: not six numbers, or non-finite numbers.
-    """
-
-def exp_each(xi: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
-    """
-    Return the exponentials of many xi, (n, 6), as poses (n, 7): x, y, z and quaternion x, y, z, w.
-
-    Raises:
-        SceneError: an array of another shape, or non-finite numbers.
-    """
-
-def log_each(poses: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
-    """
-    Return the logarithms (n, 6) of many poses (n, 7): x, y, z and quaternion x, y, z, w.
-
-    Raises:
-        SceneError: an array of another shape, non-finite numbers, or a zero quaternion.
-    """
-
-def compose_each(left: numpy.typing.ArrayLike, right: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float64]:
-    """
-    Return the products of many poses, row by row. O(n).
-
-    Args:
-        left: (n, 7) or (1, 7) poses a_from_b: x, y, z and quaternion x, y, z, w. One row is used for all.
-        right: (n, 7) or (1, 7) poses b_from_c.
-
-    Returns:
-        (n, 7) poses a_from_c, read-only.
-
-    Raises:
-        SceneError: an array of another shape, non-finite numbers, or a zero quaternion.
     """
 
 class NoiseSource:
@@ -1019,43 +1019,6 @@ def Continuous(axis: numpy.typing.ArrayLike, *, velocity: float = float('inf'), 
         SceneError: a zero axis, NaN, a negative limit.
     """
 
-class Inertia:
-    """
-    Mass properties of a body, in the axes of one of its frames. Immutable.
-
-    Args:
-        mass: kilograms.
-        center: (3,) centre of mass, metres.
-        matrix: (3, 3) inertia about the centre of mass, kg m^2; zeros if omitted.
-
-    Raises:
-        SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.
-    """
-
-    def __init__(self, mass: float, center: numpy.typing.ArrayLike = (0.0, 0.0, 0.0), *, matrix: numpy.typing.ArrayLike | None = None) -> None: ...
-
-    @property
-    def mass(self) -> float:
-        """Kilograms."""
-
-    @property
-    def center(self) -> numpy.typing.NDArray[numpy.float64]:
-        """(3,) centre of mass, metres."""
-
-    @property
-    def matrix(self) -> numpy.typing.NDArray[numpy.float64]:
-        """(3, 3) inertia about the centre of mass, kg m^2."""
-
-    def __eq__(self, other: object | None) -> bool: ...
-
-    def __hash__(self) -> int: ...
-
-    def __repr__(self) -> str: ...
-
-    def __getstate__(self) -> tuple[object, ...]: ...
-
-    def __setstate__(self, state: object | None) -> None: ...
-
 class StampedPoses:
     """
     Where a frame was: a short history of the pose of its edge. Immutable.
@@ -1112,6 +1075,43 @@ class StampedPoses:
         """
 
     def __len__(self) -> int: ...
+
+    def __eq__(self, other: object | None) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+    def __repr__(self) -> str: ...
+
+    def __getstate__(self) -> tuple[object, ...]: ...
+
+    def __setstate__(self, state: object | None) -> None: ...
+
+class Inertia:
+    """
+    Mass properties of a body, in the axes of one of its frames. Immutable.
+
+    Args:
+        mass: kilograms.
+        center: (3,) centre of mass, metres.
+        matrix: (3, 3) inertia about the centre of mass, kg m^2; zeros if omitted.
+
+    Raises:
+        SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.
+    """
+
+    def __init__(self, mass: float, center: numpy.typing.ArrayLike = (0.0, 0.0, 0.0), *, matrix: numpy.typing.ArrayLike | None = None) -> None: ...
+
+    @property
+    def mass(self) -> float:
+        """Kilograms."""
+
+    @property
+    def center(self) -> numpy.typing.NDArray[numpy.float64]:
+        """(3,) centre of mass, metres."""
+
+    @property
+    def matrix(self) -> numpy.typing.NDArray[numpy.float64]:
+        """(3, 3) inertia about the centre of mass, kg m^2."""
 
     def __eq__(self, other: object | None) -> bool: ...
 
@@ -1205,6 +1205,39 @@ class FrameSpecification:
     @property
     def noise(self) -> EdgeNoise | None:
         """The error of its pose, or None when it is exact."""
+
+    def __repr__(self) -> str: ...
+
+class Group:
+    """A group: its name, and what it holds itself. Immutable."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """Its frames, as they were given."""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups in it, as they were given."""
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """The frames that it is below."""
+
+    @property
+    def attributes(self) -> PMap[str, Any]:
+        """Its attributes, an immutable map; see :meth:`SceneGraph.attributes`."""
+
+    @property
+    def attribute_stamps(self) -> PMap[str, float]:
+        """When its attributes were set: seconds by key, of those with a stamp."""
+
+    def __eq__(self, other: object | None) -> bool: ...
+
+    def __hash__(self) -> int: ...
 
     def __repr__(self) -> str: ...
 
@@ -1307,39 +1340,6 @@ class SceneDifference:
     def __len__(self) -> int: ...
 
     def __bool__(self) -> bool: ...
-
-    def __repr__(self) -> str: ...
-
-class Group:
-    """A group: its name, and what it holds itself. Immutable."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def frames(self) -> tuple[str, ...]:
-        """Its frames, as they were given."""
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """The groups in it, as they were given."""
-
-    @property
-    def parents(self) -> tuple[str, ...]:
-        """The frames that it is below."""
-
-    @property
-    def attributes(self) -> PMap[str, Any]:
-        """Its attributes, an immutable map; see :meth:`SceneGraph.attributes`."""
-
-    @property
-    def attribute_stamps(self) -> PMap[str, float]:
-        """When its attributes were set: seconds by key, of those with a stamp."""
-
-    def __eq__(self, other: object | None) -> bool: ...
-
-    def __hash__(self) -> int: ...
 
     def __repr__(self) -> str: ...
 
@@ -1685,7 +1685,7 @@ class SceneGraph:
         """
         Return the attributes of a frame, an immutable map (``pyrsistent.PMap``).
 
-        Lists in it are ``PVector``, dicts ``PMap``; ``pyrsistent.thaw`` returns plain ones. The order of keys is undefined.
+        Lists are ``PVector``, dicts ``PMap``; ``pyrsistent.thaw`` returns plain ones. Keys have no order.
 
         Args:
             frame: the frame.
@@ -1902,25 +1902,6 @@ class SceneGraph:
             UnknownNameError, DuplicateNameError, CycleError, SceneError: as the single edits.
         """
 
-    def edit(self) -> SceneEdit:
-        """
-        Begin many edits that make one new version: ``with scene.edit() as edit: ...; edit.finish()``.
-        """
-
-    def __eq__(self, other: object | None) -> bool: ...
-
-    def __hash__(self) -> int: ...
-
-    def __copy__(self) -> SceneGraph: ...
-
-    def __deepcopy__(self, memo: object) -> SceneGraph: ...
-
-    def __repr__(self) -> str: ...
-
-    def __getstate__(self) -> tuple[object, ...]: ...
-
-    def __setstate__(self, state: object | None) -> None: ...
-
     def add_root(self, name: str, *, body: str | None = None) -> SceneGraph:
         """
         Add a frame without a parent: the root of another tree. O(log n).
@@ -2028,7 +2009,7 @@ class SceneGraph:
 
     def set_stamped_poses(self, frame: str, stamps: StampedPoses | None) -> SceneGraph:
         """
-        Set the whole history of a frame's edge; its present pose stays. O(log n + capacity).
+        Set all stamped poses of a frame's edge; its pose stays. O(log n + capacity).
 
         Args:
             frame: a frame whose parent is on another body.
@@ -2484,6 +2465,25 @@ class SceneGraph:
             SceneError: the measurement contradicts what is known exactly, or the steps do not converge.
         """
 
+    def edit(self) -> SceneEdit:
+        """
+        Begin many edits that make one new version: ``with scene.edit() as edit: ...; edit.finish()``.
+        """
+
+    def __eq__(self, other: object | None) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+    def __copy__(self) -> SceneGraph: ...
+
+    def __deepcopy__(self, memo: object) -> SceneGraph: ...
+
+    def __repr__(self) -> str: ...
+
+    def __getstate__(self) -> tuple[object, ...]: ...
+
+    def __setstate__(self, state: object | None) -> None: ...
+
 class SceneEdit:
     """
     Many edits that make one new version.
@@ -2599,7 +2599,7 @@ class SceneEdit:
 
     def set_stamped_poses(self, frame: str, stamps: StampedPoses | None) -> None:
         """
-        Set the whole history of a frame's edge; its present pose stays. O(log n + capacity).
+        Set all stamped poses of a frame's edge; its pose stays. O(log n + capacity).
 
         Args:
             frame: a frame whose parent is on another body.
@@ -3317,7 +3317,7 @@ class SceneArrays:
 
     def set_stamped_poses(self, frame: str, stamps: StampedPoses | None) -> None:
         """
-        Set the whole history of a frame's edge; its present pose stays. O(poses).
+        Set all stamped poses of a frame's edge; its pose stays. O(poses).
 
         Args:
             frame: a frame whose parent is on another body.

@@ -58,13 +58,7 @@ REPEAT = 200  # how often one call into the core does its work
 # --- scenes ----------------------------------------------------------------------------------------------------------
 
 
-_CORE_SOURCES = (
-    "linalg/elementary.cpp",
-    "linalg/pose.cpp",
-    "linalg/lie.cpp",
-    "uncertainty/covariance.cpp",
-    "error.cpp",
-)
+_CORE_SOURCES = ("linalg/elementary.cpp", "linalg/pose.cpp", "uncertainty/covariance.cpp", "error.cpp")
 
 
 def tree(frames: int = 31) -> SceneGraph:

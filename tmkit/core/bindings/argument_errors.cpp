@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "bindings.hpp"
-#include "registered.hpp"
 
 namespace tmkit::bindings {
 namespace {

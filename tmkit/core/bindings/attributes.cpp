@@ -1,6 +1,5 @@
 // Free tags of frames: Python values as canonical JSON text, and back.
 #include "bindings.hpp"
-#include "registered.hpp"
 
 namespace tmkit::bindings {
 namespace {

@@ -25,6 +25,8 @@ namespace nb = nanobind;
     "\n    frame: the frame of which the pose is returned." \
     "\n    relative_to: the frame it is relative to; the root of its tree if omitted."
 #define Q_ON_PATH "\n    q: (n_joints,) configuration, radians or metres; optional when no joint is on the path."
+#define OF_FRAME "\n\nArgs:\n    frame: the frame."
+#define PAIR "\n\nArgs:\n    a: a frame.\n    b: another frame; the order does not matter."
 #define NO_BODY "\n\nRaises:\n    UnknownNameError: no such body."
 #define NO_GROUP "\n\nRaises:\n    UnknownNameError: no such group."
 #define NO_JOINT "\n\nRaises:\n    UnknownNameError: no such joint."
@@ -39,6 +41,23 @@ namespace nb = nanobind;
 namespace tmkit::bindings {
 
 using namespace nb::literals;  // "name"_a: an argument of that name
+
+// What Python registers with the core at import: exception classes, and functions written above the core, which imports
+// no module of the package and names none.
+struct Registered {
+    nb::object errors;          // exception classes by name
+    nb::object argument_error;  // (function, positional, keywords) -> the error of a call that fits no signature
+    nb::object result;          // the class whose functions are the methods that all results have
+    nb::object tree_html;
+    nb::object attribute_map, attribute_text;  // JSON text -> immutable map, and a JSON value -> its text
+};
+
+// Null before the module is initialised, and after it is cleared at exit.
+const Registered* registered();
+
+// Returns a registered function, owned: its call may register another. Throws std::runtime_error where Python
+// registered none.
+nb::object registered_function(nb::object Registered::* function);
 
 // An argument that is any sequence or array of numbers; shown to type checkers as numpy.typing.ArrayLike.
 struct ArrayArgument {
@@ -240,6 +259,15 @@ bool equals(const Value& a, nb::handle b) {
     return nb::isinstance<Value>(b) && a == nb::cast<const Value&>(b);
 }
 
+// Equality of an immutable value, its hash by what `key` gives of it, and its text.
+template <class Value, class Key, class Text>
+void bind_value(nb::class_<Value>& cls, Key key, Text text) {
+    cls.def("__eq__", &equals<Value>, "other"_a.none())
+        .def("__hash__", [key](const Value& value) {
+        return nb::hash(key(value));
+    }).def("__repr__", text);
+}
+
 // Free tags of frames: values that JSON can say, kept as its canonical text.
 using AttributeMapping = nb::typed<Mapping, nb::str, nb::any>;
 std::string attribute_text(const std::string& key, nb::handle value);
@@ -296,21 +324,18 @@ ReadOnlyArray covariance_array(const Covariance& covariance);
 void bind_pose(nb::module_& m);
 void bind_gaussian_pose(nb::module_& m);
 void bind_elementary(nb::module_& m);
-void bind_lie(nb::module_& m);
 void bind_noise(nb::module_& m);
 void bind_measurement(nb::module_& m);
-void bind_pose_queries(nb::class_<SceneGraph>& cls);
-void bind_pose_queries(nb::class_<SceneArrays>& cls);
+template <class Scene>
+void bind_pose_queries(nb::class_<Scene>& cls);
 void bind_scene_functions(nb::module_& m);
 void bind_structure_functions(nb::module_& m);
 void bind_shape(nb::module_& m);
 void bind_joint(nb::module_& m);
 void bind_scene_graph(nb::module_& m);
 void bind_stamped_poses(nb::module_& m);
-void bind_frame_specification(nb::module_& m);
-void bind_inertia(nb::module_& m);
+void bind_scene_records(nb::module_& m);
 void bind_scene_difference(nb::module_& m);
-void bind_group(nb::module_& m);
 void bind_structure_queries(nb::class_<SceneGraph>& cls);
 void bind_structure_queries(nb::class_<SceneArrays>& cls);
 void bind_scene_queries(nb::class_<SceneGraph>& cls);

@@ -122,12 +122,16 @@ void require_known_body(const Scene& scene, std::string_view frame, const std::o
     if (body && *body != frame && !scene.has_body(*body)) throw refusals::no_such_body(*body, scene.body_names());
 }
 
-void bind_scene_edits(nb::class_<SceneGraph>& scene, nb::class_<SceneEditHandle>& edit);
-void bind_content_edits(nb::class_<SceneGraph>& scene, nb::class_<SceneEditHandle>& edit);
-void bind_noise_edits(nb::class_<SceneGraph>& scene, nb::class_<SceneEditHandle>& edit);
-// Those of them that arrays have.
-void bind_scene_edits(nb::class_<SceneArrays>& arrays);
-void bind_content_edits(nb::class_<SceneArrays>& arrays);
-void bind_noise_edits(nb::class_<SceneArrays>& arrays);
+// How the methods of a class that is edited take it.
+template <class Scene>
+using SelfOf = std::conditional_t<std::is_same_v<Scene, SceneGraph>, nb::typed<nb::object, SceneGraph>, Scene&>;
+
+// For SceneGraph, SceneEditHandle and SceneArrays, which has all but the edits of whole scenes.
+template <class Scene>
+void bind_scene_edits(nb::class_<Scene>& cls);
+template <class Scene>
+void bind_content_edits(nb::class_<Scene>& cls);
+template <class Scene>
+void bind_noise_edits(nb::class_<Scene>& cls);
 
 }  // namespace tmkit::bindings

@@ -80,11 +80,11 @@ Args:
     order: 1, as ``@`` does, or 4: with the terms that are of fourth order in the errors. The mean is the same.
 
 Raises:
-    SceneError: another order.)")
-        .def("__eq__", &equals<GaussianPose>, "other"_a.none())
-        .def("__hash__", [](const GaussianPose& g) {
-        return nb::hash(nb::make_tuple(g.mean, g.covariance.linear[0], g.covariance.angular[0]));
-    }).def("__repr__", &text_of);
+    SceneError: another order.)");
+    const auto key = [](const GaussianPose& g) {
+        return nb::make_tuple(g.mean, g.covariance.linear[0], g.covariance.angular[0]);
+    };
+    bind_value(cls, key, &text_of);
 }
 
 }  // namespace

@@ -2,6 +2,11 @@
 
 #include "motion.hpp"
 
+#define PLACED_FRAME                                                     \
+    "\n\nArgs:\n    scene: the version of the scene."                    \
+    "\n    frame: the frame to place, such as the tool frame of an arm." \
+    "\n    target_pose: relative_to_from_frame."
+
 namespace tmkit::bindings {
 namespace {
 
@@ -118,12 +123,7 @@ void bind_inverse_kinematics(nb::module_& m) {
 
 The first try starts at ``q``, the others at random configurations within the limits (unlimited angles: -pi to pi).
 A solution keeps the limits; its angles are turned by whole turns to where they are nearest to ``q``. About 20 us
-for an arm of seven joints.
-
-Args:
-    scene: the version of the scene.
-    frame: the frame to place, such as the tool frame of an arm.
-    target_pose: relative_to_from_frame.
+for an arm of seven joints.)" PLACED_FRAME R"(
     joints: names of the joints that may move; those off the chain from ``relative_to`` to ``frame`` stay as they are.
     q: (n_joints,) values of all joints, and the first start.)"} +
               shared_options);
@@ -135,12 +135,7 @@ Args:
 
 Tries ``q`` and then random configurations until ``count`` solutions are found or the restarts are used up. When the
 first one collides in frames that have the same relative pose in every solution, such as the hand and a wall, all
-would, and the search ends.
-
-Args:
-    scene: the version of the scene.
-    frame: the frame to place, such as the tool frame of an arm.
-    target_pose: relative_to_from_frame.
+would, and the search ends.)" PLACED_FRAME R"(
     joints: names of the joints that may move.
     q: (n_joints,) values of all joints, and the first start.
     count: how many solutions to find.

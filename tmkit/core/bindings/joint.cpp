@@ -83,11 +83,8 @@ void bind_mimic_members(nb::class_<Mimic>& cls) {
     }, "joint"_a, "multiplier"_a = 1.0, "offset"_a = 0.0)
         .def_ro("joint", &Mimic::joint, "Name of the leading joint.")
         .def_ro("multiplier", &Mimic::multiplier, "Factor.")
-        .def_ro("offset", &Mimic::offset, "Radians or metres.")
-        .def("__eq__", &equals<Mimic>, "other"_a.none())
-        .def("__hash__", [](const Mimic& a) {
-        return nb::hash(nb::make_tuple(a.joint, a.multiplier, a.offset));
-    }).def("__repr__", [](const Mimic& a) {
+        .def_ro("offset", &Mimic::offset, "Radians or metres.");
+    bind_value(cls, [](const Mimic& a) { return nb::make_tuple(a.joint, a.multiplier, a.offset); }, [](const Mimic& a) {
         return "Mimic('" + a.joint + "', multiplier=" + number_text(a.multiplier) +
                ", offset=" + number_text(a.offset) + ")";
     });

@@ -12,16 +12,13 @@ NB_MODULE(_core, m) {
     bind_elementary(m);
     bind_pose(m);
     bind_gaussian_pose(m);
-    bind_lie(m);
     bind_noise(m);
     bind_measurement(m);
     bind_shape(m);
     bind_joint(m);
-    bind_inertia(m);
     bind_stamped_poses(m);
-    bind_frame_specification(m);
+    bind_scene_records(m);
     bind_scene_difference(m);
-    bind_group(m);
     bind_scene_graph(m);
     bind_kinematics(m);
     bind_scene_arrays(m);

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "bindings.hpp"
-#include "registered.hpp"
 #include "tmkit/collision_world.hpp"
 #include "tmkit/inverse_kinematics.hpp"
 

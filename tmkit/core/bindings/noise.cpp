@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "edits.hpp"
-#include "tmkit/scene_gaussian.hpp"
 
+#define MEASURED "\n\nArgs:\n    frame: the frame that is measured."
 #define NO_MEASUREMENT \
     "\n\nRaises:\n    SceneError: non-finite numbers, or a covariance that is not symmetric positive semi-definite."
 
@@ -126,20 +126,17 @@ void bind_edge_noise(nb::class_<NoiseHandle>& cls) {
         for (const NoiseTerm& term : n.noise->terms) sources.append(SourceHandle{term.source});
         return nb::typed<nb::tuple, SourceHandle, nb::ellipsis>(nb::tuple(sources));
     }, "The sources, each once.")
-        .def("map",
-             [](const NoiseHandle& n, const SourceHandle& source) {
+        .def("map", [](const NoiseHandle& n, const SourceHandle& source) {
         return map_array(n.noise->map(term_of(n, source)));
     }, "source"_a, R"(Return the map (6, dimension) of one of the sources, read-only.
 
 Raises:
-    SceneError: the edge has no error of this source.)")
-        .def("__eq__", &equals<NoiseHandle>, "other"_a.none())
-        .def("__hash__", [](const NoiseHandle& n) {
-        return nb::hash(
-            nb::make_tuple(n.noise->terms.size(), n.noise->covariance.linear[0], n.noise->covariance.angular[0]));
-    }).def("__repr__", [](const NoiseHandle& n) {
-        return "EdgeNoise(" + std::to_string(n.noise->terms.size()) + " sources)";
-    });
+    SceneError: the edge has no error of this source.)");
+    const auto key = [](const NoiseHandle& n) {
+        return nb::make_tuple(n.noise->terms.size(), n.noise->covariance.linear[0], n.noise->covariance.angular[0]);
+    };
+    bind_value(cls, key,
+               [](const NoiseHandle& n) { return "EdgeNoise(" + std::to_string(n.noise->terms.size()) + " sources)"; });
 }
 
 void bind_pose_measurements(nb::class_<Measurement>& cls) {
@@ -150,10 +147,7 @@ void bind_pose_measurements(nb::class_<Measurement>& cls) {
                            read_covariance_of(covariance, 6)};
     },
                    "frame"_a, "pose"_a, nb::kw_only(), "covariance"_a, "relative_to"_a = nb::none(),
-                   R"(Make a measurement of a pose.
-
-Args:
-    frame: the frame that is measured.
+                   R"(Make a measurement of a pose.)" MEASURED R"(
     pose: the measured relative_to_from_frame.
     covariance: (6, 6) of [rho, theta], metres and radians, in the axes of the measured frame.
     relative_to: the frame it is measured from; the root of its tree if omitted.)" NO_MEASUREMENT)
@@ -167,11 +161,7 @@ Args:
         return made;
     },
                     "frame"_a, "position"_a, nb::kw_only(), "covariance"_a, "relative_to"_a = nb::none(),
-                    "point"_a = nb::none(),
-                    R"(Make a measurement of the position of a point of a frame.
-
-Args:
-    frame: the frame that is measured.
+                    "point"_a = nb::none(), R"(Make a measurement of the position of a point of a frame.)" MEASURED R"(
     position: (3,) metres, in the axes of ``relative_to``.
     covariance: (3, 3) m^2, in the axes of ``relative_to``.
     relative_to: the frame it is measured from; the root of its tree if omitted.
@@ -181,10 +171,7 @@ Args:
 void bind_distance_measurements(nb::class_<Measurement>& cls) {
     cls.def_static("of_bearing", &of_bearing, "frame"_a, "direction"_a, nb::kw_only(), "relative_to"_a = nb::none(),
                    "deviation"_a, "point"_a = nb::none(),
-                   R"(Make a measurement of the direction to a point of a frame.
-
-Args:
-    frame: the frame that is measured.
+                   R"(Make a measurement of the direction to a point of a frame.)" MEASURED R"(
     direction: (3,) of any length, in the axes of ``relative_to``.
     relative_to: the frame it is measured from; the root of its tree if omitted.
     deviation: standard deviation in radians, the same in every direction across.
@@ -194,10 +181,8 @@ Raises:
     SceneError: non-finite numbers, a zero direction, or a negative deviation.)")
         .def_static("of_range", &of_range, "frame"_a, "distance"_a, nb::kw_only(), "relative_to"_a = nb::none(),
                     "deviation"_a, "point"_a = nb::none(),
-                    R"(Make a measurement of the distance of a point of a frame from another frame's origin.
-
-Args:
-    frame: the frame that is measured.
+                    R"(Make a measurement of the distance of a point of a frame from another frame's origin.)" MEASURED
+                    R"(
     distance: metres.
     relative_to: the frame from whose origin it is measured; the root of its tree if omitted.
     deviation: standard deviation in metres.

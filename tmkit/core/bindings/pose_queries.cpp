@@ -2,7 +2,7 @@
 #include "edits.hpp"
 #include "tmkit/scene_gaussian.hpp"
 
-#define OF_FRAME                                                                                                     \
+#define POSE_FRAMES                                                                                                  \
     "\n    frame: the frame of which the pose is returned."                                                          \
     "\n    relative_to: the frame it is relative to, and in whose axes the coordinates are; the root of its tree if" \
     " omitted."
@@ -35,7 +35,7 @@ void bind_poses(nb::class_<Scene>& cls) {
 
 O(depth); O(1) without relative_to and q. The same bits as ``SceneGraph.pose`` gives at this configuration.}
 
-Args:)" OF_FRAME Q_OR_PRESENT NO_PATH BAD_Q));
+Args:)" POSE_FRAMES Q_OR_PRESENT NO_PATH BAD_Q));
     cls.def("pose",
             [](const Scene& s, std::string_view frame, const OptionalName& relative_to, double stamp,
                const OptionalArray& q, std::string_view policy) {
@@ -49,7 +49,7 @@ Args:)" OF_FRAME Q_OR_PRESENT NO_PATH BAD_Q));
 {O(depth log n).|O(depth + poses of the edges). The same bits as ``SceneGraph.pose`` for this configuration and stamp.}
 Edges without stamped poses keep their pose; joints are at q.
 
-Args:)" OF_FRAME R"(
+Args:)" POSE_FRAMES R"(
     stamp: seconds.)" Q_OR_PRESENT R"(
     policy: between two stamps, the pose of the ``closest`` (of two equally near, the newer), of the ``preceding``,
         or one ``interpolated``: the origin along a straight line, the orientation along the shorter arc; with
@@ -113,15 +113,14 @@ Raises:
     UnknownNameError, DisconnectedError, ConfigurationError: as ``pose``.)"));
 }
 
+}  // namespace
+
 template <class Scene>
-void bind_both(nb::class_<Scene>& cls) {
+void bind_pose_queries(nb::class_<Scene>& cls) {
     bind_poses(cls);
     bind_uncertain_poses_and_twists(cls);
 }
-
-}  // namespace
-
-void bind_pose_queries(nb::class_<SceneGraph>& cls) { bind_both(cls); }
-void bind_pose_queries(nb::class_<SceneArrays>& cls) { bind_both(cls); }
+template void bind_pose_queries(nb::class_<SceneGraph>& cls);
+template void bind_pose_queries(nb::class_<SceneArrays>& cls);
 
 }  // namespace tmkit::bindings

@@ -1,5 +1,3 @@
-#include "registered.hpp"
-
 #include <array>
 #include <stdexcept>
 #include <string>

@@ -11,7 +11,7 @@ using Room = std::optional<std::size_t>;  // none: as suits the scene
 // From so many frames on, forward kinematics takes longer than it takes to let other threads run meanwhile.
 constexpr std::size_t frames_worth_forwarding_released = 512;
 
-using PoseRows = nb::ndarray<double, nb::shape<-1, 7>, nb::c_contig, nb::device::cpu>;
+using WritableRows = nb::ndarray<double, nb::shape<-1, 7>, nb::c_contig, nb::device::cpu>;
 
 void forward(SceneArrays& arrays, const ArrayArgument& q) {
     const HeldVector held(q, "q", [&] { return arrays.joint_count(); });
@@ -29,8 +29,8 @@ ReadOnlyArray poses(const SceneArrays& arrays) {
 }
 
 std::size_t write_poses(const SceneArrays& arrays, const nb::object& out) {
-    PoseRows rows;
-    if (!nb::try_cast<PoseRows>(out, rows, false))
+    WritableRows rows;
+    if (!nb::try_cast<WritableRows>(out, rows, false))
         throw Error(ErrorKind::configuration, "out must be a writable, C-contiguous array (n, 7) of float64");
     const std::size_t count = arrays.write_poses({rows.data(), rows.size()});
     require_in_range(std::span<const double>(rows.data(), 7 * count), "a pose");

@@ -8,26 +8,17 @@ namespace {
 template <class Self>
 void bind_shape_and_collision_edits(auto& cls) {
     cls.def("set_classes", EDIT(set_classes, std::string_view, const std::vector<std::string>&), "frame"_a, "classes"_a,
-            text_for<Self>(R"(Set the classes of a frame. {O(log n)|O(classes)}.
-
-Args:
-    frame: the frame.
+            text_for<Self>(R"(Set the classes of a frame. {O(log n)|O(classes)}.)" OF_FRAME R"(
     classes: what the frame is, e.g. ``('movable',)``; replaces its classes.)" NO_FRAME))
         .def("set_shapes",
              [](Self self, std::string_view frame, const std::vector<ShapeArgument>& shapes) {
         return apply_edit(self, [&](auto& s) { s.set_shapes(frame, attached_shapes(shapes)); });
-    }, "frame"_a, "shapes"_a, text_for<Self>(R"(Set all shapes of a frame. {O(log n)|O(shapes)}.
-
-Args:
-    frame: the frame.
+    }, "frame"_a, "shapes"_a, text_for<Self>(R"(Set all shapes of a frame. {O(log n)|O(shapes)}.)" OF_FRAME R"(
     shapes: the shapes on it, in place of those it has; a ``Shape`` alone is put at the frame's origin.)" NO_FRAME R"({|
     CapacityError: no room for so many.})"))
         .def("add_shape", [](Self self, std::string_view frame, const ShapeArgument& shape) {
         return apply_edit(self, [&](auto& s) { s.add_shape(frame, shape.attached()); });
-    }, "frame"_a, "shape"_a, text_for<Self>(R"(Attach one more shape to a frame. {O(log n)|O(shapes)}.
-
-Args:
-    frame: the frame.
+    }, "frame"_a, "shape"_a, text_for<Self>(R"(Attach one more shape to a frame. {O(log n)|O(shapes)}.)" OF_FRAME R"(
     shape: the shape; a ``Shape`` alone is put at the frame's origin.)" NO_FRAME R"({|
     CapacityError: no room for another.})"));
     cls.def("set_inertia", EDIT(set_inertia, std::string_view, const std::optional<Inertia>&), "frame"_a,
@@ -40,20 +31,12 @@ Args:
     SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.)"))
         .def("allow_collision", EDIT(allow_collision, std::string_view, std::string_view, const std::string&), "a"_a,
              "b"_a, nb::kw_only(), "reason"_a = "user",
-             text_for<Self>(R"(Let the shapes of two frames touch: the pair is not checked. {O(log n)|O(1)}.
-
-Args:
-    a: a frame.
-    b: another frame; the order does not matter.
+             text_for<Self>(R"(Let the shapes of two frames touch: the pair is not checked. {O(log n)|O(1)}.)" PAIR R"(
     reason: why they may touch, kept with the pair.)" NO_FRAME R"(
     SceneError: a frame with itself.{|
     CapacityError: no room for another pair, or a reason that is too long.})"))
         .def("forbid_collision", EDIT(forbid_collision, std::string_view, std::string_view), "a"_a, "b"_a,
-             text_for<Self>(R"(Check a pair of frames for collision again. {O(log n)|O(1)}.
-
-Args:
-    a: a frame.
-    b: another frame; the order does not matter.)" NO_FRAME));
+             text_for<Self>(R"(Check a pair of frames for collision again. {O(log n)|O(1)}.)" PAIR NO_FRAME));
 }
 
 template <class Self>
@@ -62,22 +45,19 @@ void bind_attribute_edits(auto& cls) {
             [](Self self, std::string_view frame, const AttributeMapping& attributes) {
         Attributes tags = attributes_of(attributes);
         return apply_edit(self, [&](auto& s) { s.set_attributes(frame, std::move(tags)); });
-    }, "frame"_a, "attributes"_a, text_for<Self>(R"(Set all attributes of a frame. {O(log n)|O(attributes)}.
-
-Args:
-    frame: the frame.
+    }, "frame"_a, "attributes"_a,
+            text_for<Self>(R"(Set all attributes of a frame. {O(log n)|O(attributes)}.)" OF_FRAME R"(
     attributes: JSON values by key: text, numbers, True, False, None, lists and dicts of these; each may be a
         ``graph.Stamped``, with the time at which it was set. Replaces those it has.)" NO_FRAME R"(
     SceneError: a key that is no text or empty, or a value that is not JSON.)"))
-        .def("set_attribute", [](Self self, std::string_view frame, const std::string& key, nb::handle value) {
+        .def("set_attribute",
+             [](Self self, std::string_view frame, const std::string& key, nb::handle value) {
         const std::string text = attribute_text(key, value);
         return apply_edit(self, [&](auto& s) {
             s.set_attributes(frame, with_attribute(scene_of(s).specification(frame).attributes, key, text));
         });
-    }, "frame"_a, "key"_a, "value"_a.none(), text_for<Self>(R"(Set one attribute of a frame. {O(log n)|O(attributes)}.
-
-Args:
-    frame: the frame.
+    }, "frame"_a, "key"_a, "value"_a.none(),
+             text_for<Self>(R"(Set one attribute of a frame. {O(log n)|O(attributes)}.)" OF_FRAME R"(
     key: the name of the attribute, not empty.
     value: a JSON value; see ``set_attributes``. None is one and removes nothing.)" NO_FRAME R"(
     SceneError: an empty key, or a value that is not JSON.)"));
@@ -182,26 +162,18 @@ Raises:
     SceneError, UnknownNameError, DuplicateNameError, CycleError: the changes do not fit this scene.)");
 }
 
-template <class Self>
-void bind_content_edits_of(auto& cls) {
+}  // namespace
+
+template <class Scene>
+void bind_content_edits(nb::class_<Scene>& cls) {
+    using Self = SelfOf<Scene>;
     bind_shape_and_collision_edits<Self>(cls);
     bind_attribute_edits<Self>(cls);
     bind_group_edits<Self>(cls);
+    if constexpr (!std::is_same_v<Scene, SceneArrays>) bind_whole_edits<Self>(cls);
 }
-
-template <class Self>
-void bind_all_edits_of(auto& cls) {
-    bind_content_edits_of<Self>(cls);
-    bind_whole_edits<Self>(cls);
-}
-
-}  // namespace
-
-void bind_content_edits(nb::class_<SceneGraph>& scene, nb::class_<SceneEditHandle>& edit) {
-    bind_all_edits_of<nb::typed<nb::object, SceneGraph>>(scene);
-    bind_all_edits_of<SceneEditHandle&>(edit);
-}
-
-void bind_content_edits(nb::class_<SceneArrays>& arrays) { bind_content_edits_of<SceneArrays&>(arrays); }
+template void bind_content_edits(nb::class_<SceneGraph>&);
+template void bind_content_edits(nb::class_<SceneEditHandle>&);
+template void bind_content_edits(nb::class_<SceneArrays>&);
 
 }  // namespace tmkit::bindings

@@ -2,6 +2,7 @@
 #include "edits.hpp"
 #include "tmkit/scene_errors.hpp"
 
+#define OF_EDGE "\n\nArgs:\n    frame: a frame whose parent is on another body."
 #define NAME_TAKEN "\n\nRaises:\n    DuplicateNameError: the name is taken."
 
 namespace tmkit::bindings {
@@ -96,10 +97,7 @@ void bind_stamped_pose_edits(auto& cls) {
 
 {O(depth log n + capacity)|O(depth + poses of the edge + subtree)}. Poses may come in any order. When the stamp is the
 newest, this becomes the frame's pose, as by ``set_pose``; a new pose drops what no longer fits. A history belongs to an
-edge: reparenting the frame removes it.
-
-Args:
-    frame: a frame whose parent is on another body.
+edge: reparenting the frame removes it.)" OF_EDGE R"(
     pose: parent_from_frame, at joint value 0.
     stamp: seconds, on any clock.
     capacity: most poses that are kept; if omitted as before, at first 32.
@@ -113,10 +111,8 @@ Args:
         return apply_edit(self, [&](auto& s) { s.set_stamped_poses(frame, stamps_ref(stamps)); });
     }, "frame"_a, "stamps"_a.none(),
              text_for<Self>(
-                 R"(Set the whole history of a frame's edge; its present pose stays. {O(log n + capacity)|O(poses)}.
-
-Args:
-    frame: a frame whose parent is on another body.
+                 R"(Set all stamped poses of a frame's edge; its pose stays. {O(log n + capacity)|O(poses)}.)" OF_EDGE
+                 R"(
     stamps: poses parent_from_frame at joint value 0, by stamp; None removes the history.)" NO_FRAME R"(
     SceneError: a root, or an edge inside one body, whose pose is constant.{|
     CapacityError: no room for so many.})"));
@@ -179,10 +175,7 @@ void bind_make_root(auto& cls) {
         "frame"_a,
         R"(Make a frame the root of its tree: the edges above it are turned round, and nothing moves. O(depth log n).
 
-Errors, stamped poses and twist edges stay what they say.
-
-Args:
-    frame: the frame.
+Errors, stamped poses and twist edges stay what they say.)" OF_FRAME R"(
 
 Raises:
     UnknownNameError: no such frame.
@@ -196,17 +189,11 @@ void bind_frame_edits(auto& cls) {
 
 {O(log n) for each frame removed and each of its allowed pairs, after a query like ``children``; and O(members of all
 groups), O(twists), O(joints) when a joint is removed and another mimics.|O(n + allowed pairs + members of groups +
-twists).}
-
-Args:
-    frame: the frame.
+twists).})" OF_FRAME R"(
     subtree: remove all its descendants too.)" NO_FRAME R"(
     SceneError: it has children and ``subtree`` is False, or a joint that stays mimics one that would be removed.)"))
         .def("rename_frame", EDIT(rename_frame, std::string_view, const std::string&), "frame"_a, "name"_a,
-             text_for<Self>(R"(Rename a frame; its joint and body keep their names. {O(log n)|O(1)}.
-
-Args:
-    frame: the frame.
+             text_for<Self>(R"(Rename a frame; its joint and body keep their names. {O(log n)|O(1)}.)" OF_FRAME R"(
     name: its new name, unique among frames.)" NO_FRAME R"(
     DuplicateNameError: the new name is taken.{|
     CapacityError: the new name is too long.})"));
@@ -214,19 +201,13 @@ Args:
             text_for<Self>(R"(Set the pose of a frame relative to its parent. {O(depth log n)|O(depth + subtree)}.
 
 Stamped poses of the edge stay: a query with a stamp uses them alone, one without uses this pose, until a newer
-stamped pose is added. A twist edge stays as well.
-
-Args:
-    frame: a frame whose parent is on another body.
+stamped pose is added. A twist edge stays as well.)" OF_EDGE R"(
     pose: parent_from_frame at joint value 0.)" NO_FRAME R"(
     SceneError: a root, or an edge inside one body, whose pose is constant.)"))
         .def("set_joint", EDIT(set_joint, std::string_view, const Joint&), "frame"_a, "joint"_a,
              text_for<Self>(R"(Set how a frame moves relative to its parent. {O(log n)|O(n)}.{|
 
-A joint that was there keeps its value, a new one starts at 0.}
-
-Args:
-    frame: a frame whose parent is on another body.
+A joint that was there keeps its value, a new one starts at 0.})" OF_EDGE R"(
     joint: the new joint, in place of the old one.
 
 Raises:
@@ -276,29 +257,21 @@ Args:
     CapacityError: no room for the sources of its error; construct SceneArrays with a larger ``noise``.})"));
 }
 
-template <class Self>
-void bind_frame_and_edge_edits(auto& cls) {
+}  // namespace
+
+template <class Scene>
+void bind_scene_edits(nb::class_<Scene>& cls) {
+    using Self = SelfOf<Scene>;
     bind_root_edits<Self>(cls);
     bind_twist_edits<Self>(cls);
     bind_stamped_pose_edits<Self>(cls);
     bind_frame_edits<Self>(cls);
     bind_add_frame<Self>(cls);
     bind_reparent<Self>(cls);
+    if constexpr (!std::is_same_v<Scene, SceneArrays>) bind_make_root<Self>(cls);
 }
-
-template <class Self>
-void bind_all_edits(auto& cls) {
-    bind_frame_and_edge_edits<Self>(cls);
-    bind_make_root<Self>(cls);
-}
-
-}  // namespace
-
-void bind_scene_edits(nb::class_<SceneGraph>& scene, nb::class_<SceneEditHandle>& edit) {
-    bind_all_edits<nb::typed<nb::object, SceneGraph>>(scene);
-    bind_all_edits<SceneEditHandle&>(edit);
-}
-
-void bind_scene_edits(nb::class_<SceneArrays>& arrays) { bind_frame_and_edge_edits<SceneArrays&>(arrays); }
+template void bind_scene_edits(nb::class_<SceneGraph>&);
+template void bind_scene_edits(nb::class_<SceneEditHandle>&);
+template void bind_scene_edits(nb::class_<SceneArrays>&);
 
 }  // namespace tmkit::bindings

@@ -67,6 +67,9 @@ Args:
     }, "root"_a.none() = "world");
     bind_scene_queries(scene);
     bind_relations(scene);
+    bind_scene_edits(scene);
+    bind_content_edits(scene);
+    bind_noise_edits(scene);
     scene.def("edit", [](const SceneGraph& s) { return SceneEditHandle{SceneEdit(s)}; },
               "Begin many edits that make one new version: ``with scene.edit() as edit: ...; edit.finish()``.");
     bind_value_semantics(scene);
@@ -77,9 +80,9 @@ Args:
 
 Made by ``scene.edit()``. Its methods are the edits of ``SceneGraph`` and work in place; the scene it began with
 stays as it was. Used with ``with``, an exception discards all edits; so does a MemoryError in the middle of one.)");
-    bind_scene_edits(scene, edit);
-    bind_content_edits(scene, edit);
-    bind_noise_edits(scene, edit);
+    bind_scene_edits(edit);
+    bind_content_edits(edit);
+    bind_noise_edits(edit);
     bind_edit_end(edit);
 
     m.def("diff", &difference, "a"_a, "b"_a, R"(Return the difference between two versions of a scene.

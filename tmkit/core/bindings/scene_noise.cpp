@@ -3,7 +3,8 @@
 #include <cmath>
 
 #include "edits.hpp"
-#include "tmkit/scene_gaussian.hpp"
+
+#define OF_NOISE "\n\nArgs:\n    frame: the frame whose edge it is."
 
 namespace tmkit::bindings {
 
@@ -40,10 +41,8 @@ void bind_pose_noise_edits(auto& cls) {
             text_for<Self>(R"(Set the covariance of the pose of a frame relative to its parent.{ O(log n).|}
 
 The pose is ``T @ Pose.exp(xi)`` with T as ``local_pose`` and the joint give it and xi = [rho, theta] of mean zero,
-in metres and radians, in the frame's own axes, behind the joint. The error comes from a source of its own.
-
-Args:
-    frame: the frame.
+in metres and radians, in the frame's own axes, behind the joint. The error comes from a source of its own.)" OF_FRAME
+                           R"(
     covariance: (6, 6) of xi, symmetric positive semi-definite; None or zero: exact. Replaces the error of the edge.
 
 Raises:
@@ -58,20 +57,14 @@ Raises:
              text_for<Self>(
                  R"(Set the sources of the error of an edge: ``xi = sum of map @ w`` over sources w.{ O(log n).|}
 
-Edges that share a source have correlated errors.
-
-Args:
-    frame: the frame whose edge it is.
+Edges that share a source have correlated errors.)" OF_NOISE R"(
     maps: by source, (6, dimension) metres and radians for one standard deviation, in the frame's own axes. Empty:
         exact.)" NO_FRAME R"(
     SceneError: a root, or a map of another shape.{|
     CapacityError: no room for its sources.})"))
         .def("set_noise", [](Self self, std::string_view frame, const std::optional<NoiseHandle>& noise) {
         return apply_edit(self, [&](auto& s) { s.set_noise(frame, noise ? noise->noise : nullptr); });
-    }, "frame"_a, "noise"_a.none(), R"(Set the error of an edge to that of another edge.
-
-Args:
-    frame: the frame whose edge it is.
+    }, "frame"_a, "noise"_a.none(), R"(Set the error of an edge to that of another edge.)" OF_NOISE R"(
     noise: what ``noise`` returned for another edge; None: exact.)");
 }
 
@@ -108,10 +101,7 @@ void bind_whole_noise_edits(auto& cls) {
         });
     }, "frame"_a, "maps"_a, R"(Add errors to those of an edge. O(log n).
 
-Maps of a source that the edge already has are summed.
-
-Args:
-    frame: the frame whose edge it is.
+Maps of a source that the edge already has are summed.)" OF_NOISE R"(
     maps: by source, (6, dimension) metres and radians for one standard deviation; see ``set_noise``.)" NO_FRAME R"(
     SceneError: a root, or a map of another shape.)")
         .def("add_joint_noise", EDIT(add_joint_noise, std::string_view, double), "joint"_a, "variance"_a,
@@ -144,23 +134,17 @@ Args:
     SceneError: the measurement contradicts what is known exactly, or the steps do not converge.)");
 }
 
-template <class Self>
-void bind_noise_edits_of(auto& cls) {
-    bind_pose_noise_edits<Self>(cls);
-    bind_twist_noise_edits<Self>(cls);
-    bind_whole_noise_edits<Self>(cls);
-}
-
 }  // namespace
 
-void bind_noise_edits(nb::class_<SceneGraph>& scene, nb::class_<SceneEditHandle>& edit) {
-    bind_noise_edits_of<nb::typed<nb::object, SceneGraph>>(scene);
-    bind_noise_edits_of<SceneEditHandle&>(edit);
+template <class Scene>
+void bind_noise_edits(nb::class_<Scene>& cls) {
+    using Self = SelfOf<Scene>;
+    bind_pose_noise_edits<Self>(cls);
+    bind_twist_noise_edits<Self>(cls);
+    if constexpr (!std::is_same_v<Scene, SceneArrays>) bind_whole_noise_edits<Self>(cls);
 }
-
-void bind_noise_edits(nb::class_<SceneArrays>& arrays) {
-    bind_pose_noise_edits<SceneArrays&>(arrays);
-    bind_twist_noise_edits<SceneArrays&>(arrays);
-}
+template void bind_noise_edits(nb::class_<SceneGraph>&);
+template void bind_noise_edits(nb::class_<SceneEditHandle>&);
+template void bind_noise_edits(nb::class_<SceneArrays>&);
 
 }  // namespace tmkit::bindings

@@ -1,7 +1,6 @@
 #include <cmath>
 
 #include "bindings.hpp"
-#include "registered.hpp"
 #include "tmkit/kinematics.hpp"
 #include "tmkit/scene_edit.hpp"
 
@@ -64,13 +63,6 @@ ReadOnlyArray configuration(const SceneGraph& scene, const nb::typed<Mapping, nb
     return make_array(std::move(q));
 }
 
-ReadOnlyArray transformed(const ArrayArgument& rows, const Pose& pose, bool points) {
-    return make_each(rows, points ? "points" : "vectors", 3, [&](const double* row) {
-        const Vector3 given{row[0], row[1], row[2]};
-        return points ? pose.apply(given) : pose.rotate(given);
-    });
-}
-
 ReadOnlyArray pose_batch(const SceneGraph& scene, std::string_view frame, const OptionalName& relative_to,
                          const ArrayArgument& q) {
     const std::vector<double> rows = read_matrix(q, "q", scene.joint_count());
@@ -104,13 +96,20 @@ ReadOnlyArray poses_batch(const SceneGraph& scene, const ArrayArgument& q) {
 }
 
 void bind_array_queries(nb::class_<SceneGraph>& cls) {
-    cls.def("transform_points",
-            [](const SceneGraph& s, const ArrayArgument& points, std::string_view source, std::string_view target,
-               const OptionalArray& q) {
-        return transformed(points, s.pose(source, target, ConfigurationArgument(q, s).get()), true);
-    },
-            "points"_a, nb::kw_only(), "source"_a, "target"_a, "q"_a = nb::none(),
-            R"(Express points given in one frame in coordinates of another. O(n + depth log n).
+    const auto transform = [&cls](const char* name, const char* rows, bool points, const char* text) {
+        cls.def(name,
+                [rows, points](const SceneGraph& s, const ArrayArgument& given, std::string_view source,
+                               std::string_view target, const OptionalArray& q) {
+            const Pose pose = s.pose(source, target, ConfigurationArgument(q, s).get());
+            return make_each(given, rows, 3, [&](const double* row) {
+                const Vector3 vector{row[0], row[1], row[2]};
+                return points ? pose.apply(vector) : pose.rotate(vector);
+            });
+        },
+                nb::arg(rows), nb::kw_only(), "source"_a, "target"_a, "q"_a = nb::none(), text);
+    };
+    transform("transform_points", "points", true,
+              R"(Express points given in one frame in coordinates of another. O(n + depth log n).
 
 Args:
     points: (n, 3) metres, in coordinates of the source.
@@ -118,14 +117,9 @@ Args:
     target: the frame they are returned in.)" Q_ON_PATH R"(
 
 Returns:
-    (n, 3) metres, in coordinates of the target; read-only.)" NO_POSE)
-        .def("transform_vectors",
-             [](const SceneGraph& s, const ArrayArgument& vectors, std::string_view source, std::string_view target,
-                const OptionalArray& q) {
-        return transformed(vectors, s.pose(source, target, ConfigurationArgument(q, s).get()), false);
-    },
-             "vectors"_a, nb::kw_only(), "source"_a, "target"_a, "q"_a = nb::none(),
-             R"(Express free vectors given in the axes of one frame in the axes of another. O(n + depth log n).
+    (n, 3) metres, in coordinates of the target; read-only.)" NO_POSE);
+    transform("transform_vectors", "vectors", false,
+              R"(Express free vectors given in the axes of one frame in the axes of another. O(n + depth log n).
 
 They are rotated, not translated.
 

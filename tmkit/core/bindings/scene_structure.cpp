@@ -72,11 +72,7 @@ children.})" NO_FRAME))
         .def("body", [](const Scene& s, std::string_view frame) { return by_name(s).body(frame); }, "frame"_a,
              text_for<Scene>("Return the name of the body that a frame is on. {O(log n)|O(1)}." NO_FRAME))
         .def("is_allowed", [](const Scene& s, std::string_view a, std::string_view b) { return s.is_allowed(a, b); },
-             "a"_a, "b"_a, text_for<Scene>(R"(Return whether two frames may touch. {O(log n)|O(1)}.
-
-Args:
-    a: a frame.
-    b: another frame; the order does not matter.)" NO_FRAME));
+             "a"_a, "b"_a, text_for<Scene>(R"(Return whether two frames may touch. {O(log n)|O(1)}.)" PAIR NO_FRAME));
 }
 
 template <class Scene>
@@ -166,14 +162,14 @@ Raises:
 }
 
 void bind_group_and_path_queries(nb::class_<SceneGraph>& cls) {
-    cls.def("attributes", [](const SceneGraph& s, std::string_view frame) {
+    cls.def("attributes",
+            [](const SceneGraph& s, std::string_view frame) {
         return attribute_map(details_on(s.record(frame)).attributes);
-    }, "frame"_a, R"(Return the attributes of a frame, an immutable map (``pyrsistent.PMap``).
+    }, "frame"_a,
+            R"(Return the attributes of a frame, an immutable map (``pyrsistent.PMap``).
 
-Lists in it are ``PVector``, dicts ``PMap``; ``pyrsistent.thaw`` returns plain ones. The order of keys is undefined.
-
-Args:
-    frame: the frame.
+Lists are ``PVector``, dicts ``PMap``; ``pyrsistent.thaw`` returns plain ones. Keys have no order.)" OF_FRAME
+            R"(
 
 Cost: O(log n + length of the attributes as JSON), some microseconds; more on their first use.)" NO_FRAME);
     cls.def("attribute_stamps", [](const SceneGraph& s, std::string_view frame) {
@@ -186,10 +182,7 @@ Cost: O(log n + length of the attributes as JSON), some microseconds; more on th
              [](const SceneGraph& s, std::string_view frame, bool nested) {
         return tuple_of(s.groups_of(frame, nested));
     }, "frame"_a, nb::kw_only(), "nested"_a = false,
-             R"(Return the groups that contain a frame, sorted. O(groups and their members).
-
-Args:
-    frame: the frame.
+             R"(Return the groups that contain a frame, sorted. O(groups and their members).)" OF_FRAME R"(
     nested: whether groups that contain it through the groups in them count; only direct ones if omitted.)" NO_FRAME);
     cls.def("frame_id", [](const SceneGraph& s, std::string_view frame) { return s.record(frame).id; }, "frame"_a,
             R"(Return the number of a frame, which survives rename and reparenting. O(log n).
@@ -241,29 +234,6 @@ Args:
 Returns:
     The oldest and the newest stamp, in seconds; the oldest is the later one where the histories have no common time.
     None where no edge between the frames has stamped poses.)" NO_PATH);
-}
-
-void bind_group(nb::module_& m) {
-    nb::class_<GroupSpecification>(m, "Group", nb::is_weak_referenceable(),
-                                   "A group: its name, and what it holds itself. Immutable.")
-        .def_ro("name", &GroupSpecification::name, "Its name.")
-        .def_prop_ro("frames", [](const GroupSpecification& g) { return tuple_of(g.frames); },
-                     "Its frames, as they were given.")
-        .def_prop_ro("groups", [](const GroupSpecification& g) { return tuple_of(g.groups); },
-                     "The groups in it, as they were given.")
-        .def_prop_ro("parents", [](const GroupSpecification& g) { return tuple_of(g.parents); },
-                     "The frames that it is below.")
-        .def_prop_ro("attributes", [](const GroupSpecification& g) { return attribute_map(g.attributes); },
-                     "Its attributes, an immutable map; see :meth:`SceneGraph.attributes`.")
-        .def_prop_ro("attribute_stamps", [](const GroupSpecification& g) { return stamps_of(g.attributes); },
-                     "When its attributes were set: seconds by key, of those with a stamp.")
-        .def("__eq__", &equals<GroupSpecification>, "other"_a.none())
-        .def("__hash__", [](const GroupSpecification& g) {
-        return nb::hash(nb::make_tuple(tuple_of(g.frames), tuple_of(g.groups)));
-    }).def("__repr__", [](const GroupSpecification& g) {
-        return "Group(frames=" + nb::cast<std::string>(nb::repr(tuple_of(g.frames))) +
-               ", groups=" + nb::cast<std::string>(nb::repr(tuple_of(g.groups))) + ")";
-    });
 }
 
 }  // namespace tmkit::bindings

@@ -55,8 +55,7 @@ Ref<const StampedPoses> stamps_from_state(nb::handle state) {
 }
 
 void bind_stamped_poses(nb::module_& m) {
-    auto cls =
-        nb::class_<StampedPoses>(m, "StampedPoses", nb::is_weak_referenceable(),
+    nb::class_<StampedPoses> cls(m, "StampedPoses", nb::is_weak_referenceable(),
                                  R"(Where a frame was: a short history of the pose of its edge. Immutable.
 
 Args:
@@ -66,25 +65,24 @@ Args:
     window: seconds that may lie between the oldest and the newest; without end if omitted.
 
 Raises:
-    StampError: stamps that do not ascend, are not finite, too many, too far apart, or not as many as poses.)")
-            .def("__init__",
-                 [](StampedPoses* self, const std::vector<double>& stamps, const std::vector<Pose>& poses,
-                    std::size_t capacity,
-                    double window) { new (self) StampedPoses(made(stamps, poses, capacity, window)); },
-                 "stamps"_a = nb::tuple(), "poses"_a = nb::tuple(), nb::kw_only(),
-                 "capacity"_a = StampedPoses::usual_capacity, "window"_a = StampedPoses::without_end)
-            .def_prop_ro("stamps", [](const StampedPoses& s) { return make_array(stamps_of(s)); },
-                         "(k,) seconds, ascending; read-only.")
-            .def_prop_ro("poses", [](const StampedPoses& s) { return PoseTuple(nb::tuple(nb::cast(poses_of(s)))); },
-                         "parent_from_frame at joint value 0, one for each stamp.")
-            .def_ro("capacity", &StampedPoses::capacity, "So many poses are kept at most.")
-            .def_ro("window", &StampedPoses::window,
-                    "Seconds that may lie between the oldest and the newest; inf without end.")
-            .def("at",
-                 [](const StampedPoses& s, double stamp, std::string_view policy) {
+    StampError: stamps that do not ascend, are not finite, too many, too far apart, or not as many as poses.)");
+    cls.def("__init__",
+            [](StampedPoses* self, const std::vector<double>& stamps, const std::vector<Pose>& poses,
+               std::size_t capacity, double window) { new (self) StampedPoses(made(stamps, poses, capacity, window)); },
+            "stamps"_a = nb::tuple(), "poses"_a = nb::tuple(), nb::kw_only(),
+            "capacity"_a = StampedPoses::usual_capacity, "window"_a = StampedPoses::without_end)
+        .def_prop_ro("stamps", [](const StampedPoses& s) { return make_array(stamps_of(s)); },
+                     "(k,) seconds, ascending; read-only.")
+        .def_prop_ro("poses", [](const StampedPoses& s) { return PoseTuple(nb::tuple(nb::cast(poses_of(s)))); },
+                     "parent_from_frame at joint value 0, one for each stamp.")
+        .def_ro("capacity", &StampedPoses::capacity, "So many poses are kept at most.")
+        .def_ro("window", &StampedPoses::window,
+                "Seconds that may lie between the oldest and the newest; inf without end.")
+        .def("at",
+             [](const StampedPoses& s, double stamp, std::string_view policy) {
         return in_range(s.at({stamp, stamp_policy(policy)}, ""));
     }, "stamp"_a, nb::kw_only(), "policy"_a = "interpolated",
-                 R"(Return parent_from_frame at a time. O(log k) for k poses.
+             R"(Return parent_from_frame at a time. O(log k) for k poses.
 
 Args:
     stamp: seconds, on the clock of the stamps.
@@ -93,17 +91,17 @@ Args:
 Raises:
     StampError: the stamp lies outside the history.
     UnknownNameError: no such policy.)")
-            .def("moved", &StampedPoses::moved, "parent_from_old_parent"_a,
-                 R"(Return the same history relative to another parent, fixed relative to the old one. O(k).
+        .def("moved", &StampedPoses::moved, "parent_from_old_parent"_a,
+             R"(Return the same history relative to another parent, fixed relative to the old one. O(k).
 
 Args:
     parent_from_old_parent: pose of the old parent in the new one.)")
-            .def("__len__", [](const StampedPoses& s) { return s.entries.size(); })
-            .def("__eq__", &equals<StampedPoses>, "other"_a.none())
-            .def("__hash__", [](const StampedPoses& s) {
-        return nb::hash(
-            nb::make_tuple(nb::tuple(nb::cast(stamps_of(s))), nb::tuple(nb::cast(poses_of(s))), s.capacity, s.window));
-    }).def("__repr__", [](const StampedPoses& s) {
+        .def("__len__", [](const StampedPoses& s) { return s.entries.size(); });
+    const auto key = [](const StampedPoses& s) {
+        return nb::make_tuple(nb::tuple(nb::cast(stamps_of(s))), nb::tuple(nb::cast(poses_of(s))), s.capacity,
+                              s.window);
+    };
+    bind_value(cls, key, [](const StampedPoses& s) {
         if (s.entries.empty()) return std::string("StampedPoses()");
         const std::size_t count = s.entries.size();
         return "StampedPoses(" + std::to_string(count) + (count == 1 ? " pose" : " poses") + " from " +

@@ -42,7 +42,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tmkit/scene_graph.hpp"

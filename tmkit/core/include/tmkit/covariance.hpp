@@ -20,7 +20,6 @@
 #include <string_view>
 #include <vector>
 
-#include "tmkit/lie.hpp"
 #include "tmkit/pose.hpp"
 
 namespace tmkit {

@@ -12,7 +12,7 @@
 // one is tried, and after that the search is repeated at half the resolution, three times at most.
 //
 // Constraints. With path constraints, samples and the steps of the trees are projected, edges are as many straight
-// pieces as keep the constraints, and cuts count only where they are shorter; see search/path_constraints.hpp.
+// pieces as keep the constraints, and cuts count only where they are shorter; see search/path_checker.hpp.
 //
 // Angles of continuous joints are numbers on a line: each goal is shifted by whole turns to where it is nearest to the
 // start.

@@ -34,16 +34,16 @@
 // this one" in O(log n), which is how a joint finds its entry in the configuration without any index being kept; and
 // iteration in key order is what gives a scene its insertion order.
 //
-// In place, where nobody looks. `assign` and `remove` are the same edits for a builder that makes many: a node that has
-// one owner, reached by nodes that have one owner each, can be seen by no other version, so it is changed instead of
-// copied. The first of a thousand edits copies its path, the others find it theirs.
+// In place, where nobody looks. A node that has one owner, reached by nodes that have one owner each, can be seen by no
+// other version, so it is changed instead of copied. The first of a thousand edits copies its path, the others find it
+// theirs.
 //
 // Differences. Versions made from one another share subtrees by pointer. `for_each_difference` walks both trees at once
 // and skips what is shared, so that c changed keys among n cost O(c log n) however large the rest.
 //
-// Costs: find, insert, erase, rank, at_rank O(log n) comparisons; insert and erase copy O(log n) nodes (one of a node's
-// words for each of owners and size, key, value, two children); iteration O(n) in key order; copying a map O(1). A map
-// with no key holds no node.
+// Costs: find, assign, remove, rank, at_rank O(log n) comparisons; assign and remove copy O(log n) nodes (one of a
+// node's words for each of owners and size, key, value, two children); iteration O(n) in key order; copying a map O(1).
+// A map with no key holds no node.
 #pragma once
 
 #include <cassert>
@@ -128,15 +128,6 @@ public:
         }
     }
 
-    [[nodiscard]] PersistentMap insert(const Key& key, const Value& value) const {
-        return PersistentMap(inserted(root_, key, value));
-    }
-
-    template <class Probe>
-    [[nodiscard]] PersistentMap erase(const Probe& probe) const {
-        return find(probe) ? PersistentMap(erased(root_, probe)) : *this;
-    }
-
     // Insert or replace, in place where no other map shares the nodes on the way.
     void assign(const Key& key, const Value& value) { assign_at(root_, key, value, true); }
 
@@ -212,7 +203,6 @@ private:
     using Tree = Ref<const Node>;
     static std::uint32_t count(const Tree& tree) noexcept { return Node::count(tree); }
     static std::uint64_t weight(const Tree& tree) noexcept { return Node::weight(tree); }
-    explicit PersistentMap(Tree root) : root_(std::move(root)) {}
 
     static Tree node(const Node& from, Tree left, Tree right) {
         return node(from.key, from.value, std::move(left), std::move(right));

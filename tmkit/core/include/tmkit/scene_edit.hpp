@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "tmkit/measurement.hpp"
 #include "tmkit/scene_graph.hpp"
 
 namespace tmkit {
@@ -110,6 +109,16 @@ private:
         change(details);
         set_details(frame, std::move(details));
     }
+    template <class Change>
+    void change_body(BodyId id, Change&& change) {
+        const Ref<BodyRecord> changed(new BodyRecord(body(id)));
+        change(*changed);
+        scene_.bodies_.assign(id, Ref<const BodyRecord>(changed));
+    }
+    void join_parts(const FrameRecord& moving) {  // a top of its body comes to hang off that: one top less
+        change_body(moving.body, [&](BodyRecord& changed) { std::erase(changed.tops, moving.id); });
+    }
+    BodyId make_body(std::string_view name, std::vector<FrameId> tops);
     void correct_twist(FrameId id, const Vector6& xi, const Ref<const EdgeNoise>& noise);
     void correct_pose(FrameId id, const Pose& pose, const Ref<const EdgeNoise>& noise);
     void put_noise(FrameId frame, Ref<const EdgeNoise> noise);
@@ -128,7 +137,6 @@ private:
     void check_entry(const FrameSpecification& specification, const FrameRecord* parent) const;
     BodyId enter_body(const FrameSpecification& specification, FrameId frame, FrameId parent);
     void leave_body(const FrameRecord& record);
-    void join_parts(const FrameRecord& moving);
     void move(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose, bool keep_twists = false);
     void drop_twist(FrameId id);
     std::vector<FrameId> joined_twists(const FrameRecord& moving, const FrameRecord& parent, const Pose& pose,

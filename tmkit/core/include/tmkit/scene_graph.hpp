@@ -35,7 +35,6 @@
 #include <string_view>
 #include <vector>
 
-#include "tmkit/error.hpp"
 #include "tmkit/frame_index.hpp"
 #include "tmkit/persistent_map.hpp"
 #include "tmkit/scene_records.hpp"
@@ -193,32 +192,23 @@ public:
     // another.
     template <class Visit>
     static void for_each_changed_frame(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
-        decltype(frames_)::for_each_difference(a.frames_, b.frames_,
-                                               [&](FrameId id, const auto* before, const auto* after) {
-            visit(id, before ? before->get() : nullptr, after ? after->get() : nullptr);
-        });
+        for_each_changed<&SceneMaps::frames_>(a, b, visit);
     }
     // The same for bodies, pairs of frames that may touch, and groups.
     template <class Visit>
     static void for_each_changed_body(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
-        decltype(bodies_)::for_each_difference(a.bodies_, b.bodies_,
-                                               [&](BodyId, const auto* before, const auto* after) {
-            visit(before ? before->get() : nullptr, after ? after->get() : nullptr);
-        });
+        for_each_changed<&SceneMaps::bodies_>(a, b, [&](BodyId, auto* before, auto* after) { visit(before, after); });
     }
     template <class Visit>
     static void for_each_changed_pair(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
-        decltype(allowed_)::for_each_difference(a.allowed_, b.allowed_,
-                                                [&](const auto& pair, const auto* before, const auto* after) {
-            if (pair.first < pair.second)
-                visit(pair.first, pair.second, before ? before->get() : nullptr, after ? after->get() : nullptr);
+        for_each_changed<&SceneMaps::allowed_>(a, b, [&](const auto& pair, auto* before, auto* after) {
+            if (pair.first < pair.second) visit(pair.first, pair.second, before, after);
         });
     }
     template <class Visit>
     static void for_each_changed_group(const SceneGraph& a, const SceneGraph& b, Visit&& visit) {
-        decltype(groups_)::for_each_difference(a.groups_, b.groups_,
-                                               [&](const auto& name, const auto* before, const auto* after) {
-            if (!before || !after || !(*before)->same_content(**after)) visit(name->text);
+        for_each_changed<&SceneMaps::groups_>(a, b, [&](const auto& name, auto* before, auto* after) {
+            if (!before || !after || !before->same_content(*after)) visit(name->text);
         });
     }
 
@@ -229,6 +219,13 @@ public:
 private:
     friend class SceneEdit;
     std::string defects_of_maps() const;
+    template <auto map, class Visit>
+    static void for_each_changed(const SceneMaps& a, const SceneMaps& b, Visit&& visit) {
+        const auto record = [](const auto* value) { return value ? value->get() : nullptr; };
+        std::remove_cvref_t<decltype(a.*map)>::for_each_difference(
+            a.*map, b.*map,
+            [&](const auto& key, auto* before, auto* after) { visit(key, record(before), record(after)); });
+    }
     using Pair = std::pair<FrameId, FrameId>;
 
     Ref<Layout> fresh_layout() const;

@@ -2,7 +2,6 @@
 // view.
 #pragma once
 
-#include <array>
 #include <limits>
 #include <optional>
 #include <vector>

@@ -1,6 +1,4 @@
 // Joints of the arrays: their rules, and which entry of the configuration moves which frame.
-#include <algorithm>
-
 #include "scene_arrays_view.hpp"
 
 namespace tmkit {

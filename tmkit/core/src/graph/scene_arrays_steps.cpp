@@ -1,7 +1,5 @@
 // The steps that edits are made of: links, order, poses, bodies and pools. Each leaves the columns that it is about
 // consistent among themselves; rules have been checked before.
-#include <algorithm>
-
 #include "scene_arrays_view.hpp"
 
 namespace tmkit {

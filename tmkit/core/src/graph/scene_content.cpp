@@ -343,63 +343,55 @@ bool SceneGraph::same_content(const SceneGraph& other) const {
 
 namespace {
 
-using Names = std::vector<std::string_view>;
+// What two versions do not share: the ids of frames that may differ, and the names of bodies without frames.
+struct Unshared {
+    std::array<std::vector<FrameId>, 2> frames;
+    std::array<std::vector<std::string_view>, 2> bodies;
+    bool is_certain = true;  // whether the names stand for the same frames and bodies
 
-// Whether the names stand for the same frames and bodies; with the ids of the frames that may differ.
-bool unshared_frames(const SceneGraph& a, const SceneGraph& b, std::vector<FrameId>& mine,
-                     std::vector<FrameId>& theirs) {
-    bool is_certain = true;
-    SceneGraph::for_each_changed_frame(a, b, [&](FrameId id, const FrameRecord* x, const FrameRecord* y) {
-        if (x) mine.push_back(id);
-        if (y) theirs.push_back(id);
-        if (x && y && x->name->text != y->name->text) is_certain = false;  // children do not say that it was renamed
-    });
-    return is_certain;
-}
-
-// The same of bodies, with those that have no frame.
-bool unshared_bodies(const SceneGraph& a, const SceneGraph& b, std::vector<FrameId>& mine, std::vector<FrameId>& theirs,
-                     Names& mine_without_frames, Names& theirs_without_frames) {
-    bool is_certain = true;
-    const auto note = [](const BodyRecord* body, std::vector<FrameId>& frames, Names& names) {
-        if (body && body->inertia_frame != no_frame) frames.push_back(body->inertia_frame);
-        if (body && body->tops.empty()) names.push_back(body->name->text);
-    };
-    SceneGraph::for_each_changed_body(a, b, [&](const BodyRecord* x, const BodyRecord* y) {
-        if (x && y && x->name->text != y->name->text) is_certain = false;
-        note(x, mine, mine_without_frames);
-        note(y, theirs, theirs_without_frames);
-    });
-    std::sort(mine_without_frames.begin(), mine_without_frames.end());
-    std::sort(theirs_without_frames.begin(), theirs_without_frames.end());
-    return is_certain;
-}
+    void add_frames(const SceneGraph& a, const SceneGraph& b) {
+        SceneGraph::for_each_changed_frame(a, b, [&](FrameId id, const FrameRecord* x, const FrameRecord* y) {
+            if (x) frames[0].push_back(id);
+            if (y) frames[1].push_back(id);
+            if (is_renamed(x, y)) is_certain = false;  // children do not say that it was renamed
+        });
+    }
+    void add_bodies(const SceneGraph& a, const SceneGraph& b) {
+        SceneGraph::for_each_changed_body(a, b, [&](const BodyRecord* x, const BodyRecord* y) {
+            if (is_renamed(x, y)) is_certain = false;
+            for (const auto& [body, side] : {std::pair(x, 0), std::pair(y, 1)}) {
+                if (body && body->inertia_frame != no_frame) frames[side].push_back(body->inertia_frame);
+                if (body && body->tops.empty()) bodies[side].push_back(body->name->text);
+            }
+        });
+        for (auto& names : bodies) std::sort(names.begin(), names.end());
+    }
+};
 
 }  // namespace
 
 // Compares what two versions do not share; what they share is equal, as long as the names stand for the same frames and
 // the sources of errors are the same. None where that is not so or most differs: then all has to be compared.
 std::optional<bool> SceneGraph::same_changes(const SceneGraph& other) const {
-    std::vector<FrameId> mine, theirs;
-    bool is_certain = unshared_frames(*this, other, mine, theirs);
-    if (mine.size() > 8 + size() / 8) return std::nullopt;
-    Names without_frames, theirs_without_frames;
-    is_certain &= unshared_bodies(*this, other, mine, theirs, without_frames, theirs_without_frames);
-    if (without_frames != theirs_without_frames) return false;
+    Unshared found;
+    found.add_frames(*this, other);
+    if (found.frames[0].size() > 8 + size() / 8) return std::nullopt;
+    found.add_bodies(*this, other);
+    if (found.bodies[0] != found.bodies[1]) return false;
     std::vector<std::size_t> places;  // equal scenes have equal frames at equal places, whatever their ids
-    for (const FrameId id : mine) places.push_back(frames_.rank(id));
-    for (const FrameId id : theirs) places.push_back(other.frames_.rank(id));
+    for (const FrameId id : found.frames[0]) places.push_back(frames_.rank(id));
+    for (const FrameId id : found.frames[1]) places.push_back(other.frames_.rank(id));
     std::sort(places.begin(), places.end());
     places.erase(std::unique(places.begin(), places.end()), places.end());
     const auto same_source = [&](const Ref<const NoiseSource>& x, const Ref<const NoiseSource>& y) {
-        if (!(x == y)) is_certain = false;  // two sources may stand for one another, if they do so everywhere
+        if (!(x == y)) found.is_certain = false;  // two sources may stand for one another, if they do so everywhere
         return true;
     };
     for (const std::size_t place : places) {
         const FrameRecord &a = *frames_.at_rank(place).value, &b = *other.frames_.at_rank(place).value;
         if (!same_frame(*this, a, other, b) || !same_noises(a, b, same_source)) return false;
     }
-    if (!is_certain) return std::nullopt;
+    if (!found.is_certain) return std::nullopt;
     bool same = true;
     for_each_changed_pair(*this, other, [&](FrameId first, FrameId second, const Name* reason, const Name*) {
         if (reason) same = same && other.has_pair(record(first).name->text, record(second).name->text, reason->text);

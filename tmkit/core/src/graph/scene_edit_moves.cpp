@@ -1,5 +1,7 @@
+// Edits of bodies, joints and edges of poses, and of the root of a tree.
 #include <algorithm>
 
+#include "ascent.hpp"
 #include "scene_rules.hpp"
 #include "tmkit/scene_edit.hpp"
 #include "tmkit/scene_gaussian.hpp"
@@ -19,19 +21,11 @@ BodyId SceneEdit::enter_body(const FrameSpecification& specification, FrameId fr
     const std::string& name = specification.body.empty() ? specification.name : specification.body;
     if (const BodyId* existing = scene_.body_names_.find(std::string_view(name))) {
         const BodyId id = *existing;
-        if (parent != no_frame && record(parent).body == id) return id;
-        const Ref<BodyRecord> changed(new BodyRecord(body(id)));
-        changed->tops.push_back(frame);
-        scene_.bodies_.assign(id, Ref<const BodyRecord>(changed));
+        if (parent == no_frame || record(parent).body != id)
+            change_body(id, [&](BodyRecord& changed) { changed.tops.push_back(frame); });
         return id;
     }
-    const auto made = make_ref<BodyRecord>();
-    made->name = make_ref<const Name>(name);
-    made->tops = {frame};
-    const BodyId id = scene_.next_body_++;
-    scene_.body_names_.assign(made->name, id);
-    scene_.bodies_.assign(id, Ref<const BodyRecord>(made));
-    return id;
+    return make_body(name, {frame});
 }
 
 void SceneEdit::leave_body(const FrameRecord& leaving) {
@@ -45,27 +39,14 @@ void SceneEdit::leave_body(const FrameRecord& leaving) {
         scene_.bodies_.remove(leaving.body);
         return;
     }
-    auto changed = Ref<BodyRecord>(new BodyRecord(old));
-    if (at != old.tops.end()) changed->tops.erase(changed->tops.begin() + (at - old.tops.begin()));
-    if (carries_inertia) {
+    change_body(leaving.body, [&, is_top = at != old.tops.end()](BodyRecord& changed) {
+        std::erase(changed.tops, leaving.id);
+        if (!carries_inertia) return;
         // The inertia stays with the body: say it again in the axes of the frame above, if that is on the same body.
-        if (at == old.tops.end()) {
-            const FrameRecord& above = record(leaving.parent);
-            changed->inertia = *scene_.inertia(above.name->text);
-            changed->inertia_frame = above.id;
-        } else {
-            changed->inertia = Inertia{};  // no pose to the frames in other trees is known, so it cannot be theirs
-            changed->inertia_frame = no_frame;
-        }
-    }
-    scene_.bodies_.assign(leaving.body, Ref<const BodyRecord>(changed));
-}
-
-// The topmost frame of a body in one tree comes to hang off the same body in another tree: one top less.
-void SceneEdit::join_parts(const FrameRecord& moving) {
-    auto changed = Ref<BodyRecord>(new BodyRecord(body(moving.body)));
-    std::erase(changed->tops, moving.id);
-    scene_.bodies_.assign(moving.body, Ref<const BodyRecord>(changed));
+        // No pose to the frames in other trees is known, so it cannot be theirs.
+        changed.inertia = is_top ? Inertia{} : *scene_.inertia(record(leaving.parent).name->text);
+        changed.inertia_frame = is_top ? no_frame : leaving.parent;
+    });
 }
 
 // --- moves -----------------------------------------------------------------------------------------------------------
@@ -160,6 +141,166 @@ void SceneEdit::set_pose(std::string_view frame, const Pose& parent_from_frame) 
     const FrameRecord& moving = record(frame);
     if (moving.parent == no_frame) throw refusals::root_without(frame, "pose");
     return move(moving, record(moving.parent), parent_from_frame);
+}
+
+namespace {
+
+bool has_joint(const FrameRecord& frame, const Joint& joint) {
+    return joint.type == frame.joint_type && (!frame.joint || frame.joint->same_content(joint));
+}
+
+bool moves_as(const FrameRecord& frame, JointType type, const Joint* joint) {
+    return type == frame.joint_type && (!joint || joint->moves_like(*frame.joint));
+}
+
+}  // namespace
+
+// --- joints ----------------------------------------------------------------------------------------------------------
+
+// The joint as it will be in the scene; null for a type without a value. Throws when it may not be there.
+Ref<const Joint> SceneEdit::checked_joint(Joint joint, FrameId frame, std::string_view frame_name) const {
+    if (!is_actuated(joint.type)) return nullptr;
+    if (joint.name.empty()) joint.name = frame_name;
+    joint.check();
+    if (const FrameId* holder = scene_.joint_names_.find(std::string_view(joint.name)); holder && *holder != frame)
+        throw duplicate("joint", joint.name);
+    if (!joint.mimic.empty()) {
+        const FrameId* leader = scene_.joint_names_.find(std::string_view(joint.mimic));
+        rules::check_leader(GraphView(scene_), joint.name, joint.mimic, scene_.find(frame),
+                            leader ? &record(*leader) : nullptr);
+    }
+    return Ref<const Joint>(new Joint(std::move(joint)));
+}
+
+void SceneEdit::put_joint(FrameId frame, const Ref<const Joint>& joint) {
+    scene_.joint_names_.assign(make_ref<const Name>(joint->name), frame);
+    if (joint->mimic.empty()) scene_.joints_.assign(frame, joint);
+    else scene_.joints_.remove(frame);
+}
+
+void SceneEdit::require_no_followers(const std::vector<FrameId>& leaving) const {
+    const auto has_joint = [&](FrameId id) { return static_cast<bool>(record(id).joint); };
+    const bool any_follows = scene_.joint_names_.size() > scene_.joints_.size();
+    if (!any_follows || std::none_of(leaving.begin(), leaving.end(), has_joint)) return;
+    scene_.joint_names_.for_each([&](const Ref<const Name>& follower, FrameId id) {
+        const std::string& leader = record(id).joint->mimic;
+        if (leader.empty() || std::binary_search(leaving.begin(), leaving.end(), id)) return;
+        if (std::binary_search(leaving.begin(), leaving.end(), scene_.joint_frame(leader)))
+            throw refusals::is_followed(leader, follower->text);
+    });
+}
+
+void SceneEdit::drop_joint(const FrameRecord& leaving) {
+    if (!leaving.joint) return;
+    scene_.joint_names_.remove(std::string_view(leaving.joint->name));
+    scene_.joints_.remove(leaving.id);
+}
+
+void SceneEdit::set_joint(std::string_view frame, Joint joint) {
+    const FrameRecord& old = record(frame);
+    if (old.parent == no_frame) throw refusals::root_without(frame, "joint");
+    if (joint.type != JointType::fixed && record(old.parent).body == old.body) throw refusals::joint_inside_body(frame);
+    if (joint.name.empty()) joint.name = old.joint ? old.joint->name : old.name->text;
+    joint.check();
+    if (has_joint(old, joint)) return;
+    const bool leaves = old.joint && (!is_actuated(joint.type) || joint.name != old.joint->name);
+    if (leaves) require_no_followers({old.id});
+    const FrameId id = old.id;
+    const JointType type = joint.type;
+    const Ref<const Joint> checked = checked_joint(std::move(joint), id, old.name->text);
+    const bool same_motion = moves_as(old, type, checked.get());
+    if (leaves) drop_joint(old);
+    FrameRecord& changed = own(id);
+    changed.joint_type = type;
+    changed.joint = checked;
+    if (checked) put_joint(id, checked);
+    if (!same_motion) note_change(id, true);
+}
+
+void SceneEdit::set_inertia(std::string_view frame, const std::optional<Inertia>& inertia) {
+    const FrameRecord& on = record(frame);
+    if (inertia) inertia->check();
+    const BodyRecord& old = body(on.body);
+    const FrameId inertia_frame = inertia ? on.id : no_frame;
+    const Inertia value = inertia.value_or(Inertia{});
+    if (old.inertia_frame == inertia_frame && old.inertia == value) return;
+    change_body(on.body, [&](BodyRecord& changed) {
+        changed.inertia_frame = inertia_frame;
+        changed.inertia = value;
+    });
+}
+
+// --- another root for a tree: the edges on the way up from a frame are turned round, and nothing moves ---------------
+
+namespace {
+
+// The edge above a frame, as it is kept below that frame once it is turned round.
+struct TurnedEdge {
+    FrameId child, parent;
+    JointType type;
+    Pose pose;  // of the old parent relative to the old child
+    Ref<const EdgeNoise> noise;
+    Ref<const StampedPoses> stamps;
+};
+
+TurnedEdge turned(const FrameRecord& edge) {
+    TurnedEdge made{edge.id, edge.parent, edge.joint_type, edge.pose.inverse(), nullptr, nullptr};
+    if (edge.noise) {  // P exp(xi) turned round is exp(-xi) P^-1 = P^-1 exp(-Ad(P) xi)
+        NoiseSum sum;
+        sum.add(*edge.noise, [&](const Vector6& xi) { return negative(carried_up(xi, edge.pose)); });
+        made.noise = sum.edge();
+    }
+    if (edge.details && edge.details->stamps) {
+        const Ref<StampedPoses> stamps(new StampedPoses(*edge.details->stamps));
+        for (StampedPose& entry : stamps->entries) entry.pose = entry.pose.inverse();
+        made.stamps = stamps;
+    }
+    return made;
+}
+
+}  // namespace
+
+void SceneEdit::make_root(std::string_view name) {
+    const Ascent ascent(scene_, record(name));
+    std::vector<TurnedEdge> edges;
+    std::vector<std::pair<FrameId, FrameId>> tops;  // of the bodies on the way: as they are, and as they will be
+    for (std::size_t i = 0; i < ascent.size(); ++i) {
+        const FrameRecord& frame = *ascent[i];
+        const bool is_first = i == 0 || ascent[i - 1]->body != frame.body;
+        if (is_first) tops.push_back({frame.id, frame.id});
+        else tops.back().first = frame.id;
+        if (frame.parent == no_frame) break;
+        if (is_actuated(frame.joint_type))
+            throw Error(ErrorKind::scene, "frame '{}' cannot be the root of its tree: joint '{}' is above it", name,
+                        frame.joint->name)
+                .with({{"frame", name}, {"joint", frame.joint->name}});
+        edges.push_back(turned(frame));
+    }
+    if (edges.empty()) return;
+    all_or_nothing([&] {
+        for (const auto& [old_top, new_top] : tops) {
+            if (old_top == new_top) continue;
+            change_body(record(old_top).body, [from = old_top, to = new_top](BodyRecord& changed) {
+                std::replace(changed.tops.begin(), changed.tops.end(), from, to);
+            });
+        }
+        for (const TurnedEdge& edge : edges) put_noise(edge.child, nullptr);
+        for (const TurnedEdge& edge : edges) end_stamps(own(edge.child));
+        FrameRecord& root = own(edges.front().child);
+        root.parent = no_frame;
+        root.pose = Pose{};
+        root.joint_type = JointType::fixed;
+        note_change(root.id, false);
+        for (const TurnedEdge& edge : edges) {
+            FrameRecord& changed = own(edge.parent);
+            changed.parent = edge.child;
+            changed.pose = edge.pose;
+            changed.joint_type = edge.type;
+            if (edge.stamps) change_details(changed, [&](FrameDetails& details) { details.stamps = edge.stamps; });
+            note_change(edge.parent, false);
+            put_noise(edge.parent, edge.noise);
+        }
+    });
 }
 
 }  // namespace tmkit

@@ -26,11 +26,17 @@ namespace tmkit {
 void SceneEdit::add_body(std::string_view name) {
     if (name.empty()) throw refusals::empty_body_name();
     if (scene_.has_body(name)) throw duplicate("body", name);
+    make_body(name, {});
+}
+
+BodyId SceneEdit::make_body(std::string_view name, std::vector<FrameId> tops) {
     const auto made = make_ref<BodyRecord>();
     made->name = make_ref<const Name>(name);
+    made->tops = std::move(tops);
     const BodyId id = scene_.next_body_++;
     scene_.body_names_.assign(made->name, id);
     scene_.bodies_.assign(id, Ref<const BodyRecord>(made));
+    return id;
 }
 
 void SceneEdit::remove_body(std::string_view name) {

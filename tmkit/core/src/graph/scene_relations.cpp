@@ -139,16 +139,6 @@ Vector6 bracket(const Vector6& xi, const Vector6& twist) {
     return {moved[0], moved[1], moved[2], turned[0], turned[1], turned[2]};
 }
 
-Vector6 scaled(double factor, const Vector6& x) {
-    Vector6 result;
-    for (std::size_t k = 0; k < 6; ++k) result[k] = factor * x[k];
-    return result;
-}
-
-Vector6 sum_of(const Vector6& x, const Vector6& y) {
-    return {x[0] + y[0], x[1] + y[1], x[2] + y[2], x[3] + y[3], x[4] + y[4], x[5] + y[5]};
-}
-
 // Adds the error of the pose of a frame in the axes, as `effect` has it, where there is one.
 void add_pose_error(NoiseSum& error, const auto& view, auto axes, auto frame, auto&& effect) {
     NoiseSum noise;
@@ -180,8 +170,8 @@ std::optional<Vector6> twist_between(const View& view, typename View::Frame poin
         if (twist == Vector6{} && !noise) continue;
         Pose from_point = pose_in(view, axes, frame);  // in the axes
         from_point.translation = from_point.translation - place.translation;
-        const auto moved = [&, turn = at.sign](const Vector6& x) { return scaled(turn, carried_up(x, from_point)); };
-        total = sum_of(total, moved(twist));
+        const auto moved = [&, turn = at.sign](const Vector6& x) { return turn * carried_up(x, from_point); };
+        total = total + moved(twist);
         if (noise) error->add(*noise, moved);
         if (unsure_poses)
             add_pose_error(*error, view, axes, frame, [&](const Vector6& xi) { return moved(bracket(xi, twist)); });

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kinematics/axis.hpp"
 #include "tmkit/inverse_kinematics.hpp"
 
 namespace tmkit {

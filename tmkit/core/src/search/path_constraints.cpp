@@ -1,4 +1,4 @@
-#include "search/path_constraints.hpp"
+#include "search/path_checker.hpp"
 
 #include <algorithm>
 

@@ -155,4 +155,126 @@ std::vector<Vector6> Covariance::root() const {
     return columns;
 }
 
+// --- beyond first order ----------------------------------------------------------------------------------------------
+//
+// First order (covariance.hpp) takes products of errors as zero. Composing two independent errors x1 and x2, carried to
+// the tangent space of the product, log(exp(x1) exp(x2)) is x1 + x2 + [x1, x2]/2 + ...; its second moment to fourth
+// order in the errors has the terms S1 S2 of Barfoot and Furgale, "Associating uncertainty with three-dimensional poses
+// for use in estimation problems", 2014. They write left errors; as the Baker-Campbell-Hausdorff series is the same on
+// the right, the formula is too, with Ad(T2^-1) xi1 and xi2 in the place of xi1 and Ad(T1) xi2.
+//
+// Invariants: where one of two errors is zero both orders agree to the last bit; the difference is of the order of the
+// product of covariances.
+//
+// The sum of the terms is cut off, so with large or rank-deficient errors it need not be positive semi-definite. With
+// A1 and A2 the means of the squared brackets, it is (1 + A2/12) S1 (1 + A2/12)^T + (1 + A1/12) S2 (1 + A1/12)^T + B/4
+// but for the terms A2 S1 A2^T/144 and A1 S2 A1^T/144, which are of sixth order; where it has a negative eigenvalue,
+// they complete it.
+
+namespace {
+
+// <<A>> = A - tr(A) 1: the mean of hat(x) hat(y) for E[x y^T] = A^T.
+Matrix3 folded(const Matrix3& a) {
+    Matrix3 c = a;
+    const double trace = a[0] + a[4] + a[8];
+    for (std::size_t i = 0; i < 9; i += 4) c[i] -= trace;
+    return c;
+}
+
+// <<A, B>> = <<A>> <<B>> + <<B A>>
+Matrix3 folded(const Matrix3& a, const Matrix3& b) { return folded(a) * folded(b) + folded(b * a); }
+
+// Adds factor (A S + S A^T) for A = [[diagonal, corner], [0, diagonal]].
+void add_both_sides(Covariance& result, double factor, const Matrix3& diagonal, const Matrix3& corner,
+                    const Covariance& s) {
+    const Matrix3 linear = diagonal * s.linear + corner * transposed(s.cross);
+    const Matrix3 cross = diagonal * s.cross + corner * s.angular + s.cross * transposed(diagonal);
+    const Matrix3 angular = diagonal * s.angular;
+    for (std::size_t i = 0; i < 3; ++i)
+        for (std::size_t j = 0; j < 3; ++j) {
+            result.linear[3 * i + j] += factor * (linear[3 * i + j] + linear[3 * j + i]);
+            result.cross[3 * i + j] += factor * cross[3 * i + j];
+            result.angular[3 * i + j] += factor * (angular[3 * i + j] + angular[3 * j + i]);
+        }
+}
+
+// A S A^T of the same A.
+Covariance both_sides(const Matrix3& diagonal, const Matrix3& corner, const Covariance& s) {
+    const Matrix3 upper = diagonal * s.linear + corner * transposed(s.cross);  // A S, first row
+    const Matrix3 right = diagonal * s.cross + corner * s.angular;
+    const Matrix3 lower = diagonal * s.angular;
+    return {multiply_transposed(upper, diagonal) + multiply_transposed(right, corner),
+            multiply_transposed(right, diagonal), multiply_transposed(lower, diagonal)};
+}
+
+Covariance squared_commutator(const Covariance& of, const Covariance& s) {
+    return both_sides(folded(of.angular), folded(of.cross + transposed(of.cross)), s);
+}
+
+// Products round differently on the two sides of the diagonal; a covariance is symmetric to the last bit.
+Matrix3 even(const Matrix3& m) {
+    Matrix3 c;
+    for (std::size_t i = 0; i < 3; ++i)
+        for (std::size_t j = 0; j < 3; ++j) c[3 * i + j] = 0.5 * (m[3 * i + j] + m[3 * j + i]);
+    return c;
+}
+
+Covariance even(const Covariance& c) { return {even(c.linear), c.cross, even(c.angular)}; }
+
+// Whether Cholesky's factorisation fails, with room for rounding on the diagonal.
+bool has_negative(const Covariance& covariance) {
+    Matrix6 m = covariance.matrix();
+    double greatest = 0.0;
+    for (std::size_t i = 0; i < 6; ++i) greatest = std::max(greatest, m[7 * i]);
+    for (std::size_t j = 0; j < 6; ++j) {
+        double pivot = m[7 * j] + 1e-13 * greatest;
+        for (std::size_t k = 0; k < j; ++k) pivot -= m[6 * j + k] * m[6 * j + k];
+        if (!(pivot > 0.0)) return greatest > 0.0 || pivot < 0.0;
+        m[7 * j] = std::sqrt(pivot);
+        for (std::size_t i = j + 1; i < 6; ++i) {
+            for (std::size_t k = 0; k < j; ++k) m[6 * i + j] -= m[6 * i + k] * m[6 * j + k];
+            m[6 * i + j] /= m[7 * j];
+        }
+    }
+    return false;
+}
+
+void add_commutator(Covariance& result, const Covariance& of, const Covariance& s) {
+    add_both_sides(result, 1.0 / 12.0, folded(of.angular), folded(of.cross + transposed(of.cross)), s);
+}
+
+}  // namespace
+
+Covariance fourth_order_terms(const Covariance& a, const Covariance& b) {
+    Covariance result;
+    if (a.is_zero() || b.is_zero()) return result;
+    add_commutator(result, a, b);
+    add_commutator(result, b, a);
+    const Matrix3 at = transposed(a.cross), bt = transposed(b.cross);
+    const Matrix3 linear =
+        (folded(a.angular, b.linear) + folded(at, b.cross)) + (folded(a.cross, bt) + folded(a.linear, b.angular));
+    const Matrix3 cross = folded(a.angular, bt) + folded(at, b.angular);
+    const Matrix3 angular = folded(a.angular, b.angular);
+    for (std::size_t i = 0; i < 9; ++i) {
+        result.linear[i] += 0.25 * linear[i];
+        result.cross[i] += 0.25 * cross[i];
+        result.angular[i] += 0.25 * angular[i];
+    }
+    return even(result);
+}
+
+GaussianPose composed_to_fourth_order(const GaussianPose& a, const GaussianPose& b) {
+    GaussianPose result{a.mean * b.mean, a.covariance.carried_down(b.mean)};
+    const Covariance carried = result.covariance, more = fourth_order_terms(carried, b.covariance);
+    result.covariance += b.covariance;
+    result.covariance += more;
+    if (!has_negative(result.covariance)) return result;
+    for (Covariance square : {squared_commutator(b.covariance, carried), squared_commutator(carried, b.covariance)}) {
+        for (Matrix3* block : {&square.linear, &square.cross, &square.angular})
+            for (double& value : *block) value /= 144.0;
+        result.covariance += even(square);
+    }
+    return result;
+}
+
 }  // namespace tmkit

@@ -1,8 +1,9 @@
 #include "tmkit/noise.hpp"
 
 #include <algorithm>
+#include <cmath>
 
-#include "tmkit/error.hpp"
+#include "tmkit/scene_errors.hpp"
 
 namespace tmkit {
 
@@ -46,6 +47,96 @@ Ref<const EdgeNoise> NoiseSum::edge() const {
     const auto made = make_ref<EdgeNoise>();
     write_edge(*made);
     return made->terms.empty() ? Ref<const EdgeNoise>() : Ref<const EdgeNoise>(made);
+}
+
+// --- measurements ----------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr double no_distance = 1e-12;  // metres
+
+// Two unit vectors across a unit vector, right-handed with it; the same for the same vector everywhere.
+void axes_across(const Vector3& direction, Vector3& first, Vector3& second) {
+    std::size_t least = 0;
+    for (std::size_t i = 1; i < 3; ++i)
+        if (std::abs(direction[i]) < std::abs(direction[least])) least = i;
+    Vector3 helper{};
+    helper[least] = 1.0;
+    first = cross(direction, helper);
+    first = (1.0 / norm(first)) * first;
+    second = cross(direction, first);
+}
+
+// The rotation vector from the measured to the expected direction, by its two parts across the measured one (along it,
+// it is zero), and its derivative by that of the point that is seen, `dp`, at the distance `length`.
+void linearise_bearing(const Vector3& measured, const Vector3& direction, double length,
+                       const std::array<Vector3, 6>& dp, std::vector<double>& residual,
+                       std::vector<double>& derivative) {
+    Vector3 first, second;
+    axes_across(measured, first, second);
+    const double along = dot(measured, direction), a = dot(first, direction), b = dot(second, direction);
+    const double across = length_of(a, b), angle = arctangent(across, along);
+    const double scale = across < 1e-9 ? (along > 0.0 ? 1.0 : 0.0) : angle / across;
+    residual = {scale * a, scale * b};
+    for (std::size_t k = 0; k < 6; ++k) {
+        const Vector3 turn = (1.0 / length) * (dp[k] - dot(direction, dp[k]) * direction);  // d direction
+        const double da = dot(first, turn), db = dot(second, turn), dalong = dot(measured, turn);
+        // e = angle * (a, b) / across
+        double ea = da, eb = db;
+        if (across >= 1e-9) {
+            const double dacross = (a * da + b * db) / across;
+            const double dangle = along * dacross - across * dalong;
+            const double dscale = (dangle - scale * dacross) / across;
+            ea = scale * da + dscale * a;
+            eb = scale * db + dscale * b;
+        }
+        derivative[k] = ea;
+        derivative[6 + k] = eb;
+    }
+}
+
+}  // namespace
+
+void Measurement::linearise(const Pose& x, std::vector<double>& residual, std::vector<double>& derivative) const {
+    residual.assign(size(), 0.0);
+    derivative.assign(6 * size(), 0.0);
+    if (kind == Kind::pose) {
+        const Vector6 error = (pose.inverse() * x).log();
+        const Matrix6 jacobian = inverse_right_jacobian(error);
+        residual.assign(error.begin(), error.end());
+        derivative.assign(jacobian.begin(), jacobian.end());
+        return;
+    }
+    // p(X exp(xi)) = R (point + theta x point + rho) + t: dp = R rho - R [point] theta.
+    const Vector3 p = x.apply(point);
+    const Matrix3 r = x.rotation();
+    std::array<Vector3, 6> dp;
+    for (std::size_t k = 0; k < 3; ++k) {
+        Vector3 unit{};
+        unit[k] = 1.0;
+        dp[k] = {r[k], r[3 + k], r[6 + k]};
+        dp[3 + k] = x.rotate(cross(unit, point));
+    }
+    if (kind == Kind::position) {
+        for (std::size_t i = 0; i < 3; ++i) {
+            residual[i] = p[i] - vector[i];
+            for (std::size_t k = 0; k < 6; ++k) derivative[6 * i + k] = dp[k][i];
+        }
+        return;
+    }
+    const double length = norm(p);
+    if (length < no_distance)
+        throw Error(ErrorKind::scene,
+                    "frame '{}' stands where {} does: there is no direction and no change "
+                    "of range to compare with a measurement",
+                    target, (reference ? "frame " + quoted(*reference) : "its root"));
+    const Vector3 direction = (1.0 / length) * p;
+    if (kind == Kind::range) {
+        residual[0] = length - distance;
+        for (std::size_t k = 0; k < 6; ++k) derivative[k] = dot(direction, dp[k]);
+        return;
+    }
+    linearise_bearing(vector, direction, length, dp, residual, derivative);
 }
 
 }  // namespace tmkit

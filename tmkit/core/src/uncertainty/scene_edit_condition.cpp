@@ -26,9 +26,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tmkit/lie.hpp"
 #include "tmkit/scene_edit.hpp"
-#include "tmkit/scene_gaussian.hpp"
 #include "uncertainty/noise_path.hpp"
 
 namespace tmkit {

@@ -12,6 +12,7 @@
 
 namespace {
 
+using tmkit::test::with, tmkit::test::without;
 using Map = tmkit::PersistentMap<int, std::string>;
 using Model = std::map<int, std::string>;
 
@@ -51,10 +52,10 @@ TEST_CASE("random edits agree with std::map, and no version ever changes") {
             auto [map, model] = versions[versions.size() - 1 - back];
             const int key = static_cast<int>(random() % static_cast<unsigned>(keys));
             if (random() % 3 == 0) {
-                map = map.erase(key);
+                map = without(map, key);
                 model.erase(key);
             } else {
-                map = map.insert(key, std::to_string(step));
+                map = with(map, key, std::to_string(step));
                 model[key] = std::to_string(step);
             }
             REQUIRE(tmkit::test::is_valid(map));
@@ -86,12 +87,12 @@ TEST_CASE("growing and shrinking in order keeps the tree low") {
         Map map;
         const int count = 5000;
         for (int i = 0; i < count; ++i) {
-            map = map.insert(ascending ? i : -i, "");
+            map = with(map, ascending ? i : -i, "");
             REQUIRE(height(map.root()) <= std::log(map.size() + 1.0) / std::log(4.0 / 3.0) + 1.0);
         }
         CHECK(tmkit::test::is_valid(map));
         for (int i = 0; i < count; ++i) {
-            map = map.erase(ascending ? i : -i);
+            map = without(map, ascending ? i : -i);
             if (i % 97 == 0) REQUIRE(tmkit::test::is_valid(map));
         }
         CHECK(map.empty());
@@ -101,9 +102,9 @@ TEST_CASE("growing and shrinking in order keeps the tree low") {
 
 TEST_CASE("an edit that changes nothing shares everything, any other shares all but a path") {
     Map map;
-    for (int i = 0; i < 1000; ++i) map = map.insert(i, "");
-    CHECK(map.erase(1000).shares_root(map));
-    const Map changed = map.insert(500, "new");
+    for (int i = 0; i < 1000; ++i) map = with(map, i, "");
+    CHECK(without(map, 1000).shares_root(map));
+    const Map changed = with(map, 500, "new");
     CHECK_FALSE(changed.shares_root(map));
     CHECK(map.find(500)->empty());
     std::size_t shared = 0, total = 0;
@@ -140,7 +141,7 @@ TEST_CASE("churning versions frees every value") {
         for (int step = 0; step < 5000; ++step) {
             Values next = versions[random() % versions.size()];
             const int key = static_cast<int>(random() % 100);
-            next = random() % 2 ? next.insert(key, Counted(step)) : next.erase(key);
+            next = random() % 2 ? with(next, key, Counted(step)) : without(next, key);
             versions[random() % versions.size()] = next;
         }
         CHECK(Counted::alive > 0);
@@ -178,7 +179,7 @@ TEST_CASE("edits in place agree with std::map, and no version that was looked at
 
 TEST_CASE("a thousand edits in place make few nodes") {
     tmkit::PersistentMap<int, Counted> map;
-    for (int key = 0; key < 1000; ++key) map = map.insert(key, Counted(key));
+    for (int key = 0; key < 1000; ++key) map = with(map, key, Counted(key));
     const tmkit::PersistentMap<int, Counted> before = map;
     for (int round = 0; round < 1000; ++round) map.assign(round % 10, Counted(-1));
     CHECK(Counted::alive < 1000 + 60);  // the paths to ten keys, once
@@ -194,10 +195,10 @@ TEST_CASE("differences are those of the models, and shared subtrees are not open
             auto [map, model] = versions.back();
             const int key = static_cast<int>(random() % static_cast<unsigned>(keys));
             if (random() % 3 == 0) {
-                map = map.erase(key);
+                map = without(map, key);
                 model.erase(key);
             } else {
-                map = map.insert(key, std::to_string(random() % 3));
+                map = with(map, key, std::to_string(random() % 3));
                 model = Model(model);
                 model[key] = *map.find(key);
             }
@@ -238,7 +239,8 @@ struct Compared {
 TEST_CASE("three changes among a hundred thousand are found by looking at few nodes") {
     tmkit::PersistentMap<int, Compared> map;
     for (int key = 0; key < 100000; ++key) map.assign(key, Compared{key});
-    auto other = map.insert(5, Compared{-1}).insert(70000, Compared{-2}).erase(31234).insert(200000, Compared{3});
+    auto other = without(with(with(map, 5, Compared{-1}), 70000, Compared{-2}), 31234);
+    other.assign(200000, Compared{3});
     Compared::comparisons = 0;
     int differences = 0;
     tmkit::PersistentMap<int, Compared>::for_each_difference(

@@ -19,4 +19,14 @@ bool is_valid(const PersistentMap<Key, Value, Compare>& map) {
     return valid(valid, map.root(), nullptr, nullptr);
 }
 
+// Another version with a value, and one without a key.
+auto with(auto map, const auto& key, const auto& value) {
+    map.assign(key, value);
+    return map;
+}
+auto without(auto map, const auto& key) {
+    map.remove(key);
+    return map;
+}
+
 }  // namespace tmkit::test

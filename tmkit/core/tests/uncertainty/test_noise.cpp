@@ -8,7 +8,6 @@
 
 #include "support/counted.hpp"
 #include "support/editable_scene.hpp"
-#include "tmkit/lie.hpp"
 #include "tmkit/random.hpp"
 #include "tmkit/scene_arrays.hpp"
 #include "tmkit/scene_edit.hpp"

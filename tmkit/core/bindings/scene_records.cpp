@@ -1,6 +1,8 @@
+#include "tmkit/scene_records.hpp"
+
 #include <algorithm>
 
-#include "bindings.hpp"
+#include "state.hpp"
 #include "tmkit/scene_errors.hpp"
 
 namespace tmkit::bindings {
@@ -20,6 +22,48 @@ std::optional<std::tuple<std::string, ReadOnlyArray>> twist_tuple(const std::opt
 }
 
 namespace {
+
+Inertia make_inertia(double mass, const ArrayArgument& center, const OptionalArray& matrix) {
+    Inertia inertia{mass, read_vector3(center, "center"), {}};
+    if (matrix) {
+        const std::vector<double> v = read_shaped(*matrix, "matrix", 3, 3);
+        std::copy(v.begin(), v.end(), inertia.matrix.begin());
+    }
+    inertia.check();
+    return inertia;
+}
+
+void bind_inertia(nb::module_& m) {
+    nb::class_<Inertia> cls(m, "Inertia", nb::is_weak_referenceable(),
+                            R"(Mass properties of a body, in the axes of one of its frames. Immutable.
+
+Args:
+    mass: kilograms.
+    center: (3,) centre of mass, metres.
+    matrix: (3, 3) inertia about the centre of mass, kg m^2; zeros if omitted.
+
+Raises:
+    SceneError: a mass that is not positive, or a matrix that is not symmetric positive semi-definite.)");
+    cls.def("__init__",
+            [](Inertia* self, double mass, const ArrayArgument& center, const OptionalArray& matrix) {
+        new (self) Inertia(make_inertia(mass, center, matrix));
+    }, "mass"_a, "center"_a = nb::make_tuple(0.0, 0.0, 0.0), nb::kw_only(), "matrix"_a = nb::none())
+        .def_ro("mass", &Inertia::mass, "Kilograms.")
+        .def_prop_ro("center", [](const Inertia& i) { return make_array(i.center); }, "(3,) centre of mass, metres.")
+        .def_prop_ro("matrix", [](const Inertia& i) { return make_square(i.matrix, 3); },
+                     "(3, 3) inertia about the centre of mass, kg m^2.");
+    const auto key = [](const Inertia& a) { return nb::make_tuple(a.mass, a.center[0], a.center[1], a.center[2]); };
+    bind_value(cls, key, [](const Inertia& i) {
+        return "Inertia(" + number_text(i.mass) + ", [" + number_text(i.center[0]) + ", " + number_text(i.center[1]) +
+               ", " + number_text(i.center[2]) + "])";
+    });
+    bind_state(cls, [](nb::handle self) {
+        return nb::make_tuple(self.attr("mass"), self.attr("center"), self.attr("matrix"));
+    }, [](nb::handle state) {
+        const StateTuple s(state, "an inertia", 3);
+        return make_inertia(s.get<double>(0), {s.at(1)}, ArrayArgument{s.at(2)});
+    });
+}
 
 void bind_specification_construction(nb::class_<FrameSpecification>& cls) {
     cls.def("__init__",
@@ -82,8 +126,6 @@ void bind_specification_properties(nb::class_<FrameSpecification>& cls) {
     });
 }
 
-}  // namespace
-
 void bind_frame_specification(nb::module_& m) {
     nb::class_<FrameSpecification> cls(m, "FrameSpecification", nb::is_weak_referenceable(),
                                        R"(The full specification of one frame of a scene. Immutable.
@@ -109,6 +151,35 @@ Raises:
         twist.)");
     bind_specification_construction(cls);
     bind_specification_properties(cls);
+}
+
+void bind_group(nb::module_& m) {
+    nb::class_<GroupSpecification> cls(m, "Group", nb::is_weak_referenceable(),
+                                       "A group: its name, and what it holds itself. Immutable.");
+    cls.def_ro("name", &GroupSpecification::name, "Its name.")
+        .def_prop_ro("frames", [](const GroupSpecification& g) { return tuple_of(g.frames); },
+                     "Its frames, as they were given.")
+        .def_prop_ro("groups", [](const GroupSpecification& g) { return tuple_of(g.groups); },
+                     "The groups in it, as they were given.")
+        .def_prop_ro("parents", [](const GroupSpecification& g) { return tuple_of(g.parents); },
+                     "The frames that it is below.")
+        .def_prop_ro("attributes", [](const GroupSpecification& g) { return attribute_map(g.attributes); },
+                     "Its attributes, an immutable map; see :meth:`SceneGraph.attributes`.")
+        .def_prop_ro("attribute_stamps", [](const GroupSpecification& g) { return stamps_of(g.attributes); },
+                     "When its attributes were set: seconds by key, of those with a stamp.");
+    const auto key = [](const GroupSpecification& g) { return nb::make_tuple(tuple_of(g.frames), tuple_of(g.groups)); };
+    bind_value(cls, key, [](const GroupSpecification& g) {
+        return "Group(frames=" + nb::cast<std::string>(nb::repr(tuple_of(g.frames))) +
+               ", groups=" + nb::cast<std::string>(nb::repr(tuple_of(g.groups))) + ")";
+    });
+}
+
+}  // namespace
+
+void bind_scene_records(nb::module_& m) {
+    bind_inertia(m);
+    bind_frame_specification(m);
+    bind_group(m);
 }
 
 }  // namespace tmkit::bindings
