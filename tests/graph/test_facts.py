@@ -14,7 +14,9 @@ from support.effort import scaled_examples
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.estimation import Fused, resolve_observations
 from tmkit.graph import (
+    Fixed,
     Free,
+    Joint,
     Revolute,
     SceneGraph,
     add_fact,
@@ -167,7 +169,9 @@ def test_what_is_known_with_errors_is_kept_or_fused_within_the_gate() -> None:
     later = pose_fact("cup", "table", Pose([0.51, 0, 0]), bodies)
     kept = add_fact(scene, later, covariance=spread, stamp=2.0, tags=["marker"])
     assert kept.pose("cup", relative_to="table") == scene.pose("cup", relative_to="table")
-    (seen,) = observations(kept, "cup")
+    first, seen = observations(kept, "cup")
+    assert str(first) == "'cup' seen from 'table'"
+    assert kept.noise(first.name) == kept.noise("cup")  # one error, of the fact and of the edge that it made
     assert str(seen) == "'cup' seen from 'table' at 2 s (marker)"
     assert innovation(kept, seen.measurement()).squared_mahalanobis == pytest.approx(0.5)
     twice = add_fact(scene, later, covariance=spread, known="fuse")
@@ -232,7 +236,7 @@ def test_a_position_and_an_orientation_make_a_pose(seed: int) -> None:
         made = scene
         for k in order:
             made = add_fact(made, facts[k], covariance=errors[k])
-        assert observations(made) == ()
+        assert [one.kind for one in observations(made)] == ["pose"] * any(error is not None for error in errors)
         for a, b in itertools.product(bodies, repeat=2):
             assert made.pose(a, relative_to=b).is_close(
                 place[b].inverse() @ place[a], translation_tolerance=1e-9, rotation_tolerance=1e-9
@@ -427,3 +431,42 @@ def test_twists_are_facts_too() -> None:
     updated = add_fact(moving, SemanticTwist(TwistCoord("cup|Cup", "Table", "[table]"), [0.1, 0, 0, 0, 0, 2]))
     assert updated.twist_edge("cup")[1][5] == pytest.approx(2.0)  # type: ignore[index]
     assert path_noise(updated, "cup", relative_to="table") is None
+
+
+# --- trees that share bodies ------------------------------------------------------------------------------------------
+
+
+def two_carts(joint: Joint | None = None) -> tuple[SceneGraph, dict[str, str], dict[str, Pose]]:
+    """Return two trees, each of a frame on the base and one on the arm, and where all frames are."""
+    rng = np.random.default_rng(5)
+    bodies = {"base1": "Base", "arm1": "Arm", "base2": "Base", "arm2": "Arm"}
+    place = {frame: Pose.exp(rng.normal(size=6)) for frame in bodies}
+    scene = SceneGraph(root=None).add_body("Base").add_body("Arm")
+    for k in "12":
+        inside = place[f"base{k}"].inverse() @ place[f"arm{k}"]
+        scene = scene.add_root(f"base{k}", body="Base")
+        scene = scene.add_frame(f"arm{k}", f"base{k}", pose=inside, body="Arm", joint=joint or Fixed())
+    return scene, bodies, place
+
+
+def test_trees_that_share_two_bodies_become_one() -> None:
+    """The second edge between the two bodies follows from the first and the pose inside the other body."""
+    scene, bodies, place = two_carts()
+    for pair in (("base1", "base2"), ("arm2", "arm1"), ("arm1", "base2")):
+        made = add_fact(scene, pose_fact(*pair, place[pair[1]].inverse() @ place[pair[0]], bodies))
+        assert len(made.root_names) == 1
+        for a, b in itertools.product(bodies, repeat=2):
+            assert made.pose(a, relative_to=b).is_close(place[b].inverse() @ place[a])
+        off = pose_fact("arm1", "arm2", Pose([0.2, 0, 0]) @ place["arm2"].inverse() @ place["arm1"], bodies)
+        with pytest.raises(SceneError, match=r"contradicts the scene by 0\.2 m and .* rad, along arm1 - "):
+            add_fact(made, off)
+
+
+def test_trees_with_joints_between_shared_bodies_are_refused_with_the_loop() -> None:
+    """Neither joint can go: the message has the loop and how far it is from closing."""
+    scene, bodies, place = two_carts(Revolute([0, 0, 1]))
+    fact = pose_fact("base1", "base2", place["base2"].inverse() @ place["base1"], bodies)
+    loop = r"the loop 'arm1' - 'base1' - 'base2' - 'arm2' puts frames of body 'Arm' .* m and .* rad apart, and joints"
+    with pytest.raises(SceneError, match=loop) as caught:
+        add_fact(scene, fact, q=[0.0, 0.0])
+    assert caught.value.data["rule"] == "PE6"

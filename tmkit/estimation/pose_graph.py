@@ -130,7 +130,8 @@ def pose_graph(scene: SceneGraph, *, q: ArrayLike | None = None) -> PoseGraph:
     root, looks = scene.root(seen[0].frame), {one.name for one in seen}
     uncertain = (frame for frame in scene.subtree(root) if scene.noise(frame) is not None)
     frames = tuple(frame for frame in uncertain if frame not in looks)
-    _check_independent(scene, frames)
+    known = _check_independent(scene, frames)
+    seen = [one for one in seen if known.isdisjoint(_sources(scene, one.name))]  # else it is that edge
     index = {frame: k for k, frame in enumerate(frames)}
     above = tuple(index.get(_holder(scene, str(scene.parent(frame)), index, root), ROOT) for frame in frames)
     factors = []
@@ -143,17 +144,23 @@ def pose_graph(scene: SceneGraph, *, q: ArrayLike | None = None) -> PoseGraph:
     return PoseGraph(root, frames, above, poses, tuple(factors))
 
 
-def _check_independent(scene: SceneGraph, frames: tuple[str, ...]) -> None:
+def _sources(scene: SceneGraph, frame: str) -> tuple[NoiseSource, ...]:
+    noise = scene.noise(frame)
+    return () if noise is None else noise.sources
+
+
+def _check_independent(scene: SceneGraph, frames: tuple[str, ...]) -> set[NoiseSource]:
+    """Return the sources of the errors of edges, each of which is of one edge alone."""
     users: dict[NoiseSource, str] = {}
     for frame in frames:
-        noise = scene.noise(frame)
-        for source in () if noise is None else noise.sources:
+        for source in _sources(scene, frame):
             if source in users:
                 raise SceneError(
                     f"the errors of '{users[source]}' and '{frame}' have the source '{source.label}' in common, and a "
                     "pose graph has independent factors: use scene.condition"
                 )
             users[source] = frame
+    return set(users)
 
 
 def _holder(scene: SceneGraph, frame: str, index: dict[str, int], root: str) -> str:

@@ -12,9 +12,10 @@ Complexity: O(paths^2) pose queries to compare, O(paths) conditionings to fuse.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,10 +24,11 @@ from tmkit._core import EdgeNoise, Measurement, SceneGraph
 from tmkit._support.results import GateStatus, Result
 from tmkit.errors import SceneError
 from tmkit.estimation.policies import Estimate, ResolutionPolicy
-from tmkit.graph import Observation, common_ancestor, observations, path_noise, remove_observations
+from tmkit.graph import Observation, common_ancestor, joints_between, observations, path_noise, remove_observations
 from tmkit.spatial import Pose, chi_square_quantile, mahalanobis_distance
 
 _MOST_PATHS = 500
+_SAME = 1e-9  # metres, radians, and of a covariance: by which an edge is what was seen
 _DIGITS = 9  # of squared distances that are compared: what differs by rounding is equal
 
 
@@ -138,10 +140,10 @@ def resolve_observations(
         DisconnectedError: an observer in another tree.
         ConfigurationError: a joint is on a path and q is missing.
     """
-    parent = scene.parent(frame)
-    if parent is None:
+    base = _parent_of_body(scene, frame) if base is None else base
+    if base is None:
         raise SceneError(f"frame '{frame}' is a root, of which there are no estimates")
-    table = _Table(scene, frame, base=parent if base is None else base, q=q)
+    table = _Table(scene, frame, base=base, q=q)
     chosen_from, distances = _agreeing(table, probability)
     chosen = list(policy.choose([table.estimates[k] for k in chosen_from])) if chosen_from else []
     members = [k for k in chosen_from if table.estimates[k] in chosen]
@@ -149,42 +151,125 @@ def resolve_observations(
         GateResult(estimate, k in chosen_from, k in members, *distances[k])
         for k, estimate in enumerate(table.estimates)
     )
-    return Resolution(_resolved(table, members, parent), frame, gate_results)
+    return Resolution(_resolved(table, members), frame, gate_results)
+
+
+def _parent_of_body(scene: SceneGraph, frame: str) -> str | None:
+    above = scene.parent(frame)
+    while above is not None and scene.body(above) == scene.body(frame):
+        above = scene.parent(above)
+    return above
+
+
+class _Look(NamedTuple):
+    """What an observation says of the topmost frame of a body: of the frame that it is of, or of the observer."""
+
+    observation: Observation
+    frame: str
+    relative_to: str
+    pose: Pose
+    noise: EdgeNoise | None
+    is_seen: bool  # else it is the observer's
+
+
+_Path = tuple[_Look, ...]
 
 
 class _Table:
-    """All estimates, hung into a scratch copy of the scene: ``frames[k]`` stands as ``estimates[k]`` says."""
+    """All estimates, hung into a scratch copy of the scene: ``frames[k]`` stands as ``estimates[k]`` says.
+
+    An edge that an observation made (``add_fact``) is that observation, and no estimate beside it.
+    """
 
     def __init__(self, scene: SceneGraph, target: str, *, base: str, q: ArrayLike | None) -> None:
-        self.scene, self.scratch, self.frame, self.q = scene, scene, target, q
-        self.ghosts: dict[tuple[Observation, ...], str] = {}
+        refusal = SceneError(
+            f"frame '{target}' is an ancestor of '{base}' or the same frame: it has no estimates relative to it"
+        )
+        self.scene = scene
+        is_above = self._top(target) in (base, *scene.ancestors(base))
+        if is_above and (scene.body(target) == scene.body(base) or joints_between(scene, base, scene.root(base))):
+            raise refusal
+        self.scene = self.scratch = scene = scene.make_root(base) if is_above else scene
+        self.q = q
+        self.ghosts: dict[_Path, str] = {}
+        seen = [one for one in observations(scene) if one.kind == "pose"]
+        looked = {self._top(end) for one in seen for end in (one.frame, one.relative_to)}
+        self.frame = self._top(target)  # whose edge is in question
         chain = {base, *scene.ancestors(base)}
-        if target in chain:
-            raise SceneError(
-                f"frame '{target}' is an ancestor of '{base}' or the same frame: it has no estimates relative to it"
-            )
-        paths = list(_paths(scene, target, chain))
-        paths.sort(key=lambda path: [_order(observation) for observation in path])
-        entries: list[tuple[tuple[Observation, ...], str]] = [(path, self._ghost(path)) for path in paths]
-        self.present = scene.noise(target) is not None
+        while self.frame not in looked and self._is_rigid(self.frame) and scene.parent(self.frame) not in chain:
+            self.frame = self._top(str(scene.parent(self.frame)))
+        looks = [look for one in seen for look in self._looks(one)]
+        self.told = {look.frame for look in looks if self._is_edge(look)}
+        chain, above = {base}, base
+        while above not in self.told and (higher := scene.parent(above)) is not None:
+            chain.add(above := higher)
+        paths = list(_paths(self, looks, chain))
+        paths.sort(key=lambda path: [_order(look.observation) for look in path])
+        if is_above and not paths:
+            raise refusal
+        entries: list[tuple[_Path, str]] = [(path, self._ghost(path)) for path in paths]
+        self.present = scene.noise(self.frame) is not None and self.frame not in self.told
         if self.present:
-            entries.insert(0, ((), target))
-        self.frames = [frame for _, frame in entries]
-        self.estimates = [
-            Estimate(path, self.scratch.gaussian_pose(frame, relative_to=base, q=q), *self._stamps(path, base))
-            for path, frame in entries
-        ]
+            entries.insert(0, ((), self.frame))
+        self.paths, self.frames = [path for path, _ in entries], [frame for _, frame in entries]
+        self.estimates = [self._estimate(path, frame, target, base) for path, frame in entries]
 
-    def _ghost(self, path: tuple[Observation, ...]) -> str:
+    def _estimate(self, path: _Path, frame: str, target: str, base: str) -> Estimate:
+        end = frame
+        if target != self.frame:
+            end = target if frame == self.frame else self._copy(target, self.frame, frame)
+        pose = self.scratch.gaussian_pose(end, relative_to=base, q=self.q)
+        return Estimate(tuple(look.observation for look in path), pose, *self._stamps(path, base))
+
+    def _top(self, frame: str) -> str:
+        """Return the topmost frame of the body of a frame, or the frame in question if it moves as one with that."""
+        while (above := self.scene.parent(frame)) is not None and self.scene.body(above) == self.scene.body(frame):
+            frame = above
+        lower = frame
+        while lower != getattr(self, "frame", None) and self._is_rigid(lower):
+            lower = str(self.scene.parent(lower))
+        return lower if lower == getattr(self, "frame", None) else frame
+
+    def _is_rigid(self, frame: str) -> bool:
+        """Whether a frame is joined to its parent exactly, by no joint."""
+        scene = self.scene
+        return scene.parent(frame) is not None and scene.noise(frame) is None and scene.joint(frame).type == "fixed"
+
+    def _looks(self, one: Observation) -> Iterator[_Look]:
+        """Yield what an observation says of the two frames."""
+        for end, other, name in ((one.frame, one.relative_to, one.name), (one.relative_to, one.frame, None)):
+            frame = self._top(end)
+            if frame == self._top(other):
+                continue
+            if frame == one.frame:
+                yield _Look(one, frame, other, one.pose.mean, self.scene.noise(one.name), True)
+                continue
+            ghost, far = (self._copy(frame, end, name), other) if name is not None else (frame, one.name)
+            pose = self.scratch.pose(ghost, relative_to=far, q=self.q)
+            noise = path_noise(self.scratch, ghost, relative_to=far, q=self.q)
+            yield _Look(one, frame, other, pose, noise, name is not None)
+
+    def _is_edge(self, look: _Look) -> bool:
+        """Whether the edge between a frame and the observer's body is what was seen, with the same error."""
+        scene = self.scene
+        above = scene.parent(look.frame)
+        if above is None or scene.body(above) != scene.body(look.relative_to):
+            return False
+        ghost = self._hang(look.frame, look.relative_to, look.pose, look.noise, None)
+        apart = self.scratch.gaussian_pose(ghost, relative_to=look.frame, q=self.q)
+        spread = np.abs(look.observation.pose.covariance).max()
+        return max(apart.mean.distance(Pose())) < _SAME and bool(np.abs(apart.covariance).max() <= _SAME * spread)
+
+    def _ghost(self, path: _Path) -> str:
         """Return the frame that stands as a path says, made when there is none."""
         if path in self.ghosts:
             return self.ghosts[path]
         *before, last = path
         if not before:
-            return last.name
+            return self._hang(last.frame, last.relative_to, last.pose, last.noise, path)
         seen, upper = before[-1].frame, self._ghost(tuple(before))
         observer = upper if last.relative_to == seen else self._copy(last.relative_to, seen, upper)
-        return self._hang(last.frame, observer, last.pose.mean, self.scene.noise(last.name), path)
+        return self._hang(last.frame, observer, last.pose, last.noise, path)
 
     def _copy(self, frame: str, seen: str, upper: str) -> str:
         """Return a ghost of a frame below one that was seen: where it is if the observation is right."""
@@ -194,9 +279,7 @@ class _Table:
         )
         return self._hang(frame, upper, pose, noise, None)
 
-    def _hang(
-        self, of: str, parent: str, pose: Pose, noise: EdgeNoise | None, path: tuple[Observation, ...] | None
-    ) -> str:
+    def _hang(self, of: str, parent: str, pose: Pose, noise: EdgeNoise | None, path: _Path | None) -> str:
         number = 1
         while (name := f"{of} as observed ({number})") in self.scratch:
             number += 1
@@ -207,15 +290,15 @@ class _Table:
             self.ghosts[path] = name
         return name
 
-    def _stamps(self, path: tuple[Observation, ...], base: str) -> tuple[float | None, float | None]:
+    def _stamps(self, path: _Path, base: str) -> tuple[float | None, float | None]:
         """Return when the oldest and the newest part of a path were seen: observations, and edges that keep stamps."""
         if not path and self.scene.stamped_poses(self.frame) is None:
             return None, None
-        found = [observation.stamp for observation in path]
+        found = [look.observation.stamp for look in path]
         below, edges = base, list[str]()
-        for observation in path:
-            edges += _edges(self.scene, below, observation.relative_to)
-            below = observation.frame
+        for look in path:
+            edges += _edges(self.scene, below, look.relative_to)
+            below = look.frame
         for name in edges if path else _edges(self.scene, base, self.frame):
             history = self.scene.stamped_poses(name)
             found += [float(history.stamps[-1])] if history is not None else []
@@ -234,23 +317,30 @@ def _edges(scene: SceneGraph, start: str, end: str) -> list[str]:
     return [name for name in scene.path(start, end) if name != common]
 
 
-def _paths(scene: SceneGraph, target: str, chain: set[str]) -> Iterator[tuple[Observation, ...]]:
+def _paths(table: _Table, looks: Iterable[_Look], chain: set[str]) -> Iterator[_Path]:
     """Yield the observations of every path to the target whose last part is an observation of it."""
-    seen_as: dict[str, list[Observation]] = {}
-    for one in observations(scene):
-        if one.kind == "pose":
-            seen_as.setdefault(one.frame, []).append(one)
+    scene, target = table.scene, table.frame
+    home = scene.root(next(iter(chain)))
+    seen_as: dict[str, list[_Look]] = {}
+    turned: dict[str, list[_Look]] = {}  # of observers, that no edge but that of an observation places
+    for look in looks:
+        (seen_as if look.is_seen or look.frame == target else turned).setdefault(look.frame, []).append(look)
 
-    def to(frame: str, visited: frozenset[str]) -> Iterator[tuple[Observation, ...]]:
+    def to(frame: str, visited: frozenset[str]) -> Iterator[_Path]:
         if frame in chain:
             yield ()
             return
-        for last in seen_as.get(frame, ()):
-            if last.relative_to not in visited:
-                for before in to(last.relative_to, visited | {last.relative_to}):
-                    yield (*before, last)
-        above = scene.parent(frame)
-        if above is None and frame != target:
+        is_found = frame not in table.told and scene.parent(frame) is not None
+        for lasts in (seen_as.get(frame, ()), turned.get(frame, ())):
+            for last in lasts:
+                if last.relative_to not in visited:
+                    for before in to(last.relative_to, visited | {last.relative_to}):
+                        is_found = True
+                        yield (*before, last)
+            if is_found:
+                break
+        above = None if frame in table.told else scene.parent(frame)
+        if above is None and frame != target and scene.root(frame) != home:
             yield ()  # the root of another tree: the query says that they are not connected
         elif above is not None and frame != target and above not in visited:
             yield from to(above, visited | {above})
@@ -265,7 +355,7 @@ def _paths(scene: SceneGraph, target: str, chain: set[str]) -> Iterator[tuple[Ob
 def _order(observation: Observation) -> tuple[object, ...]:
     stamp = -math.inf if observation.stamp is None else observation.stamp
     numbers = (*observation.pose.mean.as_array().tolist(), *observation.pose.covariance.ravel().tolist())
-    return (-stamp, observation.relative_to, sorted(observation.tags), numbers)
+    return (-stamp, observation.relative_to, observation.frame, sorted(observation.tags), numbers)
 
 
 def _agreeing(table: _Table, probability: float | None) -> tuple[list[int], list[tuple[float, float]]]:
@@ -299,11 +389,27 @@ def _rounded(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
 
 
-def _resolved(table: _Table, members: Sequence[int], parent: str) -> SceneGraph:
+def _independent(table: _Table, members: Sequence[int]) -> list[int]:
+    """Return the estimates that do not follow from those before."""
+    parts = list(dict.fromkeys(look.observation for k in members for look in table.paths[k]))
+    rows = np.zeros((len(members), len(parts) + 2))  # by observation; the edge in the scene; all differ from the first
+    rows[:, -1] = 1.0
+    kept: list[int] = []
+    for row, k in enumerate(members):
+        rows[row, -2] = not table.paths[k]
+        for look in table.paths[k]:
+            rows[row, parts.index(look.observation)] += 1.0 if look.is_seen else -1.0
+        if np.linalg.matrix_rank(rows[: row + 1]) > len(kept):
+            kept.append(k)
+    return kept
+
+
+def _resolved(table: _Table, members: Sequence[int]) -> SceneGraph:
     """Return the scene with the combination of some estimates."""
     if all(not table.estimates[k].observations for k in members):
         return table.scene
     keeps_edge = table.present and members[0] == 0
+    parent = str(table.scene.parent(table.frame))
     joint = table.scene.joint(table.frame).type
     if not keeps_edge and joint not in ("fixed", "free"):
         raise SceneError(
@@ -312,7 +418,7 @@ def _resolved(table: _Table, members: Sequence[int], parent: str) -> SceneGraph:
         )
     anchor, q = table.frames[members[0]], table.q
     fused = table.scratch
-    for k in members[1:]:
+    for k in _independent(table, members)[1:]:
         together = Measurement.of_pose(table.frames[k], Pose(), relative_to=anchor, covariance=np.zeros((6, 6)))
         fused = fused.condition(together, q=q)
     scene = table.scene if len(members) == 1 else fused

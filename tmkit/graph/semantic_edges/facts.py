@@ -1,7 +1,6 @@
 """Facts about a scene, in whatever order they come: the graph chooses the edges.
 
-A pose of one frame relative to another joins two trees: the tree of the one is hung under the other, by its root where
-that is on the same body, else by the frame itself, which becomes the root of its tree (``scene.make_root``). A position
+A pose of one frame relative to another joins two trees (:mod:`tmkit.graph.semantic_edges.joining`). A position
 or an orientation alone waits as an observation (:mod:`tmkit.graph.observation_frames`) until the other comes. A twist
 becomes an edge, to a new frame where the others have one; to that of an observation where only poses that are missing
 can compare it with what other twists say. What a scene knows already is compared: within the
@@ -17,44 +16,27 @@ import contextlib
 import math
 from collections.abc import Iterable
 from itertools import combinations
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import SceneGraph, innovation, path_noise
+from tmkit._core import Measurement, SceneGraph, innovation, path_noise
 from tmkit.errors import ConfigurationError, SceneError, UnknownNameError
 from tmkit.graph.error_queries import twist_covariance
-from tmkit.graph.observation_frames import (
-    CLASS,
-    Kind,
-    Observation,
-    add_observation,
-    free_name,
-    observations,
-    remove_observations,
-)
+from tmkit.graph.observation_frames import CLASS, Observation, free_name, observations, remove_observations
+from tmkit.graph.semantic_edges.joining import Told, joined, observed
 from tmkit.graph.semantic_edges.names import check_names, coord_of
 from tmkit.graph.semantic_edges.poses import pose_between_frames
 from tmkit.graph.semantic_edges.queries import relate
 from tmkit.graph.semantic_edges.twists import add_twist
-from tmkit.graph.traversal import joints_between
+from tmkit.graph.traversal import edges_between
 from tmkit.relations import SemanticOrientation, SemanticPose, SemanticPosition, SemanticTwist, TwistCoord
 from tmkit.relations.semantic import require_one
 from tmkit.relations.violations import SemanticError, Violation
 from tmkit.spatial import GaussianPose, Pose, adjoint, checked_covariance, chi_square_quantile, mahalanobis_distance
 
 _EXACT = 1e-9  # metres, radians, and per second: by which exact facts agree
-
-
-class _Fact(NamedTuple):
-    """What a fact says of two frames: reference_from_frame, of which a position or an orientation is a part."""
-
-    frame: str
-    reference: str
-    pose: Pose
-    kind: Kind = "pose"
-    error: NDArray[np.float64] | None = None  # (6, 6) in the axes of the frame; zeros in the part that is not said
 
 
 def add_fact(
@@ -93,36 +75,46 @@ def add_fact(
         return _with_twist(scene, fact, fact.covariance if covariance is None else covariance, q)
     if known not in ("observe", "fuse"):
         raise UnknownNameError.of("value of known", known, ("observe", "fuse"))
-    told = _told(scene, fact, covariance, q)
+    told = _told(scene, fact, covariance, q)._replace(stamp=stamp, tags=tuple(tags))
     are_joined = scene.root(told.frame) == scene.root(told.reference)
     if moves is not None and are_joined:
         if told.kind != "pose":
             raise SceneError(f"a {told.kind} alone does not say where '{moves}' has moved", frame=moves)
         return _moved(scene, told, moves=moves, q=q)
-    if not are_joined:
-        if told.kind == "pose":
-            return _settled(scene, told, gate=gate, q=q)
+    is_kept = known == "observe"
+    if are_joined:
+        _require_agreement(scene, told, gate=gate, q=q)
+    if told.kind != "pose" and (is_kept or not are_joined):
         for waiting in observations(scene):
             whole = _whole(scene, told, waiting, q)
             if whole is not None:
-                rest = remove_observations(scene, [waiting])
-                return _settled(rest, whole, gate=gate, q=q)
-    else:
-        _require_agreement(scene, told, gate=gate, q=q)
+                told, scene = whole, remove_observations(scene, [waiting])
+                break
+    if not are_joined and told.kind == "pose":
+        return _settled(scene, told, gate=gate, q=q, is_kept=is_kept)
+    if are_joined:
+        error = path_noise(scene, told.frame, relative_to=told.reference, q=q)
+        if told.error is None and error is not None and told.kind == "pose":
+            scene = _made_exact(scene, told, q)
         if told.error is None and stamp is None and not tags:
             return scene
-        if known == "fuse":
-            is_exact = path_noise(scene, told.frame, relative_to=told.reference, q=q) is None
-            if is_exact or told.error is None:
+        if not is_kept:
+            if error is None or told.error is None:
                 return scene
-            return scene.condition(_as_observation(told).measurement(), q=q)
-    return add_observation(
-        scene, told.frame, told.pose, relative_to=told.reference, covariance=told.error, kind=told.kind, stamp=stamp,
-        tags=tags,
-    )  # fmt: skip
+            fused = [o for o in observations(scene) if (e := scene.noise(o.name)) and {*e.sources} & {*error.sources}]
+            return remove_observations(scene, fused).condition(_measurement(told), q=q)
+    return observed(scene, told)
 
 
-def _told(scene: SceneGraph, fact: object, covariance: ArrayLike | None, q: ArrayLike | None) -> _Fact:
+def _made_exact(scene: SceneGraph, told: Told, q: ArrayLike | None) -> SceneGraph:
+    """Return the scene in which an exact pose replaces the only uncertain edge between its frames, if there is one."""
+    uncertain = [name for name in edges_between(scene, told.frame, told.reference) if scene.noise(name) is not None]
+    if len(uncertain) != 1 or scene.joint(uncertain[0]).type not in ("fixed", "free"):
+        return observed(scene, told) if told.stamp is None and not told.tags else scene
+    return _moved(scene, told, moves=uncertain[0], q=q)
+
+
+def _told(scene: SceneGraph, fact: object, covariance: ArrayLike | None, q: ArrayLike | None) -> Told:
     """Return what a pose, position or orientation says of two frames, in the axes of the one that is the reference."""
     if isinstance(fact, (SemanticPosition, SemanticOrientation)):  # a union type takes five times as long
         check_names(scene, fact.coord)
@@ -139,12 +131,12 @@ def _told(scene: SceneGraph, fact: object, covariance: ArrayLike | None, q: Arra
     error = None if covariance is None else checked_covariance(covariance, 6, what=f"the covariance of '{frame}'")
     if error is not None and not error.any():
         error = None
-    return _Fact(frame, c.ref_ori, between.pose, error=error)
+    return Told(frame, c.ref_ori, between.pose, error=error)
 
 
 def _told_part(
     scene: SceneGraph, fact: SemanticPosition | SemanticOrientation, covariance: ArrayLike | None, q: ArrayLike | None
-) -> _Fact:
+) -> Told:
     """Return what a position or orientation says; where its axes are in the tree of its frame, the other way round."""
     c: Any = fact.coord
     number = fact.numbers[0]
@@ -166,7 +158,7 @@ def _told_part(
     else:
         pose = Pose.from_rotation_matrix(np.zeros(3), turn @ number @ turn.T)
         error = None if known is None else _padded(np.zeros((3, 3)), known)
-    return _Fact(frame, reference, pose, "position" if is_position else "orientation", error)
+    return Told(frame, reference, pose, "position" if is_position else "orientation", error)
 
 
 def _rotation(scene: SceneGraph, frame: str, reference: str, q: ArrayLike | None) -> NDArray[np.float64]:
@@ -179,39 +171,48 @@ def _padded(position: NDArray[np.float64], orientation: NDArray[np.float64]) -> 
     return made
 
 
-def _whole(scene: SceneGraph, told: _Fact, waiting: Observation, q: ArrayLike | None) -> _Fact | None:
+def _whole(scene: SceneGraph, told: Told, waiting: Observation, q: ArrayLike | None) -> Told | None:
     """Return the pose that a position and an orientation between the same two trees make; None if they are not that."""
     other = _of_observation(waiting)
     if {told.kind, other.kind} != {"position", "orientation"}:
         return None
     p, o = (told, other) if told.kind == "position" else (other, told)
     trees = {scene.root(p.frame), scene.root(p.reference)}
-    if len(trees) == 1 or trees != {scene.root(o.frame), scene.root(o.reference)}:
+    if trees != {scene.root(o.frame), scene.root(o.reference)}:
+        return None
+    if len(trees) == 1 and {p.frame, p.reference} != {o.frame, o.reference}:
         return None
     rotation = o.pose.rotation
     spread = np.zeros((3, 3)) if o.error is None else o.error[3:, 3:]
     ends = o.frame, o.reference
-    if scene.root(o.frame) != scene.root(p.frame):  # it says how the other tree stands relative to this one
+    if ends[0] != p.frame and (
+        len(trees) == 1 or scene.root(o.frame) != scene.root(p.frame)
+    ):  # it says how the other tree stands relative to this one
         ends, spread, rotation = ends[::-1], rotation @ spread @ rotation.T, rotation.T
     inside = _rotation(scene, p.frame, ends[0], q)  # from the frame of the position to that of the orientation
     turned = _rotation(scene, ends[1], p.reference, q) @ rotation @ inside
     place = np.zeros((3, 3)) if p.error is None else p.error[:3, :3]
     error = _padded(turned.T @ place @ turned, inside.T @ spread @ inside)
     pose = Pose.from_rotation_matrix(p.pose.translation, turned)
-    return _Fact(p.frame, p.reference, pose, error=error if error.any() else None)
+    stamp = None if p.stamp is None or o.stamp is None else min(p.stamp, o.stamp)
+    tags = tuple(tag for tag in p.tags if tag in o.tags)
+    return Told(p.frame, p.reference, pose, error=error if error.any() else None, stamp=stamp, tags=tags)
 
 
-def _of_observation(seen: Observation) -> _Fact:
+def _of_observation(seen: Observation) -> Told:
     error = np.asarray(seen.pose.covariance)
-    return _Fact(seen.frame, seen.relative_to, seen.pose.mean, seen.kind, error if error.any() else None)
+    tags = tuple(sorted(seen.tags))
+    return Told(
+        seen.frame, seen.relative_to, seen.pose.mean, seen.kind, error if error.any() else None, seen.stamp, tags
+    )
 
 
-def _as_observation(told: _Fact) -> Observation:
+def _measurement(told: Told) -> Measurement:
     pose = GaussianPose(told.pose, np.zeros((6, 6)) if told.error is None else told.error)
-    return Observation("", told.frame, pose, told.reference, told.kind, None, frozenset())
+    return Observation("", told.frame, pose, told.reference, told.kind, None, frozenset()).measurement()
 
 
-def _settled(before: SceneGraph, told: _Fact, *, gate: float, q: ArrayLike | None) -> SceneGraph:
+def _settled(before: SceneGraph, told: Told, *, gate: float, q: ArrayLike | None, is_kept: bool = True) -> SceneGraph:
     """Return the scene whose trees a fact joins, and what waited joins further; all of that must agree.
 
     Twist edges that say together what others say can be compared once their trees are joined.
@@ -220,7 +221,7 @@ def _settled(before: SceneGraph, told: _Fact, *, gate: float, q: ArrayLike | Non
     scene, made = before, None
     while made is None:
         try:
-            made = _joined(scene, told)
+            made = joined(scene, told, q, is_kept=is_kept)
         except SceneError as refusal:
             if refusal.data.get("rule") not in ("TE4", "TE6"):
                 raise
@@ -240,52 +241,13 @@ def _settled(before: SceneGraph, told: _Fact, *, gate: float, q: ArrayLike | Non
             _require_agreement(made, _of_observation(seen), gate=gate, q=q)
     for part, other in combinations(observations(made) if waiting else (), 2):
         whole = _whole(made, _of_observation(part), other, q)
-        if whole is not None:
+        if whole is not None and made.root(whole.frame) != made.root(whole.reference):
             rest = remove_observations(made, (part, other))
-            return _settled(rest, whole, gate=gate, q=q)
+            return _settled(rest, whole, gate=gate, q=q, is_kept=is_kept)
     return made
 
 
-# ------------------------------------------------------------------------------------------------------------- poses
-
-
-def _joined(scene: SceneGraph, told: _Fact) -> SceneGraph:
-    """Return the scene in which the tree of a frame hangs under another's, or the other way round."""
-    if scene.parent(told.frame) is None:
-        made = scene.attach(told.frame, told.reference, pose=told.pose)
-        return made if told.error is None else made.set_covariance(told.frame, told.error)
-    ways = [told, _Fact(told.reference, told.frame, told.pose.inverse(), error=_at_reference(told))]
-    ways.sort(key=lambda way: (not _is_on_body_of_root(scene, way.frame), len(scene.ancestors(way.frame))))
-    blocked = []
-    for way in ways:
-        head, tail, place, spread = way.frame, way.reference, way.pose, way.error
-        root = scene.root(head)
-        if _is_on_body_of_root(scene, head):
-            inside = scene.pose(root, relative_to=head)
-            turned = adjoint(inside.inverse())
-            spread = None if spread is None else turned @ spread @ turned.T
-            made = scene.attach(root, tail, pose=place @ inside)
-        else:
-            joints = joints_between(scene, root, head)
-            if joints:
-                blocked.append(f"joint '{joints[-1]}' is above '{head}'")
-                continue
-            made, root = scene.make_root(head).attach(head, tail, pose=place), head
-        return made if spread is None else made.set_covariance(root, spread)
-    message = f"the trees of '{told.frame}' and '{told.reference}' cannot be hung together there"
-    raise SceneError(f"{message}: {' and '.join(blocked)}", frame=told.frame)
-
-
-def _at_reference(told: _Fact) -> NDArray[np.float64] | None:
-    """Return the error of a fact in the axes of its reference."""
-    return None if told.error is None else adjoint(told.pose) @ told.error @ adjoint(told.pose).T
-
-
-def _is_on_body_of_root(scene: SceneGraph, frame: str) -> bool:
-    return scene.body(frame) == scene.body(scene.root(frame))
-
-
-def _moved(scene: SceneGraph, told: _Fact, *, moves: str, q: ArrayLike | None) -> SceneGraph:
+def _moved(scene: SceneGraph, told: Told, *, moves: str, q: ArrayLike | None) -> SceneGraph:
     """Return the scene in which the edge above a frame on the way has another pose, so that a fact holds."""
     frame, reference = told.frame, told.reference
     way = scene.path(frame, reference)
@@ -304,12 +266,12 @@ def _moved(scene: SceneGraph, told: _Fact, *, moves: str, q: ArrayLike | None) -
     local = scene.local_pose(moves) @ now.inverse() @ wanted if scene.joint(moves).type in ("fixed", "free") else None
     if local is None:
         raise SceneError(f"'{moves}' moves by its joint: its value, and no pose, says where it is", frame=moves)
-    error, turned = told.error if is_up else _at_reference(told), adjoint(inside.inverse())
+    error, turned = (told if is_up else told.reversed()).error, adjoint(inside.inverse())
     covariance = None if error is None else turned @ error @ turned.T
     return scene.set_pose(moves, local).set_covariance(moves, covariance)
 
 
-def _require_agreement(scene: SceneGraph, told: _Fact, *, gate: float, q: ArrayLike | None) -> None:
+def _require_agreement(scene: SceneGraph, told: Told, *, gate: float, q: ArrayLike | None) -> None:
     """Check a fact that the scene knows already: exact, to rounding; with errors, within the gate."""
     known = scene.gaussian_pose(told.frame, relative_to=told.reference, q=q)
     metres, radians = known.mean.distance(told.pose)
@@ -317,12 +279,13 @@ def _require_agreement(scene: SceneGraph, told: _Fact, *, gate: float, q: ArrayL
     if max(apart) <= _EXACT * (1.0 + math.hypot(*told.pose.translation)):
         return
     verdict = "an exact fact agrees to 1e-9"
-    if told.error is not None:
+    if told.error is not None or known.covariance.any():
         if told.kind == "orientation":
             turn = (told.pose.inverse() @ known.mean).log()[3:]
-            squared, degrees = mahalanobis_distance(turn, (known.covariance + told.error)[3:, 3:])
+            error = known.covariance + (0.0 if told.error is None else told.error)
+            squared, degrees = mahalanobis_distance(turn, error[3:, 3:])
         else:
-            found = innovation(scene, _as_observation(told).measurement(), q=q)
+            found = innovation(scene, _measurement(told), q=q)
             squared, degrees = found.squared_mahalanobis, 6 if told.kind == "pose" else 3
         most = chi_square_quantile(gate, degrees) if degrees else 0.0
         if squared <= most:
