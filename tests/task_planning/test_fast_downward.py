@@ -171,7 +171,7 @@ def test_a_problem_is_translated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same problem is not translated again, by whichever planner, but gets the encoding that the planner wants."""
     problem = blocks_world(PLACES, blocks=3, places=5, seed=77)
     first = FastDownward().translate(problem)
-    monkeypatch.setattr(fast_downward, "Program", None)
+    monkeypatch.setattr(fast_downward, "translated", None)
     assert FastDownward().translate(problem) == first
     assert first.encoding == "auto"
     assert FastDownward.optimal().translate(problem) == replace(first, encoding="split")

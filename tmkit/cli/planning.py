@@ -154,6 +154,7 @@ def plan(
 ) -> None:  # fmt: skip
     """Find actions and motions that reach a goal."""
     from tmkit.tamp.problem_files import wrong_goal_in
+    from tmkit.task_planning.translator import start_server
     from tmkit.visualization import require_plots
 
     goals = wanted_goals(goal, at=goal_at, inside=goal_in, arm=goal_arm, file=goal_file)
@@ -169,6 +170,7 @@ def plan(
     for path in (output, picture, tree):
         if path is not None:
             require_writable(path)
+    start_server()
     if tree is not None and tree.suffix != ".json":
         require_plots(tree, suffixes=(".json", ".png", ".svg"))
     if file is not None:

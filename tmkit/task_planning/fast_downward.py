@@ -15,7 +15,6 @@ leave factors of five and ten for slower machines.
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -23,20 +22,13 @@ from typing import Literal
 
 from tmkit._support import time_limits
 from tmkit._support.signals import temporary_folder
-from tmkit._support.subprocesses import Program
 from tmkit.errors import TimeLimitError
 from tmkit.pddl.model import Problem
-from tmkit.task_planning.encoding import Encoding, encode
-from tmkit.task_planning.fast_downward_process import (
-    LIMIT_CODES,
-    Outcome,
-    RunningSearch,
-    Searches,
-    environment,
-    translator_folder,
-)
+from tmkit.task_planning.encoding import encode
+from tmkit.task_planning.fast_downward_process import Outcome, RunningSearch, Searches
 from tmkit.task_planning.protocol import TaskPlanner, TaskPlanResult, TaskPlanStatus
 from tmkit.task_planning.translated_task import TranslatedTask
+from tmkit.task_planning.translator import translated
 
 LANDMARK_SEARCH = (
     "let(hlm, landmark_sum(lm_factory=lm_reasonable_orders_hps(lm_rhw()), pref=true),"
@@ -75,7 +67,6 @@ _LANDMARKS = "landmarks"  # in the history of a task
 _TOO_MANY = "switching off pruning"  # printed after the expansions that a search by landmarks may do
 _REMEMBERED = 16  # problems that are not translated again
 _remembered: dict[tuple[str, str], str] = {}  # translations by the texts of domain and problem, the last one last
-_TRANSLATING_MEMORY = 4 << 30  # bytes: a quantifier over a dozen variables takes all there is, and in seconds
 _PROVING_MEMORY = 2 << 30  # bytes, for the search that only tests, beside another, whether there is a plan
 
 
@@ -137,7 +128,7 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             with time_limits.time_limit(time_limit):
                 encoding = encode(problem)
                 key = (encoding.domain_text, encoding.problem_text)
-                text = _remembered.get(key) or _translated(encoding, time_limit)
+                text = _remembered.get(key) or translated(encoding, time_limit)
                 if text is None:
                     return TranslatedTask.unfinished(problem)
                 remember_translations({key: text})
@@ -282,26 +273,6 @@ def remember_translations(translations: Mapping[tuple[str, str], str]) -> None:
         _remembered.pop(key, None)
 
 
-def _translated(encoding: Encoding, time_limit: float) -> str | None:
-    """Return what the translator makes of a problem, ``None`` when the time or memory was not enough."""
-    with temporary_folder("translate") as folder:
-        (folder / "domain.pddl").write_text(encoding.domain_text, encoding="utf-8")
-        (folder / "problem.pddl").write_text(encoding.problem_text, encoding="utf-8")
-        with Program(
-            [sys.executable, "-S", "-m", "fast_downward.translate", *_TRANSLATOR_OPTIONS],
-            folder=folder,
-            environment=environment(PYTHONPATH=str(translator_folder()), PYTHONHASHSEED="0", PYTHONUTF8="1"),
-            time_limit=time_limit,
-            memory_limit=_TRANSLATING_MEMORY,
-        ) as program:
-            finished = program.finished(seconds=time_limit)
-        if finished.code in LIMIT_CODES:
-            return None
-        if finished.code != 0:
-            raise finished.error(f"Fast Downward's translator ended with exit code {finished.code}")
-        return (folder / "output.sas").read_text(encoding="utf-8")
-
-
 def _is_settled(found: Outcome, work: float) -> bool:
     """Whether what came of the search by landmarks counts, which may do so much work."""
     return found.is_unsolvable or any(True for _ in found.results(work))
@@ -309,6 +280,3 @@ def _is_settled(found: Outcome, work: float) -> bool:
 
 def _by_cost(result: TaskPlanResult) -> tuple[float, int]:
     return result.cost, len(result.steps)
-
-
-_TRANSLATOR_OPTIONS = ("--keep-unimportant-variables", "--sas-file", "output.sas", "domain.pddl", "problem.pddl")
