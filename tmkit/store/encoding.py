@@ -16,7 +16,8 @@ Invariant: what is read has run no code and was checked twice, its form here and
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -165,13 +166,62 @@ def decode_difference(
         ValueError: it is no record, or says nonsense (:class:`~tmkit.errors.TmkitError` of the core are ValueErrors
             or KeyErrors); a dimension of a source that is too large.
     """
-    record = _decoder.decode(data)
+    return _difference(_decoder.decode(data), base, shape, source)
+
+
+class Replay:
+    """Applies records one after the other; of frames that only change, what the last says.
+
+    Args:
+        scene: the version before the first record.
+        shape, source: as for :func:`decode_difference`; ``shape`` is given the scene before its record, too.
+    """
+
+    def __init__(
+        self,
+        scene: SceneGraph,
+        *,
+        shape: Callable[[SceneGraph, str, str], Shape],
+        source: Callable[[bytes, int, str], NoiseSource],
+    ) -> None:
+        self._scene, self._shape, self._source = scene, shape, source
+        self._changed: dict[str, tuple[int, FrameRecord, list[tuple[bytes, int, str]]]] = {}
+
+    def add(self, data: bytes) -> None:
+        """Apply a record, perhaps later."""
+        record = _decoder.decode(data)
+        if not (record.shapes or record.pairs or record.groups or record.bodies_before or record.bodies_after):
+            frames, sources = record.frames, record.sources
+            changed = {f.name: (number, f, sources) for number, old, f in frames if f is not None and old == f.name}
+            if len(changed) == len(frames):
+                self._changed.update(changed)
+                return
+        scene = self.finish()
+        self._scene = scene.apply(_difference(record, scene, partial(self._shape, scene), self._source))
+
+    def finish(self) -> SceneGraph:
+        """Return the version after all records so far."""
+        if self._changed:
+            scene, frames = self._scene, []
+            for name, (number, after, sources) in self._changed.items():
+                used = {number for noise in (after.noise, after.twist_noise) if noise for number, _ in noise[1]}
+                now = _frame_of(after, [], {number: _source(sources[number], self._source) for number in used})
+                frames.append(graph.FrameDifference(number, scene.specification(name), now))
+            self._scene = scene.apply(SceneDifference(frames))
+            self._changed.clear()
+        return self._scene
+
+
+def _difference(
+    record: DifferenceRecord,
+    base: SceneGraph,
+    shape: Callable[[str, str], Shape],
+    source: Callable[[bytes, int, str], NoiseSource],
+) -> SceneDifference:
     shapes = [
         shape(kind, known) if isinstance(known, str) else _primitive(kind, known) for kind, known in record.shapes
     ]
-    if any(not 1 <= dimension <= _LARGEST_SOURCE for _, dimension, _ in record.sources):
-        raise ValueError(f"a noise source has no dimension from 1 to {_LARGEST_SOURCE}")
-    sources = [source(*known) for known in record.sources]
+    sources = [_source(known, source) for known in record.sources]
     frames = []
     for number, old, after in record.frames:
         before = None if old is None else base.specification(old)
@@ -188,7 +238,15 @@ def blob_digests(data: bytes) -> list[str]:
     return [kind for kind, known in _decoder.decode(data).shapes if isinstance(known, str)]
 
 
-def _frame_of(record: FrameRecord, shapes: list[Shape], sources: list[NoiseSource]) -> FrameSpecification:
+def _source(known: tuple[bytes, int, str], source: Callable[[bytes, int, str], NoiseSource]) -> NoiseSource:
+    if not 1 <= known[1] <= _LARGEST_SOURCE:
+        raise ValueError(f"a noise source has no dimension from 1 to {_LARGEST_SOURCE}")
+    return source(*known)
+
+
+def _frame_of(
+    record: FrameRecord, shapes: list[Shape], sources: Sequence[NoiseSource] | Mapping[int, NoiseSource]
+) -> FrameSpecification:
     more: dict[str, Any] = {}  # what most frames lack
     if record.joint is not None:
         *state, mimic = record.joint

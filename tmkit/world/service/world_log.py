@@ -7,7 +7,6 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ import msgspec
 from tmkit.errors import StoreDamageError
 from tmkit.graph import SceneGraph, Shape
 from tmkit.store.blobs import BlobFolder
-from tmkit.store.encoding import decode_difference
+from tmkit.store.encoding import Replay
 from tmkit.world.service import messages as m
 from tmkit.world.service.access import ServiceLimits
 from tmkit.world.service.recording import RecordingTransport
@@ -119,30 +118,31 @@ class WorldLog:
             ValueError: it is no log of versions.
             StoreDamageError: a shape is missing or damaged.
         """
-        scene, world, at = None, b"", 0
-        sessions: OrderedDict[bytes, tuple[int, m.Done | m.Refused]] = OrderedDict()
+        replay, world, at = None, b"", 0
+        last: OrderedDict[bytes, tuple[int, int]] = OrderedDict()  # requests of sessions and their versions
         for data in self._transport.recorded():
             record = _log_records.decode(data)
-            base = m.EMPTY
             if isinstance(record, _Snapshot):
                 world = record.world
-                for session, request, version in record.sessions:
-                    sessions[session] = request, m.Done(world, version)
+                last.update((session, (request, version)) for session, request, version in record.sessions)
                 self._room = max(self._limits.log_bytes, 8 * len(data))
-            elif scene is None or record.number != at + 1:
+            elif replay is None or record.number != at + 1:
                 raise ValueError(f"version {record.number} comes after version {at}")
             else:
-                base = base if record.is_whole else scene
-                sessions[record.session] = record.request, m.Done(world, record.number)
+                last[record.session] = record.request, record.number
                 self._room -= len(data)
-            shape = partial(self._named_shape, scene)
-            scene = base.apply(decode_difference(record.record, base, shape=shape, source=self._keys.source))
+            if replay is None or isinstance(record, _Snapshot) or record.is_whole:
+                replay = Replay(m.EMPTY, shape=self._named_shape, source=self._keys.source)
+            replay.add(record.record)
             at = record.number
-            self._keys.forget(scene)
-        sessions.pop(b"", None)
-        return None if scene is None else Recovered(world, at, scene, sessions)
+        last.pop(b"", None)
+        if replay is None:
+            return None
+        scene = replay.finish()
+        self._keys.forget(scene)
+        done = [(session, (request, m.Done(world, version))) for session, (request, version) in last.items()]
+        return Recovered(world, at, scene, OrderedDict(done))
 
-    def _named_shape(self, scene: SceneGraph | None, digest: str, source: str) -> Shape:
+    def _named_shape(self, scene: SceneGraph, digest: str, source: str) -> Shape:
         self._named.add(digest)
-        known = None if scene is None else m.shape_named(scene, digest)
-        return known or self._blobs.get(digest, source)
+        return m.shape_named(scene, digest) or self._blobs.get(digest, source)
