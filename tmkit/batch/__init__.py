@@ -11,6 +11,10 @@ from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from tmkit.batch.batch_files import load_batch as load_batch
+    from tmkit.batch.generators import (
+        GENERATORS as GENERATORS, GeneratedProblem as GeneratedProblem, GeneratorSource as GeneratorSource,
+        generate as generate,
+    )  # fmt: skip
     from tmkit.batch.problems import (
         Batch as Batch, BatchEntry as BatchEntry, BatchLimits as BatchLimits, FixedProblem as FixedProblem,
         ProblemSource as ProblemSource,

@@ -11,8 +11,9 @@
     robots = ["panda", "iiwa"]
     "options.max_iterations" = [2, 4]
 
-A table of problems makes an entry for each combination of its grid. It is data, as problem files are: reading one runs
-no code, and files that it names lie in the folders that it may name.
+A table with ``generator = "towers"`` has its ``parameters`` (:mod:`tmkit.batch.generators`) and ``options`` in place of
+a problem. A table of problems makes an entry for each combination of its grid. It is data, as problem files are:
+reading one runs no code, and files that it names lie in the folders that it may name.
 
 Invariants: each error of a value has the file and the line; no key is ignored.
 """
@@ -30,13 +31,15 @@ from tmkit._support.argument_errors import check_argument
 from tmkit._support.data import resolve_name
 from tmkit._support.options import option_kinds
 from tmkit._support.toml_files import read_toml
-from tmkit.batch.problems import Batch, BatchEntry, BatchLimits, FixedProblem
-from tmkit.errors import ConfigurationError
+from tmkit.batch.generators import GeneratorSource
+from tmkit.batch.problems import Batch, BatchEntry, BatchLimits, FixedProblem, ProblemSource
+from tmkit.errors import ConfigurationError, TmkitError, UnknownNameError
 from tmkit.formats.json.reading import JsonNode
-from tmkit.tamp.problem_files import lines_of, read_problem
+from tmkit.tamp.problem_files import lines_of, read_options, read_problem
 
 _MOST_PROBLEMS = 10_000_000
 _OWN_KEYS = ("grid", "name", "problem", "seeds")
+_GENERATOR_KEYS = ("generator", "options", "parameters")
 
 
 def load_batch(
@@ -71,15 +74,31 @@ def load_batch(
         except ConfigurationError as error:
             raise top.get(error.data["option"]).error(str(error)) from None
         entries = tuple(
-            BatchEntry(name, FixedProblem(*read_problem(table, where, reading, domain=domain, semantics=semantics)),
-                       seeds, parameters)
+            BatchEntry(name, _source(table, where, seeds[0], reading, domain, semantics), seeds, parameters)
             for node in top.get("problems").items()
             for name, table, where, seeds, parameters in _combinations(node, file)
-        )  # fmt: skip
+        )
         try:
             return Batch(entries, bounds)
         except ConfigurationError as error:
             raise top.get("problems").error(str(error)) from None
+
+
+def _source(
+    table: JsonNode, file: Path, seed: int, reading: Mapping[str, Any], domain: str | Path | None,
+    semantics: str | Path | None,
+) -> ProblemSource:  # fmt: skip
+    if "generator" not in table.table():
+        return FixedProblem(*read_problem(table, file, reading, domain=domain, semantics=semantics))
+    table.only(*_GENERATOR_KEYS)
+    parameters = table.get("parameters").table() if "parameters" in table.table() else {}
+    source = GeneratorSource(table.get("generator").name(), parameters, read_options(table, file))
+    try:
+        source.problem(seed)
+    except TmkitError as error:
+        place = "generator" if isinstance(error, UnknownNameError) else "parameters"
+        raise (table.get(place) if place in table.table() else table).error(str(error)) from None
+    return source
 
 
 def _combinations(node: JsonNode, file: Path) -> Iterator[tuple[str, JsonNode, Path, Sequence[int], dict[str, Any]]]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tmkit._support.options import CheckedOptions, option, option_kinds
+from tmkit._support.options import CheckedOptions, option
 from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph
 from tmkit.tamp.options import PlanningOptions
@@ -73,8 +73,15 @@ class FixedProblem:
         task = self.task
         goals = [_scene_text(goal) if isinstance(goal, SceneGraph) else str(goal) for goal in task.goals]
         q = None if task.q is None else np.asarray(task.q).tolist()
-        options = {name: getattr(self.options, name) for name in option_kinds(PlanningOptions)}
-        said = [_scene_text(task.scene), q, str(task.domain), goals, str(task.robots), str(task.semantics), options]
+        said = [
+            _scene_text(task.scene),
+            q,
+            str(task.domain),
+            goals,
+            str(task.robots),
+            str(task.semantics),
+            repr(self.options),
+        ]
         return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
 
 

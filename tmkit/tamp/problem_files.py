@@ -80,6 +80,16 @@ def read_problem(
     return _Reader(node, file, dict(reading)).read(domain, semantics)
 
 
+def read_options(node: JsonNode, file: Path) -> PlanningOptions:
+    """Return the options that a table states under ``options``, as a problem file does.
+
+    Args:
+        node: the table.
+        file: the file that it is of.
+    """
+    return _Reader(node, file, {"allow_folders": ()}).options()
+
+
 @dataclass(frozen=True)
 class _Reader:
     """Reads the values of one file."""

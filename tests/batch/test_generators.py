@@ -1,0 +1,77 @@
+"""Generators: the same problem for the same seed, solvable, and refusals of what they cannot make."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tmkit as tk
+from tmkit.batch import GENERATORS, GeneratorSource, generate, load_batch
+from tmkit.errors import ConfigurationError, FileFormatError, TmkitError
+
+SMALL: dict[str, dict[str, int]] = {
+    "clutter": {"side": 3}, "cook": {"blocks": 1}, "handover": {"objects": 1}, "lying": {"cylinders": 1},
+    "scattered": {"objects": 5}, "shelf": {"blocks": 1}, "swaps": {"blocks": 2}, "towers": {"blocks": 3},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(GENERATORS))
+def test_a_problem_is_solved_with_the_fewest_actions(name: str) -> None:
+    """The same seed gives the same scene; the plan that is found is as short as the generator says, or it knows not."""
+    made, again = (generate(name, seed=2, **SMALL.get(name, {})) for _ in range(2))
+    assert made.scene == again.scene
+    assert (made.goal, made.domain) == (again.goal, again.domain)
+    problem, options = GeneratorSource(name, SMALL.get(name, {}), tk.PlanningOptions(max_iterations=12)).problem(2)
+    result = tk.plan(problem, options)
+    assert result.plan is not None
+    assert tk.validate_plan(result.plan).is_valid
+    assert made.optimum is None or len(result.plan.steps) >= made.optimum
+
+
+def test_hardness_stands_for_parameters() -> None:
+    """What is given goes before it."""
+    assert len(generate("swaps", hardness=0.0).scene) < len(generate("swaps", hardness=1.0).scene)
+    assert generate("swaps", hardness=1.0, blocks=2).scene == generate("swaps", blocks=2).scene
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "match"),
+    [
+        ("swap", {}, r"unknown generator 'swap'; did you mean 'swaps'\?"),
+        ("swaps", {"block": 2}, r"has no parameter 'block'; did you mean 'blocks'\? \(known: blocks\)"),
+        ("swaps", {"blocks": 2.5}, r"'blocks' of the generator 'swaps' must be of type int, not 2.5"),
+        ("swaps", {"blocks": 17}, r"'blocks' of the generator 'swaps' must be 2 to 16, not 17"),
+        ("swaps", {"hardness": 2.0}, r"hardness must be 0 to 1, not 2.0"),
+        ("mobile", {"hardness": 0.5}, r"the generator 'mobile' has no hardness"),
+        ("sussman4", {"robot": "pander"}, r"unknown robot 'pander'; did you mean 'panda'\?"),
+        ("scattered", {"objects": 24, "gap": 0.2}, r"24 objects of 0.05 m with gaps of 0.2 m do not fit on the table"),
+    ],
+)
+def test_what_cannot_be_made_is_refused(name: str, parameters: dict[str, object], match: str) -> None:
+    """By the generator, the parameter and what would do."""
+    with pytest.raises(TmkitError, match=match):
+        generate(name, **parameters)
+
+
+def test_batch_files_name_generators(tmp_path: Path) -> None:
+    """Parameters may be in the grid; what the generator refuses is named with its line."""
+    file = tmp_path / "batch.toml"
+    text = '[[problems]]\ngenerator = "swaps"\nseeds = 3\noptions = { max_iterations = 4 }\n[problems.grid]\n'
+    file.write_text(text + '"parameters.blocks" = [2, 4]\n', encoding="utf-8")
+    batch = load_batch(file)
+    assert [job.key for job in batch.jobs()][-1] == "problems[0][parameters.blocks=4]/2"
+    problem, options = batch.entries[1].source.problem(2)
+    assert problem.scene == generate("swaps", blocks=4, seed=2).scene
+    assert (options.seed, options.max_iterations) == (2, 4)
+    assert batch.entries[0].source.digest != batch.entries[1].source.digest
+    file.write_text(text + '"parameters.blocks" = [2, 99]\n', encoding="utf-8")
+    with pytest.raises(
+        FileFormatError, match=r"batch\.toml.*'blocks' of the generator 'swaps' must be 2 to 16, not 99"
+    ):
+        load_batch(file)
+    file.write_text('[[problems]]\ngenerator = "swap"\n', encoding="utf-8")
+    with pytest.raises(FileFormatError, match=r"batch\.toml:2.*did you mean 'swaps'"):
+        load_batch(file)
+    with pytest.raises(ConfigurationError):
+        generate("swaps", blocks=0)
