@@ -313,7 +313,7 @@ class Replica(LiveScene):
         rate: versions a second that it takes at most; each as soon as it comes if omitted.
 
     Attributes:
-        failure: why the last request failed; None while all is well.
+        failure: why the last request failed, or what listeners raised of this version; None while all is well.
 
     Raises:
         ServiceError: the server refuses to be followed.
@@ -370,22 +370,22 @@ class Replica(LiveScene):
         self.close()
 
     def _follow(self) -> None:
-        ready = 0.0
+        ready, told = 0.0, None  # what listeners raised of the version here
         while not self._is_closed:
             try:
                 scene = self._mirror.refreshed(wait=0.5, delay=max(0.0, min(60.0, ready - clock.monotonic())))
-                self.failure = None
             except (ServiceError, TimeLimitError) as error:
                 self.failure = str(error)
                 clock.sleep(0.1)
                 continue
-            if scene is not self.scene:
-                ready = clock.monotonic() + self._interval
-                try:
-                    with self._lock:
+            with self._lock:
+                if scene is not self.scene:
+                    ready, told = clock.monotonic() + self._interval, None
+                    try:
                         self._put(scene)
-                except ListenerError as error:
-                    self.failure = str(error)
+                    except ListenerError as error:
+                        told = str(error)
+                self.failure = told
 
 
 def connect(

@@ -224,11 +224,13 @@ void SceneEdit::add_stamped_pose(std::string_view frame, const StampedPose& entr
     const StampedPoses none, &known = old ? *old : none;
     const Ref<const StampedPoses> made =
         known.with(entry, capacity.value_or(known.capacity), window.value_or(known.window), frame);
-    const bool is_newest = entry.stamp == made->newest();
     const FrameId id = on.id;
-    change_details(on, [&](FrameDetails& details) { details.stamps = made; });
-    if (!is_newest || record(id).pose == entry.pose) return;
-    own(id).pose = entry.pose;
+    FrameRecord& changed = own(id);
+    const Ref<FrameDetails> details(changed.details ? new FrameDetails(*changed.details) : new FrameDetails());
+    details->stamps = made;
+    changed.details = details;
+    if (entry.stamp != made->newest() || changed.pose == entry.pose) return;
+    changed.pose = entry.pose;
     note_change(id, false);
 }
 
