@@ -1,0 +1,21 @@
+"""Domains as environments of Gymnasium: symbolic actions, or joint velocities under physics (extra ``envs``).
+
+``gymnasium.make("tmkit.envs:tmkit/Symbolic-v0", source="towers", parameters={"blocks": 3})`` makes one, as the classes
+do.
+"""
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from tmkit._support.lazy_imports import lazy_names
+
+if TYPE_CHECKING:
+    from tmkit.envs.physical import PhysicalEnv as PhysicalEnv
+    from tmkit.envs.symbolic import SymbolicEnv as SymbolicEnv
+else:
+    __getattr__, __dir__ = lazy_names(__name__)
+    if find_spec("gymnasium") is not None:
+        import gymnasium
+
+        for _name in ("Symbolic", "Physical"):
+            gymnasium.register(f"tmkit/{_name}-v0", entry_point=f"tmkit.envs.{_name.lower()}:{_name}Env")
