@@ -188,6 +188,8 @@ def test_what_is_known_with_errors_is_kept_or_fused_within_the_gate() -> None:
     near = pose_fact("cup", "table", Pose([0.505, 0, 0]), bodies)
     assert add_fact(exact, near, covariance=spread, known="fuse") is exact
     assert add_fact(exact, pose_fact("cup", "table", Pose([0.5, 0, 0]), bodies)) is exact
+    with pytest.raises(SceneError, match="tags are a set of texts, not the text 'marker'"):
+        add_fact(scattered(bodies), later, tags="marker")
     with pytest.raises(UnknownNameError, match="unknown value of known 'ignore'"):
         add_fact(exact, near, known="ignore")  # type: ignore[arg-type]
 

@@ -255,8 +255,10 @@ class _Table:
         above = scene.parent(look.frame)
         if above is None or scene.body(above) != scene.body(look.relative_to):
             return False
+        kept = self.scratch
         ghost = self._hang(look.frame, look.relative_to, look.pose, look.noise, None)
         apart = self.scratch.gaussian_pose(ghost, relative_to=look.frame, q=self.q)
+        self.scratch = kept
         spread = np.abs(look.observation.pose.covariance).max()
         return max(apart.mean.distance(Pose())) < _SAME and bool(np.abs(apart.covariance).max() <= _SAME * spread)
 
@@ -265,6 +267,8 @@ class _Table:
         if path in self.ghosts:
             return self.ghosts[path]
         *before, last = path
+        if not before and last.frame == last.observation.frame:
+            return last.observation.name
         if not before:
             return self._hang(last.frame, last.relative_to, last.pose, last.noise, path)
         seen, upper = before[-1].frame, self._ghost(tuple(before))
@@ -394,14 +398,15 @@ def _independent(table: _Table, members: Sequence[int]) -> list[int]:
     parts = list(dict.fromkeys(look.observation for k in members for look in table.paths[k]))
     rows = np.zeros((len(members), len(parts) + 2))  # by observation; the edge in the scene; all differ from the first
     rows[:, -1] = 1.0
-    kept: list[int] = []
+    kept: list[int] = []  # rows
     for row, k in enumerate(members):
         rows[row, -2] = not table.paths[k]
         for look in table.paths[k]:
             rows[row, parts.index(look.observation)] += 1.0 if look.is_seen else -1.0
-        if np.linalg.matrix_rank(rows[: row + 1]) > len(kept):
-            kept.append(k)
-    return kept
+        is_new = not rows[:row, rows[row] != 0.0].any(axis=0).all()  # it has a part that none before has
+        if is_new or np.linalg.matrix_rank(rows[[*kept, row]]) > len(kept):
+            kept.append(row)
+    return [members[row] for row in kept]
 
 
 def _resolved(table: _Table, members: Sequence[int]) -> SceneGraph:

@@ -111,15 +111,20 @@ def add_observation(
     stamp = None if stamp is None else plain_number(stamp, "stamp")
     if stamp is not None and not math.isfinite(stamp):
         raise SceneError(f"the stamp of an observation must be a finite number or None, not {stamp}")
-    if isinstance(tags, str):
-        raise SceneError(f"tags are a set of texts, not the text '{tags}'")
-    given = {"kind": kind, "stamp": stamp, "tags": sorted(set(tags))}
+    given = {"kind": kind, "stamp": stamp, "tags": sorted(set(checked_tags(tags)))}
     with scene.edit() as edit:
         name = free_name(scene, f"{frame} seen from {relative_to}")
         edit.add_frame(name, relative_to, pose=pose, classes=[CLASS], covariance=covariance)
         edit.set_attribute(name, CLASS, given)
         edit.set_group(name, frames=[frame, name])
     return edit.finish()
+
+
+def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Return tags; a text is refused, of which each letter would be one."""
+    if isinstance(tags, str):
+        raise SceneError(f"tags are a set of texts, not the text '{tags}'")
+    return tuple(tags)
 
 
 def free_name(scene: SceneGraph, wanted: str) -> str:

@@ -24,7 +24,14 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import Measurement, SceneGraph, innovation, path_noise
 from tmkit.errors import ConfigurationError, SceneError, UnknownNameError
 from tmkit.graph.error_queries import twist_covariance
-from tmkit.graph.observation_frames import CLASS, Observation, free_name, observations, remove_observations
+from tmkit.graph.observation_frames import (
+    CLASS,
+    Observation,
+    checked_tags,
+    free_name,
+    observations,
+    remove_observations,
+)  # fmt: skip
 from tmkit.graph.semantic_edges.joining import Told, joined, observed
 from tmkit.graph.semantic_edges.names import check_names, coord_of
 from tmkit.graph.semantic_edges.poses import pose_between_frames
@@ -75,7 +82,9 @@ def add_fact(
         return _with_twist(scene, fact, fact.covariance if covariance is None else covariance, q)
     if known not in ("observe", "fuse"):
         raise UnknownNameError.of("value of known", known, ("observe", "fuse"))
-    told = _told(scene, fact, covariance, q)._replace(stamp=stamp, tags=tuple(tags))
+    told = _told(scene, fact, covariance, q)
+    if stamp is not None or tags:
+        told = told._replace(stamp=stamp, tags=checked_tags(tags))
     are_joined = scene.root(told.frame) == scene.root(told.reference)
     if moves is not None and are_joined:
         if told.kind != "pose":
@@ -96,7 +105,7 @@ def add_fact(
         error = path_noise(scene, told.frame, relative_to=told.reference, q=q)
         if told.error is None and error is not None and told.kind == "pose":
             scene = _made_exact(scene, told, q)
-        if told.error is None and stamp is None and not tags:
+        if told.error is None and told.stamp is None and not told.tags:
             return scene
         if not is_kept:
             if error is None or told.error is None:
