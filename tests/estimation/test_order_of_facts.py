@@ -19,7 +19,7 @@ from tmkit.estimation import (
     resolve_observations,
     solve_pose_graph,
 )
-from tmkit.graph import SceneGraph, add_fact, observations
+from tmkit.graph import SceneGraph, add_fact, observations, twist
 from tmkit.relations import PoseCoord, SemanticPose
 from tmkit.spatial import Pose
 
@@ -135,3 +135,20 @@ def test_an_exact_fact_takes_the_place_of_an_uncertain_edge() -> None:
         assert made.pose("cup", relative_to="camera").is_close(exact.pose)
         assert not made.gaussian_pose("tag", relative_to="camera").covariance.any()
         assert [str(look) for look in observations(made)] == ["'tag' seen from 'camera'"]
+
+
+def test_what_was_seen_does_not_say_what_a_frame_moves_with() -> None:
+    """A cup that a camera saw before it is known to be on a belt moves with the belt, and the look stays."""
+    scene, bodies = tag_and_cup()
+    scene = scene.attach("camera", "table").add_frame("belt", "table", pose=Pose([0.3, 0, 1]))
+    scene = scene.set_twist("belt", [0, 0.2, 0, 0, 0, 0], relative_to_body="table")
+    bodies["belt"] = "belt"
+    on_belt = sighting("cup", "belt", Pose([0.2, 0, 0]), bodies)
+    look = sighting("tag", "camera", Pose([0.5405, 0, 1.05]), bodies)
+    for facts in ((look, on_belt), (on_belt, look)):
+        made = scene
+        for fact in facts:
+            made = add_fact(made, fact, covariance=1e-6 * np.eye(6) if fact is look else None)
+        assert twist(made, "cup", relative_to="camera").numbers[0].tolist() == [0, 0.2, 0]
+        assert made.pose("cup", relative_to="table").translation.tolist() == pytest.approx([0.5, 0, 1])
+        assert len(observations(made)) == 1

@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import Measurement, SceneGraph, innovation, path_noise
+from tmkit._core import EdgeNoise, Measurement, SceneGraph, innovation, path_noise
 from tmkit.errors import ConfigurationError, SceneError, UnknownNameError
 from tmkit.graph.error_queries import twist_covariance
 from tmkit.graph.observation_frames import (
@@ -32,7 +32,7 @@ from tmkit.graph.observation_frames import (
     observations,
     remove_observations,
 )  # fmt: skip
-from tmkit.graph.semantic_edges.joining import Told, joined, observed
+from tmkit.graph.semantic_edges.joining import Told, cut, joined, observed
 from tmkit.graph.semantic_edges.names import check_names, coord_of
 from tmkit.graph.semantic_edges.poses import pose_between_frames
 from tmkit.graph.semantic_edges.queries import relate
@@ -104,23 +104,35 @@ def add_fact(
     if are_joined:
         error = path_noise(scene, told.frame, relative_to=told.reference, q=q)
         if told.error is None and error is not None and told.kind == "pose":
-            scene = _made_exact(scene, told, q)
+            scene = _made_exact(scene, told, gate=gate, q=q)
         if told.error is None and told.stamp is None and not told.tags:
             return scene
         if not is_kept:
             if error is None or told.error is None:
                 return scene
-            fused = [o for o in observations(scene) if (e := scene.noise(o.name)) and {*e.sources} & {*error.sources}]
-            return remove_observations(scene, fused).condition(_measurement(told), q=q)
+            return remove_observations(scene, _observed_with(scene, error)).condition(_measurement(told), q=q)
     return observed(scene, told)
 
 
-def _made_exact(scene: SceneGraph, told: Told, q: ArrayLike | None) -> SceneGraph:
-    """Return the scene in which an exact pose replaces the only uncertain edge between its frames, if there is one."""
-    uncertain = [name for name in edges_between(scene, told.frame, told.reference) if scene.noise(name) is not None]
-    if len(uncertain) != 1 or scene.joint(uncertain[0]).type not in ("fixed", "free"):
-        return observed(scene, told) if told.stamp is None and not told.tags else scene
-    return _moved(scene, told, moves=uncertain[0], q=q)
+def _made_exact(scene: SceneGraph, told: Told, *, gate: float, q: ArrayLike | None) -> SceneGraph:
+    """Return the scene in which an exact pose takes the place of an uncertain edge between its frames.
+
+    That is an edge that an observation made, which stays one, as if the exact pose had come first; else the only one.
+    """
+    way = edges_between(scene, told.frame, told.reference)
+    uncertain = [name for name in way if scene.noise(name) is not None]
+    for name in uncertain:
+        if _observed_with(scene, scene.noise(name)):
+            return _settled(cut(scene, name), told._replace(stamp=None, tags=()), gate=gate, q=q)
+    if len(uncertain) == 1 and scene.joint(uncertain[0]).type in ("fixed", "free"):
+        return _moved(scene, told, moves=uncertain[0], q=q)
+    return observed(scene, told) if told.stamp is None and not told.tags else scene
+
+
+def _observed_with(scene: SceneGraph, error: EdgeNoise | None) -> list[Observation]:
+    """Return the observations that share an error."""
+    shared = set() if error is None else {*error.sources}
+    return [one for one in observations(scene) if (e := scene.noise(one.name)) and not shared.isdisjoint(e.sources)]
 
 
 def _told(scene: SceneGraph, fact: object, covariance: ArrayLike | None, q: ArrayLike | None) -> Told:

@@ -124,8 +124,8 @@ def _inside(scene: SceneGraph, told: Told, q: ArrayLike | None, refusal: SceneEr
             if above not in way or scene.body(name) == scene.body(above) or joints_between(scene, name, above):
                 continue
             spread = scene.edge_covariance(name)
-            cut = Told(name, above, scene.local_pose(name), error=spread if spread.any() else None)
-            return joined(joined(_cut(scene, name), told, q), cut, q, is_kept=False)
+            again = Told(name, above, scene.local_pose(name), error=spread if spread.any() else None)
+            return joined(joined(cut(scene, name), told, q), again, q, is_kept=False)
 
     def implied(body: str) -> Pose:
         outer = scene.pose(told.reference, relative_to=b[body], q=q)
@@ -140,7 +140,7 @@ def _inside(scene: SceneGraph, told: Told, q: ArrayLike | None, refusal: SceneEr
     return Told(a[body], b[body], implied(body))
 
 
-def _cut(scene: SceneGraph, frame: str) -> SceneGraph:
+def cut(scene: SceneGraph, frame: str) -> SceneGraph:
     """Return the scene in which a frame, with all below it, is a tree of its own; all else stays as it was."""
     old = scene.specification(frame)
     new = FrameSpecification(
