@@ -22,7 +22,7 @@ def test_a_grid_makes_an_entry_for_each_combination_and_a_problem_for_each_seed(
     """The last key of the grid changes first, and seeds before it."""
     grid = '[problems.grid]\nrobots = ["panda"]\n"options.max_iterations" = [1, 4]\ngoal = ["(on a b)", "(on b a)"]\n'
     batch = load_batch(_written(tmp_path, f"tries = 2\n{TABLE}seeds = 3\n{grid}"))
-    assert batch.limits.tries == 2
+    assert batch.options.tries == 2
     assert len(batch) == 2 * 2 * 3
     keys = [job.key for job in batch.jobs()]
     assert len({*keys}) == len(keys)

@@ -14,7 +14,7 @@ import pytest
 from support.misbehaving import Misbehaving, tower_problem
 
 import tmkit as tk
-from tmkit.batch import Batch, BatchEntry, BatchLimits, BatchProgress, open_results, run_batch
+from tmkit.batch import Batch, BatchEntry, BatchOptions, BatchProgress, open_results, run_batch
 from tmkit.batch.attempts import KILLED, AttemptServer, plan_row
 from tmkit.batch.results import TIMING_COLUMNS
 from tmkit.errors import ConfigurationError, MissingFileError, OutputError, WorkerError
@@ -26,7 +26,7 @@ pytest.importorskip("pyarrow")
 def test_what_happens_to_a_process_is_a_row(tmp_path: Path) -> None:
     """And the next problem is planned as if nothing had been."""
     server, source = AttemptServer(), Misbehaving()
-    limits = BatchLimits(seconds=2.0, memory_mib=1024)
+    limits = BatchOptions(seconds=2.0, memory_mib=1024)
     try:
         rows = [server.run(source.digest, pickle.dumps(source), seed, limits) for seed in range(5)]
         again = server.run(source.digest, b"not needed", 0, replace(limits, seconds=60.0))
@@ -35,7 +35,7 @@ def test_what_happens_to_a_process_is_a_row(tmp_path: Path) -> None:
     assert [row["status"] for row in rows[1:]] == [KILLED, "timed out", "out of memory", "error"]
     assert rows[1]["explanation"] == "the process that plans was killed by SIGKILL"
     assert rows[4]["explanation"] == "RuntimeError: no such problem"
-    here = plan_row(tower_problem(), 0)
+    here = plan_row(tower_problem(), 0, BatchOptions())
     assert {name: value for name, value in again.items() if name not in TIMING_COLUMNS} == {
         name: value for name, value in here.items() if name not in TIMING_COLUMNS
     }
@@ -94,7 +94,7 @@ def test_a_batch_goes_on_where_it_was_and_plans_what_has_changed(tmp_path: Path)
 
 def test_a_killed_process_is_tried_again_so_often(tmp_path: Path) -> None:
     """What kills each process that plans it ends as a row."""
-    batch = Batch((BatchEntry("bad", Misbehaving(), [1, 4]),), BatchLimits(tries=2, seconds=60.0))
+    batch = Batch((BatchEntry("bad", Misbehaving(), [1, 4]),), BatchOptions(tries=2, seconds=60.0))
     summary = run_batch(batch, tmp_path, workers=1)
     assert summary.statuses == {"error": 1, KILLED: 1}
     assert [row["tries"] for row in open_results(tmp_path)] == [2, 1]
@@ -137,7 +137,7 @@ def test_workers_and_the_scheduler_may_die(tmp_path: Path) -> None:
             assert scheduler.poll() is None
             threading.Event().wait(0.05)
         address.append(json.loads(file.read_text(encoding="utf-8"))["address"])
-        batch = Batch((BatchEntry("tower", tower_problem(), range(6)),), BatchLimits(tries=10))
+        batch = Batch((BatchEntry("tower", tower_problem(), range(6)),), BatchOptions(tries=10))
         summary = run_batch(batch, tmp_path / "out", scheduler=address[0], patience=120.0, on_progress=on_progress)
     finally:
         for process in processes:

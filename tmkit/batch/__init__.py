@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
+    from tmkit.batch.arena import (
+        ArenaRow as ArenaRow, Planner as Planner, arena_table as arena_table, load_suite as load_suite,
+        run_arena as run_arena,
+    )  # fmt: skip
     from tmkit.batch.batch_files import load_batch as load_batch
     from tmkit.batch.generators import (
         GENERATORS as GENERATORS, GeneratedProblem as GeneratedProblem, GeneratorSource as GeneratorSource,
         generate as generate,
     )  # fmt: skip
     from tmkit.batch.problems import (
-        Batch as Batch, BatchEntry as BatchEntry, BatchLimits as BatchLimits, FixedProblem as FixedProblem,
+        Batch as Batch, BatchEntry as BatchEntry, BatchOptions as BatchOptions, FixedProblem as FixedProblem,
         ProblemSource as ProblemSource,
     )  # fmt: skip
     from tmkit.batch.results import BatchTable as BatchTable, open_results as open_results

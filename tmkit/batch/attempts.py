@@ -28,7 +28,10 @@ from typing import Any, BinaryIO, NoReturn
 
 from tmkit._support.signals import interrupts_kept
 from tmkit._support.subprocesses import tied
-from tmkit.batch.problems import BatchLimits, ProblemSource
+from tmkit.batch.problems import BatchOptions, ProblemSource
+from tmkit.plans import Plan
+from tmkit.plans.plan_file import plan_to_dict
+from tmkit.tamp.result import PlanResult
 from tmkit.task_planning.fast_downward import remember_translations, remembered_translations
 
 Row = dict[str, Any]
@@ -40,6 +43,7 @@ KILLED = "killed"
 _MAIN = "from tmkit.batch.attempts import main; main()"
 _LENGTH_BYTES = 8
 _KEPT_SOURCES = 16
+_TOLERANCE = 0.015  # metres by which an object may miss its place in the simulation
 _WARMING = 2.0  # seconds of planning before the first attempt
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -51,21 +55,21 @@ class AttemptServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._loaded: set[str] = set()
 
-    def run(self, digest: str, packed: bytes, seed: int, limits: BatchLimits) -> Row:
+    def run(self, digest: str, packed: bytes, seed: int, options: BatchOptions) -> Row:
         """Plan the problem of a seed and return its row.
 
         Args:
             digest: of the source.
             packed: the pickled :class:`tmkit.batch.ProblemSource`, sent on if the server does not have it.
             seed: the seed.
-            limits: of the attempt.
+            options: of the attempt.
         """
         try:
             process = self._started()
             if digest not in self._loaded:
                 _send(process.stdin, ("load", digest, packed))
                 self._loaded.add(digest)
-            _send(process.stdin, ("run", digest, seed, limits))
+            _send(process.stdin, ("run", digest, seed, options))
             row = _receive(process.stdout)
         except OSError:
             row = None
@@ -74,7 +78,7 @@ class AttemptServer:
             return failed_row(KILLED, "the process that plans was killed")
         if row.get("status") == "unknown":
             self._loaded.discard(digest)
-            return self.run(digest, packed, seed, limits)
+            return self.run(digest, packed, seed, options)
         return row  # type: ignore[no-any-return]  # a row, as the server sends
 
     def _started(self) -> subprocess.Popen[bytes]:
@@ -153,20 +157,20 @@ def _prepare(source: ProblemSource) -> None:
     gc.freeze()  # so that collections in new processes touch no memory that they share
 
 
-def _attempt(source: ProblemSource, seed: int, limits: BatchLimits) -> Row:
+def _attempt(source: ProblemSource, seed: int, options: BatchOptions) -> Row:
     """Plan in a new process, and end it when its time is up."""
     began = time.monotonic()
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _plan_and_exit(source, seed, limits, writing)
+        _plan_and_exit(source, seed, options, writing)
     os.close(writing)
     data, is_late = bytearray(), False
     with contextlib.suppress(OSError):
         os.setpgid(child, child)
     while True:
-        left = began + limits.seconds - time.monotonic()
+        left = began + options.seconds - time.monotonic()
         if left <= 0 or not select.select([reading], [], [], left)[0]:
             is_late = True
             break
@@ -179,7 +183,7 @@ def _attempt(source: ProblemSource, seed: int, limits: BatchLimits) -> Row:
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     os.close(reading)
     if is_late:
-        return failed_row("timed out", f"did not end within {limits.seconds:g} s")
+        return failed_row("timed out", f"did not end within {options.seconds:g} s")
     try:
         row, modules, translations = pickle.loads(bytes(data))
     except (EOFError, pickle.UnpicklingError):
@@ -193,14 +197,14 @@ def _attempt(source: ProblemSource, seed: int, limits: BatchLimits) -> Row:
     return row  # type: ignore[no-any-return]
 
 
-def _plan_and_exit(source: ProblemSource, seed: int, limits: BatchLimits, writing: int) -> NoReturn:
+def _plan_and_exit(source: ProblemSource, seed: int, options: BatchOptions, writing: int) -> NoReturn:
     """Plan, write the row, and end without what the server would do at its end."""
     code = 1
     try:
         os.setpgid(0, 0)
         before, known = set(sys.modules), remembered_translations()
-        _bound_memory(limits.memory_mib << 20)
-        row = plan_row(source, seed)
+        _bound_memory(options.memory_mib << 20)
+        row = plan_row(source, seed, options)
         with os.fdopen(writing, "wb") as file:
             modules = [name for name in sys.modules if name not in before]
             file.write(
@@ -220,38 +224,60 @@ def _bound_memory(more: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (most, hard))
 
 
-def plan_row(source: ProblemSource, seed: int) -> Row:
-    """Plan the problem of a seed, here, and return its row; all but the times depends on the source and the seed."""
-    from tmkit.plans.plan_file import plan_to_dict
+def plan_row(source: ProblemSource, seed: int, wanted: BatchOptions) -> Row:
+    """Plan the problem of a seed, here, and return its row; all but the times depends on the arguments.
+
+    Args:
+        source: where the problem comes from. One with a method ``plan`` has a planner of its own: it is given the
+            problem and the options, and returns a :class:`tmkit.tamp.PlanResult`, a plan or None.
+        seed: the seed.
+        wanted: whether the plan is validated and simulated.
+    """
     from tmkit.tamp.planning import plan
 
     began = time.process_time()
     try:
         problem, options = source.problem(seed)
-        result = plan(problem, replace(options, workers=1))
-        found = result.plan
-        told = result.to_dict()
-        row: Row = {
-            "status": result.status.value,
-            "explanation": result.explanation,
-            "actions": told["actions"],
-            "diagnosis": json.dumps(told["diagnosis"], sort_keys=True),
-            "skeletons": result.statistics.skeletons,
-            "attempts": result.statistics.attempts,
-            "constraints": result.statistics.constraints,
-            "task_seconds": result.statistics.task_seconds,
-        }
-        if found is not None:
-            document = plan_to_dict(found, with_scene=False)
-            row |= {
-                "cost": float(found.cost), "path_length": float(found.path_length),
-                "plan": json.dumps(document, sort_keys=True, allow_nan=False, ensure_ascii=False),
-            }  # fmt: skip
+        answer = getattr(source, "plan", plan)(problem, replace(options, workers=1))
+        row = _row_of(answer)
+        found = answer.plan if isinstance(answer, PlanResult) else answer
+        row["cpu_seconds"] = time.process_time() - began
+        if found is not None and wanted.check:
+            from tmkit.tamp.validation.check import validate_plan
+
+            row["is_valid"] = validate_plan(found).is_valid
+        if found is not None and wanted.simulate:
+            from tmkit.simulation import simulate
+
+            row["ends_well"] = simulate(found, position_tolerance=_TOLERANCE).is_successful
+        return row
     except MemoryError:
         row = failed_row("out of memory", "the process that plans had no more memory")
     except Exception as error:  # what planning refuses, and what code of the user's raises: a row says so
         row = failed_row("error", f"{type(error).__name__}: {error}")
     return {**row, "cpu_seconds": time.process_time() - began}
+
+
+def _row_of(answer: PlanResult | Plan | None) -> Row:
+    if not isinstance(answer, PlanResult):
+        found = answer
+        row = failed_row("no plan" if answer is None else "solved", "")
+        row["actions"] = [] if answer is None else [str(action) for action in answer.actions]
+    else:
+        found, told = answer.plan, answer.to_dict()
+        row = {
+            "status": answer.status.value, "explanation": answer.explanation, "actions": told["actions"],
+            "diagnosis": json.dumps(told["diagnosis"], sort_keys=True),
+            "skeletons": answer.statistics.skeletons, "attempts": answer.statistics.attempts,
+            "constraints": answer.statistics.constraints, "task_seconds": answer.statistics.task_seconds,
+        }  # fmt: skip
+    if found is not None:
+        document = plan_to_dict(found, with_scene=False)
+        row |= {
+            "cost": float(found.cost), "path_length": float(found.path_length),
+            "plan": json.dumps(document, sort_keys=True, allow_nan=False, ensure_ascii=False),
+        }  # fmt: skip
+    return row
 
 
 def _send(pipe: BinaryIO | Any, value: object) -> None:

@@ -32,7 +32,7 @@ from tmkit._support.data import resolve_name
 from tmkit._support.options import option_kinds
 from tmkit._support.toml_files import read_toml
 from tmkit.batch.generators import GeneratorSource
-from tmkit.batch.problems import Batch, BatchEntry, BatchLimits, FixedProblem, ProblemSource
+from tmkit.batch.problems import Batch, BatchEntry, BatchOptions, FixedProblem, ProblemSource
 from tmkit.errors import ConfigurationError, TmkitError, UnknownNameError
 from tmkit.formats.json.reading import JsonNode
 from tmkit.tamp.problem_files import lines_of, read_options, read_problem
@@ -67,10 +67,10 @@ def load_batch(
     top = JsonNode(document, str(file))
     reading = {"allow_folders": tuple(allow_folders), "packages": packages, "meshes": meshes}
     with lines_of(text):
-        limits = option_kinds(BatchLimits)
-        top.only("problems", *limits)
+        known = option_kinds(BatchOptions)
+        top.only("problems", *known)
         try:
-            bounds = BatchLimits(**{key: value for key, value in document.items() if key in limits})
+            bounds = BatchOptions(**{key: value for key, value in document.items() if key in known})
         except ConfigurationError as error:
             raise top.get(error.data["option"]).error(str(error)) from None
         entries = tuple(

@@ -24,13 +24,15 @@ from tmkit.tamp.problem import PlanningProblem
 
 
 @dataclass(frozen=True)
-class BatchLimits(CheckedOptions):
-    """What one attempt at a problem may take.
+class BatchOptions(CheckedOptions):
+    """What one attempt at a problem may take, and what is done with its plan.
 
     Attributes:
         tries: attempts at a problem whose process is killed, at least 1; 3 by default.
         seconds: positive seconds after which its process is killed; 600 by default.
         memory_mib: memory that it may allocate, in MiB, at least 1; 4096 by default.
+        check: whether plans are validated (:func:`tmkit.tamp.validate_plan`); False by default.
+        simulate: whether plans are executed in the simulator; False by default.
     """
 
     tries: int = option(3, "Attempts at a problem whose process is killed.", least=1)
@@ -38,6 +40,8 @@ class BatchLimits(CheckedOptions):
         600.0, "Seconds after which a process is killed.", type=float, unit="seconds", includes_least=False
     )
     memory_mib: int = option(4096, "Memory that a process may allocate, in MiB.", least=1)
+    check: bool = option(False, "Validate the plans.", type=bool)
+    simulate: bool = option(False, "Execute the plans in the simulator.", type=bool)
 
 
 class ProblemSource(Protocol):
@@ -131,14 +135,14 @@ class Batch:
 
     Args:
         entries: the entries, with different labels.
-        limits: of each attempt.
+        options: of each attempt.
 
     Raises:
         ConfigurationError: no problem, two entries of one label, or a seed twice in an entry.
     """
 
     entries: tuple[BatchEntry, ...]
-    limits: BatchLimits = field(default_factory=BatchLimits)
+    options: BatchOptions = field(default_factory=BatchOptions)
 
     def __post_init__(self) -> None:
         labels: set[str] = set()

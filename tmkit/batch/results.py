@@ -110,7 +110,7 @@ def _schema() -> pa.Schema:
             ("number", count), ("key", text), ("entry", text), ("seed", count), ("parameters", text),
             ("status", text), ("explanation", text), ("actions", pa.list_(text)), ("cost", number),
             ("path_length", number), ("skeletons", count), ("attempts", count), ("constraints", count),
-            ("diagnosis", text), ("scene", text), ("plan", text),
+            ("diagnosis", text), ("scene", text), ("plan", text), ("is_valid", pa.bool_()), ("ends_well", pa.bool_()),
             ("tries", count), ("seconds", number), ("cpu_seconds", number), ("task_seconds", number),
         ]
     )  # fmt: skip

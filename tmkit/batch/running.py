@@ -26,7 +26,7 @@ from typing import Any
 from tmkit._support.progress import Progress
 from tmkit._support.results import Displayed
 from tmkit.batch.attempts import KILLED, AttemptServer, Row, failed_row
-from tmkit.batch.problems import Batch, BatchEntry, BatchLimits, FixedProblem, Job
+from tmkit.batch.problems import Batch, BatchEntry, BatchOptions, FixedProblem, Job
 from tmkit.batch.results import STORE, Journal, arrow, write_results
 from tmkit.errors import ConfigurationError, MissingExtraError, OutputError, WorkerError
 from tmkit.store import Store
@@ -152,7 +152,8 @@ class _Run:
         self.batch, self.journal, self.patience, self.on_progress, self.began = (
             batch, journal, patience, on_progress, began,
         )  # fmt: skip
-        self.digests = {id(entry): entry.source.digest for entry in batch.entries}
+        after = f"{batch.options.check}{batch.options.simulate}"
+        self.digests = {id(entry): entry.source.digest + after for entry in batch.entries}
         self.packed: dict[int, bytes] = {}
         self.done = journal.keys({job.key: self.digests[id(job.entry)] for job in batch.jobs()})
         self.resumed = len(self.done)
@@ -189,7 +190,7 @@ class _Run:
             if id(entry) not in self.payloads:
                 self.payloads[id(entry)] = client.submit(_same, self._pack(entry), key=f"problem-{digest}")
             future = client.submit(
-                _attempt, digest, self.payloads[id(entry)], job.seed, self.batch.limits, pure=False, retries=0,
+                _attempt, digest, self.payloads[id(entry)], job.seed, self.batch.options, pure=False, retries=0,
                 key=f"attempt-{self.token}-{job.number}-{self.tries}",
             )  # fmt: skip
             self.tries += 1
@@ -218,7 +219,7 @@ class _Run:
             raise ConnectionError("the scheduler does not know the problems any more")
         if row["status"] == KILLED:
             self.kills[job.key] += 1
-            if self.kills[job.key] < self.batch.limits.tries:
+            if self.kills[job.key] < self.batch.options.tries:
                 _log.warning("%s: %s; it is tried again", job.key, row["explanation"])
                 self.waiting.appendleft(job)
                 return
@@ -302,10 +303,10 @@ def _end_servers() -> None:
         _servers.pop().close()
 
 
-def _attempt(digest: str, packed: bytes, seed: int, limits: BatchLimits) -> Row:
+def _attempt(digest: str, packed: bytes, seed: int, options: BatchOptions) -> Row:
     """Plan in the process that belongs to this thread of a worker."""
     server = getattr(_here, "server", None)
     if server is None:
         server = _here.server = AttemptServer()
         _servers.append(server)
-    return server.run(digest, packed, seed, limits)
+    return server.run(digest, packed, seed, options)

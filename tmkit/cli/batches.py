@@ -1,4 +1,4 @@
-"""The command ``tmkit batch``: many problems, on one machine or many."""
+"""The commands for many problems, on one machine or many: ``tmkit batch`` and ``tmkit arena``."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tmkit.cli.common import (
     progress,
     say,
 )
+from tmkit.cli.completion import Kind, complete_names
 
 
 def batch(
@@ -68,3 +69,43 @@ def batch(
     said = ", ".join(f"{count} {status}" for status, count in summary.statuses.items())
     say(f"{summary.problems} problems{resumed}: {said}; {summary.seconds:.1f} s")
     say(f"Written to {output}")
+
+
+def arena(
+    suites: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SUITE|BATCH.toml", help="Suites that ship, or batch files.",
+            autocompletion=complete_names(Kind.SUITES),
+        ),
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder of the results and the table.")],
+    planner: Annotated[
+        list[str] | None,
+        typer.Option(metavar="tmkit|MODULE:NAME", help="A planner, whose code is run; give it again for another."),
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Problems of each kind; all by default.")] = None,
+    simulate: Annotated[bool, typer.Option("--simulate", help="Execute the plans in the simulator.")] = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Problems solved at a time here; by default one a core.")
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="A scheduler of dask, as tcp://host:8786, in place of this.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Run planners on suites of problems and print one table: solved, valid, time, length of plans and paths."""
+    from tmkit.batch import arena_table, load_suite, run_arena
+
+    with progress("reading the suites"):
+        problems = {Path(name).stem: load_suite(name) for name in suites}
+    with progress("planning") as work:
+        rows = run_arena(
+            problems, output, planners=planner or ["tmkit"], seeds=seeds, simulate=simulate, scheduler=scheduler,
+            workers=workers, on_progress=work,
+        )  # fmt: skip
+    if as_json:
+        print_json([row.to_dict() for row in rows])
+        return
+    say(arena_table(rows).rstrip())
+    say(f"Written to {output / 'arena.md'}")

@@ -1,0 +1,58 @@
+"""The arena: suites that ship can be read, and plans of others are checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tmkit.batch import Batch, arena_table, load_suite, run_arena
+from tmkit.cli.completion import Kind, built_in_files
+from tmkit.errors import ConfigurationError, MissingFileError
+
+pytest.importorskip("distributed")
+
+
+@pytest.mark.parametrize("name", sorted(built_in_files(Kind.SUITES)))
+def test_suites_that_ship_can_be_read(name: str) -> None:
+    """Each has several kinds of problems, whose scenes, goals and parameters are right."""
+    batch = load_suite(name)
+    assert len(batch.entries) > 2
+    for job in batch.jobs():
+        assert job.entry.source.digest
+    assert batch.options.check
+
+
+def test_planners_of_others_are_judged_by_their_plans(tmp_path: Path) -> None:
+    """One that gives up has no plan, and one whose plans collide has none that is valid."""
+    batch = load_suite("geometry")
+    entries = [entry for entry in batch.entries if entry.name == "swaps"][:1]
+    others = ["support.other_planner:first_goal_only", "support.other_planner:through_the_table"]
+    rows = run_arena(
+        {"swaps": Batch(tuple(entries), batch.options)}, tmp_path, planners=["tmkit", *others], seeds=2, simulate=False,
+        workers=1,
+    )  # fmt: skip
+    assert [(row.planner, row.runs, row.solved, row.invalid) for row in rows] == [
+        ("tmkit", 2, 2, 0), (others[0], 2, 1, 0), (others[1], 2, 0, 2),
+    ]  # fmt: skip
+    assert rows[0].actions == 6
+    assert rows[0].ends_well is None
+    assert rows[2].seconds is None
+    table = (tmp_path / "arena.md").read_text(encoding="utf-8")
+    assert table == arena_table(rows)
+    assert "| swaps | swaps[parameters.blocks=2] | tmkit | 2 of 2 |" in table
+
+
+def test_what_is_no_planner_or_suite_is_refused(tmp_path: Path) -> None:
+    """Before anything is planned."""
+    batch = load_suite("hanoi")
+    for name, match in (
+        ("nowhere:plan", r"there is no planner 'nowhere:plan' \(MODULE:NAME\): No module named 'nowhere'"),
+        ("support.other_planner:plan", r"has no attribute 'plan'"),
+        ("support.other_planner:NO_PLANNER", r"cannot be called with a problem and options"),
+        ("nonsense", r"there is no planner 'nonsense'"),
+    ):
+        with pytest.raises(ConfigurationError, match=match):
+            run_arena({"hanoi": batch}, tmp_path, planners=[name])
+    with pytest.raises(MissingFileError, match=r"did you mean 'hanoi'\?"):
+        load_suite("hanoy")

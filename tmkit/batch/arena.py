@@ -1,0 +1,196 @@
+"""The arena: planners on suites of problems, in one table.
+
+A suite is a batch file; those that ship are in ``scenes/suites``. A planner is a function or an object that can be
+called with a problem and options, and returns a :class:`tmkit.tamp.PlanResult`, a plan or None; its plans are checked
+and simulated as ours are.
+
+Invariants: planners get equal problems with equal seeds, limits and machines; a plan that is not valid counts as none.
+"""
+
+from __future__ import annotations
+
+import importlib
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from tmkit._support.data import resolve_name
+from tmkit._support.output import write_text
+from tmkit._support.results import Displayed
+from tmkit.batch.batch_files import load_batch
+from tmkit.batch.problems import Batch, BatchEntry, ProblemSource
+from tmkit.batch.results import open_results
+from tmkit.batch.running import BatchProgress, run_batch
+from tmkit.errors import ConfigurationError
+from tmkit.plans import Plan
+from tmkit.tamp.options import PlanningOptions
+from tmkit.tamp.problem import PlanningProblem
+from tmkit.tamp.result import PlanResult
+
+Answer: TypeAlias = PlanResult | Plan | None
+OWN = "tmkit"
+"""The name of this planner."""
+
+
+class Planner(Protocol):
+    """A planner in the arena: a function of a module will do."""
+
+    def __call__(self, problem: PlanningProblem, options: PlanningOptions) -> Answer:
+        """Return a plan, or a result; None where none was found. The options have the seed and the limits."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Contestant:
+    """Problems of a source, planned by a planner that is found by its name in the process that plans."""
+
+    source: ProblemSource
+    planner: str
+
+    def problem(self, seed: int) -> tuple[PlanningProblem, PlanningOptions]:
+        return self.source.problem(seed)
+
+    def plan(self, problem: PlanningProblem, options: PlanningOptions) -> Answer:
+        return find_planner(self.planner)(problem, options)
+
+    @property
+    def digest(self) -> str:
+        return f"{self.source.digest}{self.planner}"
+
+
+def find_planner(name: str) -> Planner:
+    """Return the planner of a name ``module:name``.
+
+    Raises:
+        ConfigurationError: there is none.
+    """
+    module, _, attribute = name.partition(":")
+    try:
+        found: Any = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigurationError(f"there is no planner '{name}' (MODULE:NAME): {error}") from error
+    if not callable(found):
+        raise ConfigurationError(f"the planner '{name}' cannot be called with a problem and options")
+    return found  # type: ignore[no-any-return]  # it can be called
+
+
+@dataclass(frozen=True)
+class ArenaRow(Displayed):
+    """What one planner did with the problems of one entry.
+
+    Attributes:
+        suite: the suite.
+        problem: the entry.
+        planner: the planner.
+        runs: how many problems.
+        solved: how many plans; with a check, that are valid.
+        invalid: how many plans were not valid.
+        ends_well: of those simulated, how many end with every object within 1.5 cm; None where none was simulated.
+        seconds: median processor seconds of the solved ones, of the process that plans.
+        actions: median length of their plans.
+        path_length: median, in radians and metres.
+    """
+
+    suite: str
+    problem: str
+    planner: str
+    runs: int
+    solved: int
+    invalid: int
+    ends_well: int | None
+    seconds: float | None
+    actions: float | None
+    path_length: float | None
+
+
+def load_suite(name: str | Path, **reading: Any) -> Batch:
+    """Return the problems of a suite.
+
+    Args:
+        name: of one that ships, or a batch file.
+        reading: as for :func:`tmkit.batch.load_batch`.
+
+    Raises:
+        MissingFileError: there is none; the message names the nearest.
+        FileFormatError: the file is wrong.
+    """
+    return load_batch(resolve_name(name, "scenes/suites", suffixes=(".toml",)), **reading)
+
+
+def run_arena(
+    suites: Mapping[str, Batch], folder: str | Path, *, planners: Sequence[str] = (OWN,), seeds: int | None = None,
+    simulate: bool = False, scheduler: str | None = None, workers: int | None = None,
+    on_progress: Callable[[BatchProgress], None] | None = None,
+) -> list[ArenaRow]:  # fmt: skip
+    """Run planners on suites and write ``arena.md``, the table; the results of each are in a folder of its own.
+
+    Args:
+        suites: the suites by name.
+        folder: where the results are; a run that was stopped goes on there.
+        planners: ``tmkit``, or ``module:name`` of others.
+        seeds: problems of each entry, those with the first seeds; all by default.
+        simulate: execute the plans in the simulator.
+        scheduler: as for :func:`tmkit.batch.run_batch`.
+        workers: as there.
+        on_progress: as there.
+
+    Raises:
+        ConfigurationError: there is no such planner.
+        OutputError: a folder cannot be written.
+    """
+    for planner in planners:
+        if planner != OWN:
+            find_planner(planner)
+    rows: list[ArenaRow] = []
+    for suite, batch in suites.items():
+        for planner in planners:
+            entries = tuple(
+                replace(entry, source=entry.source if planner == OWN else _Contestant(entry.source, planner),
+                        seeds=entry.seeds[:seeds])
+                for entry in batch.entries
+            )  # fmt: skip
+            wanted = Batch(entries, replace(batch.options, check=True, simulate=simulate))
+            results = Path(folder) / f"{suite}-{planner.replace(':', '.')}"
+            run_batch(wanted, results, scheduler=scheduler, workers=workers, on_progress=on_progress)
+            rows += _rows(suite, planner, entries, results)
+    write_text(Path(folder) / "arena.md", arena_table(rows))
+    return rows
+
+
+def _rows(suite: str, planner: str, entries: Sequence[BatchEntry], folder: Path) -> Iterator[ArenaRow]:
+    names = ("key", "is_valid", "ends_well", "cpu_seconds", "actions", "path_length")
+    runs = open_results(folder).table(*names).to_pylist()
+    at = 0
+    for entry in entries:
+        mine, at = runs[at : at + len(entry.seeds)], at + len(entry.seeds)
+        good = [run for run in mine if run["is_valid"]]
+        played = [run["ends_well"] for run in mine if run["ends_well"] is not None]
+        yield ArenaRow(
+            suite, entry.label, planner, len(mine), len(good), sum(run["is_valid"] is False for run in mine),
+            sum(played) if played else None, _median(run["cpu_seconds"] for run in good),
+            _median(len(run["actions"]) for run in good), _median(run["path_length"] for run in good),
+        )  # fmt: skip
+
+
+def _median(values: Iterator[float]) -> float | None:
+    found = [*values]
+    return float(statistics.median(found)) if found else None
+
+
+def arena_table(rows: Sequence[ArenaRow]) -> str:
+    """Return rows as a table in Markdown."""
+    lines = [
+        "| suite | problem | planner | solved, valid | invalid | simulated well | median CPU s | actions | path |",
+        "|" + "---|" * 9,
+    ]
+    for row in rows:
+        cells = [
+            row.suite, row.problem, row.planner, f"{row.solved} of {row.runs}", str(row.invalid or ""),
+            "" if row.ends_well is None else f"{row.ends_well} of {row.solved + row.invalid}",
+            *("" if value is None else f"{value:.{digits}f}" for value, digits in (
+                (row.seconds, 2), (row.actions, 0), (row.path_length, 1),
+            )),
+        ]  # fmt: skip
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
