@@ -38,6 +38,7 @@ def test_planners_of_others_are_judged_by_their_plans(tmp_path: Path) -> None:
     assert rows[0].actions == 6
     assert rows[0].ends_well is None
     assert rows[2].seconds is None
+    assert [row.failure for row in rows] == ["", "no plan", ""]
     table = (tmp_path / "arena.md").read_text(encoding="utf-8")
     assert table == arena_table(rows)
     assert "| swaps | swaps[parameters.blocks=2] | tmkit | 2 of 2 |" in table
@@ -47,10 +48,13 @@ def test_what_is_no_planner_or_suite_is_refused(tmp_path: Path) -> None:
     """Before anything is planned."""
     batch = load_suite("hanoi")
     for name, match in (
-        ("nowhere:plan", r"there is no planner 'nowhere:plan' \(MODULE:NAME\): No module named 'nowhere'"),
+        (
+            "nowhere:plan",
+            r"no planner 'nowhere:plan': the module cannot be imported: ModuleNotFoundError: No module named 'nowhere'",
+        ),
         ("support.other_planner:plan", r"has no attribute 'plan'"),
         ("support.other_planner:NO_PLANNER", r"cannot be called with a problem and options"),
-        ("nonsense", r"there is no planner 'nonsense'"),
+        ("nonsense", r"there is no planner 'nonsense': expected MODULE:NAME or FILE.py:NAME"),
     ):
         with pytest.raises(ConfigurationError, match=match):
             run_arena({"hanoi": batch}, tmp_path, planners=[name])

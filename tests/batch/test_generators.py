@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import tmkit as tk
-from tmkit.batch import GENERATORS, GeneratorSource, generate, load_batch
+from tmkit.batch import GeneratorSource, generate, load_batch
+from tmkit.batch.generators import GENERATORS
 from tmkit.errors import ConfigurationError, FileFormatError, TmkitError
 
 SMALL: dict[str, dict[str, int]] = {

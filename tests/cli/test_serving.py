@@ -174,7 +174,7 @@ def test_what_it_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     (tmp_path / "my_blocks.py").write_text(_BLOCKS)
     tracker, mine = "tmkit.world:ObjectTracker", f"{tmp_path / 'my_blocks.py'}:Above"
     for block, reason in {
-        "Above": "Above: expected MODULE:CLASS or FILE.py:CLASS",
+        "Above": "Above: expected MODULE:NAME or FILE.py:NAME",
         "no_such_module:A": "cannot be imported: ModuleNotFoundError: No module named 'no_such_module'",
         f"{tmp_path}/none.py:A": "cannot be imported: FileNotFoundError",
         "tmkit.world:ObjectTrack={}": "unknown function block 'ObjectTrack'; did you mean 'ObjectTracker'",

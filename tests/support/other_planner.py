@@ -16,12 +16,14 @@ def first_goal_only(problem: tk.PlanningProblem, options: tk.PlanningOptions) ->
 
 
 def through_the_table(problem: tk.PlanningProblem, options: tk.PlanningOptions) -> Plan:
-    """Give a plan whose first motion is straight to its end, through whatever is in between."""
+    """Give a plan whose first motion swings the shoulder down on its way, into the table."""
     plan = tk.plan(problem, options).plan
     assert plan is not None
     step = plan.steps[0]
     first = step.segments[0]
-    away = np.vstack([first.path[:1], first.path[:1] + 2.0, first.path[-1:]])
+    away = np.vstack(
+        [first.path[:1], np.where(np.arange(first.path.shape[1]) == 1, 1.7, first.path[:1]), first.path[-1:]]
+    )
     segments = (dataclasses.replace(first, path=away), *step.segments[1:])
     return dataclasses.replace(plan, steps=(dataclasses.replace(step, segments=segments), *plan.steps[1:]))
 

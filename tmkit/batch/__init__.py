@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from tmkit.batch.batch_files import load_batch as load_batch
     from tmkit.batch.generators import (
-        GENERATORS as GENERATORS, GeneratedProblem as GeneratedProblem, GeneratorSource as GeneratorSource,
-        generate as generate,
+        GeneratedProblem as GeneratedProblem, GeneratorSource as GeneratorSource, generate as generate,
     )  # fmt: skip
     from tmkit.batch.problems import (
         Batch as Batch, BatchEntry as BatchEntry, BatchOptions as BatchOptions, FixedProblem as FixedProblem,

@@ -9,7 +9,7 @@ Invariants: planners get equal problems with equal seeds, limits and machines; a
 
 from __future__ import annotations
 
-import importlib
+import re
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from tmkit._support.data import resolve_name
+from tmkit._support.named_code import named_module
 from tmkit._support.output import write_text
 from tmkit._support.results import Displayed
 from tmkit.batch.batch_files import load_batch
@@ -60,16 +61,16 @@ class _Contestant:
 
 
 def find_planner(name: str) -> Planner:
-    """Return the planner of a name ``module:name``.
+    """Return the planner of a name ``MODULE:NAME`` or ``FILE.py:NAME``, whose code is run.
 
     Raises:
         ConfigurationError: there is none.
     """
-    module, _, attribute = name.partition(":")
     try:
-        found: Any = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigurationError(f"there is no planner '{name}' (MODULE:NAME): {error}") from error
+        module, attribute = named_module(name)
+        found: Any = getattr(module, attribute)
+    except (ConfigurationError, AttributeError) as error:
+        raise ConfigurationError(f"there is no planner '{name}': {error}") from error
     if not callable(found):
         raise ConfigurationError(f"the planner '{name}' cannot be called with a problem and options")
     return found  # type: ignore[no-any-return]  # it can be called
@@ -90,6 +91,7 @@ class ArenaRow(Displayed):
         seconds: median processor seconds of the solved ones, of the process that plans.
         actions: median length of their plans.
         path_length: median, in radians and metres.
+        failure: of the first problem without a plan, how it ended; empty if all have one.
     """
 
     suite: str
@@ -102,6 +104,7 @@ class ArenaRow(Displayed):
     seconds: float | None
     actions: float | None
     path_length: float | None
+    failure: str
 
 
 def load_suite(name: str | Path, **reading: Any) -> Batch:
@@ -128,7 +131,7 @@ def run_arena(
     Args:
         suites: the suites by name.
         folder: where the results are; a run that was stopped goes on there.
-        planners: ``tmkit``, or ``module:name`` of others.
+        planners: ``tmkit``, or ``MODULE:NAME`` or ``FILE.py:NAME`` of others.
         seeds: problems of each entry, those with the first seeds; all by default.
         simulate: execute the plans in the simulator.
         scheduler: as for :func:`tmkit.batch.run_batch`.
@@ -151,7 +154,7 @@ def run_arena(
                 for entry in batch.entries
             )  # fmt: skip
             wanted = Batch(entries, replace(batch.options, check=True, simulate=simulate))
-            results = Path(folder) / f"{suite}-{planner.replace(':', '.')}"
+            results = Path(folder) / f"{suite}-{re.sub(r'[^A-Za-z0-9_.]+', '.', planner)}"
             run_batch(wanted, results, scheduler=scheduler, workers=workers, on_progress=on_progress)
             rows += _rows(suite, planner, entries, results)
     write_text(Path(folder) / "arena.md", arena_table(rows))
@@ -159,17 +162,19 @@ def run_arena(
 
 
 def _rows(suite: str, planner: str, entries: Sequence[BatchEntry], folder: Path) -> Iterator[ArenaRow]:
-    names = ("key", "is_valid", "ends_well", "cpu_seconds", "actions", "path_length")
+    names = ("status", "explanation", "is_valid", "ends_well", "cpu_seconds", "actions", "path_length")
     runs = open_results(folder).table(*names).to_pylist()
     at = 0
     for entry in entries:
         mine, at = runs[at : at + len(entry.seeds)], at + len(entry.seeds)
         good = [run for run in mine if run["is_valid"]]
+        failed = next((run for run in mine if run["is_valid"] is None), None)
         played = [run["ends_well"] for run in mine if run["ends_well"] is not None]
         yield ArenaRow(
             suite, entry.label, planner, len(mine), len(good), sum(run["is_valid"] is False for run in mine),
             sum(played) if played else None, _median(run["cpu_seconds"] for run in good),
             _median(len(run["actions"]) for run in good), _median(run["path_length"] for run in good),
+            "" if failed is None else ": ".join(filter(None, (failed["status"], failed["explanation"]))),
         )  # fmt: skip
 
 

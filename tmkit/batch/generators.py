@@ -423,7 +423,8 @@ def generate(name: str, *, seed: int = 0, hardness: float | None = None, **param
     """Return a problem.
 
     Args:
-        name: of the generator, a key of :data:`GENERATORS`.
+        name: of the generator: ``blocked``, ``clutter``, ``cook``, ``handover``, ``lying``, ``mobile``, ``regrasp``,
+            ``scattered``, ``shelf``, ``sussman4``, ``swaps``, ``tetromino`` or ``towers``.
         seed: at least 0.
         hardness: 0 to 1, for the parameters that are not given.
         parameters: of the generator.

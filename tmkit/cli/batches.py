@@ -82,7 +82,7 @@ def arena(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder of the results and the table.")],
     planner: Annotated[
         list[str] | None,
-        typer.Option(metavar="tmkit|MODULE:NAME", help="A planner, whose code is run; give it again for another."),
+        typer.Option(metavar="tmkit|MODULE:NAME|FILE.py:NAME", help="A planner, whose code is run; repeatable."),
     ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Problems of each kind; all by default.")] = None,
     simulate: Annotated[bool, typer.Option("--simulate", help="Execute the plans in the simulator.")] = False,
@@ -108,4 +108,7 @@ def arena(
         print_json([row.to_dict() for row in rows])
         return
     say(arena_table(rows).rstrip())
+    for row in rows:
+        if row.failure:
+            say(f"{row.suite}: {row.problem}, {row.planner}: {row.failure}")
     say(f"Written to {output / 'arena.md'}")

@@ -6,18 +6,15 @@ The modules are those that the command line names. A configuration has values on
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import sys
 import tomllib
 import typing
 from collections.abc import Sequence
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from tmkit._support.named_code import named_module
 from tmkit._support.toml_files import read_toml
 from tmkit.errors import TmkitError, UnknownNameError
 
@@ -52,13 +49,7 @@ def block_runner(world: LiveScene, options: Sequence[str]) -> BlockRunner:
 def _class(target: str) -> type[FunctionBlock]:
     from tmkit.world import FunctionBlock
 
-    where, _, name = target.rpartition(":")
-    if not where:
-        raise TmkitError("expected MODULE:CLASS or FILE.py:CLASS")
-    try:
-        module = _file_module(Path(where)) if where.endswith(".py") else importlib.import_module(where)
-    except Exception as error:  # of the module's own code, too
-        raise TmkitError(f"the module cannot be imported: {type(error).__name__}: {error}") from error
+    module, name = named_module(target)
     found = getattr(module, name, None)
     if isinstance(found, type) and issubclass(found, FunctionBlock):
         return found
@@ -66,15 +57,6 @@ def _class(target: str) -> type[FunctionBlock]:
     raise UnknownNameError.of(
         "function block", name, (k for k, v in kinds.items() if isinstance(v, type) and issubclass(v, FunctionBlock))
     )
-
-
-def _file_module(path: Path) -> ModuleType:
-    spec = spec_from_file_location(path.stem, path)
-    assert spec is not None, "it is called .py"
-    assert spec.loader is not None, "as a file has"
-    module = sys.modules[path.stem] = module_from_spec(spec)  # where dataclasses look for their names
-    spec.loader.exec_module(module)
-    return module
 
 
 def _values(config: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
     some thousand steps a second.
 
     Args:
-        source: where problems come from, one problem, or the name of a generator (:data:`tmkit.batch.GENERATORS`).
+        source: where problems come from, one problem, or the name of a generator (:func:`tmkit.batch.generate`).
             All must have the same objects.
         parameters: of the generator.
         observation: ``array``: a dictionary of ``state`` and ``goal``, each 0 or 1 for each fact; ``graph``: objects
