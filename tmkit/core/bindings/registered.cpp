@@ -63,6 +63,13 @@ nb::object registered_function(nb::object Registered::* function) {
     return present->*function;
 }
 
+nb::object small_array(std::span<const double> numbers) {
+    if (!present) return {};
+    nb::object& from_bytes = present->from_bytes;
+    if (!from_bytes.is_valid()) from_bytes = nb::module_::import_("numpy").attr("frombuffer");
+    return from_bytes(nb::bytes(numbers.data(), numbers.size_bytes()));
+}
+
 // The module owns what is registered: a module is cleared before the interpreter ends, so nothing outlives it.
 void bind_registered(nb::module_& m) {
     present = new Registered;

@@ -47,29 +47,50 @@ void bind_pose_numbers(nb::class_<SceneGraph>& cls) {
 // None also where no path of twists leads there.
 std::optional<Vector6> twist_numbers(const SceneGraph& s, std::optional<Name> point, Name body, Name ref_body,
                                      Name axes, const OptionalArray& q, const OptionalArray& qd,
-                                     NoiseSum* error = nullptr, bool anywhere = false) {
-    if ((point && !anywhere && !sits_on(s, *point, body) && !sits_on(s, *point, ref_body)) || !s.find(axes))
-        return std::nullopt;
+                                     NoiseSum* error = nullptr) {
+    const FrameRecord *at = point ? s.find(*point) : nullptr, *turned = s.find(axes);
     const BodyId *moves = s.find_body(body), *reference = s.find_body(ref_body);
-    if (!moves || !reference) return std::nullopt;
-    return related_twist(s, point, *moves, *reference, axes, ConfigurationArgument(q, s).get(),
+    if (!turned || !moves || !reference || (point && (!at || (at->body != *moves && at->body != *reference))))
+        return std::nullopt;
+    return related_twist(s, at, *moves, *reference, *turned, ConfigurationArgument(q, s).get(),
                          ConfigurationArgument(qd, s).get(), error);
+}
+
+using TwistOfFrames = nb::typed<nb::tuple, MaybeArray, nb::str, nb::str>;
+
+TwistOfFrames twist_of_frames(const SceneGraph& s, Name frame, const OptionalName& relative_to, const OptionalName& at,
+                              const OptionalName& axes, const OptionalArray& q, const OptionalArray& qd) {
+    const FrameRecord& moving = s.record(frame);
+    const FrameRecord& still = relative_to ? s.record(*relative_to) : s.record(s.root_of(moving.id));
+    const FrameRecord* turned = axes ? s.find(*axes) : &still;
+    std::optional<Vector6> twist;
+    if (turned) {
+        const FrameRecord& point = at ? s.record(*at) : moving;
+        const ConfigurationArgument given(q, s), velocities(qd, s);
+        const std::vector<double> zeros(qd && !q ? s.joint_count() : 0);
+        twist = related_twist(s, &point, moving.body, still.body, *turned, given.held ? given.get() : zeros.data(),
+                              velocities.get());
+    }
+    return TwistOfFrames(nb::make_tuple(twist ? MaybeArray(make_array(*twist)) : std::nullopt,
+                                        s.body(moving.body).name->text, s.body(still.body).name->text));
 }
 
 void bind_twist_numbers(nb::class_<SceneGraph>& cls) {
     cls.def("_related_twist",
             [](const SceneGraph& s, std::optional<Name> point, Name body, Name ref_body, Name axes,
-               const OptionalArray& q, const OptionalArray& qd, bool anywhere) -> MaybeArray {
-        const std::optional<Vector6> twist = twist_numbers(s, point, body, ref_body, axes, q, qd, nullptr, anywhere);
+               const OptionalArray& q, const OptionalArray& qd) -> MaybeArray {
+        const std::optional<Vector6> twist = twist_numbers(s, point, body, ref_body, axes, q, qd);
         return twist ? MaybeArray(make_array(*twist)) : std::nullopt;
     },
             "point"_a.none(), "body"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(), "qd"_a = nb::none(),
-            "anywhere"_a = false,
-            R"(The numbers (6,) of a twist.
-
-The point is on one of the bodies, or anywhere.
+            R"(The numbers (6,) of a twist; the point is on one of the bodies.
 
 None where a name is wrong or nothing says how the bodies move.)");
+    cls.def("_twist_of_frames", &twist_of_frames, "frame"_a, "relative_to"_a.none(), "at"_a.none(), "axes"_a.none(),
+            "q"_a.none(), "qd"_a.none(),
+            R"(The numbers (6,) of the twist of a frame relative to another, and the names of their bodies.
+
+None instead of the numbers where the name of the axes is wrong or nothing says how the bodies move.)");
     cls.def("_edges_of_twists", &edges_of_twists, "frame"_a,
             "The frames below edges of poses that twist edges lead over, in the tree of a frame.");
     cls.def("_uncertain_twist",

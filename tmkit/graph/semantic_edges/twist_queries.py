@@ -116,21 +116,24 @@ def twist(
         at_q = scene
         scene, q = at_q.scene, at_q.q
         qd = at_q.qd if at_q.qd is not None and len(at_q.qd) == len(q) else None
-    reference = scene.root(frame) if relative_to is None else relative_to
-    turned = reference if axes is None else axes
-    point, body, ref_body = frame if at is None else at, scene.body(frame), scene.body(reference)
     if stamp is not None:
-        ends = TwistCoord._of(frame, body, ref_body, turned)
+        ends = _ends(scene, frame, relative_to, axes)
         scene, q, qd = moment_of(scene, ends, stamp, q=q, qd=qd, policy=policy, extrapolate=extrapolate, also=at)
-    q = scene.zero_configuration() if q is None and qd is not None else q
     core: Any = scene
     try:
-        vector = core._related_twist(point, body, ref_body, turned, q, qd, True)
+        vector, body, ref_body = core._twist_of_frames(frame, relative_to, at, axes, q, qd)
     except DisconnectedError as error:
-        raise unjoined(scene, TwistCoord._of(frame, body, ref_body, turned), error) from error
+        raise unjoined(scene, _ends(scene, frame, relative_to, axes), error) from error
     if vector is None:
-        explain(scene, TwistCoord._of(frame, body, ref_body, turned), qd)
-    return SemanticTwist._formed(_form(point, body, ref_body, turned), vector)
+        explain(scene, _ends(scene, frame, relative_to, axes), qd)
+    if axes is None:
+        axes = scene.root(frame) if relative_to is None else relative_to
+    return SemanticTwist._formed(_form(frame if at is None else at, body, ref_body, axes), vector)
+
+
+def _ends(scene: SceneGraph, frame: str, relative_to: str | None, axes: str | None) -> TwistCoord:
+    reference = scene.root(frame) if relative_to is None else relative_to
+    return TwistCoord._of(frame, scene.body(frame), scene.body(reference), reference if axes is None else axes)
 
 
 @functools.lru_cache(maxsize=4096)

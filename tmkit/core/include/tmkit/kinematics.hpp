@@ -42,8 +42,6 @@ public:
     Vector6 twist(std::string_view frame, std::string_view reference, std::string_view axes) const;
 
 private:
-    Vector6 velocity(std::int32_t frame,
-                     const Vector3& point) const;  // of a point of the root's space, fixed to the frame
     std::int32_t number(std::string_view frame) const { return layout_->index_of(scene_.record(frame).id); }
 
     SceneGraph scene_;

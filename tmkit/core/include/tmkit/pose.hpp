@@ -90,7 +90,7 @@ struct Pose {
     Matrix4 matrix() const;
     Pose inverse() const;
     Vector3 rotate(const Vector3& v) const;
-    Vector3 apply(const Vector3& p) const { return rotate(p) + translation; }
+    [[gnu::always_inline]] Vector3 apply(const Vector3& p) const { return rotate(p) + translation; }
     // Translation linearly, rotation along the shorter great circle; fraction 0 gives *this, 1 gives `other`.
     Pose interpolate(const Pose& other, double fraction) const;
     // Metres between the origins and radians of the rotation between the orientations (0 to pi).
@@ -99,7 +99,7 @@ struct Pose {
     friend bool operator==(const Pose&, const Pose&) = default;
 };
 
-inline Vector3 Pose::rotate(const Vector3& v) const {
+[[gnu::always_inline]] inline Vector3 Pose::rotate(const Vector3& v) const {
     const Vector3 u{quat_xyzw[0], quat_xyzw[1], quat_xyzw[2]};
     const Vector3 t = 2.0 * cross(u, v);
     return v + quat_xyzw[3] * t + cross(u, t);

@@ -141,6 +141,7 @@ public:
     std::optional<FrameId> twist_on_way(FrameId target, FrameId reference, bool unstamped = false) const;
     void require_no_twist_on_way(std::string_view target, std::string_view reference, bool unstamped = false) const;
     std::size_t twist_count() const { return twists_.size(); }
+    BodyId twist_reference(FrameId id) const { return *twists_.find(id); }  // of a frame that has a twist edge
     // Calls visit(frame id, body that it moves relative to) for each twist edge, in ascending order of ids.
     template <class Visit>
     void for_each_twist(Visit&& visit) const {
@@ -165,7 +166,11 @@ public:
     // Value of the joint above a frame at q; throws Error(configuration) when q is null.
     double joint_value(const FrameRecord& record, const double* q) const;
     // Pose of target relative to reference at q (q may be null when no joint is on the path).
-    Pose pose(std::string_view target, std::string_view reference, const double* q) const;
+    Pose pose(const FrameRecord& target, const FrameRecord& reference, const double* q) const;
+    Pose pose(std::string_view target, std::string_view reference, const double* q) const {
+        const FrameRecord& to = record(target);  // of two that are not there, the first is named
+        return pose(to, record(reference), q);
+    }
     // The same at a moment: where edges on the path have stamped poses, by these. Throws Error(stamp) outside of one's.
     Pose pose(std::string_view target, std::string_view reference, const double* q, const Moment& moment) const;
     Ref<const StampedPoses> stamped_poses(std::string_view frame) const;  // null when none are kept

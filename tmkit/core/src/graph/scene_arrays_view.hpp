@@ -65,6 +65,7 @@ public:
     JointRule rule(Slot frame) const {
         return {static_cast<std::size_t>(a_.entry_[frame]), a_.multiplier_[frame], a_.offset_[frame]};
     }
+    Pose edge(Slot frame, const JointRule&) const { return a_.edge(frame, q_); }
     const Vector3& axis(Slot frame) const { return a_.axis_[frame]; }
     const EdgeNoise* twist_noise(Slot frame) const { return a_.twist_noise_[frame].get(); }
 

@@ -173,8 +173,8 @@ Pose along(const Ascent& to, const Ascent& from, EdgeOf&& edge_of) {
 
 }  // namespace
 
-Pose SceneGraph::pose(std::string_view target, std::string_view reference, const double* q) const {
-    const Ascent to(*this, record(target)), from(*this, record(reference));
+Pose SceneGraph::pose(const FrameRecord& target, const FrameRecord& reference, const double* q) const {
+    const Ascent to(*this, target), from(*this, reference);
     return along(to, from, [&](const FrameRecord& edge) { return edge_pose(*this, edge, q); });
 }
 

@@ -16,6 +16,10 @@ struct RelatedFrames : GraphView {
     using GraphView::GraphView;
     Path way(Frame target, Frame reference) const { return Path(scene(), *reference, *target, q()); }
     JointRule rule(Frame frame) const { return scene().joint_rule(*frame); }
+    Pose edge(Frame frame, const JointRule& rule) const {
+        if (!q()) scene().joint_value(*frame, q());  // throws with the reason
+        return moved(frame->pose, frame->joint_type, frame->joint->axis, rule.value(q()));
+    }
     const Vector3& axis(Frame frame) const { return frame->joint->axis; }
     const EdgeNoise* twist_noise(Frame frame) const { return frame->twist_noise(); }
 };
@@ -65,6 +69,31 @@ bool find_way(const auto& view, auto& ways, auto root, auto from, auto to, bool 
     return rules::reaches(ways, from, to);
 }
 
+// The pose of a frame, or of none, in the axes.
+Pose pose_in(const auto& view, auto axes, auto frame) {
+    return frame == view.none || frame == axes ? Pose{} : view.relative(frame, axes);
+}
+
+// Whether a twist edge says how the edge of poses above its frame moves, and nothing else.
+bool is_along_edge(const auto& view, auto frame, auto reference) {
+    if (reference == view.no_body) return false;
+    const auto parent = view.parent(frame);
+    return parent != view.none && view.body(parent) == reference;
+}
+
+// Whether that holds of all twist edges, and all are in the tree of a root: then none leads elsewhere.
+bool all_along_edges(const auto& view, auto root) {
+    bool holds = true;
+    auto inside = root;  // the last frame that was found in the tree
+    view.each_twist([&](auto frame, auto reference) {
+        if (!holds) return;
+        const auto top = rules::climb(view, frame, [&](auto at) { return at != inside && at != root; });
+        holds = top != view.none && is_along_edge(view, frame, reference);
+        inside = frame;
+    });
+    return holds;
+}
+
 // The twist of a step at the frame's origin, in its axes.
 Vector6 twist_of(const auto& view, const auto& step, const double* qd) {
     if (step.by_twist) return view.twist_vector(step.frame);
@@ -76,38 +105,43 @@ Vector6 twist_of(const auto& view, const auto& step, const double* qd) {
     return twist;
 }
 
-// Where a frame is relative to another above it, and how it moves: the twist of the point at that one's origin, in its
-// axes.
+// The origin of the end of one side of a way, and the twist of that frame, at the origin and in the axes of the top.
 struct Motion {
-    Pose pose;
-    Vector3 linear{}, angular{};
+    Vector3 origin{}, linear{}, angular{};
+    bool by_poses = false;  // whether an edge of poses between two bodies says a part of it
 };
 
-// The motion of the end of one side of a way relative to its top; nullopt where an edge says nothing.
-std::optional<Motion> motion_along(const auto& view, const auto& way, bool up, const double* qd) {
+// Goes up one side of a way: what the twist edges along its edges say, else what `qd` says of these; nullopt where an
+// edge says nothing.
+std::optional<Motion> motion_along(const auto& view, const auto& way, bool up, const double* qd, bool with_twists) {
     Motion motion;
-    for (std::size_t i = 0; i < way.count(up); ++i) {
+    for (std::size_t i = way.count(up); i-- > 0;) {
         const auto frame = below(way.edge(up, i));
         const JointType type = view.joint_type(frame);
-        if (!qd && type != JointType::fixed) return std::nullopt;
-        motion.pose = motion.pose * way.pose_of(way.edge(up, i));  // which throws without q, where a joint needs it
-        if (!is_actuated(type)) continue;
-        const JointRule rule = view.rule(frame);
-        const Vector3 along = rule.multiplier * qd[rule.entry] * motion.pose.rotate(view.axis(frame));
-        if (type == JointType::prismatic) {
-            motion.linear = motion.linear + along;
+        const JointRule rule = is_actuated(type) ? view.rule(frame) : JointRule{};
+        if (with_twists && is_along_edge(view, frame, view.twist_reference(frame))) {
+            const Vector6& twist = view.twist_vector(frame);
+            motion.linear = motion.linear + Vector3{twist[0], twist[1], twist[2]};
+            motion.angular = motion.angular + Vector3{twist[3], twist[4], twist[5]};
         } else {
-            motion.angular = motion.angular + along;
-            motion.linear = motion.linear + cross(motion.pose.translation, along);
+            if (!qd && type != JointType::fixed) return std::nullopt;
+            motion.by_poses = motion.by_poses || view.body(view.parent(frame)) != view.body(frame);
+            Vector3& moved = type == JointType::prismatic ? motion.linear : motion.angular;
+            if (is_actuated(type)) moved = moved + rule.multiplier * qd[rule.entry] * view.axis(frame);
         }
+        const Pose edge = is_actuated(type) ? view.edge(frame, rule) : view.pose(frame);
+        motion.origin = edge.apply(motion.origin);
+        motion.angular = edge.rotate(motion.angular);
+        motion.linear = edge.rotate(motion.linear) + cross(edge.translation, motion.angular);
     }
     return motion;
 }
 
-// As `related_twist`, in a scene without twist edges, exactly: in one way up from either side.
+// As `related_twist`, exactly, in one way up from either side; nullopt where a twist edge leads over an edge of poses
+// on the way in another manner than along it, or an edge says nothing.
 template <class View>
-std::optional<Vector6> joints_twist(const View& view, typename View::Frame point, typename View::Body body,
-                                    typename View::Body reference, typename View::Frame axes, const double* qd) {
+std::optional<Vector6> twist_along(const View& view, typename View::Frame point, typename View::Body body,
+                                   typename View::Body reference, typename View::Frame axes, const double* qd) {
     const auto named = point == view.none ? axes : point;
     const auto root = rules::root_of(view, named);
     const auto end = [&](auto on) { return view.body(named) == on ? named : rules::top_in_tree(view, on, root); };
@@ -115,18 +149,16 @@ std::optional<Vector6> joints_twist(const View& view, typename View::Frame point
     if (moving == view.none || still == view.none) return std::nullopt;
     const auto way = view.way(moving, still);
     const auto top = way.count(false) == 0 ? moving : view.parent(below(way.edge(false, 0)));
-    const std::optional<Motion> a = motion_along(view, way, false, qd), b = motion_along(view, way, true, qd);
-    if (!a || !b) return std::nullopt;
-    const auto pose_of = [&](auto frame) {
-        if (frame == top) return Pose{};
-        return frame == moving ? a->pose : frame == still ? b->pose : view.relative(frame, top);
-    };
+    const bool with_twists = view.twist_count() > 0;
+    const std::optional<Motion> a = motion_along(view, way, false, qd, with_twists),
+                                b = motion_along(view, way, true, qd, with_twists);
+    if (!a || !b || (with_twists && (a->by_poses || b->by_poses) && !all_along_edges(view, root))) return std::nullopt;
     Vector3 linear = a->linear - b->linear;
     const Vector3 angular = a->angular - b->angular;
-    if (point != view.none) linear = linear + cross(angular, pose_of(point).translation);
-    const Pose from_axes = pose_of(axes);
-    const auto turned = [&](const Vector3& vector) { return from_axes.inverse().rotate(vector); };
-    const Vector3 v = turned(linear), w = turned(angular);
+    if (point != view.none)
+        linear = linear + cross(angular, point == moving ? a->origin : pose_in(view, top, point).translation);
+    const Pose axes_from_top = pose_in(view, top, axes).inverse();
+    const Vector3 v = axes_from_top.rotate(linear), w = axes_from_top.rotate(angular);
     return Vector6{v[0], v[1], v[2], w[0], w[1], w[2]};
 }
 
@@ -146,18 +178,16 @@ void add_pose_error(NoiseSum& error, const auto& view, auto axes, auto frame, au
     for (const NoiseTerm& term : noise.terms()) error.add(term.source, noise.map(term), effect);
 }
 
-// The pose of a frame, or of none, in the axes.
-Pose pose_in(const auto& view, auto axes, auto frame) {
-    return frame == view.none || frame == axes ? Pose{} : view.relative(frame, axes);
-}
-
 template <class View>
 std::optional<Vector6> twist_between(const View& view, typename View::Frame point, typename View::Body body,
                                      typename View::Body reference, typename View::Frame axes, const double* qd,
                                      BodyWays<typename View::Frame, typename View::Body>& ways, NoiseSum* error,
                                      bool unsure_poses) {
     if (body == reference) return Vector6{};
-    if (view.twist_count() == 0 && !error) return joints_twist(view, point, body, reference, axes, qd);
+    if (!error) {
+        const auto along = twist_along(view, point, body, reference, axes, qd);
+        if (along || view.twist_count() == 0) return along;
+    }
     const auto root = rules::root_of(view, point == view.none ? axes : point);
     if (!find_way(view, ways, root, body, reference, qd != nullptr)) return std::nullopt;
     const Pose place = pose_in(view, axes, point);
@@ -205,13 +235,11 @@ Matrix3 related_orientation(const SceneGraph& scene, std::string_view frame, std
     return multiply_transposed(by * turned, by);
 }
 
-std::optional<Vector6> related_twist(const SceneGraph& scene, std::optional<std::string_view> point, BodyId body,
-                                     BodyId reference, std::string_view axes, const double* q, const double* qd,
-                                     NoiseSum* error) {
-    const RelatedFrames view(scene, q);
+std::optional<Vector6> related_twist(const SceneGraph& scene, const FrameRecord* point, BodyId body, BodyId reference,
+                                     const FrameRecord& axes, const double* q, const double* qd, NoiseSum* error) {
     BodyWays<const FrameRecord*, BodyId> ways;
-    return twist_between(view, point ? &scene.record(*point) : nullptr, body, reference, &scene.record(axes), qd, ways,
-                         error, error && scene.has_noise());
+    return twist_between(RelatedFrames(scene, q), point, body, reference, &axes, qd, ways, error,
+                         error && scene.has_noise());
 }
 
 std::vector<std::string> edges_of_twists(const SceneGraph& scene, std::string_view frame) {

@@ -50,7 +50,7 @@ public:
     const JointNumbers& joint_numbers(Frame frame) const { return frame->joint->numbers(); }
     std::vector<std::string> joint_names() const { return scene_.joint_names(); }
     Body twist_reference(Frame frame) const {
-        return frame->details && frame->details->twist ? scene_.body_id(frame->details->twist->reference) : no_body;
+        return frame->details && frame->details->twist ? scene_.twist_reference(frame->id) : no_body;
     }
     const Vector6& twist_vector(Frame frame) const { return frame->details->twist->vector; }
     bool waits(Frame frame) const { return frame->details && is_observation(frame->details->classes); }
@@ -67,7 +67,7 @@ public:
     void each_twist(auto&& visit) const {
         scene_.for_each_twist([&](FrameId id, Body reference) { visit(frame_with(id), reference); });
     }
-    Pose relative(Frame target, Frame reference) const { return scene_.pose(name(target), name(reference), q_); }
+    Pose relative(Frame target, Frame reference) const { return scene_.pose(*target, *reference, q_); }
 
     const SceneGraph& scene() const { return scene_; }
     const double* q() const { return q_; }

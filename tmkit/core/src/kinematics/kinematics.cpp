@@ -44,35 +44,15 @@ std::vector<double> Kinematics::jacobian(std::string_view frame, const Vector3& 
     return rows;
 }
 
-Vector6 Kinematics::velocity(std::int32_t frame, const Vector3& point) const {
-    Vector6 sum{};
-    for (std::int32_t at = frame; at >= 0; at = layout_->parent[at]) {
-        if (layout_->q_index[at] < 0) continue;
-        const Vector6 unit =
-            joint_twist(layout_->type[at], layout_->axis[at], layout_->multiplier[at], pose(at), point);
-        for (std::size_t i = 0; i < 6; ++i) sum[i] += qd_[static_cast<std::size_t>(layout_->q_index[at])] * unit[i];
-    }
-    return sum;
-}
-
 Vector6 Kinematics::twist(std::string_view frame, std::string_view reference, std::string_view axes) const {
-    const std::int32_t moving = number(frame), still = number(reference), turned = number(axes);
-    if (layout_->root[moving] != layout_->root[still])
-        scene_.pose(frame, reference, q_.data());  // throws with the reason
-    if (layout_->root[moving] != layout_->root[turned]) scene_.pose(frame, axes, q_.data());
-    if (scene_.twist_on_way(scene_.record(frame).id, scene_.record(reference).id)) {
-        const BodyId body = scene_.record(frame).body, other = scene_.record(reference).body;
-        const double none = 0.0;  // without joints there are velocities, too: of free edges, which do not move
-        const auto mixed = related_twist(scene_, frame, body, other, axes, q_.data(), qd_.empty() ? &none : qd_.data());
-        if (!mixed) scene_.require_no_twist_on_way(frame, reference);  // throws with the reason
-        return *mixed;
-    }
-    const Vector3 point = pose(moving).translation;
-    const Vector6 a = velocity(moving, point), b = velocity(still, point);
-    const Pose axes_from_root = pose(turned).inverse();
-    const Vector3 linear = axes_from_root.rotate({a[0] - b[0], a[1] - b[1], a[2] - b[2]});
-    const Vector3 angular = axes_from_root.rotate({a[3] - b[3], a[4] - b[4], a[5] - b[5]});
-    return {linear[0], linear[1], linear[2], angular[0], angular[1], angular[2]};
+    const FrameRecord &moving = scene_.record(frame), &still = scene_.record(reference), &turned = scene_.record(axes);
+    for (const FrameRecord* end : {&still, &turned})
+        if (scene_.root_of(end->id) != scene_.root_of(moving.id)) scene_.pose(moving, *end, nullptr);  // throws
+    const double none = 0.0;  // without joints there are velocities, too: of free edges, which do not move
+    const double* qd = qd_.empty() ? &none : qd_.data();
+    const auto twist = related_twist(scene_, &moving, moving.body, still.body, turned, q_.data(), qd);
+    if (!twist) scene_.require_no_twist_on_way(frame, reference);  // throws with the reason
+    return *twist;
 }
 
 }  // namespace tmkit
