@@ -2133,7 +2133,7 @@ class SceneGraph:
 
     def make_root(self, frame: str) -> SceneGraph:
         """
-        Make a frame the root of its tree: the edges above it are turned round, and nothing moves. O(depth log n).
+        Make a frame the root of its tree: the edges above it are turned round, nothing moves. O(depth log n).
 
         Errors, stamped poses and twist edges stay what they say.
 
@@ -2723,7 +2723,7 @@ class SceneEdit:
 
     def make_root(self, frame: str) -> None:
         """
-        Make a frame the root of its tree: the edges above it are turned round, and nothing moves. O(depth log n).
+        Make a frame the root of its tree: the edges above it are turned round, nothing moves. O(depth log n).
 
         Errors, stamped poses and twist edges stay what they say.
 

@@ -331,27 +331,6 @@ constexpr const char* resolution_argument = R"(
 Raises:
     ConfigurationError: a wrong length, non-finite numbers, or a resolution that is not positive.)";
 
-void bind_edge_queries(nb::class_<CollisionWorld>& cls) {
-    cls.def("is_edge_free", &edge_free, "q0"_a, "q1"_a, nb::kw_only(), "resolution"_a = 0.01,
-            Text{R"(Return whether the straight joint motion from q0 to q1 is free, both ends included.
-
-Args:
-    q0: (n_joints,) full configuration.
-    q1: (n_joints,) full configuration.)"} +
-                resolution_argument)
-        .def("find_edge_collision", &find_edge_collision, "q0"_a, "q1"_a, nb::kw_only(), "resolution"_a = 0.01,
-             Text{R"(Return where a straight joint motion first meets a collision, or None when it is free.
-
-Args:
-    q0: (n_joints,) full configuration at the start, radians or metres.
-    q1: (n_joints,) full configuration at the end.)"} +
-                 resolution_argument)
-        .def("__repr__", [](const CollisionWorld& w) {
-        return "CollisionWorld(" + std::to_string(w.pairs().size()) +
-               " pairs, margin=" + number_text(w.options().margin) + ", level='" + name_of(w.options().level) + "')";
-    });
-}
-
 }  // namespace
 
 void bind_collision_world(nb::module_& m) {
@@ -392,7 +371,24 @@ Raises:
 Cost: some microseconds plus the hulls not yet computed; a check of an arm over a table with ten blocks about 2 us.)");
     bind_world(cls);
     bind_collision_queries(cls);
-    bind_edge_queries(cls);
+    cls.def("is_edge_free", &edge_free, "q0"_a, "q1"_a, nb::kw_only(), "resolution"_a = 0.01,
+            Text{R"(Return whether the straight joint motion from q0 to q1 is free, both ends included.
+
+Args:
+    q0: (n_joints,) full configuration.
+    q1: (n_joints,) full configuration.)"} +
+                resolution_argument)
+        .def("find_edge_collision", &find_edge_collision, "q0"_a, "q1"_a, nb::kw_only(), "resolution"_a = 0.01,
+             Text{R"(Return where a straight joint motion first meets a collision, or None when it is free.
+
+Args:
+    q0: (n_joints,) full configuration at the start, radians or metres.
+    q1: (n_joints,) full configuration at the end.)"} +
+                 resolution_argument)
+        .def("__repr__", [](const CollisionWorld& w) {
+        return "CollisionWorld(" + std::to_string(w.pairs().size()) +
+               " pairs, margin=" + number_text(w.options().margin) + ", level='" + name_of(w.options().level) + "')";
+    });
 }
 
 }  // namespace tmkit::bindings

@@ -76,20 +76,6 @@ void bind_limited(nb::module_& m, const char* name, JointType type, const std::s
           "name"_a = "", "mimic"_a = nb::none(), text.c_str());
 }
 
-void bind_mimic_members(nb::class_<Mimic>& cls) {
-    cls.def("__init__",
-            [](Mimic* self, const std::string& joint, double multiplier, double offset) {
-        new (self) Mimic(make_mimic(joint, multiplier, offset));
-    }, "joint"_a, "multiplier"_a = 1.0, "offset"_a = 0.0)
-        .def_ro("joint", &Mimic::joint, "Name of the leading joint.")
-        .def_ro("multiplier", &Mimic::multiplier, "Factor.")
-        .def_ro("offset", &Mimic::offset, "Radians or metres.");
-    bind_value(cls, [](const Mimic& a) { return nb::make_tuple(a.joint, a.multiplier, a.offset); }, [](const Mimic& a) {
-        return "Mimic('" + a.joint + "', multiplier=" + number_text(a.multiplier) +
-               ", offset=" + number_text(a.offset) + ")";
-    });
-}
-
 void bind_joint_members(nb::class_<Joint>& cls) {
     cls.def_prop_ro("type", [](const Joint& j) { return std::string(name_of(j.type)); },
                     "``fixed``, ``revolute``, ``continuous``, ``prismatic`` or ``free``.")
@@ -163,7 +149,18 @@ Args:
 
 Raises:
     SceneError: an empty name, or non-finite numbers.)");
-    bind_mimic_members(rule);
+    rule.def("__init__",
+             [](Mimic* self, const std::string& joint, double multiplier, double offset) {
+        new (self) Mimic(make_mimic(joint, multiplier, offset));
+    }, "joint"_a, "multiplier"_a = 1.0, "offset"_a = 0.0)
+        .def_ro("joint", &Mimic::joint, "Name of the leading joint.")
+        .def_ro("multiplier", &Mimic::multiplier, "Factor.")
+        .def_ro("offset", &Mimic::offset, "Radians or metres.");
+    bind_value(rule, [](const Mimic& a) { return nb::make_tuple(a.joint, a.multiplier, a.offset); },
+               [](const Mimic& a) {
+        return "Mimic('" + a.joint + "', multiplier=" + number_text(a.multiplier) +
+               ", offset=" + number_text(a.offset) + ")";
+    });
 
     bind_state(rule, [](const Mimic& a) { return std::make_tuple(a.joint, a.multiplier, a.offset); },
                [](nb::handle state) {

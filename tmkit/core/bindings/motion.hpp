@@ -53,6 +53,10 @@ inline void require_positive(double value, const char* name) {
             .with({{"value", value}});
 }
 
+inline void require_positive(std::initializer_list<std::pair<double, const char*>> values) {
+    for (const auto& [value, name] : values) require_positive(value, name);
+}
+
 // The name of a bound enum's value, such as "SOLVED".
 template <class Status>
 std::string status_name(Status status) {

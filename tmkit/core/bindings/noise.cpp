@@ -139,7 +139,7 @@ Raises:
                [](const NoiseHandle& n) { return "EdgeNoise(" + std::to_string(n.noise->terms.size()) + " sources)"; });
 }
 
-void bind_pose_measurements(nb::class_<Measurement>& cls) {
+void bind_measurement_makers(nb::class_<Measurement>& cls) {
     cls.def_static("of_pose",
                    [](const std::string& frame, const Pose& pose, const ArrayArgument& covariance,
                       const std::optional<std::string>& relative_to) {
@@ -166,9 +166,6 @@ void bind_pose_measurements(nb::class_<Measurement>& cls) {
     covariance: (3, 3) m^2, in the axes of ``relative_to``.
     relative_to: the frame it is measured from; the root of its tree if omitted.
     point: (3,) metres, in the axes of the frame; its origin if omitted.)" NO_MEASUREMENT);
-}
-
-void bind_distance_measurements(nb::class_<Measurement>& cls) {
     cls.def_static("of_bearing", &of_bearing, "frame"_a, "direction"_a, nb::kw_only(), "relative_to"_a = nb::none(),
                    "deviation"_a, "point"_a = nb::none(),
                    R"(Make a measurement of the direction to a point of a frame.)" MEASURED R"(
@@ -190,20 +187,6 @@ Raises:
 
 Raises:
     SceneError: non-finite numbers, a negative distance, or a negative deviation.)");
-}
-
-void bind_measurement_properties(nb::class_<Measurement>& cls) {
-    cls.def_prop_ro("kind", [](const Measurement& z) { return name_of(z.kind); },
-                    "``pose``, ``position``, ``bearing`` or ``range``.")
-        .def_prop_ro("frame", [](const Measurement& z) { return z.target; }, "The frame that is measured.")
-        .def_prop_ro("relative_to", [](const Measurement& z) { return z.reference; },
-                     "The frame it is measured from; None: the root of its tree.")
-        .def_prop_ro("covariance", [](const Measurement& z) { return make_array(z.covariance, {z.size(), z.size()}); },
-                     "(m, m) of what was measured, read-only.")
-        .def("__repr__", [](const Measurement& z) {
-        return std::string("Measurement(") + name_of(z.kind) + " of '" + z.target + "' in " +
-               (z.reference ? "'" + *z.reference + "'" : "its root") + ")";
-    });
 }
 
 }  // namespace
@@ -257,9 +240,19 @@ void bind_measurement(nb::module_& m) {
         R"(A measurement of one frame relative to another, with its uncertainty. Immutable.
 
 Made by :meth:`of_pose`, :meth:`of_position`, :meth:`of_bearing` and :meth:`of_range`; used by ``scene.condition``.)");
-    bind_pose_measurements(measurement);
-    bind_distance_measurements(measurement);
-    bind_measurement_properties(measurement);
+    bind_measurement_makers(measurement);
+    measurement
+        .def_prop_ro("kind", [](const Measurement& z) { return name_of(z.kind); },
+                     "``pose``, ``position``, ``bearing`` or ``range``.")
+        .def_prop_ro("frame", [](const Measurement& z) { return z.target; }, "The frame that is measured.")
+        .def_prop_ro("relative_to", [](const Measurement& z) { return z.reference; },
+                     "The frame it is measured from; None: the root of its tree.")
+        .def_prop_ro("covariance", [](const Measurement& z) { return make_array(z.covariance, {z.size(), z.size()}); },
+                     "(m, m) of what was measured, read-only.")
+        .def("__repr__", [](const Measurement& z) {
+        return std::string("Measurement(") + name_of(z.kind) + " of '" + z.target + "' in " +
+               (z.reference ? "'" + *z.reference + "'" : "its root") + ")";
+    });
 
     nb::class_<ConditionReport> innovation(
         m, "Innovation", nb::is_weak_referenceable(),

@@ -131,11 +131,11 @@ NamedLine follow_line(const SceneGraph& scene, const std::string& tip, const Arr
                       const std::vector<std::string>& joints, const CollisionWorld* world,
                       const std::optional<std::string>& reference, double position_step, double rotation_step,
                       double max_joint_jump, double deviation, double resolution, bool position_only) {
-    require_positive(position_step, "position_step");
-    require_positive(rotation_step, "rotation_step");
-    require_positive(max_joint_jump, "max_joint_jump");
-    require_positive(deviation, "deviation");
-    require_positive(resolution, "resolution");
+    require_positive({{position_step, "position_step"},
+                      {rotation_step, "rotation_step"},
+                      {max_joint_jump, "max_joint_jump"},
+                      {deviation, "deviation"},
+                      {resolution, "resolution"}});
     if (world) require_joint_count(*world, scene.joint_count(), "world");
     const StraightLineOptions options{position_step, rotation_step, max_joint_jump,
                                       deviation,     resolution,    position_only};
@@ -262,38 +262,6 @@ void bind_line_and_recheck_results(nb::module_& m) {
     });
 }
 
-void bind_search(nb::module_& m) {
-    m.def("search_path", &search, "world"_a, "joints"_a, nb::kw_only(), "start"_a, "goals"_a, "seed"_a = 0,
-          "max_iterations"_a = 50000, "step"_a = 0.5, "resolution"_a = 0.01, "shortcut_iterations"_a = 100,
-          "time_limit"_a = nb::none(), "recheck_world"_a = nb::none(), "recheck_resolution"_a = 0.003,
-          "tool_frame"_a = nb::none(), "tool_travel"_a = 0.001, "constraints"_a = nb::tuple(),
-          R"(Search a collision-free path from a start to one of several goals with RRT-Connect, and shorten it.
-
-Start and goals are checked first; the straight motions are tried before any tree grows. The result depends on the
-arguments alone: iterations decide, the clock only stops.
-
-Args:
-    world: what must not collide, with its margins.
-    joints: names of the joints that may move; all others stay as in ``start``.
-    start: (n_joints,) full configuration.
-    goals: (n_joints,) or (k, n_joints) full configurations; only the moving joints count.
-    seed: of the random numbers.
-    max_iterations: random configurations to draw before giving up.
-    step: longest edge of the trees, Euclidean over the moving joints.
-    resolution: largest step of any joint between two checks, radians or metres.
-    shortcut_iterations: random cuts tried on the path; 0 leaves it as found.
-    time_limit: seconds after which the search stops; None for no limit.
-    recheck_world: when given, the path has passed ``recheck_path`` in this world (usually one without margin); on
-        failure the search is repeated at finer resolutions.
-    recheck_resolution: resolution of that check.
-    tool_frame: frame whose travel between two checks is bounded in the recheck too.
-    tool_travel: metres.
-    constraints: up to 6 :class:`PathConstraint` that hold along the whole path. Its points are then as
-        dense as straight motions between them need to keep the constraints.)" NOT_IN_SCENE R"(
-    ConfigurationError: a configuration of the wrong length, a mimic joint, an option that makes no sense, too many
-        constraints.)");
-}
-
 void bind_line_and_recheck(nb::module_& m) {
     m.def("straight_line", &follow_line, "scene"_a, "frame"_a, nb::kw_only(), "start"_a, "target_pose"_a, "joints"_a,
           "world"_a = nb::none(), "relative_to"_a = nb::none(), "position_step"_a = 0.005, "rotation_step"_a = 0.05,
@@ -337,7 +305,35 @@ Args:
 void bind_path_search(nb::module_& m) {
     bind_path_result(m);
     bind_line_and_recheck_results(m);
-    bind_search(m);
+    m.def("search_path", &search, "world"_a, "joints"_a, nb::kw_only(), "start"_a, "goals"_a, "seed"_a = 0,
+          "max_iterations"_a = 50000, "step"_a = 0.5, "resolution"_a = 0.01, "shortcut_iterations"_a = 100,
+          "time_limit"_a = nb::none(), "recheck_world"_a = nb::none(), "recheck_resolution"_a = 0.003,
+          "tool_frame"_a = nb::none(), "tool_travel"_a = 0.001, "constraints"_a = nb::tuple(),
+          R"(Search a collision-free path from a start to one of several goals with RRT-Connect, and shorten it.
+
+Start and goals are checked first; the straight motions are tried before any tree grows. The result depends on the
+arguments alone: iterations decide, the clock only stops.
+
+Args:
+    world: what must not collide, with its margins.
+    joints: names of the joints that may move; all others stay as in ``start``.
+    start: (n_joints,) full configuration.
+    goals: (n_joints,) or (k, n_joints) full configurations; only the moving joints count.
+    seed: of the random numbers.
+    max_iterations: random configurations to draw before giving up.
+    step: longest edge of the trees, Euclidean over the moving joints.
+    resolution: largest step of any joint between two checks, radians or metres.
+    shortcut_iterations: random cuts tried on the path; 0 leaves it as found.
+    time_limit: seconds after which the search stops; None for no limit.
+    recheck_world: when given, the path has passed ``recheck_path`` in this world (usually one without margin); on
+        failure the search is repeated at finer resolutions.
+    recheck_resolution: resolution of that check.
+    tool_frame: frame whose travel between two checks is bounded in the recheck too.
+    tool_travel: metres.
+    constraints: up to 6 :class:`PathConstraint` that hold along the whole path. Its points are then as
+        dense as straight motions between them need to keep the constraints.)" NOT_IN_SCENE R"(
+    ConfigurationError: a configuration of the wrong length, a mimic joint, an option that makes no sense, too many
+        constraints.)");
     bind_line_and_recheck(m);
 }
 

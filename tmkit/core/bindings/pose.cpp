@@ -140,31 +140,6 @@ Raises:
     SceneError: a fraction that is not finite.)");
 }
 
-void bind_pose_comparison(nb::class_<Pose>& cls) {
-    cls.def("distance",
-            [](const Pose& a, const Pose& b) {
-        const auto d = a.distance(b);
-        require_in_range(d, "the distance");
-        return std::make_pair(d[0], d[1]);
-    }, "other"_a,
-            R"(Return the distance of the origins in metres and the angle between the orientations in radians.
-
-Raises:
-    NumberOverflowError: the distance is too large for a number.)")
-        .def("is_close",
-             [](const Pose& a, const Pose& b, double translation_tolerance, double rotation_tolerance) {
-        const auto d = a.distance(b);
-        return d[0] <= translation_tolerance && d[1] <= rotation_tolerance;
-    }, "other"_a, nb::kw_only(), "translation_tolerance"_a = 1e-9, "rotation_tolerance"_a = 1e-9,
-             R"(Return whether two poses agree within tolerances; q and -q are the same rotation.
-
-Args:
-    other: the pose to compare with, relative to the same parent.
-    translation_tolerance: metres between the origins.
-    rotation_tolerance: radians between the orientations.)");
-    bind_value(cls, [](const Pose& p) { return nb::tuple(nb::cast(numbers_of(p))); }, &pose_text);
-}
-
 ReadOnlyArray exp_each(const ArrayArgument& argument) {
     return make_each(argument, "xi", 6, [](const double* xi) {
         return numbers_of(Pose::exp({xi[0], xi[1], xi[2], xi[3], xi[4], xi[5]}));
@@ -268,7 +243,28 @@ Raises:
     SceneError: non-finite numbers, or a zero quaternion.)");
     bind_pose_construction(pose);
     bind_pose_operations(pose);
-    bind_pose_comparison(pose);
+    pose.def("distance",
+             [](const Pose& a, const Pose& b) {
+        const auto d = a.distance(b);
+        require_in_range(d, "the distance");
+        return std::make_pair(d[0], d[1]);
+    }, "other"_a,
+             R"(Return the distance of the origins in metres and the angle between the orientations in radians.
+
+Raises:
+    NumberOverflowError: the distance is too large for a number.)")
+        .def("is_close",
+             [](const Pose& a, const Pose& b, double translation_tolerance, double rotation_tolerance) {
+        const auto d = a.distance(b);
+        return d[0] <= translation_tolerance && d[1] <= rotation_tolerance;
+    }, "other"_a, nb::kw_only(), "translation_tolerance"_a = 1e-9, "rotation_tolerance"_a = 1e-9,
+             R"(Return whether two poses agree within tolerances; q and -q are the same rotation.
+
+Args:
+    other: the pose to compare with, relative to the same parent.
+    translation_tolerance: metres between the origins.
+    rotation_tolerance: radians between the orientations.)");
+    bind_value(pose, [](const Pose& p) { return nb::tuple(nb::cast(numbers_of(p))); }, &pose_text);
 
     bind_state(pose, [](const Pose& p) {
         return nb::make_tuple(nb::make_tuple(p.translation[0], p.translation[1], p.translation[2]),

@@ -10,40 +10,6 @@ using Name = std::string_view;
 using MaybeArray = std::optional<ReadOnlyArray>;
 
 // None says that a name is wrong, which Python then explains; nothing is looked up twice where all is right.
-void bind_pose_numbers(nb::class_<SceneGraph>& cls) {
-    cls.def("_related_position",
-            [](const SceneGraph& s, Name point, Name body, Name ref_point, Name ref_body, Name axes,
-               const OptionalArray& q) -> MaybeArray {
-        if (!sits_on(s, point, body) || !sits_on(s, ref_point, ref_body) || !s.find(axes)) return std::nullopt;
-        return make_array(related_position(s, point, ref_point, axes, ConfigurationArgument(q, s).get()));
-    },
-            "point"_a, "body"_a, "ref_point"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(),
-            "The numbers (3,) of a position; None where a name is wrong.")
-        .def("_related_orientation",
-             [](const SceneGraph& s, Name ori, Name body, Name ref_ori, Name ref_body, Name axes,
-                const OptionalArray& q) -> MaybeArray {
-        if (!sits_on(s, ori, body) || !sits_on(s, ref_ori, ref_body) || !s.find(axes)) return std::nullopt;
-        return make_square(related_orientation(s, ori, ref_ori, axes, ConfigurationArgument(q, s).get()), 3);
-    },
-             "ori"_a, "body"_a, "ref_ori"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(),
-             "The numbers (3, 3) of an orientation; None where a name is wrong.");
-    cls.def("_related_pose",
-            [](const SceneGraph& s, Name point, Name ori, Name body, Name ref_point, Name ref_ori, Name ref_body,
-               Name axes, const OptionalArray& q) -> MaybeArray {
-        if (!sits_on(s, ori, body) || !sits_on(s, ref_ori, ref_body)) return std::nullopt;
-        const ConfigurationArgument configuration(q, s);
-        if (point == ori && ref_point == ref_ori && axes == ref_ori)
-            return make_square(s.pose(ori, ref_ori, configuration.get()).matrix(), 4);
-        if (!sits_on(s, point, body) || !sits_on(s, ref_point, ref_body) || !s.find(axes)) return std::nullopt;
-        const Vector3 p = related_position(s, point, ref_point, axes, configuration.get());
-        const Matrix3 m = related_orientation(s, ori, ref_ori, axes, configuration.get());
-        return make_array({m[0], m[1], m[2], p[0], m[3], m[4], m[5], p[1], m[6], m[7], m[8], p[2], 0.0, 0.0, 0.0, 1.0},
-                          {4, 4});
-    },
-            "point"_a, "ori"_a, "body"_a, "ref_point"_a, "ref_ori"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(),
-            "The numbers of a pose in one matrix (4, 4); None where a name is wrong.");
-}
-
 // None also where no path of twists leads there.
 std::optional<Vector6> twist_numbers(const SceneGraph& s, std::optional<Name> point, Name body, Name ref_body,
                                      Name axes, const OptionalArray& q, const OptionalArray& qd,
@@ -110,7 +76,37 @@ None where a name is wrong or nothing says how the bodies move.)");
 }  // namespace
 
 void bind_relations(nb::class_<SceneGraph>& cls) {
-    bind_pose_numbers(cls);
+    cls.def("_related_position",
+            [](const SceneGraph& s, Name point, Name body, Name ref_point, Name ref_body, Name axes,
+               const OptionalArray& q) -> MaybeArray {
+        if (!sits_on(s, point, body) || !sits_on(s, ref_point, ref_body) || !s.find(axes)) return std::nullopt;
+        return make_array(related_position(s, point, ref_point, axes, ConfigurationArgument(q, s).get()));
+    },
+            "point"_a, "body"_a, "ref_point"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(),
+            "The numbers (3,) of a position; None where a name is wrong.")
+        .def("_related_orientation",
+             [](const SceneGraph& s, Name ori, Name body, Name ref_ori, Name ref_body, Name axes,
+                const OptionalArray& q) -> MaybeArray {
+        if (!sits_on(s, ori, body) || !sits_on(s, ref_ori, ref_body) || !s.find(axes)) return std::nullopt;
+        return make_square(related_orientation(s, ori, ref_ori, axes, ConfigurationArgument(q, s).get()), 3);
+    },
+             "ori"_a, "body"_a, "ref_ori"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(),
+             "The numbers (3, 3) of an orientation; None where a name is wrong.");
+    cls.def("_related_pose",
+            [](const SceneGraph& s, Name point, Name ori, Name body, Name ref_point, Name ref_ori, Name ref_body,
+               Name axes, const OptionalArray& q) -> MaybeArray {
+        if (!sits_on(s, ori, body) || !sits_on(s, ref_ori, ref_body)) return std::nullopt;
+        const ConfigurationArgument configuration(q, s);
+        if (point == ori && ref_point == ref_ori && axes == ref_ori)
+            return make_square(s.pose(ori, ref_ori, configuration.get()).matrix(), 4);
+        if (!sits_on(s, point, body) || !sits_on(s, ref_point, ref_body) || !s.find(axes)) return std::nullopt;
+        const Vector3 p = related_position(s, point, ref_point, axes, configuration.get());
+        const Matrix3 m = related_orientation(s, ori, ref_ori, axes, configuration.get());
+        return make_array({m[0], m[1], m[2], p[0], m[3], m[4], m[5], p[1], m[6], m[7], m[8], p[2], 0.0, 0.0, 0.0, 1.0},
+                          {4, 4});
+    },
+            "point"_a, "ori"_a, "body"_a, "ref_point"_a, "ref_ori"_a, "ref_body"_a, "axes"_a, "q"_a = nb::none(),
+            "The numbers of a pose in one matrix (4, 4); None where a name is wrong.");
     bind_twist_numbers(cls);
 }
 

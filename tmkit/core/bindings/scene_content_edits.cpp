@@ -6,7 +6,7 @@ namespace tmkit::bindings {
 namespace {
 
 template <class Self>
-void bind_shape_and_collision_edits(auto& cls) {
+void bind_frame_content_edits(auto& cls) {
     cls.def("set_classes", EDIT(set_classes, std::string_view, const std::vector<std::string>&), "frame"_a, "classes"_a,
             text_for<Self>(R"(Set the classes of a frame. {O(log n)|O(classes)}.)" OF_FRAME R"(
     classes: what the frame is, e.g. ``('movable',)``; replaces its classes.)" NO_FRAME))
@@ -37,10 +37,6 @@ Args:
     CapacityError: no room for another pair, or a reason that is too long.})"))
         .def("forbid_collision", EDIT(forbid_collision, std::string_view, std::string_view), "a"_a, "b"_a,
              text_for<Self>(R"(Check a pair of frames for collision again. {O(log n)|O(1)}.)" PAIR NO_FRAME));
-}
-
-template <class Self>
-void bind_attribute_edits(auto& cls) {
     cls.def("set_attributes",
             [](Self self, std::string_view frame, const AttributeMapping& attributes) {
         Attributes tags = attributes_of(attributes);
@@ -167,8 +163,7 @@ Raises:
 template <class Scene>
 void bind_content_edits(nb::class_<Scene>& cls) {
     using Self = SelfOf<Scene>;
-    bind_shape_and_collision_edits<Self>(cls);
-    bind_attribute_edits<Self>(cls);
+    bind_frame_content_edits<Self>(cls);
     bind_group_edits<Self>(cls);
     if constexpr (!std::is_same_v<Scene, SceneArrays>) bind_whole_edits<Self>(cls);
 }

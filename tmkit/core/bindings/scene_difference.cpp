@@ -54,24 +54,6 @@ using PairChange =
 using GroupContent = std::tuple<NameList, NameList, NameList, std::optional<AttributeMapping>>;
 using GroupChange = std::pair<std::string, std::optional<GroupContent>>;
 
-void bind_difference_construction(nb::class_<SceneDifference>& cls) {
-    cls.def("__init__",
-            [](SceneDifference* self, std::vector<FrameDifference> frames, const std::vector<PairChange>& pairs,
-               const std::vector<GroupChange>& groups, const NameList& bodies_before, const NameList& bodies_after) {
-        auto* made = new (self) SceneDifference{std::move(frames), {}, {}, bodies_before, bodies_after};
-        for (const auto& [a, b, before, after] : pairs) made->pairs.push_back({{{a, b}}, {{a, b}}, before, after});
-        for (const auto& [name, after] : groups) {
-            made->groups.push_back({GroupSpecification{name, {}, {}}, {}});
-            if (!after) continue;
-            const auto& [frames, nested, parents, tags] = *after;
-            made->groups.back().after =
-                GroupSpecification{name, frames, nested, parents, tags ? attributes_of(*tags) : Attributes{}};
-        }
-    },
-            "frames"_a, nb::kw_only(), "pairs"_a = nb::tuple(), "groups"_a = nb::tuple(),
-            "bodies_before"_a = nb::tuple(), "bodies_after"_a = nb::tuple());
-}
-
 void bind_difference_properties(nb::class_<SceneDifference>& cls) {
     cls.def_ro("bodies_before", &SceneDifference::bare_bodies_before, "Bodies without frames of the first alone.")
         .def_ro("bodies_after", &SceneDifference::bare_bodies_after, "Bodies without frames of the second alone.")
@@ -169,7 +151,21 @@ Args:
     groups: (name, (frames, groups, parents, attributes or None) in the second version, or None).
     bodies_before: bodies without frames that the first version has alone.
     bodies_after: those that the second version has alone.)");
-    bind_difference_construction(cls);
+    cls.def("__init__",
+            [](SceneDifference* self, std::vector<FrameDifference> frames, const std::vector<PairChange>& pairs,
+               const std::vector<GroupChange>& groups, const NameList& bodies_before, const NameList& bodies_after) {
+        auto* made = new (self) SceneDifference{std::move(frames), {}, {}, bodies_before, bodies_after};
+        for (const auto& [a, b, before, after] : pairs) made->pairs.push_back({{{a, b}}, {{a, b}}, before, after});
+        for (const auto& [name, after] : groups) {
+            made->groups.push_back({GroupSpecification{name, {}, {}}, {}});
+            if (!after) continue;
+            const auto& [frames, nested, parents, tags] = *after;
+            made->groups.back().after =
+                GroupSpecification{name, frames, nested, parents, tags ? attributes_of(*tags) : Attributes{}};
+        }
+    },
+            "frames"_a, nb::kw_only(), "pairs"_a = nb::tuple(), "groups"_a = nb::tuple(),
+            "bodies_before"_a = nb::tuple(), "bodies_after"_a = nb::tuple());
     bind_difference_properties(cls);
 }
 

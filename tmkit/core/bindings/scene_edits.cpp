@@ -168,21 +168,6 @@ Raises:
 }
 
 template <class Self>
-void bind_make_root(auto& cls) {
-    cls.def(
-        "make_root",
-        [](Self self, std::string_view frame) { return apply_edit(self, [&](SceneEdit& s) { s.make_root(frame); }); },
-        "frame"_a,
-        R"(Make a frame the root of its tree: the edges above it are turned round, and nothing moves. O(depth log n).
-
-Errors, stamped poses and twist edges stay what they say.)" OF_FRAME R"(
-
-Raises:
-    UnknownNameError: no such frame.
-    SceneError: a joint is above it.)");
-}
-
-template <class Self>
 void bind_frame_edits(auto& cls) {
     cls.def("remove_frame", EDIT(remove_frame, std::string_view, bool), "frame"_a, nb::kw_only(), "subtree"_a = false,
             text_for<Self>(R"(Remove a frame.
@@ -268,7 +253,13 @@ void bind_scene_edits(nb::class_<Scene>& cls) {
     bind_frame_edits<Self>(cls);
     bind_add_frame<Self>(cls);
     bind_reparent<Self>(cls);
-    if constexpr (!std::is_same_v<Scene, SceneArrays>) bind_make_root<Self>(cls);
+    if constexpr (!std::is_same_v<Scene, SceneArrays>)
+        cls.def(
+            "make_root", EDIT(make_root, std::string_view), "frame"_a,
+            R"(Make a frame the root of its tree: the edges above it are turned round, nothing moves. O(depth log n).
+
+Errors, stamped poses and twist edges stay what they say.)" OF_FRAME NO_FRAME R"(
+    SceneError: a joint is above it.)");
 }
 template void bind_scene_edits(nb::class_<SceneGraph>&);
 template void bind_scene_edits(nb::class_<SceneEditHandle>&);

@@ -7,19 +7,6 @@
 namespace tmkit::bindings {
 namespace {
 
-void bind_value_semantics(nb::class_<SceneGraph>& cls) {
-    cls.def("__eq__",
-            [](const SceneGraph& a, nb::handle b) {
-        return nb::isinstance<SceneGraph>(b) && a.same_content(nb::cast<const SceneGraph&>(b));
-    }, "other"_a.none())
-        .def("__hash__", [](const SceneGraph& s) { return static_cast<Py_hash_t>(s.content_hash() >> 2); })
-        .def("__copy__", [](nb::typed<nb::object, SceneGraph> self) { return self; })
-        .def("__deepcopy__", [](nb::typed<nb::object, SceneGraph> self, nb::handle) { return self; }, "memo"_a)
-        .def("__repr__", [](const SceneGraph& s) {
-        return "SceneGraph(" + std::to_string(s.size()) + " frames, " + std::to_string(s.joint_count()) + " joints)";
-    });
-}
-
 void bind_edit_end(nb::class_<SceneEditHandle>& cls) {
     cls.def_prop_ro("scene",
                     [](const SceneEditHandle& e) {
@@ -72,7 +59,17 @@ Args:
     bind_noise_edits(scene);
     scene.def("edit", [](const SceneGraph& s) { return SceneEditHandle{SceneEdit(s)}; },
               "Begin many edits that make one new version: ``with scene.edit() as edit: ...; edit.finish()``.");
-    bind_value_semantics(scene);
+    scene
+        .def("__eq__",
+             [](const SceneGraph& a, nb::handle b) {
+        return nb::isinstance<SceneGraph>(b) && a.same_content(nb::cast<const SceneGraph&>(b));
+    }, "other"_a.none())
+        .def("__hash__", [](const SceneGraph& s) { return static_cast<Py_hash_t>(s.content_hash() >> 2); })
+        .def("__copy__", [](nb::typed<nb::object, SceneGraph> self) { return self; })
+        .def("__deepcopy__", [](nb::typed<nb::object, SceneGraph> self, nb::handle) { return self; }, "memo"_a)
+        .def("__repr__", [](const SceneGraph& s) {
+        return "SceneGraph(" + std::to_string(s.size()) + " frames, " + std::to_string(s.joint_count()) + " joints)";
+    });
     bind_state(scene, &scene_state, &scene_from_state);
 
     nb::class_<SceneEditHandle> edit(m, "SceneEdit", nb::is_weak_referenceable(),

@@ -32,7 +32,7 @@ void condition(SceneEdit& edit, const Measurement& measurement, const double* q,
 }
 
 template <class Self>
-void bind_pose_noise_edits(auto& cls) {
+void bind_edge_noise_edits(auto& cls) {
     cls.def("set_covariance",
             [](Self self, std::string_view frame, const OptionalArray& covariance) {
         const Ref<const EdgeNoise> noise = own_noise(covariance, frame, scene_before(self).specification(frame).parent);
@@ -66,10 +66,6 @@ Edges that share a source have correlated errors.)" OF_NOISE R"(
         return apply_edit(self, [&](auto& s) { s.set_noise(frame, noise ? noise->noise : nullptr); });
     }, "frame"_a, "noise"_a.none(), R"(Set the error of an edge to that of another edge.)" OF_NOISE R"(
     noise: what ``noise`` returned for another edge; None: exact.)");
-}
-
-template <class Self>
-void bind_twist_noise_edits(auto& cls) {
     cls.def("set_twist_noise",
             [](Self self, std::string_view frame, const SourceMaps& maps) {
         const Ref<const EdgeNoise> noise = noise_of(maps);
@@ -139,8 +135,7 @@ Args:
 template <class Scene>
 void bind_noise_edits(nb::class_<Scene>& cls) {
     using Self = SelfOf<Scene>;
-    bind_pose_noise_edits<Self>(cls);
-    bind_twist_noise_edits<Self>(cls);
+    bind_edge_noise_edits<Self>(cls);
     if constexpr (!std::is_same_v<Scene, SceneArrays>) bind_whole_noise_edits<Self>(cls);
 }
 template void bind_noise_edits(nb::class_<SceneGraph>&);

@@ -7,6 +7,78 @@
 
 namespace tmkit::bindings {
 
+namespace {
+
+// What stands before the value of a key in a JSON object.
+std::string quoted_key(bool is_first, const std::string& key) {
+    std::string text = is_first ? "\"" : ", \"";
+    for (const char letter : key) {
+        if (letter == '"' || letter == '\\') text += '\\';
+        text += letter;
+    }
+    return text + "\": ";
+}
+
+}  // namespace
+
+// A value of an attribute as canonical JSON text, and back.
+std::string attribute_text(const std::string& key, nb::handle value) {
+    try {
+        return nb::cast<std::string>(registered_function(&Registered::attribute_text)(value));
+    } catch (nb::python_error& error) {
+        if (!error.matches(PyExc_ValueError) && !error.matches(PyExc_TypeError)) throw;
+        throw Error(
+            ErrorKind::scene,
+            "attribute '{}' must be text, a finite number, true, false, None, or lists and dicts of these, not {}", key,
+            nb::cast<std::string>(nb::repr(value)));
+    }
+}
+
+// JSON that ends in a digit is a number, in which there is no `@`.
+std::string_view unstamped(std::string_view text) {
+    const bool ends_in_digit = !text.empty() && text.back() >= '0' && text.back() <= '9';
+    return ends_in_digit ? text.substr(0, text.rfind('@')) : text;
+}
+
+nb::object stamps_of(const Attributes& attributes) {
+    std::string text;
+    for (const auto& [key, value] : attributes)
+        if (const std::size_t end = unstamped(value).size(); end < value.size())
+            text += quoted_key(text.empty(), key) + value.substr(end + 1);
+    return registered_function(&Registered::attribute_map)("{" + text + "}");
+}
+
+Attributes attributes_of(const AttributeMapping& values) {
+    Attributes attributes;
+    for (nb::handle item : values.items()) {
+        std::string_view text;
+        if (!nb::try_cast(item[0], text) || text.empty())
+            throw Error(ErrorKind::scene, "an attribute's key is text that is not empty, not {}",
+                        nb::cast<std::string>(nb::repr(item[0])));
+        const std::string key(text);
+        attributes.emplace_back(key, attribute_text(key, item[1]));
+    }
+    return attributes;
+}
+
+Attributes with_attribute(Attributes attributes, const std::string& key, const std::string& text) {
+    if (key.empty()) throw Error(ErrorKind::scene, "an attribute needs a key that is not empty");
+    std::erase_if(attributes, [&](const auto& entry) { return entry.first == key; });
+    attributes.emplace_back(key, text);
+    return attributes;
+}
+
+const FrameDetails& details_on(const FrameRecord& record) {
+    static const FrameDetails none;
+    return record.details ? *record.details : none;
+}
+
+nb::object attribute_map(const Attributes& attributes) {
+    std::string text;
+    for (const auto& [key, value] : attributes) text.append(quoted_key(text.empty(), key)).append(unstamped(value));
+    return registered_function(&Registered::attribute_map)("{" + text + "}");
+}
+
 TwistEdge read_twist_edge(const std::string& reference, nb::handle vector) {
     return {reference, read_array<6>(vector, "vector"), nullptr};
 }
@@ -63,33 +135,6 @@ Raises:
         const StateTuple s(state, "an inertia", 3);
         return make_inertia(s.get<double>(0), {s.at(1)}, ArrayArgument{s.at(2)});
     });
-}
-
-void bind_specification_construction(nb::class_<FrameSpecification>& cls) {
-    cls.def("__init__",
-            [](FrameSpecification* self, const std::string& name, const std::optional<std::string>& parent,
-               const Pose& pose, const Joint& joint, const std::optional<std::string>& body,
-               const std::vector<std::string>& classes, const std::vector<ShapeArgument>& shapes,
-               const std::optional<Inertia>& inertia, const std::optional<AttributeMapping>& attributes,
-               const std::optional<TwistArgument>& twist, const std::optional<StampedPoses>& stamps,
-               const std::optional<NoiseHandle>& noise, const std::optional<NoiseHandle>& twist_noise) {
-        if (twist_noise && !twist) throw refusals::without_twist(name);
-        if ((parent && parent->empty()) || (body && body->empty()))
-            throw Error(ErrorKind::scene, "frame '{}' needs a parent and a body whose names are not empty, or None",
-                        name);
-        FrameSpecification made{name,    parent.value_or(""),     pose,   joint, body.value_or(""),
-                                classes, attached_shapes(shapes), inertia};
-        if (attributes) made.attributes = attributes_of(*attributes);
-        std::sort(made.attributes.begin(), made.attributes.end());
-        made.twist = read_twist(twist);
-        if (twist_noise) made.twist->noise = twist_noise->noise;
-        made.stamps = stamps_ref(stamps);
-        if (noise) made.noise = noise->noise;
-        new (self) FrameSpecification(std::move(made));
-    },
-            "name"_a, "parent"_a.none(), nb::kw_only(), "pose"_a = Pose{}, "joint"_a = Joint{}, "body"_a = nb::none(),
-            "classes"_a = nb::tuple(), "shapes"_a = nb::tuple(), "inertia"_a = nb::none(), "attributes"_a = nb::none(),
-            "twist"_a = nb::none(), "stamps"_a = nb::none(), "noise"_a = nb::none(), "twist_noise"_a = nb::none());
 }
 
 void bind_specification_properties(nb::class_<FrameSpecification>& cls) {
@@ -149,7 +194,30 @@ Args:
 Raises:
     SceneError: an empty name of a parent or body, an attribute that is not JSON, or noise of a twist without a
         twist.)");
-    bind_specification_construction(cls);
+    cls.def("__init__",
+            [](FrameSpecification* self, const std::string& name, const std::optional<std::string>& parent,
+               const Pose& pose, const Joint& joint, const std::optional<std::string>& body,
+               const std::vector<std::string>& classes, const std::vector<ShapeArgument>& shapes,
+               const std::optional<Inertia>& inertia, const std::optional<AttributeMapping>& attributes,
+               const std::optional<TwistArgument>& twist, const std::optional<StampedPoses>& stamps,
+               const std::optional<NoiseHandle>& noise, const std::optional<NoiseHandle>& twist_noise) {
+        if (twist_noise && !twist) throw refusals::without_twist(name);
+        if ((parent && parent->empty()) || (body && body->empty()))
+            throw Error(ErrorKind::scene, "frame '{}' needs a parent and a body whose names are not empty, or None",
+                        name);
+        FrameSpecification made{name,    parent.value_or(""),     pose,   joint, body.value_or(""),
+                                classes, attached_shapes(shapes), inertia};
+        if (attributes) made.attributes = attributes_of(*attributes);
+        std::sort(made.attributes.begin(), made.attributes.end());
+        made.twist = read_twist(twist);
+        if (twist_noise) made.twist->noise = twist_noise->noise;
+        made.stamps = stamps_ref(stamps);
+        if (noise) made.noise = noise->noise;
+        new (self) FrameSpecification(std::move(made));
+    },
+            "name"_a, "parent"_a.none(), nb::kw_only(), "pose"_a = Pose{}, "joint"_a = Joint{}, "body"_a = nb::none(),
+            "classes"_a = nb::tuple(), "shapes"_a = nb::tuple(), "inertia"_a = nb::none(), "attributes"_a = nb::none(),
+            "twist"_a = nb::none(), "stamps"_a = nb::none(), "noise"_a = nb::none(), "twist_noise"_a = nb::none());
     bind_specification_properties(cls);
 }
 

@@ -146,11 +146,10 @@ Costs as ``children``, and O(log n) for each of them.)" NO_FRAME)
         return tuple_of(details_on(s.record(frame)).classes);
     }, "frame"_a, "Return the classes of a frame, e.g. ``('movable',)``. O(log n)." NO_FRAME)
         .def("frames_of_class",
-             [](const SceneGraph& s, const std::string& name) {
-        return tuple_of(names_of(s, s.frames_of_class(name)));
-    }, "name"_a, "Return the frames of a class in insertion order. Costs as ``children``.")
+             [](const SceneGraph& s, const std::string& name) { return names_of(s, s.frames_of_class(name)); },
+             "name"_a, "Return the frames of a class in insertion order. Costs as ``children``.")
         .def("frames_of_body", [](const SceneGraph& s, std::string_view body) {
-        return tuple_of(names_of(s, s.frames_of_body(body)));
+        return names_of(s, s.frames_of_body(body));
     }, "body"_a, R"(Return the frames of a body in insertion order. Costs as ``children`` of each.
 
 Args:

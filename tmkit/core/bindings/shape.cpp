@@ -223,33 +223,6 @@ height field (x, y, floor); mesh and plane ().)")
                      "Where a mesh, a cloud or a field came from; may be empty.");
 }
 
-void bind_shape_measures(nb::class_<ShapeHandle>& cls) {
-    cls.def_prop_ro("digest", [](const ShapeHandle& s) { return digest_text(s.shape->digest()); },
-                    "32 hexadecimal digits that depend on the content alone, the same in every process.")
-        .def_prop_ro("bounds",
-                     [](const ShapeHandle& s) {
-        const auto corner = [](const Vector3& c) { return make_owned(std::vector<double>(c.begin(), c.end())); };
-        return std::make_pair(corner(s.shape->lower()), corner(s.shape->upper()));
-    }, "Lower and upper corner (3,) of the axis-aligned box around the shape, metres; infinite for a plane.")
-        .def_prop_ro("volume",
-                     [](const ShapeHandle& s) {
-        const double volume = s.shape->volume();
-        if (s.shape->kind() != ShapeKind::plane) require_in_range({&volume, 1}, "the volume");
-        return volume;
-    }, R"(Cubic metres; infinite for a plane.
-
-For a mesh the signed volume of its faces, correct if they are closed and face outwards.
-
-Raises:
-    ShapeError: a point cloud, whose balls may overlap.)")
-        .def("__eq__", &equals<ShapeHandle>, "other"_a.none())
-        .def("__hash__", [](const ShapeHandle& s) { return static_cast<Py_hash_t>(s.shape->digest()[0] >> 2); })
-        .def("__repr__", [](const ShapeHandle& s) { return shape_text(*s.shape); })
-        .def("__copy__", [](const ShapeHandle& s) {
-        return s;
-    }).def("__deepcopy__", [](const ShapeHandle& s, nb::handle) { return s; }, "memo"_a);
-}
-
 void bind_primitives(nb::module_& m) {
     const auto radius_and_length = [&m](const char* name, ShapeKind kind, const char* text) {
         m.def(name, [kind](double radius, double length) {
@@ -348,7 +321,31 @@ Made by ``Box``, ``Sphere``, ``Cylinder``, ``Cone``, ``Capsule``, ``Mesh``, ``Pl
 it. Metres throughout, in the shape's own axes. Arrays are read-only and show the shape's own memory, which they
 keep alive.)");
     bind_shape_content(shape);
-    bind_shape_measures(shape);
+    shape
+        .def_prop_ro("digest", [](const ShapeHandle& s) { return digest_text(s.shape->digest()); },
+                     "32 hexadecimal digits that depend on the content alone, the same in every process.")
+        .def_prop_ro("bounds",
+                     [](const ShapeHandle& s) {
+        const auto corner = [](const Vector3& c) { return make_owned(std::vector<double>(c.begin(), c.end())); };
+        return std::make_pair(corner(s.shape->lower()), corner(s.shape->upper()));
+    }, "Lower and upper corner (3,) of the axis-aligned box around the shape, metres; infinite for a plane.")
+        .def_prop_ro("volume",
+                     [](const ShapeHandle& s) {
+        const double volume = s.shape->volume();
+        if (s.shape->kind() != ShapeKind::plane) require_in_range({&volume, 1}, "the volume");
+        return volume;
+    }, R"(Cubic metres; infinite for a plane.
+
+For a mesh the signed volume of its faces, correct if they are closed and face outwards.
+
+Raises:
+    ShapeError: a point cloud, whose balls may overlap.)")
+        .def("__eq__", &equals<ShapeHandle>, "other"_a.none())
+        .def("__hash__", [](const ShapeHandle& s) { return static_cast<Py_hash_t>(s.shape->digest()[0] >> 2); })
+        .def("__repr__", [](const ShapeHandle& s) { return shape_text(*s.shape); })
+        .def("__copy__", [](const ShapeHandle& s) {
+        return s;
+    }).def("__deepcopy__", [](const ShapeHandle& s, nb::handle) { return s; }, "memo"_a);
 
     bind_state(shape, &shape_state, [](nb::handle state) { return ShapeHandle{shape_from_state(state)}; });
     bind_primitives(m);

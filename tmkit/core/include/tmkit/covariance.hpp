@@ -125,7 +125,7 @@ struct Covariance {
 };
 
 // Ad(T) xi and Ad(T^-1) xi.
-inline Vector6 carried_up(const Vector6& xi, const Pose& parent_from_child) {
+[[gnu::always_inline]] inline Vector6 carried_up(const Vector6& xi, const Pose& parent_from_child) {
     const Vector3 angular = parent_from_child.rotate({xi[3], xi[4], xi[5]});
     const Vector3 linear =
         parent_from_child.rotate({xi[0], xi[1], xi[2]}) + cross(parent_from_child.translation, angular);

@@ -54,6 +54,15 @@ struct PlacedBase {
     CollisionView::Scratch::Data& data = (*scratch).data();
 };
 
+// Stops at the first pair in contact, and keeps its frames.
+auto first_contact(CollisionView::Scratch::Data& data, FramePair& found) {
+    return [&](const PlacedShape& a, const PlacedShape& b, double margin) {
+        if (!in_contact(a, b, margin, data)) return false;
+        found = {std::min(a.frame, b.frame), std::max(a.frame, b.frame)};
+        return true;
+    };
+}
+
 // The options without the frames that are not in the scene.
 std::shared_ptr<const CollisionOptions> reduced(const CollisionOptions& options, const SceneGraph& scene) {
     auto kept = std::make_shared<CollisionOptions>(options);
@@ -202,12 +211,7 @@ FramePair CollisionWorld::State::find_constant() const {
     Borrowed scratch(*base);
     CollisionView::Scratch::Data& data = (*scratch).data();
     parts->place(base->at_zero.data().link_pose, data);
-    parts->visit_own(true, model, base->at_zero.data(), data,
-                     [&](const PlacedShape& a, const PlacedShape& b, double margin) {
-        if (!in_contact(a, b, margin, data)) return false;
-        found = {std::min(a.frame, b.frame), std::max(a.frame, b.frame)};
-        return true;
-    });
+    parts->visit_own(true, model, base->at_zero.data(), data, first_contact(data, found));
     return found;
 }
 
@@ -228,11 +232,7 @@ FramePair CollisionWorld::find_variable(const double* q, CollisionView::Scratch&
     const CollisionView::Model& model = state_->base->model();
     model.place(q, data);
     state_->parts->place(data.link_pose, data);
-    state_->parts->visit(false, model, data, [&](const PlacedShape& a, const PlacedShape& b, double margin) {
-        if (!in_contact(a, b, margin, data)) return false;
-        found = {std::min(a.frame, b.frame), std::max(a.frame, b.frame)};
-        return true;
-    });
+    state_->parts->visit(false, model, data, first_contact(data, found));
     return found;
 }
 

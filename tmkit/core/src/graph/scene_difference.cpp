@@ -10,8 +10,6 @@
 namespace tmkit {
 namespace {
 
-bool has(const SceneGraph& scene, FrameId id) { return scene.find(id) != nullptr; }
-
 std::optional<FrameSpecification> specification_of(const SceneGraph& scene, FrameId id) {
     const FrameRecord* frame = scene.find(id);
     if (!frame) return std::nullopt;
@@ -170,7 +168,7 @@ bool SceneEdit::add_one(const FrameDifference& frame) {
     FrameSpecification made = after;
     made.inertia.reset();
     made.twist.reset();
-    add(made, has(scene_, frame.id) ? scene_.next_frame_ : frame.id);
+    add(made, scene_.find(frame.id) ? scene_.next_frame_ : frame.id);
     if (after.inertia) set_inertia(made.name, after.inertia);
     if (after.twist) set_twist(made.name, *after.twist);
     return true;

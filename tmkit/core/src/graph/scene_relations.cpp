@@ -94,20 +94,23 @@ bool all_along_edges(const auto& view, auto root) {
     return holds;
 }
 
-// The twist of a step at the frame's origin, in its axes.
-Vector6 twist_of(const auto& view, const auto& step, const double* qd) {
-    if (step.by_twist) return view.twist_vector(step.frame);
-    Vector6 twist{};
-    if (!is_actuated(view.joint_type(step.frame))) return twist;
-    const JointRule rule = view.rule(step.frame);
-    const std::size_t first = view.joint_type(step.frame) == JointType::prismatic ? 0 : 3;
-    for (std::size_t k = 0; k < 3; ++k) twist[first + k] = rule.multiplier * qd[rule.entry] * view.axis(step.frame)[k];
-    return twist;
+// The twist of the end of an edge at its origin and in its axes, by its twist edge or as its joint moves.
+Vector6 twist_of(const auto& view, auto frame, bool by_twist, const JointRule& rule, const double* qd) {
+    if (by_twist) return view.twist_vector(frame);
+    const JointType type = view.joint_type(frame);
+    if (!is_actuated(type)) return {};
+    const auto& [x, y, z] = rule.multiplier * qd[rule.entry] * view.axis(frame);
+    return type == JointType::prismatic ? Vector6{x, y, z, 0.0, 0.0, 0.0} : Vector6{0.0, 0.0, 0.0, x, y, z};
+}
+
+JointRule rule_of(const auto& view, auto frame) {
+    return is_actuated(view.joint_type(frame)) ? view.rule(frame) : JointRule{};
 }
 
 // The origin of the end of one side of a way, and the twist of that frame, at the origin and in the axes of the top.
 struct Motion {
-    Vector3 origin{}, linear{}, angular{};
+    Vector3 origin{};
+    Vector6 twist{};
     bool by_poses = false;  // whether an edge of poses between two bodies says a part of it
 };
 
@@ -118,21 +121,13 @@ std::optional<Motion> motion_along(const auto& view, const auto& way, bool up, c
     for (std::size_t i = way.count(up); i-- > 0;) {
         const auto frame = below(way.edge(up, i));
         const JointType type = view.joint_type(frame);
-        const JointRule rule = is_actuated(type) ? view.rule(frame) : JointRule{};
-        if (with_twists && is_along_edge(view, frame, view.twist_reference(frame))) {
-            const Vector6& twist = view.twist_vector(frame);
-            motion.linear = motion.linear + Vector3{twist[0], twist[1], twist[2]};
-            motion.angular = motion.angular + Vector3{twist[3], twist[4], twist[5]};
-        } else {
-            if (!qd && type != JointType::fixed) return std::nullopt;
-            motion.by_poses = motion.by_poses || view.body(view.parent(frame)) != view.body(frame);
-            Vector3& moved = type == JointType::prismatic ? motion.linear : motion.angular;
-            if (is_actuated(type)) moved = moved + rule.multiplier * qd[rule.entry] * view.axis(frame);
-        }
+        const bool by_twist = with_twists && is_along_edge(view, frame, view.twist_reference(frame));
+        if (!by_twist && !qd && type != JointType::fixed) return std::nullopt;
+        if (!by_twist && !motion.by_poses) motion.by_poses = view.body(view.parent(frame)) != view.body(frame);
+        const JointRule rule = rule_of(view, frame);
         const Pose edge = is_actuated(type) ? view.edge(frame, rule) : view.pose(frame);
         motion.origin = edge.apply(motion.origin);
-        motion.angular = edge.rotate(motion.angular);
-        motion.linear = edge.rotate(motion.linear) + cross(edge.translation, motion.angular);
+        motion.twist = carried_up(motion.twist + twist_of(view, frame, by_twist, rule, qd), edge);
     }
     return motion;
 }
@@ -153,13 +148,10 @@ std::optional<Vector6> twist_along(const View& view, typename View::Frame point,
     const std::optional<Motion> a = motion_along(view, way, false, qd, with_twists),
                                 b = motion_along(view, way, true, qd, with_twists);
     if (!a || !b || (with_twists && (a->by_poses || b->by_poses) && !all_along_edges(view, root))) return std::nullopt;
-    Vector3 linear = a->linear - b->linear;
-    const Vector3 angular = a->angular - b->angular;
-    if (point != view.none)
-        linear = linear + cross(angular, point == moving ? a->origin : pose_in(view, top, point).translation);
-    const Pose axes_from_top = pose_in(view, top, axes).inverse();
-    const Vector3 v = axes_from_top.rotate(linear), w = axes_from_top.rotate(angular);
-    return Vector6{v[0], v[1], v[2], w[0], w[1], w[2]};
+    Pose axes_from_point = pose_in(view, top, axes).inverse();  // the axes at the point's origin, from the top
+    axes_from_point.translation =
+        -1.0 * axes_from_point.rotate(point == moving ? a->origin : pose_in(view, top, point).translation);
+    return carried_up(a->twist + -1.0 * b->twist, axes_from_point);
 }
 
 // What the error xi of a frame's pose does to a twist that is said in the frame: Ad(exp(xi)) V = V + [xi, V] to first
@@ -195,7 +187,7 @@ std::optional<Vector6> twist_between(const View& view, typename View::Frame poin
     for (auto at = ways.reached.back(); at.sign != 0.0; at = ways.reached[at.before]) {
         const auto& step = ways.steps[at.step];
         const auto frame = step.frame;
-        const Vector6 twist = twist_of(view, step, qd);
+        const Vector6 twist = twist_of(view, frame, step.by_twist, rule_of(view, frame), qd);
         const EdgeNoise* noise = error && step.by_twist ? view.twist_noise(frame) : nullptr;
         if (twist == Vector6{} && !noise) continue;
         Pose from_point = pose_in(view, axes, frame);  // in the axes

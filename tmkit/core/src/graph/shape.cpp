@@ -15,6 +15,11 @@ constexpr std::size_t dimension_counts[] = {3, 1, 2, 2, 2};  // of the kinds bef
 // " (source)" for messages.
 std::string note(const std::string& source) { return source.empty() ? source : " (" + source + ")"; }
 
+void require_finite(std::span<const double> numbers, const char* problem, const std::string& place) {
+    if (!std::all_of(numbers.begin(), numbers.end(), [](double number) { return std::isfinite(number); }))
+        throw Error(ErrorKind::shape, "{} that is not finite{}", problem, place);
+}
+
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 
 }  // namespace
@@ -45,8 +50,7 @@ Ref<const Shape> Shape::mesh(std::vector<double> vertices, std::vector<std::int3
     const std::string place = note(source);
     if (vertices.empty() || faces.empty() || vertices.size() % 3 || faces.size() % 3)
         throw Error(ErrorKind::shape, "a mesh needs vertices (n, 3) and faces (m, 3), both with rows{}", place);
-    for (double value : vertices)
-        if (!std::isfinite(value)) throw Error(ErrorKind::shape, "a mesh has a vertex that is not finite{}", place);
+    require_finite(vertices, "a mesh has a vertex", place);
     const auto count = static_cast<std::int64_t>(vertices.size() / 3);
     for (std::int32_t index : faces)
         if (index < 0 || index >= count)
@@ -69,9 +73,7 @@ Ref<const Shape> Shape::point_cloud(std::vector<double> points, double radius, s
     if (!(radius > 0.0) || !std::isfinite(radius))
         throw Error(ErrorKind::shape, "a point cloud needs a positive finite radius in metres, not {}{}", radius,
                     place);
-    for (double value : points)
-        if (!std::isfinite(value))
-            throw Error(ErrorKind::shape, "a point cloud has a point that is not finite{}", place);
+    require_finite(points, "a point cloud has a point", place);
     return Ref<const Shape>(new Shape({.kind = ShapeKind::point_cloud,
                                        .dimensions = {radius},
                                        .numbers = std::move(points),
@@ -92,9 +94,7 @@ Ref<const Shape> Shape::height_field(std::vector<double> heights, std::size_t co
         if (!(side > 0.0) || !std::isfinite(side))
             throw Error(ErrorKind::shape, "a height field needs a positive finite size in metres, not {}{}", side,
                         place);
-    for (double height : heights)
-        if (!std::isfinite(height))
-            throw Error(ErrorKind::shape, "a height field has a height that is not finite{}", place);
+    require_finite(heights, "a height field has a height", place);
     const double lowest = *std::min_element(heights.begin(), heights.end());
     const double bottom = floor.value_or(lowest - 0.1 * std::max(size[0], size[1]));
     if (!(bottom < lowest) || !std::isfinite(bottom))
