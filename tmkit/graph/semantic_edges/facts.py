@@ -13,6 +13,7 @@ Invariants: scenes are values. Facts that agree give scenes that answer alike, w
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 from collections.abc import Iterable
 from itertools import combinations
@@ -40,6 +41,7 @@ from tmkit.graph.semantic_edges.twists import add_twist
 from tmkit.graph.traversal import edges_between
 from tmkit.relations import SemanticOrientation, SemanticPose, SemanticPosition, SemanticTwist, TwistCoord
 from tmkit.relations.semantic import require_one
+from tmkit.relations.semantic.base import Form
 from tmkit.relations.violations import SemanticError, Violation
 from tmkit.spatial import GaussianPose, Pose, adjoint, checked_covariance, chi_square_quantile, mahalanobis_distance
 
@@ -141,6 +143,12 @@ def _told(scene: SceneGraph, fact: object, covariance: ArrayLike | None, q: Arra
         check_names(scene, fact.coord)
         return _told_part(scene, fact, covariance, q)
     between: Any = fact
+    ends = _ends(between._form) if type(fact) is SemanticPose else None
+    if ends is not None and fact._form.is_plain and covariance is None:  # type: ignore[attr-defined]
+        frame, body, reference, ref_body = ends
+        if scene.body(frame) != body or scene.body(reference) != ref_body:
+            check_names(scene, between.coord)
+        return Told(frame, reference, between._value)
     c = coord_of(fact, SemanticPose, "add_fact")
     if c.point != c.ori or not c.ref_point == c.ref_ori == c.coord:
         check_names(scene, c)
@@ -153,6 +161,15 @@ def _told(scene: SceneGraph, fact: object, covariance: ArrayLike | None, q: Arra
     if error is not None and not error.any():
         error = None
     return Told(frame, c.ref_ori, between.pose, error=error)
+
+
+@functools.lru_cache(maxsize=4096)
+def _ends(form: Form) -> tuple[str, str, str, str] | None:
+    """Return the frames of one pose, each with its body; None if its points or axes are of other frames."""
+    c = form.coord
+    if form.size is not None or c.point != c.ori or not c.ref_point == c.ref_ori == c.coord:
+        return None
+    return c.ori, c.body, c.ref_ori, c.ref_body
 
 
 def _told_part(
@@ -256,11 +273,13 @@ def _settled(before: SceneGraph, told: Told, *, gate: float, q: ArrayLike | None
     for fact, error in apart:
         made = _with_twist(made, fact, error if error.any() else None, q)
     waiting = [seen for seen in observations(before) if seen.kind != "twist"]
+    if not waiting:
+        return made
     for seen in waiting:
         ends = seen.frame, seen.relative_to
         if made.root(ends[0]) == made.root(ends[1]) and before.root(ends[0]) != before.root(ends[1]):
             _require_agreement(made, _of_observation(seen), gate=gate, q=q)
-    for part, other in combinations(observations(made) if waiting else (), 2):
+    for part, other in combinations(observations(made), 2):
         whole = _whole(made, _of_observation(part), other, q)
         if whole is not None and made.root(whole.frame) != made.root(whole.reference):
             rest = remove_observations(made, (part, other))
