@@ -3296,7 +3296,7 @@ class SceneArrays:
         """
         Add a pose at a time to the short history of a frame's edge.
 
-        O(depth + poses of the edge + subtree). Poses may come in any order. When the stamp is the
+        O(depth + newer poses + subtree). Poses may come in any order. When the stamp is the
         newest, this becomes the frame's pose, as by ``set_pose``; a new pose drops what no longer fits. A history belongs to an
         edge: reparenting the frame removes it.
 

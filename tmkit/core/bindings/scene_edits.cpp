@@ -95,7 +95,7 @@ void bind_stamped_pose_edits(auto& cls) {
             "frame"_a, "pose"_a, nb::kw_only(), "stamp"_a, "capacity"_a = nb::none(), "window"_a = nb::none(),
             text_for<Self>(R"(Add a pose at a time to the short history of a frame's edge.
 
-{O(depth log n + capacity)|O(depth + poses of the edge + subtree)}. Poses may come in any order. When the stamp is the
+{O(depth log n + capacity)|O(depth + newer poses + subtree)}. Poses may come in any order. When the stamp is the
 newest, this becomes the frame's pose, as by ``set_pose``; a new pose drops what no longer fits. A history belongs to an
 edge: reparenting the frame removes it.)" OF_EDGE R"(
     pose: parent_from_frame, at joint value 0.

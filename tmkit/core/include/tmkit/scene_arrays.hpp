@@ -30,7 +30,8 @@
 // Costs. Edits and queries of one frame O(depth + what moves), plus O(stretch of the order that is written); edits that
 // change which joints there are O(n); removals O(n + allowed pairs + members of groups + twists), since names, poses
 // and the order stay dense; a new twist edge O(t * (log t + depth)) for t of them, and so a move to another parent
-// where there are any; another value of one O(1); a stamped pose O(poses of that edge); moves on uncertain ways O(edges
+// where there are any; another value of one O(1); a stamped pose O(newer ones of that edge); moves on uncertain ways
+// O(edges
 // * dimensions of sources); forward O(n), and only frames below a joint take time. After construction nothing is
 // allocated by edits, forward kinematics, poses, Jacobians and twists, but for an error that is thrown, names that are
 // returned, `freeze`, the classes and attributes that an edit is given, and errors on a way with more than 32 sources.
@@ -356,11 +357,13 @@ private:
     Column<Slot> twist_reference_{capacities_.frames, none};  // by frame: the body that its twist edge refers to
     Column<Vector6> twist_vector_{capacities_.frames};
     Column<Slot> newest_{capacities_.frames, none};               // by frame: its newest stamped pose
+    Column<Slot> oldest_{capacities_.frames, none};               // and its oldest
     Column<std::int32_t> stamp_count_{capacities_.frames, none};  // by frame: of stamped poses; none: none are kept
     Column<std::uint64_t> stamp_capacity_{capacities_.frames};
     Column<double> stamp_window_{capacities_.frames}, stamp_{capacities_.stamps};
     Column<Pose> stamp_pose_{capacities_.stamps};   // by stamped pose
     Column<Slot> older_{capacities_.stamps, none};  // by stamped pose: the one before it, or the next that is free
+    Column<Slot> newer_{capacities_.stamps, none};  // and the one after it
     NameTable pairs_{capacities_.allowed_pairs, sizeof(std::array<FrameId, 2>)};  // by their ids, the smaller first
 
     // The writer's own.

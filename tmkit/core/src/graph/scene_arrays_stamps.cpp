@@ -14,9 +14,10 @@ StampBounds SceneArrays::bounds_of(Slot slot, std::size_t capacity, double windo
     const Slot newest = newest_[slot];
     if (newest == none) return bounds;
     bounds.newest = stamp_[newest];
-    for (Slot at = newest; at != none && bounds.count < capacity && stamp_[at] >= bounds.newest - window;
-         at = older_[at], ++bounds.count)
-        bounds.oldest = stamp_[at];
+    bounds.count = static_cast<std::size_t>(stamp_count_[slot]);
+    Slot at = oldest_[slot];
+    for (; bounds.count > capacity || stamp_[at] < bounds.newest - window; at = newer_[at]) --bounds.count;
+    bounds.oldest = stamp_[at];
     return bounds;
 }
 
@@ -34,12 +35,13 @@ void SceneArrays::add_stamped_pose(std::string_view frame, const StampedPose& en
     const StampBounds bounds = bounds_of(slot, most, seconds);
     require_admission(entry.stamp, bounds, frame);
     const double newest = bounds.count ? std::max(bounds.newest, entry.stamp) : entry.stamp;
-    std::int32_t kept = 0;  // of those that are there, beside the new one
-    Slot at = newest_[slot];
-    for (std::size_t i = 0; i < bounds.count; ++i, at = older_[at]) {
-        if (stamp_[at] == entry.stamp) throw duplicate_stamp(entry.stamp, frame);
-        if (stamp_[at] >= newest - seconds && static_cast<std::size_t>(kept) + 1 < most) ++kept;
-    }
+    std::int32_t kept = std::max(stamp_count_[slot], 0);  // of those that are there, beside the new one
+    for (Slot at = oldest_[slot]; kept > 0 && (stamp_[at] < newest - seconds || static_cast<std::size_t>(kept) >= most);
+         at = newer_[at])
+        --kept;
+    Slot before = newest_[slot];
+    while (before != none && stamp_[before] > entry.stamp) before = older_[before];
+    if (before != none && stamp_[before] == entry.stamp) throw duplicate_stamp(entry.stamp, frame);
     if (free_stamps_ == 0 && kept >= stamp_count_[slot])
         throw refusals::full("stamped pose", capacities_.stamps, "stamps");
 
@@ -75,17 +77,17 @@ void SceneArrays::set_stamped_poses(std::string_view frame, const Ref<const Stam
 
 void SceneArrays::drop_stamps(Slot slot, std::int32_t kept) {
     if (stamp_count_[slot] == none) return;
-    Slot last = none, at = newest_[slot];  // `last` is the oldest that stays
-    for (std::int32_t i = 0; i < kept && at != none; ++i, at = older_[at]) last = at;
-    if (last == none) newest_.store(slot, none);
-    else older_.store(last, none);
-    while (at != none) {
-        const Slot next = older_[at];
+    Slot at = oldest_[slot];
+    for (std::int32_t count = stamp_count_[slot]; count > std::max(kept, 0); --count) {
+        const Slot next = newer_[at];
         older_.store(at, free_stamp_);
         free_stamp_ = at;
         ++free_stamps_;
         at = next;
     }
+    oldest_.store(slot, at);
+    if (at == none) newest_.store(slot, none);
+    else older_.store(at, none);
     stamp_count_.store(slot, std::min(kept, stamp_count_[slot]));
 }
 
@@ -98,8 +100,11 @@ void SceneArrays::insert_stamp(Slot slot, const StampedPose& entry) {
     Slot newer = none, at = newest_[slot];
     for (; at != none && stamp_[at] > entry.stamp; at = older_[at]) newer = at;
     older_.store(taken, at);
+    newer_.store(taken, newer);
     if (newer == none) newest_.store(slot, taken);
     else older_.store(newer, taken);
+    if (at == none) oldest_.store(slot, taken);
+    else newer_.store(at, taken);
     stamp_count_.store(slot, stamp_count_[slot] + 1);
 }
 
