@@ -31,10 +31,10 @@
 // change which joints there are O(n); removals O(n + allowed pairs + members of groups + twists), since names, poses
 // and the order stay dense; a new twist edge O(t * (log t + depth)) for t of them, and so a move to another parent
 // where there are any; another value of one O(1); a stamped pose O(newer ones of that edge); moves on uncertain ways
-// O(edges
-// * dimensions of sources); forward O(n), and only frames below a joint take time. After construction nothing is
-// allocated by edits, forward kinematics, poses, Jacobians and twists, but for an error that is thrown, names that are
-// returned, `freeze`, the classes and attributes that an edit is given, and errors on a way with more than 32 sources.
+// O(edges * dimensions of sources); forward O(n), and only frames below a joint take time. After construction nothing
+// is allocated by edits, forward kinematics, poses, Jacobians and twists, but for an error that is thrown, names that
+// are returned, `freeze`, the classes and attributes that an edit is given, and errors on a way with more than 32
+// sources.
 //
 // Threads. One writer, any number of readers, no waiting for the writer: a sequence lock (sequence_lock.hpp). Readers
 // are the queries below that say so; a reader sees the scene before or after an edit, never in between, and begins

@@ -32,9 +32,9 @@ Matrix3 related_orientation(const SceneGraph& scene, std::string_view frame, std
 // left out, for the angular part alone), in the axes of a frame. Bodies move by the twist edges whose frames poses join
 // to the point, or to the axes; beside these, bodies that a fixed edge of poses joins move as one. With `qd` joints
 // move as it says, and free edges do not; without it they say nothing of motion. nullopt when nothing says how the one
-// moves relative to the other. In one walk, O(depth + t) for t edges, where those on the way lie along edges of poses and
-// no error is wanted; else O(t depth). Where its error is wanted, it is added to `error`, source by source and to first order: that of the edges on the
-// way, and that of the poses by which they are moved to the point and into the axes.
+// moves relative to the other. In one walk, O(depth + t) for t edges, where those on the way lie along edges of poses
+// and no error is wanted; else O(t depth). Where its error is wanted, it is added to `error`, source by source and to
+// first order: that of the edges on the way, and of the poses by which they are moved to the point and into the axes.
 std::optional<Vector6> related_twist(const SceneGraph& scene, const FrameRecord* point, BodyId body, BodyId reference,
                                      const FrameRecord& axes, const double* q, const double* qd = nullptr,
                                      NoiseSum* error = nullptr);

@@ -172,6 +172,10 @@ std::string SceneArrays::defects_of_pools() const {
         if (!known) continue;
         if (known->entries.size() != static_cast<std::size_t>(stamp_count_[slot]))
             return "stamps of " + name + " are lost";
+        Slot newer = none;
+        for (Slot at_stamp = newest_[slot]; at_stamp != none; newer = at_stamp, at_stamp = older_[at_stamp])
+            if (newer_[at_stamp] != newer) return "a stamped pose of " + name + " has lost its successor";
+        if (newer != oldest_[slot]) return "the oldest stamped pose of " + name + " is another";
         stamps += known->entries.size();
         known->check(name);
     }
