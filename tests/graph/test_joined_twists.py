@@ -214,3 +214,14 @@ def test_a_merge_takes_twists_as_facts_do() -> None:
     wrong = other.set_twist("b", true_twist("b", "C") + 1e-6, relative_to_body="C")
     with pytest.raises(SceneError, match=r"the twist of frame 'b' relative to body 'C' is .*, but those of frames 'b'"):
         first.merge(wrong)
+
+
+def test_a_merge_compares_a_twist_with_that_of_the_same_frame() -> None:
+    """A frame with a twist relative to one body is told of another, whose own twist closes the loop in this tree."""
+    scene = SceneGraph(root=None).add_body("C").add_root("a").add_frame("b", "a")
+    scene = scene.set_twist("a", [1, 0, 0, 0, 0, 0], relative_to_body="C")
+    scene = scene.set_twist("b", [0, 1, 0, 0, 0, 0], relative_to_body="C")
+    other = SceneGraph(root=None).add_body("b").add_root("a").set_twist("a", [1, -1, 0, 0, 0, 0], relative_to_body="b")
+    assert scene.merge(other) == scene
+    with pytest.raises(SceneError, match=r"is \[1, 1, 0, 0, 0, 0\], but those of frames 'b', 'a'"):
+        scene.merge(other.set_twist("a", [1, 1, 0, 0, 0, 0], relative_to_body="b"))

@@ -240,13 +240,12 @@ inline bool is_same(const Vector6& a, const Vector6& b) {
     return true;
 }
 
-// Whether the twist edges of other frames of its tree, but those that `goes` tells, say how a frame moves relative to a
-// body: then they must say the same, to rounding. False also where a joint is between, since no values of joints are
-// known.
+// Whether other twist edges of its tree, but those that `goes` tells, say how a frame moves relative to a body: then
+// they must say the same, to rounding. False also where a joint is between, since no values of joints are known.
 bool is_said_too(const auto& view, auto& ways, auto frame, auto reference, const Vector6& vector, auto&& goes) {
     ways.steps.clear();
     view.each_twist([&](auto other, auto from) {
-        if (other != frame && !goes(other) && root_of(view, other) == root_of(view, frame))
+        if ((other != frame || from != reference) && !goes(other) && root_of(view, other) == root_of(view, frame))
             ways.steps.push_back({other, view.body(other), from, true});
     });
     if (!reaches(ways, view.body(frame), reference)) return false;
