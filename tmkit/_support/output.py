@@ -19,9 +19,11 @@ import fcntl
 import os
 import re
 import secrets
+import shutil
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -66,6 +68,32 @@ def write_files(files: Mapping[Path, str | bytes]) -> None:
             with _named(path):
                 os.replace(temporary, target)
                 _synchronise_folder(target.parent)
+
+
+def in_new_folder(target: Path, write: Callable[[Path], None]) -> None:
+    """Let a function fill a new folder, which takes its place when all is written.
+
+    Args:
+        target: the folder, which must not be there.
+        write: given a folder to fill.
+
+    Raises:
+        OutputError: it is there already, or nothing can be written.
+    """
+    if os.path.lexists(target):
+        raise OutputError(f"{target}: is there already", path=str(target), reason="is there already")
+    try:
+        beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        try:
+            folder = beside / target.name
+            folder.mkdir()
+            write(folder)
+            os.rename(folder, target)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OutputError(f"{target}: cannot be written: {reason}", path=str(target), reason=reason) from error
 
 
 def check_writable(path: Path) -> None:

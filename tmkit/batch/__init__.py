@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         run_arena as run_arena,
     )  # fmt: skip
     from tmkit.batch.batch_files import load_batch as load_batch
+    from tmkit.batch.dataset import Dataset as Dataset, write_dataset as write_dataset
     from tmkit.batch.generators import (
         GeneratedProblem as GeneratedProblem, GeneratorSource as GeneratorSource, generate as generate,
     )  # fmt: skip

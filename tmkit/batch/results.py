@@ -27,6 +27,7 @@ from tmkit._support.output import write_text
 from tmkit.batch.attempts import Row
 from tmkit.batch.problems import Batch, Job
 from tmkit.errors import FileFormatError, MissingExtraError, MissingFileError, OutputError
+from tmkit.graph import SceneGraph
 from tmkit.plans import Plan, plan_from_dict
 from tmkit.store import Store
 
@@ -185,12 +186,18 @@ class BatchRow:
         return self.values["plan"] is not None
 
     @property
+    def scene(self) -> SceneGraph | None:
+        """The scene at the start; None where it may be that none could be made."""
+        version = self.values["scene"]
+        return None if version is None else self._store.get(version)
+
+    @property
     def plan(self) -> Plan | None:
         """The plan with all its scene versions, or None; read anew at each use."""
         if self.values["plan"] is None:
             return None
         document = json.loads(self.values["plan"])
-        return plan_from_dict(document, source=self.values["key"], scene=self._store.get(self.values["scene"]))
+        return plan_from_dict(document, source=self.values["key"], scene=self.scene)
 
     def __repr__(self) -> str:
         return f"BatchRow({self.values['key']}: {self.values['status']})"

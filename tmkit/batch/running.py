@@ -30,10 +30,12 @@ from tmkit.batch.problems import Batch, BatchEntry, BatchOptions, FixedProblem, 
 from tmkit.batch.results import STORE, Journal, arrow, write_results
 from tmkit.errors import ConfigurationError, MissingExtraError, OutputError, WorkerError
 from tmkit.store import Store
+from tmkit.tamp import PlanStatus
 
 _log = logging.getLogger(__name__)
 _GIVEN_OUT = 2  # problems a worker
 _AGAIN_SECONDS = 2.0  # between attempts to reach a scheduler, or to write on a full disk
+_PLANNED = {*(status.value for status in PlanStatus), "no plan"}
 _here = threading.local()
 _servers: list[AttemptServer] = []
 
@@ -124,7 +126,7 @@ def run_batch(
 
 
 class _SceneVersions:
-    """Keeps the scenes at the start as versions: of fixed problems, and of others where there is a plan."""
+    """Keeps the scenes at the start as versions, where there was one to plan in."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -134,7 +136,7 @@ class _SceneVersions:
         source = job.entry.source
         if id(source) in self.known:
             return self.known[id(source)]
-        if not isinstance(source, FixedProblem) and row.get("plan") is None:
+        if not isinstance(source, FixedProblem) and row["status"] not in _PLANNED:
             return None  # it may be that no scene could be made
         version = self.store.put(source.problem(job.seed)[0].scene, "problems", message=job.entry.label)
         if isinstance(source, FixedProblem):
@@ -276,7 +278,9 @@ def _client(scheduler: str | None, workers: int, patience: float) -> Iterator[An
     Client: Any = distributed.Client
     LocalCluster: Any = distributed.LocalCluster
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters of it reaches the user as an error
-    with dask.config.set({"distributed.worker.memory.terminate": False}):
+    # no page of the scheduler's is served, and a second batch does not miss a port
+    settings = {"distributed.worker.memory.terminate": False, "distributed.scheduler.http.routes": []}
+    with dask.config.set(settings):
         if scheduler is not None:
             with Client(scheduler, timeout=patience, set_as_default=False, name="tmkit-batch") as client:
                 client.wait_for_workers(1, timeout=patience)
@@ -286,7 +290,7 @@ def _client(scheduler: str | None, workers: int, patience: float) -> Iterator[An
             ends.callback(_end_servers)
             cluster = LocalCluster(
                 n_workers=1, threads_per_worker=workers, processes=False, dashboard_address=None, memory_limit=0,
-                silence_logs=logging.ERROR,
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"}, silence_logs=logging.ERROR,
             )  # fmt: skip
             client = ends.enter_context(Client(ends.enter_context(cluster), set_as_default=False))
             ends.callback(_end_servers)  # first of all, so that no thread waits for one

@@ -1,9 +1,10 @@
-"""The commands for many problems, on one machine or many: ``tmkit batch`` and ``tmkit arena``."""
+"""The commands for many problems: ``tmkit batch``, ``tmkit dataset`` and ``tmkit arena``."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -68,6 +69,38 @@ def batch(
     resumed = f", {summary.resumed} of them before" if summary.resumed else ""
     said = ", ".join(f"{count} {status}" for status, count in summary.statuses.items())
     say(f"{summary.problems} problems{resumed}: {said}; {summary.seconds:.1f} s")
+    say(f"Written to {output}")
+
+
+def dataset(
+    results: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the results of a batch.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to make.")],
+    layout: Annotated[
+        Literal["parquet", "lerobot"],
+        typer.Option(help="Tables in Parquet, or an episode for each plan in LeRobot's layout."),
+    ] = "parquet",
+    rate: Annotated[float, typer.Option(help="Frames a second of episodes.")] = 30.0,
+    pictures: Annotated[
+        str | None, typer.Option(metavar="WIDTHxHEIGHT", help="Add pictures of this size, in pixels.")
+    ] = None,
+    points: Annotated[int, typer.Option(min=0, help="Add point clouds of at most so many points.")] = 0,
+    domain: DomainOption = None,
+    semantics: SemanticsOption = None,
+) -> None:
+    """Write a dataset for learning: states, actions, grasps, motions, failures, pictures and point clouds."""
+    from tmkit.batch import write_dataset
+
+    size = None
+    if pictures is not None:
+        found = re.fullmatch(r"(\d{1,4})x(\d{1,4})", pictures)
+        if found is None:
+            raise typer.BadParameter(f"expected WIDTHxHEIGHT, as 160x120, not '{pictures}'", param_hint="--pictures")
+        size = int(found[1]), int(found[2])
+    with progress("writing the dataset") as work:
+        write_dataset(
+            results, output, layout=layout, rate=rate, picture_size=size, points=points, domain=domain,
+            semantics=semantics, on_progress=work,
+        )  # fmt: skip
     say(f"Written to {output}")
 
 

@@ -22,6 +22,10 @@ EXAMPLES = {
         "tmkit batch problems.toml -o results",
         "tmkit batch problems.toml -o results --scheduler tcp://10.0.0.1:8786",
     ],
+    "dataset": [
+        "tmkit dataset results -o data",
+        "tmkit dataset results -o episodes --layout lerobot --pictures 160x120",
+    ],
     "arena": [
         "tmkit arena hanoi ceiling -o results",
         "tmkit arena geometry -o results --planner tmkit --planner my_planner:plan --simulate",

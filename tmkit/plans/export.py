@@ -13,8 +13,6 @@ import io
 import json
 import math
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,10 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.output import write_text
-from tmkit.errors import ConfigurationError, MissingExtraError, OutputError, UnknownNameError
+from tmkit._support.output import in_new_folder, write_text
+from tmkit.errors import ConfigurationError, MissingExtraError, UnknownNameError
+from tmkit.graph import SceneGraph
 from tmkit.plans.execution import TimedMotion, execute
-from tmkit.plans.values import Plan, PlanStep, Segment
+from tmkit.plans.lerobot import LeRobotWriter
+from tmkit.plans.values import Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator
 
 EXPORT_FORMATS = ("csv", "ros2", "lerobot")
@@ -46,6 +46,7 @@ class TimedCommand:
         motion: the motion of the arm; None where the hand moves.
         fingers: values of the finger joints that the hand comes to, by joint.
         closes: whether it closes on an object, which stops it there.
+        scene: the scene version meanwhile; what is pushed moves with the hand in it.
     """
 
     begin: float
@@ -55,6 +56,7 @@ class TimedCommand:
     motion: TimedMotion | None = None
     fingers: Mapping[str, float] = field(default_factory=dict)
     closes: bool = False
+    scene: SceneGraph | None = None
 
 
 class RecordingExecutor:
@@ -82,6 +84,7 @@ class RecordingExecutor:
 
     def begin(self, plan: Plan) -> None:
         """Take the values of the fingers at the begin."""
+        self._at = plan.scene, np.asarray(plan.q)
         values = dict(zip(plan.scene.joint_names, plan.q, strict=True))
         fingers = [joint for arm in plan.robots for joint in arm.gripper_joints]
         self._fingers = {joint: float(values[joint]) for joint in fingers}
@@ -97,8 +100,12 @@ class RecordingExecutor:
 
     def follow(self, motion: TimedMotion) -> None:
         """Write down a motion, and one of the hand if it holds nothing and is to stand otherwise afterwards."""
+        segment, (scene, q) = motion.segment, self._at
+        if segment.kind is SegmentKind.PUSH and segment.held is not None:
+            self._at = scene.reparent(segment.held, motion.arm.tip, q=q), q
         if motion.timed.duration > 0.0:
             self._add(motion.arm, motion.timed.duration, motion=motion)
+        self._at = segment.end(*self._at)
         if motion.arm.name not in self._held:
             self._move_hand(motion.arm, motion.segment)
 
@@ -110,6 +117,7 @@ class RecordingExecutor:
         """
         self._held[arm.name] = segment.held or ""
         self._move_hand(arm, segment, always=True, closes=True)
+        self._at = segment.end(*self._at)
 
     def release(self, arm: Manipulator, segment: Segment) -> None:
         """Write down that a hand opens.
@@ -119,13 +127,16 @@ class RecordingExecutor:
         """
         self._held.pop(arm.name, None)
         self._move_hand(arm, segment, always=True)
+        self._at = segment.end(*self._at)
 
     def end_step(self, number: int, step: PlanStep) -> None:
-        """Do nothing.
+        """Take the scene and the configuration after the action.
 
         Args:
             number, step: as for :class:`~tmkit.plans.Executor`.
         """
+        del number
+        self._at = step.scene, np.asarray(step.q)
 
     def finish(self) -> None:
         """Do nothing."""
@@ -137,7 +148,7 @@ class RecordingExecutor:
             self._add(arm, self._gripper_seconds, fingers=fingers, closes=closes)
 
     def _add(self, arm: Manipulator, duration: float, **what: Any) -> None:
-        self.commands.append(TimedCommand(self.duration, duration, self._step, arm, **what))
+        self.commands.append(TimedCommand(self.duration, duration, self._step, arm, scene=self._at[0], **what))
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +162,7 @@ class MotionTable:
         velocities: (m, n) rad/s or m/s.
         steps: (m,) number of the action, from 1.
         actions: the actions.
+        scenes: (m,) the scene version at each time.
     """
 
     rate: float
@@ -159,6 +171,7 @@ class MotionTable:
     velocities: NDArray[np.float64]
     steps: NDArray[np.int64]
     actions: tuple[str, ...]
+    scenes: tuple[SceneGraph, ...] = ()
 
     @property
     def times(self) -> NDArray[np.float64]:
@@ -184,7 +197,7 @@ def motion_table(plan: Plan, *, rate: float = 50.0, gripper_seconds: float = 0.5
     column = {name: at for at, name in enumerate(names)}
     start = dict(zip(plan.scene.joint_names, plan.q, strict=True))
     rows = [np.array([[start[name] for name in names]])]
-    speeds, steps = [np.zeros_like(rows[0])], [np.ones(1, dtype=np.int64)]
+    speeds, steps, scenes = [np.zeros_like(rows[0])], [np.ones(1, dtype=np.int64)], [plan.scene]
     for command in executor.commands:
         if command.motion is not None:
             moving, values, speed = (
@@ -203,8 +216,11 @@ def motion_table(plan: Plan, *, rate: float = 50.0, gripper_seconds: float = 0.5
         speeds.append(np.zeros_like(rows[-1]))
         speeds[-1][:, place] = speed
         steps.append(np.full(len(values), command.step, dtype=np.int64))
+        scenes += [command.scene or plan.scene] * len(values)
     actions = tuple(str(step.action) for step in plan.steps)
-    return MotionTable(rate, names, np.concatenate(rows), np.concatenate(speeds), np.concatenate(steps), actions)
+    return MotionTable(
+        rate, names, np.concatenate(rows), np.concatenate(speeds), np.concatenate(steps), actions, tuple(scenes)
+    )
 
 
 def export_plan(
@@ -241,13 +257,16 @@ def export_plan(
         ]
         write_text(target, json.dumps(messages, indent=1) + "\n")
     elif format == "ros2":
-        _in_new_folder(target, lambda folder: _write_bag(folder, _recorded(plan, rate, gripper_seconds)))
+        in_new_folder(target, lambda folder: _write_bag(folder, _recorded(plan, rate, gripper_seconds)))
     else:
-        if rate != int(rate):
-            raise ConfigurationError(f"a dataset of LeRobot has a whole number of frames a second, not {rate}")
-        table = motion_table(plan, rate=rate, gripper_seconds=gripper_seconds)
-        task = " ".join(str(plan.goal).split())
-        _in_new_folder(target, lambda folder: _write_dataset(folder, table, task, plan.robots[0].name))
+
+        def write(folder: Path) -> None:
+            writer = LeRobotWriter(folder, robot=plan.robots[0].name, rate=rate)
+            motion = motion_table(plan, rate=rate, gripper_seconds=gripper_seconds)
+            writer.add(motion.positions, joint_names=motion.joint_names, task=" ".join(str(plan.goal).split()))
+            writer.close()
+
+        in_new_folder(target, write)
 
 
 def _recorded(plan: Plan, rate: float, gripper_seconds: float) -> RecordingExecutor:
@@ -321,7 +340,7 @@ def _write_bag(folder: Path, executor: RecordingExecutor) -> None:
         header = types["std_msgs/msg/Header"](stamp=time(**fields["header"]["stamp"]), frame_id="")
         return types[kind](header=header, joint_names=fields["joint_names"], points=points)
 
-    shutil.rmtree(folder)  # the writer makes it
+    folder.rmdir()  # the writer makes it
     topics: dict[str, Any] = {}
     with rosbag2.Writer(folder, version=9, storage_plugin=rosbag2.StoragePlugin.MCAP) as writer:
         for topic, kind, command, fields in _messages(executor):
@@ -329,87 +348,3 @@ def _write_bag(folder: Path, executor: RecordingExecutor) -> None:
                 topics[topic] = writer.add_connection(topic, kind, typestore=store)
             raw = store.serialize_cdr(made(kind, fields), kind)
             writer.write(topics[topic], round(command.begin * 1e9), raw)
-
-
-def _write_dataset(folder: Path, table: MotionTable, task: str, robot: str) -> None:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise MissingExtraError.of("datasets of LeRobot need", "lerobot", "pyarrow") from error
-    count, width = table.positions.shape
-    state = table.positions.astype(np.float32)
-    columns = {
-        "observation.state": state, "action": np.concatenate([state[1:], state[-1:]]),
-        "timestamp": table.times.astype(np.float32), "frame_index": np.arange(count),
-        "episode_index": np.zeros(count, int), "index": np.arange(count), "task_index": np.zeros(count, int),
-    }  # fmt: skip
-    numbers = {"dtype": "float32", "shape": [width], "names": [*table.joint_names]}
-    features = {
-        "observation.state": numbers, "action": numbers,
-        "timestamp": {"dtype": "float32", "shape": [1], "names": None},
-        **{name: {"dtype": "int64", "shape": [1], "names": None} for name in [*columns][3:]},
-    }  # fmt: skip
-    stats = {name: _statistics(values.reshape(count, -1).astype(float)) for name, values in columns.items()}
-    pattern = "chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
-    information = {
-        "codebase_version": "v3.0", "robot_type": robot, "fps": int(table.rate), "total_episodes": 1,
-        "total_frames": count, "total_tasks": 1, "chunks_size": 1000, "data_files_size_in_mb": 100,
-        "video_files_size_in_mb": 200, "splits": {"train": "0:1"}, "data_path": f"data/{pattern}", "video_path": None,
-        "features": features,
-    }  # fmt: skip
-    episode = {
-        "episode_index": 0, "tasks": [task], "length": count, "data/chunk_index": 0, "data/file_index": 0,
-        "dataset_from_index": 0, "dataset_to_index": count, "meta/episodes/chunk_index": 0,
-        "meta/episodes/file_index": 0,
-        **{f"stats/{name}/{what}": value for name, all_of in stats.items() for what, value in all_of.items()},
-    }  # fmt: skip
-
-    def array(values: NDArray[Any]) -> Any:
-        if values.ndim == 1:
-            return pa.array(values)
-        return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), width)
-
-    def write(path: str, content: Any) -> None:
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(content, folder / path)
-
-    first = pattern.format(chunk_index=0, file_index=0)
-    write(f"data/{first}", pa.table({name: array(values) for name, values in columns.items()}))
-    write(f"meta/episodes/{first}", pa.Table.from_pylist([episode]))
-    # the task is the index of a table of pandas, which says so in the metadata of the schema
-    kinds = {"task_index": ("int64", "int64"), "task": ("unicode", "object")}
-    known = [
-        {"name": name, "field_name": name, "pandas_type": kind, "numpy_type": numpy_kind, "metadata": None}
-        for name, (kind, numpy_kind) in kinds.items()
-    ]
-    index = {"index_columns": ["task"], "column_indexes": [], "columns": known, "pandas_version": "2.2.0"}
-    tasks = pa.table({"task_index": pa.array([0]), "task": pa.array([task])})
-    write("meta/tasks.parquet", tasks.replace_schema_metadata({"pandas": json.dumps(index)}))
-    for name, content in (("info", information), ("stats", stats)):
-        (folder / "meta" / f"{name}.json").write_text(json.dumps(content, indent=4) + "\n", encoding="utf-8")
-
-
-def _statistics(values: NDArray[np.float64]) -> dict[str, list[float]]:
-    return {
-        "min": values.min(axis=0).tolist(), "max": values.max(axis=0).tolist(), "mean": values.mean(axis=0).tolist(),
-        "std": values.std(axis=0).tolist(), "count": [len(values)],
-    }  # fmt: skip
-
-
-def _in_new_folder(target: Path, write: Any) -> None:
-    """Let a function fill a folder, which takes its place when all is written."""
-    if os.path.lexists(target):
-        raise OutputError(f"{target}: is there already", path=str(target), reason="is there already")
-    try:
-        beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-        try:
-            folder = beside / target.name
-            folder.mkdir()
-            write(folder)
-            os.rename(folder, target)
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise OutputError(f"{target}: cannot be written: {reason}", path=str(target), reason=reason) from error
