@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -98,6 +100,39 @@ def test_a_killed_process_is_tried_again_so_often(tmp_path: Path) -> None:
     summary = run_batch(batch, tmp_path, workers=1)
     assert summary.statuses == {"error": 1, KILLED: 1}
     assert [row["tries"] for row in open_results(tmp_path)] == [2, 1]
+
+
+_ENDLESS = """
+import signal, sys
+from support.misbehaving import Misbehaving
+from tmkit.batch import Batch, BatchEntry, run_batch
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+run_batch(Batch((BatchEntry("endless", Misbehaving(), [2, 0]),)), sys.argv[1], workers=1)
+"""
+
+
+def _runs(process: str) -> bool:
+    try:
+        return "(zombie)" not in Path("/proc", process, "status").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
+def test_nothing_goes_on_when_a_batch_is_ended(tmp_path: Path, sent: signal.Signals) -> None:
+    """Neither the batch nor the process that plans, by whatever signal; the journal is free again."""
+    note = tmp_path / "note"
+    paths = os.pathsep.join([str(Path(__file__).parent.parent), *sys.path])
+    environment = {**os.environ, "PYTHONPATH": paths, "TMKIT_TEST_NOTE": str(note)}
+    batch = subprocess.Popen([sys.executable, "-c", _ENDLESS, str(tmp_path / "out")], env=environment)
+    while not note.exists() or not note.read_text(encoding="utf-8").endswith("\n"):
+        assert batch.poll() is None
+        threading.Event().wait(0.05)
+    batch.send_signal(sent)
+    batch.wait()
+    while _runs(note.read_text(encoding="utf-8").strip()):
+        threading.Event().wait(0.05)
+    run_batch(Batch((BatchEntry("tower", tower_problem(), [0]),)), tmp_path / "out", workers=1)
 
 
 def _dask(*arguments: str) -> subprocess.Popen[bytes]:

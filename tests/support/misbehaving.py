@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from pathlib import Path
 
 import tmkit as tk
 from tmkit.batch import FixedProblem
@@ -25,6 +26,8 @@ class Misbehaving:
         """Return a problem, or misbehave."""
         if seed == 1:
             os.kill(os.getpid(), signal.SIGKILL)
+        if seed == 2 and (note := os.environ.get("TMKIT_TEST_NOTE")):
+            Path(note).write_text(f"{os.getpid()}\n", encoding="utf-8")
         while seed == 2:
             threading.Event().wait(1.0)
         if seed == 3:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from tmkit._support.signals import interrupts_kept
-from tmkit._support.subprocesses import tied
+from tmkit._support.subprocesses import end_with_parent, tied
 from tmkit.batch.problems import BatchOptions, ProblemSource
 from tmkit.plans import Plan
 from tmkit.plans.plan_file import plan_to_dict
@@ -161,8 +161,10 @@ def _attempt(source: ProblemSource, seed: int, options: BatchOptions) -> Row:
     """Plan in a new process, and end it when its time is up."""
     began = time.monotonic()
     reading, writing = os.pipe()
+    server = os.getpid()
     child = os.fork()
     if child == 0:
+        end_with_parent(server)
         os.close(reading)
         _plan_and_exit(source, seed, options, writing)
     os.close(writing)

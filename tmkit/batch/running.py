@@ -38,6 +38,7 @@ _AGAIN_SECONDS = 2.0  # between attempts to reach a scheduler, or to write on a 
 _PLANNED = {*(status.value for status in PlanStatus), "no plan"}
 _here = threading.local()
 _servers: list[AttemptServer] = []
+_ending = threading.Event()  # while the worker on this machine ends, it takes no problem any more
 
 
 @dataclass(frozen=True)
@@ -287,7 +288,7 @@ def _client(scheduler: str | None, workers: int, patience: float) -> Iterator[An
                 yield client
             return
         with contextlib.ExitStack() as ends:
-            ends.callback(_end_servers)
+            ends.callback(_ending.clear)
             cluster = LocalCluster(
                 n_workers=1, threads_per_worker=workers, processes=False, dashboard_address=None, memory_limit=0,
                 scheduler_kwargs={"dashboard_address": "127.0.0.1:0"}, silence_logs=logging.ERROR,
@@ -302,13 +303,16 @@ def _same(packed: bytes) -> bytes:
 
 
 def _end_servers() -> None:
-    """End the processes that belong to the threads of this process."""
+    """End the processes that belong to the threads of this process, and start no other."""
+    _ending.set()
     while _servers:
         _servers.pop().close()
 
 
 def _attempt(digest: str, packed: bytes, seed: int, options: BatchOptions) -> Row:
     """Plan in the process that belongs to this thread of a worker."""
+    if _ending.is_set():
+        return failed_row(KILLED, "the worker ends")
     server = getattr(_here, "server", None)
     if server is None:
         server = _here.server = AttemptServer()
