@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         update_twist as update_twist,
     )  # fmt: skip
     from tmkit.graph.stamps import Stamped as Stamped, latest_common_stamp as latest_common_stamp
+    from tmkit.graph.task_facts import change_task_facts as change_task_facts, task_facts as task_facts
     from tmkit.graph.traversal import (
         chain as chain, common_ancestor as common_ancestor, joints_between as joints_between,
         twist_path as twist_path, walk as walk,

@@ -11,7 +11,7 @@ of every value of these is PDDL. Actions and axioms are values that nothing has 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -259,6 +259,18 @@ NO_EFFECT = EffectAnd()
 """The effect that changes nothing."""
 
 Effect: TypeAlias = Add | Delete | IncreaseCost | EffectAnd | When | ForEach
+
+
+def simple_effects(effect: Effect) -> Iterator[Effect]:
+    """Yield the effects of which an effect is made, regardless of conditions."""
+    match effect:
+        case EffectAnd(parts):
+            for part in parts:
+                yield from simple_effects(part)
+        case When(_, inner) | ForEach(_, inner):
+            yield from simple_effects(inner)
+        case _:
+            yield effect
 
 
 # ------------------------------------------------------------------------------------------------------- schemas

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 from tmkit._support.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from tmkit.plans.class_changes import ClassChange as ClassChange, with_class_changes as with_class_changes
+    from tmkit.plans.class_changes import (
+        ClassChange as ClassChange, FactChange as FactChange, with_class_changes as with_class_changes,
+    )  # fmt: skip
     from tmkit.plans.continuous_goals import (
         ArmAt as ArmAt, ContinuousGoal as ContinuousGoal, ObjectAt as ObjectAt, ObjectIn as ObjectIn,
         goal_from_dict as goal_from_dict,

@@ -1,11 +1,11 @@
-"""What an action changes in a scene besides poses: the classes of its frames.
+"""What an action changes in a scene besides poses: the classes of its frames, and facts of the task alone.
 
 The state is derived from the scene, so an action that moves nothing, as washing a block, gives classes to frames, or
 takes them away: ``clean``. A plan's step carries the changes, and a consumer applies them after the step's motion.
 
 Invariants: a change never speaks of the classes by which the rules of contact know what may be carried
 (:data:`tmkit.robots.mechanisms.MOVABLE_CLASSES`), so it changes no collision, and it changes something: what is
-added was not there, what is removed was.
+added was not there, what is removed was. Facts of the task (:func:`tmkit.graph.task_facts`) are changed likewise.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from tmkit._support.source_location import did_you_mean
 from tmkit.errors import SceneError
-from tmkit.graph import SceneGraph
+from tmkit.graph import SceneGraph, change_task_facts, task_facts
+from tmkit.graph.task_facts import TaskFact
 from tmkit.robots.mechanisms import MOVABLE_CLASSES
 
 
@@ -38,8 +39,20 @@ class ClassChange:
         return f"{self.frame} {' '.join(words)}"
 
 
-def with_class_changes(scene: SceneGraph, changes: Iterable[ClassChange]) -> SceneGraph:
-    """Return the scene after changes of classes, in order.
+@dataclass(frozen=True)
+class FactChange:
+    """Facts of the task that an action adds and removes, each sorted."""
+
+    added: tuple[TaskFact, ...] = ()
+    removed: tuple[TaskFact, ...] = ()
+
+    def __str__(self) -> str:
+        signed = [("+", fact) for fact in self.added] + [("-", fact) for fact in self.removed]
+        return " ".join(f"{sign}({' '.join((name, *arguments))})" for sign, (name, arguments) in signed)
+
+
+def with_class_changes(scene: SceneGraph, changes: Iterable[ClassChange | FactChange]) -> SceneGraph:
+    """Return the scene after changes of classes and task facts, in order.
 
     Args:
         scene: the scene.
@@ -47,9 +60,13 @@ def with_class_changes(scene: SceneGraph, changes: Iterable[ClassChange]) -> Sce
 
     Raises:
         UnknownNameError: no such frame.
-        SceneError: a class that is added though it is there, removed though it is not, or says what may be carried.
+        SceneError: a class that is added though it is there, removed though it is not, or says what may be carried; or
+            such a fact.
     """
     for change in changes:
+        if isinstance(change, FactChange):
+            scene = _with_facts(scene, change)
+            continue
         has = tuple(scene.classes(change.frame))
         named = (*change.added, *change.removed)
         if not named or len(set(named)) < len(named):
@@ -68,3 +85,12 @@ def with_class_changes(scene: SceneGraph, changes: Iterable[ClassChange]) -> Sce
         kept = [name for name in has if name not in change.removed]
         scene = scene.set_classes(change.frame, [*kept, *change.added])
     return scene
+
+
+def _with_facts(scene: SceneGraph, change: FactChange) -> SceneGraph:
+    held = task_facts(scene)
+    for facts, wrong, what in ((change.added, True, "holds already"), (change.removed, False, "does not hold")):
+        for fact in facts:
+            if (fact in held) is wrong:
+                raise SceneError(f"a change of task facts: ({' '.join((fact[0], *fact[1]))}) {what}")
+    return change_task_facts(scene, change.added, change.removed)

@@ -36,10 +36,11 @@ from tmkit.formats import (
 )
 from tmkit.formats.json.reading import JsonNode
 from tmkit.graph import SceneGraph
+from tmkit.graph.task_facts import TaskFact
 from tmkit.motion import Exemption, PathConstraint
 from tmkit.motion.path_constraints import constraint_of_node
 from tmkit.pddl import Fact, GroundAction, Metric
-from tmkit.plans.class_changes import ClassChange, with_class_changes
+from tmkit.plans.class_changes import ClassChange, FactChange, with_class_changes
 from tmkit.plans.continuous_goals import goal_of_node
 from tmkit.plans.observations import PlannedObservation, covariance_rows, with_observations
 from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
@@ -120,11 +121,14 @@ def _step_to_dict(step: PlanStep) -> dict[str, Any]:
     }
     if step.cost != 1.0:  # most domains have no costs
         written["cost"] = step.cost
-    if step.changes:  # most steps have none
+    if classes := [change for change in step.changes if isinstance(change, ClassChange)]:  # most steps have none
         written["classes"] = [
-            {"frame": change.frame, "added": list(change.added), "removed": list(change.removed)}
-            for change in step.changes
+            {"frame": change.frame, "added": list(change.added), "removed": list(change.removed)} for change in classes
         ]
+    for change in step.changes:
+        if isinstance(change, FactChange):  # one at most, the last
+            sides = {"added": change.added, "removed": change.removed}
+            written["facts"] = {side: [[name, *args] for name, args in facts] for side, facts in sides.items()}
     if step.observations:  # only steps in uncertain scenes have some
         written["looks"] = [{"target": look.frame, "camera": look.camera} for look in step.observations]
     return written
@@ -296,7 +300,7 @@ def _read_robots(node: JsonNode, scene: SceneGraph) -> tuple[Manipulator, ...]:
 
 def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Sequence[str]) -> PlanStep:
     """Return a step that begins in a scene version at a configuration, of the arms of these names."""
-    node.only("action", "choice", "classes", "cost", "looks", "segments")
+    node.only("action", "choice", "classes", "cost", "facts", "looks", "segments")
     words = [item.name() for item in node.get("action").items()]
     if not words:
         raise node.get("action").error("expected the name of an action and its arguments, received nothing")
@@ -316,7 +320,7 @@ def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Se
             scene = with_observations(scene, looks[-1:], q=q)
         except TmkitError as error:
             raise item.error(str(error)) from error
-    changes: list[ClassChange] = []
+    changes: list[ClassChange | FactChange] = []
     for item in node.get("classes").items() if "classes" in node.table() else ():
         item.only("added", "frame", "removed")
         added, removed = (tuple(name.name() for name in item.get(key).items()) for key in ("added", "removed"))
@@ -325,9 +329,24 @@ def _read_step(node: JsonNode, scene: SceneGraph, q: Configuration, *, names: Se
             scene = with_class_changes(scene, changes[-1:])
         except TmkitError as error:
             raise item.error(str(error)) from error
+    if "facts" in node.table():
+        item = node.get("facts")
+        item.only("added", "removed")
+        changes.append(FactChange(*(tuple(map(_read_fact, item.get(key).items())) for key in ("added", "removed"))))
+        try:
+            scene = with_class_changes(scene, changes[-1:])
+        except TmkitError as error:
+            raise item.error(str(error)) from error
     action, choice = GroundAction(words[0], tuple(words[1:])), node.get("choice").text()
     cost = node.get("cost").number() if "cost" in node.table() else 1.0
     return PlanStep(action, tuple(segments), scene, q, choice, tuple(changes), cost, tuple(looks))
+
+
+def _read_fact(node: JsonNode) -> TaskFact:
+    words = [item.name() for item in node.items()]
+    if not words:
+        raise node.error("expected a predicate and its arguments, received nothing")
+    return words[0], tuple(words[1:])
 
 
 def _read_segment(node: JsonNode, scene: SceneGraph, names: Sequence[str]) -> Segment:

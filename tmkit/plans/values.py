@@ -20,7 +20,7 @@ from tmkit.errors import UnknownNameError
 from tmkit.graph import SceneGraph
 from tmkit.motion import Exemption, PathConstraint
 from tmkit.pddl import Fact, GroundAction, Metric
-from tmkit.plans.class_changes import ClassChange, with_class_changes
+from tmkit.plans.class_changes import ClassChange, FactChange, with_class_changes
 from tmkit.plans.continuous_goals import ContinuousGoal
 from tmkit.plans.observations import CovarianceRows, PlannedObservation, with_observations
 from tmkit.robots import Manipulator
@@ -151,7 +151,7 @@ class PlanStep:
         scene: the scene version after the action.
         q: (n_joints,) configuration after the action.
         choice: the grasp or placement that was chosen, in words.
-        changes: the classes that frames gain and lose after the motion; most actions change none.
+        changes: the classes and task facts that are gained and lost after the motion; most actions change none.
         cost: what the action costs by the problem's metric; 1 where it has none.
         observations: what is looked at after the motion, in an uncertain scene; ``scene`` takes it as expected.
     """
@@ -161,7 +161,7 @@ class PlanStep:
     scene: SceneGraph
     q: NDArray[np.float64]
     choice: str = ""
-    changes: tuple[ClassChange, ...] = ()
+    changes: tuple[ClassChange | FactChange, ...] = ()
     cost: float = 1.0
     observations: tuple[PlannedObservation, ...] = ()
 

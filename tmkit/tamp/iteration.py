@@ -183,7 +183,8 @@ def context_of(cause: Cause, domain: PlanningDomain) -> tuple[Fact, ...]:
     if cause.frames is None:
         return tuple(state)
     names = {pddl_name(frame) for frame in cause.frames}
-    found = {fact for fact in domain.semantics.placement_facts(cause.frames, state, scene) if fact in state}
+    placed = domain.semantics.placement_facts(cause.frames, state, scene)
+    found = {fact for fact in placed if fact in state and fact.predicate not in domain.stored_predicates}
     names.update(fact.arguments[0] for fact in found if fact.arguments)
     return tuple(sorted(found.union(domain.places(names, state))))
 

@@ -35,6 +35,7 @@ from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhas
 from tmkit.manipulation.grasps.values import Grasp
 from tmkit.manipulation.samplers import Samplers, Sampling
 from tmkit.pddl import GroundAction, Problem, State
+from tmkit.plans.class_changes import with_class_changes
 from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.values import Configuration, PlanStep
 from tmkit.robots import movable_frames
@@ -325,6 +326,10 @@ class RefinementTree:
         Where that is a matter of probability and not probable enough, the motion has failed.
         """
         parent, predicted = expansion.node, expansion.predicted
+        if facts := self.domain.fact_changes(refinement.scene, predicted):
+            scene, changes = with_class_changes(refinement.scene, facts), (*refinement.changes, *facts)
+            choice = f"{refinement.choice}: {facts[0]}" if refinement.choice else str(facts[0])
+            refinement = replace(refinement, scene=scene, changes=changes, choice=choice)
         derived = self._compare(expansion, refinement)
         if isinstance(derived, MotionFailure):
             return derived

@@ -31,7 +31,7 @@ from tmkit.robots.mechanisms import held_by
 from tmkit.spatial.plain import plain_numbers, read_only
 from tmkit.tamp.context import PlanningContext
 from tmkit.tamp.domains.loading import PlanningDomain, load_planning_domain
-from tmkit.tamp.domains.problems import derive_problem, goal_of_scene
+from tmkit.tamp.domains.problems import derive_problem, goal_of_scene, with_initial_facts
 from tmkit.tamp.goals.compilation import extended_domain, extended_goal
 from tmkit.tamp.options import PlanningOptions
 from tmkit.tamp.problem import PlanningProblem, problem_file_of
@@ -75,15 +75,17 @@ def _context(
         if not isinstance(goal, get_args(ContinuousGoal))
     ]
     domain = extended_domain(domain, goals, problem.scene, q=start, manipulators=manipulators)
+    scene = problem.scene
     if (file := problem_file_of(problem.goals[0])) is not None:
-        task = derive_problem(problem.scene, domain, q=start, problem=file)
+        scene = with_initial_facts(scene, domain, file)
+        task = derive_problem(scene, domain, q=start, problem=file)
         stated = str(task.goal)
     else:
         formula, stated = extended_goal(texts, domain, problem.scene)
         task = derive_problem(problem.scene, domain, q=start, goal=formula)
     _refuse_goals_without_actions(task, goals, problem.scene, start)
     return PlanningContext(
-        problem.scene, start, manipulators=manipulators, domain=domain, problem=task, options=options,
+        scene, start, manipulators=manipulators, domain=domain, problem=task, options=options,
         on_progress=on_progress, goal=stated, continuous_goals=goals,
     )  # fmt: skip
 

@@ -27,7 +27,7 @@ from tmkit.manipulation.grasps.sampling import Grasp
 from tmkit.manipulation.placements.sampling import Placement
 from tmkit.manipulation.samplers import Samplers, Sampling
 from tmkit.motion import PathConstraint
-from tmkit.plans.class_changes import ClassChange, with_class_changes
+from tmkit.plans.class_changes import ClassChange, FactChange, with_class_changes
 from tmkit.plans.failures import FailureKind, MotionFailure
 from tmkit.plans.observations import CovarianceRows
 from tmkit.plans.values import Configuration
@@ -231,14 +231,14 @@ class Change(BuiltInCandidate):
     """Change what frames are and move nothing: washing, cooking, switching on.
 
     Attributes:
-        changes: the classes that frames gain and lose.
+        changes: the classes that frames gain and lose; task facts change as the action's effects state anyway.
         choice: what was chosen, in words, for the plan.
 
     Raises:
         SceneError: when refined, a class that is added though it is there, or removed though it is not.
     """
 
-    changes: tuple[ClassChange, ...]
+    changes: tuple[ClassChange | FactChange, ...]
     choice: str = ""
 
     def _motions(self, arm: ArmMotion, context: ActionContext, seed: int) -> Iterator[Refinement | MotionFailure]:

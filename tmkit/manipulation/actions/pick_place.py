@@ -26,7 +26,7 @@ from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhas
 from tmkit.manipulation.grasps.sampling import Grasp, grip_faults, hold_fault
 from tmkit.motion import CollisionRules, MotionPlanner, PathConstraint
 from tmkit.pddl import GroundAction
-from tmkit.plans.class_changes import ClassChange
+from tmkit.plans.class_changes import ClassChange, FactChange
 from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
 from tmkit.plans.observations import CovarianceRows, PlannedObservation
 from tmkit.plans.values import Configuration, PlanStep, Reparenting, Segment, SegmentKind
@@ -74,7 +74,7 @@ class Refinement:
         scene: the scene version after it.
         q: (n_joints,) configuration after it.
         choice: what was chosen, in words.
-        changes: the classes that frames gain and lose after the motion; ``scene`` has them.
+        changes: the classes and task facts that are gained and lost after the motion; ``scene`` has them.
         observations: what is looked at after the motion; ``scene`` has what is expected of it.
     """
 
@@ -82,7 +82,7 @@ class Refinement:
     scene: SceneGraph
     q: NDArray[np.float64]
     choice: str
-    changes: tuple[ClassChange, ...] = ()
+    changes: tuple[ClassChange | FactChange, ...] = ()
     observations: tuple[PlannedObservation, ...] = ()
 
     def step(self, action: GroundAction) -> PlanStep:

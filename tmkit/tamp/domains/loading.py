@@ -34,12 +34,16 @@ from tmkit.errors import (
     RobotError,
     TaskError,
     TmkitError,
+    UnknownNameError,
     nearest_name,
 )
-from tmkit.graph import SceneGraph
-from tmkit.manipulation.actions.candidates import ActionContext, Candidate
-from tmkit.pddl import Domain, Fact, GroundAction, State, domain_to_pddl, parse_domain
+from tmkit.graph import SceneGraph, task_facts
+from tmkit.graph.task_facts import TaskFact
+from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Change
+from tmkit.pddl import Add, Delete, Domain, Fact, GroundAction, State, domain_to_pddl, parse_domain
+from tmkit.pddl.formulas import simple_effects
 from tmkit.pddl.parsing.parser import read_pddl
+from tmkit.plans.class_changes import FactChange
 from tmkit.plans.values import Configuration, Plan
 from tmkit.robots import Manipulator
 from tmkit.tamp.domains.semantics import DomainSemantics
@@ -68,6 +72,7 @@ class PlanningDomain:
         digest: 64 hexadecimal digits over the text and the semantics' source.
         semantics: the meaning, for the arms that it was loaded for.
         semantics_name: where the meaning comes from when it was named apart, without folders; else empty.
+        stored_predicates: predicates whose facts are kept in the scene, not derived.
     """
 
     name: str
@@ -76,6 +81,7 @@ class PlanningDomain:
     digest: str
     semantics: DomainSemantics
     semantics_name: str = ""
+    stored_predicates: frozenset[str] = frozenset()
 
     def state(
         self, scene: SceneGraph, objects: Mapping[str, str], q: Configuration, *, view: TracedScene | None = None
@@ -99,8 +105,40 @@ class PlanningDomain:
         with self.blamed("the state of a scene"):
             found = self.semantics.state(traced if self.semantics.is_incremental else scene, objects, q)
             plain = self.returned("state", found, State)
+        stored = self._stored(plain, scene)
         added = self._added(plain, scene, objects, q)
-        return plain.change(add=added) if added else plain
+        return plain.change(add=[*stored, *added]) if stored or added else plain
+
+    def _stored(self, plain: State, scene: SceneGraph) -> list[Fact]:
+        """Return the facts that the scene keeps, in order; a predicate is derived or stored, never both."""
+        if self.stored_predicates:
+            for fact in plain:
+                if fact.predicate in self.stored_predicates:
+                    raise TaskError.at(self._meaning, f"derives {fact}, but facts of '{fact.predicate}' are stored")
+        declared = {predicate.name for predicate in self.domain.predicates}
+        facts = [Fact(*fact) for fact in sorted(task_facts(scene)) if fact[0] in declared]
+        for fact in facts:
+            if fact.predicate not in self.stored_predicates:
+                raise TaskError.at("scene", f"stores {fact}, but {self._meaning} derives facts of '{fact.predicate}'")
+        return facts
+
+    @property
+    def _meaning(self) -> str:
+        return f"semantics of domain '{self.semantics_name or self.name}'"
+
+    def fact_changes(self, scene: SceneGraph, predicted: State) -> tuple[FactChange, ...]:
+        """Return the change, if any, after which the scene stores the facts of a predicted state."""
+        if not self.stored_predicates:
+            return ()
+        wanted: set[TaskFact] = {(*fact,) for fact in predicted if fact.predicate in self.stored_predicates}
+        held = {fact for fact in task_facts(scene) if fact[0] in self.stored_predicates}
+        return (FactChange(tuple(sorted(wanted - held)), tuple(sorted(held - wanted))),) if wanted != held else ()
+
+    def has_motion(self, action: GroundAction) -> bool:
+        """Return whether an action has effects on other than stored facts, or moves nevertheless."""
+        parts = simple_effects(self.domain.action(action.name).effect)
+        changed = {part.atom.predicate for part in parts if isinstance(part, Add | Delete)}
+        return not changed or not changed <= self.stored_predicates or action.name in self.semantics.moving_actions
 
     def _added(self, plain: State, scene: SceneGraph, objects: Mapping[str, str], q: Configuration) -> list[Fact]:
         """Return the facts that hold besides, in a domain that was extended for planning."""
@@ -166,6 +204,9 @@ class PlanningDomain:
         return self._candidates(action, context)
 
     def _candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
+        if self.stored_predicates and not self.has_motion(action):
+            yield Change((), "without motion")
+            return
         with self.blamed(f"candidates of {action}"):
             for candidate in self.returned("candidates", self.semantics.candidates(action, context), Iterable):
                 if not callable(getattr(candidate, "refine", None)):
@@ -264,7 +305,20 @@ def load_planning_domain(
     digest = hashlib.sha256(text.encode() + b"\0" + source).hexdigest()
     name = _name(pddl_path.parent) if pddl_path.name == _PDDL else pddl_path.name
     named = "" if semantics is None else _name(semantics)
-    return PlanningDomain(name, parsed, text, digest, made, named)
+    beside = semantics_path.parent / _PDDL
+    native = _parsed(read_pddl(beside), str(beside)) if semantics is not None and os.path.isfile(beside) else parsed
+    return PlanningDomain(name, parsed, text, digest, made, named, _stored(made, parsed, native))
+
+
+def _stored(semantics: DomainSemantics, domain: Domain, native: Domain) -> frozenset[str]:
+    """Return the predicates whose facts are stored: those declared so, and those that the native domain lacks."""
+    names = [predicate.name for predicate in domain.predicates if predicate.name not in domain.derived_predicates]
+    for name in sorted(semantics.stored_predicates.difference(names)):
+        what = UnknownNameError.of("predicate", name, names).message
+        raise TaskError.at(domain.source or f"domain '{domain.name}'", f"'stored_predicates' of the semantics: {what}")
+    return semantics.stored_predicates.union(names).difference(
+        {predicate.name for predicate in native.predicates} - semantics.stored_predicates
+    )
 
 
 def _name(path: str | Path) -> str:
@@ -281,7 +335,8 @@ def _built(built: PythonDomain, arms: tuple[Manipulator, ...], semantics: str | 
     parsed = _parsed(text, f"domain '{name}'")
     where = Path(f"semantics of domain '{name}'")
     digest = hashlib.sha256(text.encode() + b"\0" + built.source()).hexdigest()
-    return PlanningDomain(name, parsed, text, digest, _made(where, built.semantics, arms))
+    made = _made(where, built.semantics, arms)
+    return PlanningDomain(name, parsed, text, digest, made, stored_predicates=_stored(made, parsed, parsed))
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tmkit.errors import SceneError, TaskError, UnknownNameError
 from tmkit.formats import GoalScene
-from tmkit.graph import SceneGraph
+from tmkit.graph import SceneGraph, change_task_facts, task_facts
 from tmkit.pddl import Domain, Fact, Formula, Metric, Problem, State, load_problem, parse_goal
 from tmkit.plans.values import Configuration
 from tmkit.robots import movable_frames
@@ -36,6 +36,7 @@ def derive_problem(
     Raises:
         TaskError: the goal or a value is wrong or missing, or the problem file contradicts the scene.
     """
+    _refuse_meaningless(scene, domain)
     objects = scene_objects(scene, domain)
     init = domain.state(scene, objects, scene.zero_configuration() if q is None else q)
     if problem is not None:
@@ -48,6 +49,23 @@ def derive_problem(
     else:
         raise TaskError.at("goal", "give either a goal or a problem file")
     return Problem(name, domain.domain, objects=objects, init=init, goal=formula, metric=metric, values=values)
+
+
+def with_initial_facts(scene: SceneGraph, domain: PlanningDomain, problem: str | Path) -> SceneGraph:
+    """Return the scene with the stored facts that a problem file states in ``:init``."""
+    if not domain.stored_predicates:
+        return scene
+    init = load_problem(problem, domain.domain, objects=scene_objects(scene, domain)).init
+    return change_task_facts(scene, [fact for fact in init if fact.predicate in domain.stored_predicates])
+
+
+def _refuse_meaningless(scene: SceneGraph, domain: PlanningDomain) -> None:
+    """Refuse a predicate that nothing derives, stores or changes."""
+    unknown = domain.stored_predicates - {name for name, _ in task_facts(scene)} if domain.stored_predicates else ()
+    for name in sorted(unknown):
+        if not any(f"({name} " in f"{str(action.effect).replace(')', ' ')}" for action in domain.domain.actions):
+            what = f"predicate '{name}' has no semantics: none derives it, no action changes it, no scene stores it"
+            raise TaskError.at(domain.domain.source or f"domain '{domain.name}'", what)
 
 
 def scene_objects(scene: SceneGraph, domain: PlanningDomain) -> Mapping[str, str]:
@@ -136,10 +154,19 @@ def goal_of_scene(goal: SceneGraph | GoalScene, scene: SceneGraph, *, domain: Pl
     """
     if isinstance(goal, SceneGraph):
         goal = GoalScene(goal, tuple(frame for frame in movable_frames(goal) if frame in scene))
-    if not goal.stated:
+    stored = _stored_goals(goal.scene, scene, domain)
+    if not goal.stated and not stored:
         known = ", ".join(movable_frames(scene)) or "none"
         raise SceneError(f"the goal scene states no movable object of the start (movable there: {known})")
-    facts = tuple(domain.semantics.goal_facts(goal.scene, domain.semantics.objects(scene), goal.stated))
+    objects = domain.semantics.objects(scene)
+    facts = (*domain.semantics.goal_facts(goal.scene, objects, goal.stated), *stored) if goal.stated else stored
     if not facts:
         raise SceneError(f"domain '{domain.name}' has no predicates that describe the goal scene")
     return f"(and {' '.join(map(str, facts))})"
+
+
+def _stored_goals(goal: SceneGraph, scene: SceneGraph, domain: PlanningDomain) -> tuple[str, ...]:
+    """Return in PDDL which stored facts the goal scene has and the start lacks, and which it lacks."""
+    before, after = ({fact for fact in task_facts(s) if fact[0] in domain.stored_predicates} for s in (scene, goal))
+    lost = (f"(not {Fact(*fact)})" for fact in sorted(before - after))
+    return (*(str(Fact(*fact)) for fact in sorted(after - before)), *lost)

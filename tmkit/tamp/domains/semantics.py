@@ -73,6 +73,16 @@ class DomainSemantics(ABC):
     does not hold. By default there are none: every fact must be as PDDL predicts.
     """
 
+    stored_predicates: ClassVar[frozenset[str]] = frozenset()
+    """Predicates whose facts are kept in the scene (:func:`tmkit.graph.task_facts`), and never in :meth:`state`.
+
+    Predicates of a domain that names its semantics apart are stored too, if the semantics' own domain lacks them. What
+    an action does to stored facts follows from its effects in PDDL; an action with no other effects has no motion.
+    """
+
+    moving_actions: ClassVar[frozenset[str]] = frozenset()
+    """Actions with effects on stored facts alone that have motions nevertheless; :meth:`candidates` yields them."""
+
     def __init__(self, manipulator: Manipulator) -> None:
         self.manipulator = manipulator
 

@@ -49,6 +49,7 @@ from tmkit.pddl import (
     Type,
     When,
 )
+from tmkit.pddl.formulas import simple_effects
 from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal, ObjectAt, ObjectIn
 from tmkit.plans.values import Configuration, PlanStep
 from tmkit.robots import Manipulator, movable_frames
@@ -252,7 +253,7 @@ def extended_domain(
         return domain
     return GoalDomain(
         domain.name, _with_words(domain.domain, found), domain.pddl, domain.digest, domain.semantics,
-        domain.semantics_name, tuple(found),
+        domain.semantics_name, domain.stored_predicates, tuple(found),
     )  # fmt: skip
 
 
@@ -306,18 +307,6 @@ def mapped_effect(effect: Effect, change: Callable[[Effect], Effect]) -> Effect:
             return ForEach(parameters, mapped_effect(inner, change))
         case _:
             return change(effect)
-
-
-def simple_effects(effect: Effect) -> Iterator[Effect]:
-    """Yield the effects of which an effect is made, regardless of conditions."""
-    match effect:
-        case EffectAnd(parts):
-            for part in parts:
-                yield from simple_effects(part)
-        case When(_, inner) | ForEach(_, inner):
-            yield from simple_effects(inner)
-        case _:
-            yield effect
 
 
 def added_facts(domain: Domain, action: GroundAction) -> Iterator[Fact]:

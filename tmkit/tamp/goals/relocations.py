@@ -40,6 +40,7 @@ from tmkit.pddl import (
     State,
     When,
 )
+from tmkit.pddl.formulas import simple_effects
 from tmkit.plans.continuous_goals import ObjectAt
 from tmkit.plans.values import Configuration
 from tmkit.robots import movable_frames
@@ -47,15 +48,7 @@ from tmkit.spatial import Pose
 from tmkit.tamp.domains.loading import PlanningDomain
 from tmkit.tamp.domains.semantics import pddl_name
 from tmkit.tamp.domains.tabletop import shape_bounds
-from tmkit.tamp.goals.compilation import (
-    GOAL_MET,
-    GoalDomain,
-    ObjectGoal,
-    added_facts,
-    mapped_effect,
-    simple_effects,
-    some_achieving,
-)
+from tmkit.tamp.goals.compilation import GOAL_MET, GoalDomain, ObjectGoal, added_facts, mapped_effect, some_achieving
 
 _SAME_METRES, _SAME_RADIANS = 1e-6, 1e-5  # within which an object is where it was at the start
 _ROOM = (0.04, 0.1)  # metres between neighbours that leave room for a finger, and for a hand
@@ -240,8 +233,8 @@ def with_relocations(
         if (parent := scene.parent(frame)) is not None
     }
     made = RelocationDomain(
-        domain.name, extended, domain.pddl, domain.digest, domain.semantics, domain.semantics_name, goals,
-        start, placing, at_start, relocated, variants,
+        domain.name, extended, domain.pddl, domain.digest, domain.semantics, domain.semantics_name,
+        domain.stored_predicates, goals, start, placing, at_start, relocated, variants,
     )  # fmt: skip
     state = made.state(scene, domain.semantics.objects(scene), q)
     added = made.places(names, state)

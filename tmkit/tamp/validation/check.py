@@ -25,7 +25,7 @@ import numpy as np
 from tmkit._support.argument_errors import check_argument, plan_hint
 from tmkit._support.results import Report
 from tmkit.errors import ConfigurationError, TmkitError
-from tmkit.graph import SceneGraph
+from tmkit.graph import SceneGraph, task_facts
 from tmkit.manipulation.actions.pour import pour_faults
 from tmkit.manipulation.actions.primitives import CHECK_RESOLUTION, CHECK_TRAVEL
 from tmkit.manipulation.actions.push import push_faults, pushed_scene
@@ -34,8 +34,8 @@ from tmkit.manipulation.statics import effort_fault
 from tmkit.motion import CollisionRules, CollisionWorld, RecheckStatus, carrying_constraints, path_fault, recheck_path
 from tmkit.motion.collision_rules import TOUCHING
 from tmkit.motion.path_constraints import interpolated
-from tmkit.pddl import Metric, Problem, validate_task_plan
-from tmkit.plans.class_changes import with_class_changes
+from tmkit.pddl import Fact, Metric, Problem, validate_task_plan
+from tmkit.plans.class_changes import ClassChange, with_class_changes
 from tmkit.plans.observations import CameraModel, with_observations
 from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.robots import Manipulator, Robots, find_manipulators, movable_frames, pair_distance
@@ -254,7 +254,7 @@ class _Check:
                 self.problems.append(f"{where}: {unseen}")
         poured = {frame for part in step.segments if part.into is not None for frame in (part.held, part.into)}
         for change in step.changes:
-            if poured and change.frame not in poured:
+            if poured and isinstance(change, ClassChange) and change.frame not in poured:
                 self.problems.append(f"{where}: it pours nothing into '{change.frame}', whose classes change")
         scene = with_class_changes(with_observations(scene, step.observations, q=q), step.changes)
         self._check_rest(scene, q, f"after {where}")
@@ -420,6 +420,8 @@ def _frame_differences(plan: SceneGraph, own: SceneGraph) -> Iterator[str]:
             yield f"the plan's scene has a frame '{name}' that yours lacks"
         elif parts := _parts(name, plan, own):
             yield f"the plan's frame '{name}' differs from yours: {parts}"
+    for name, arguments in sorted(set(task_facts(plan)) ^ set(task_facts(own))):
+        yield f"the task fact {Fact(name, arguments)} holds in one of the plan's scene and yours"
     theirs, yours = ({frozenset(pair[:2]): pair for pair in scene.allowed_pairs} for scene in (plan, own))
     for key, (first, second, reason) in theirs.items():
         if key not in yours:

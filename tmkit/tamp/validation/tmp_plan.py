@@ -30,7 +30,7 @@ from tmkit.manipulation.actions.candidates import ActionContext, Change
 from tmkit.manipulation.samplers import Samplers, Sampling
 from tmkit.motion import CollisionRules, carrying_constraints
 from tmkit.pddl import GroundAction, parse_goal
-from tmkit.plans.class_changes import ClassChange, with_class_changes
+from tmkit.plans.class_changes import ClassChange, FactChange, with_class_changes
 from tmkit.plans.plan_file import TMP_HEADER, tmp_footer
 from tmkit.plans.values import Configuration, Plan, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.robots import Manipulator, Robots, find_manipulators, home_configuration, movable_frames
@@ -194,7 +194,7 @@ class _PlanReader:
     def step(self, step: _Step) -> PlanStep:
         """Carry out an action, and return it."""
         action = self.action(step.action)
-        before = self.scene
+        before, q = self.scene, np.array(self.q)
         segments: list[Segment] = []
         motions: list[TmpMotion] = []
         changed: Segment | None = None
@@ -206,20 +206,24 @@ class _PlanReader:
             changed, motions = segments[-1], []
         segments += self.moves(motions, changed, None)
         segments = self.with_exemptions(segments, before)
-        made = () if step.entries else self.class_changes(action)
+        made = self.changes(action, before, q, has_motion=bool(step.entries))
         self.scene = with_class_changes(self.scene, made)
         return PlanStep(action, tuple(segments), self.scene, read_only(self.q), changes=made)
 
-    def class_changes(self, action: GroundAction) -> tuple[ClassChange, ...]:
-        """Return the classes that an action changes which moves nothing: only the semantics can say so."""
+    def changes(
+        self, action: GroundAction, scene: SceneGraph, q: Configuration, *, has_motion: bool
+    ) -> tuple[ClassChange | FactChange, ...]:
+        """Return the changes of an action: of classes where nothing moves, by the semantics, and of facts, by PDDL."""
+        if has_motion and not self.domain.stored_predicates:
+            return ()
         try:
-            problem = derive_problem(self.scene, self.domain, q=self.q, goal="(and)")
-            problem.apply(problem.init, action)
+            problem = derive_problem(scene, self.domain, q=q, goal="(and)")
+            facts = self.domain.fact_changes(scene, problem.apply(problem.init, action))
         except TmkitError:
             return ()  # the checker will say so
-        context = ActionContext(self.scene, self.q, np.random.default_rng(0), Sampling(Samplers(), self.robots[0]))
-        first = next(iter(self.domain.semantics.candidates(action, context)), None)
-        return first.changes if isinstance(first, Change) else ()
+        context = ActionContext(scene, q, np.random.default_rng(0), Sampling(Samplers(), self.robots[0]))
+        first = None if has_motion else next(self.domain.candidates(action, context), None)
+        return (*first.changes, *facts) if isinstance(first, Change) else facts
 
     def action(self, entry: TmpAction) -> GroundAction:
         """Return the action that a line names; letters may be large where the domain's are small."""
