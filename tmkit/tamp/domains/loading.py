@@ -127,7 +127,12 @@ class PlanningDomain:
         return f"semantics of domain '{self.semantics_name or self.name}'"
 
     def fact_changes(self, scene: SceneGraph, predicted: State) -> tuple[FactChange, ...]:
-        """Return the change, if any, after which the scene stores the facts of a predicted state."""
+        """Return the change, if any, after which a scene stores the facts of a state.
+
+        Args:
+            scene: the scene.
+            predicted: the state.
+        """
         if not self.stored_predicates:
             return ()
         wanted: set[TaskFact] = {(*fact,) for fact in predicted if fact.predicate in self.stored_predicates}
