@@ -139,7 +139,7 @@ class PlanningDomain:
         held = {fact for fact in task_facts(scene) if fact[0] in self.stored_predicates}
         return (FactChange(tuple(sorted(wanted - held)), tuple(sorted(held - wanted))),) if wanted != held else ()
 
-    def has_motion(self, action: GroundAction) -> bool:
+    def is_moving(self, action: GroundAction) -> bool:
         """Return whether an action has effects on other than stored facts, or moves nevertheless."""
         parts = simple_effects(self.domain.action(action.name).effect)
         changed = {part.atom.predicate for part in parts if isinstance(part, Add | Delete)}
@@ -209,7 +209,7 @@ class PlanningDomain:
         return self._candidates(action, context)
 
     def _candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        if self.stored_predicates and not self.has_motion(action):
+        if self.stored_predicates and not self.is_moving(action):
             yield Change((), "without motion")
             return
         with self.blamed(f"candidates of {action}"):
