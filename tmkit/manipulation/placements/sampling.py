@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +30,7 @@ from tmkit._support.elementary import atan2, cos, norm, norms, sin
 from tmkit.errors import ConfigurationError, SceneError
 from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.manipulation.placements.stable_faces import LEAST_MARGIN, StableFace, stable_faces
-from tmkit.motion.regions.polygons import ConvexPolygon, blocking, crossings, fitting
+from tmkit.motion.regions.polygons import REMEMBERED, ConvexPolygon, blocking, crossings, fitting
 from tmkit.motion.regions.solids import collision_solids, outline, outlines, reach, solids_of, solids_under
 from tmkit.motion.regions.surfaces import SupportSurface, region_surface, support_surfaces
 from tmkit.robots import Manipulator
@@ -237,7 +238,7 @@ def _points(kind: str, posture: Posture, settings: PlacementSettings) -> NDArray
         step = max(settings.grid, float(np.max(high - low)) / _GRID_POINTS)
         counts = np.floor((high - low) / step + _INSIDE)
         axes = [(a + b) / 2 + step * (np.arange(n + 1) - n / 2) for a, b, n in zip(low, high, counts, strict=True)]
-        found = [np.array(np.meshgrid(*axes)).reshape(2, -1).T]
+        return posture.free(np.round(np.array(np.meshgrid(*axes, indexing="ij")).reshape(2, -1).T, 9))
     points = np.concatenate([np.zeros((0, 2)), *found])
     return posture.free(np.unique(np.round(points, 9), axis=0))
 
@@ -403,11 +404,12 @@ def _is_near(attached: AttachedShape, surface_from_frame: Pose, polygon: ConvexP
     """Return whether a ball around a shape, seen from above, comes so near to the rectangle around a polygon."""
     middle, radius = _ball(attached)
     x, y, _ = surface_from_frame.apply(middle).tolist()
-    (first_x, first_y), (last_x, last_y) = polygon.vertices.min(axis=0), polygon.vertices.max(axis=0)
+    (first_x, first_y), (last_x, last_y) = polygon.bounds
     far = distance + radius
     return bool(first_x - far <= x <= last_x + far and first_y - far <= y <= last_y + far)
 
 
+@lru_cache(maxsize=REMEMBERED)
 def _ball(attached: AttachedShape) -> tuple[NDArray[np.float64], float]:
     """Return middle (3,) and radius of a ball around a shape, in its frame."""
     lower, upper = attached.shape.bounds

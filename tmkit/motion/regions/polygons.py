@@ -28,7 +28,7 @@ _SIDES = 32  # of the polygons that stand for circles; a multiple of 8: some are
 _FLAT = 1e-12  # square metres of a triangle that counts as flat
 _DIGITS = 10  # decimals of a metre, far above rounding: nearly equal points would have sides of any direction
 _GRID = 1e-10  # metres, for the same reason: of the corners of intersections
-_REMEMBERED = 4096  # sums and intersections of polygons that are not computed again: most obstacles stand still
+REMEMBERED = 4096  # sums and intersections of polygons that are not computed again: most obstacles stand still
 
 Points = NDArray[np.float64]
 
@@ -77,6 +77,12 @@ class ConvexPolygon:
         normals = np.column_stack([along[:, 1], -along[:, 0]]) / norms(along)[:, None]
         return normals, np.einsum("ij,ij->i", normals, self.vertices)
 
+    @cached_property
+    def bounds(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """The least and the greatest x and y, metres."""
+        low, high = self.vertices.min(axis=0).tolist(), self.vertices.max(axis=0).tolist()
+        return (low[0], low[1]), (high[0], high[1])
+
     @property
     def area(self) -> float:
         """Square metres."""
@@ -107,7 +113,7 @@ class ConvexPolygon:
         """
         normals, offsets = self.edges
         given = plain_numbers(points, "points").reshape(-1, 2)
-        return np.asarray(np.min(offsets - product(given, normals.T), axis=1))
+        return np.asarray(np.min(offsets[:, None] - product(normals, given.T), axis=0))
 
     def holds(self, other: ConvexPolygon, *, tolerance: float = 1e-9) -> bool:
         """Return whether another polygon is inside this one, but for ``tolerance`` metres beyond an edge."""
@@ -151,7 +157,7 @@ def fitting(area: ConvexPolygon, footprint: ConvexPolygon) -> ConvexPolygon | No
     return _fitting(_corners(area), _corners(footprint))
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(REMEMBERED)
 def _fitting(area: bytes, footprint: bytes) -> ConvexPolygon | None:
     common = reduce(_common, (_polygon(area).moved(-corner)._region for corner in _polygon(footprint).vertices))
     return None if common.is_empty else ConvexPolygon.around(_points(common))
@@ -169,7 +175,7 @@ def blocking(obstacle: ConvexPolygon, footprint: ConvexPolygon, *, spacing: floa
     return _blocking(_corners(obstacle), _corners(footprint), spacing)
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(REMEMBERED)
 def _blocking(obstacle: bytes, footprint: bytes, spacing: float) -> ConvexPolygon:
     found = _polygon(obstacle).widened(ConvexPolygon(read_only(-_polygon(footprint).vertices)))
     return found.widened(_regular(8, spacing / cos(math.pi / 8))) if spacing > 0.0 else found
@@ -180,7 +186,7 @@ def crossings(first: ConvexPolygon, second: ConvexPolygon) -> Points:
     return _crossings(_corners(first), _corners(second))
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(REMEMBERED)
 def _crossings(first: bytes, second: bytes) -> Points:
     return read_only(_points(_polygon(first)._outline.intersection(_polygon(second)._outline, grid_size=_GRID)))
 
@@ -189,7 +195,7 @@ def _corners(polygon: ConvexPolygon) -> bytes:
     return polygon.vertices.tobytes()
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(REMEMBERED)
 def _polygon(corners: bytes) -> ConvexPolygon:
     return ConvexPolygon(np.frombuffer(corners).reshape(-1, 2))
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._support.elementary import dot, product
 from tmkit.errors import SceneError, ShapeError
 from tmkit.graph import AttachedShape, SceneGraph, Shape
-from tmkit.motion.regions.polygons import ConvexPolygon, circle_around
+from tmkit.motion.regions.polygons import REMEMBERED, ConvexPolygon, circle_around
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 
@@ -67,7 +68,12 @@ def collision_solids(scene: SceneGraph, object: str, q: ArrayLike | None) -> Sol
 
 def reach(solids: Solids, direction: ArrayLike) -> float:
     """Return the largest coordinate of one or more solids along a unit direction (3,), metres."""
-    along = plain_numbers(direction, "direction")
+    return _reach_of(tuple(solids), tuple(plain_numbers(direction, "direction").tolist()))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _reach_of(solids: Solids, direction: tuple[float, ...]) -> float:
+    along = np.array(direction)
     return max(
         dot(along, attached.pose.translation) + _reach(attached, attached.pose.inverse().rotate(along))
         for attached in solids
@@ -85,7 +91,13 @@ def outline(solids: Solids, plane_from_frame: Pose) -> ConvexPolygon:
     """
     if not solids:
         raise ShapeError("what has no collision shape has no outline, so nothing can rest on it or be put down")
-    return ConvexPolygon.around(np.concatenate([polygon.vertices for polygon in outlines(solids, plane_from_frame)]))
+    return _outline_of(tuple(solids), plane_from_frame)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _outline_of(solids: Solids, plane_from_frame: Pose) -> ConvexPolygon:
+    found = [polygon.vertices for polygon in outlines(solids, plane_from_frame)]
+    return ConvexPolygon.around(found[0] if len(found) == 1 else np.concatenate(found))
 
 
 def solid_points(attached: AttachedShape) -> NDArray[np.float64]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +26,7 @@ from tmkit._support.elementary import cos, dot, norm, product
 from tmkit.errors import SceneError
 from tmkit.graph import AttachedShape, SceneGraph
 from tmkit.motion.regions.patches import closed_triangles, flat_patches
-from tmkit.motion.regions.polygons import ConvexPolygon, circle_within
+from tmkit.motion.regions.polygons import REMEMBERED, ConvexPolygon, circle_within
 from tmkit.motion.regions.solids import collision_solids, outline, solids_of
 from tmkit.spatial import Pose
 
@@ -141,8 +142,17 @@ def lies_in_region(
     return surface.polygon.holds(outline(collision_solids(scene, object, q), surface_from_object), tolerance=tolerance)
 
 
-def _tops(attached: AttachedShape, frame: str, up: NDArray[np.float64]) -> Iterator[SupportSurface]:
-    """Yield the level areas on top of one shape; ``up`` is expressed in the frame."""
+def _tops(attached: AttachedShape, frame: str, up: NDArray[np.float64]) -> tuple[SupportSurface, ...]:
+    """Return the level areas on top of one shape; ``up`` is expressed in the frame."""
+    return _tops_of(attached, frame, tuple(up.tolist()))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _tops_of(attached: AttachedShape, frame: str, up: tuple[float, ...]) -> tuple[SupportSurface, ...]:
+    return tuple(_found_tops(attached, frame, np.array(up)))
+
+
+def _found_tops(attached: AttachedShape, frame: str, up: NDArray[np.float64]) -> Iterator[SupportSurface]:
     shape, own_up = attached.shape, attached.pose.inverse().rotate(up)
     if shape.kind == "box" or (shape.kind == "mesh" and attached.level == "box"):
         along = int(np.argmax(np.abs(own_up)))
