@@ -82,6 +82,10 @@ def add_fact(
     """
     if isinstance(fact, SemanticTwist):
         return _with_twist(scene, fact, fact.covariance if covariance is None else covariance, q)
+    if covariance is None and moves is None and stamp is None and not tags and known == "observe":
+        made = _of_new_root(scene, fact)
+        if made is not None:
+            return made
     if known not in ("observe", "fuse"):
         raise UnknownNameError.of("value of known", known, ("observe", "fuse"))
     told = _told(scene, fact, covariance, q)
@@ -116,6 +120,29 @@ def add_fact(
     return observed(scene, told)
 
 
+def _of_new_root(scene: SceneGraph, fact: Any) -> SceneGraph | None:
+    """Return the scene in which the root of a tree hangs where an exact pose says; None where more is to be settled."""
+    ends = _ends(fact._form) if type(fact) is SemanticPose else None
+    if ends is None or scene.frames_of_class(CLASS):
+        return None
+    frame, body, reference, ref_body = ends
+    if scene.parent(frame) is not None or scene.body(frame) != body or scene.body(reference) != ref_body:
+        return None
+    try:
+        return scene.attach(frame, reference, pose=fact._value)
+    except SceneError:
+        return None
+
+
+@functools.lru_cache(maxsize=4096)
+def _ends(form: Form) -> tuple[str, str, str, str] | None:
+    """Return the frames of one exact pose, each with its body; None if its points or axes are of other frames."""
+    c = form.coord
+    if not form.is_plain or form.size is not None or c.point != c.ori or not c.ref_point == c.ref_ori == c.coord:
+        return None
+    return c.ori, c.body, c.ref_ori, c.ref_body
+
+
 def _made_exact(scene: SceneGraph, told: Told, *, gate: float, q: ArrayLike | None) -> SceneGraph:
     """Return the scene in which an exact pose takes the place of an uncertain edge between its frames.
 
@@ -143,12 +170,6 @@ def _told(scene: SceneGraph, fact: object, covariance: ArrayLike | None, q: Arra
         check_names(scene, fact.coord)
         return _told_part(scene, fact, covariance, q)
     between: Any = fact
-    ends = _ends(between._form) if type(fact) is SemanticPose else None
-    if ends is not None and fact._form.is_plain and covariance is None:  # type: ignore[attr-defined]
-        frame, body, reference, ref_body = ends
-        if scene.body(frame) != body or scene.body(reference) != ref_body:
-            check_names(scene, between.coord)
-        return Told(frame, reference, between._value)
     c = coord_of(fact, SemanticPose, "add_fact")
     if c.point != c.ori or not c.ref_point == c.ref_ori == c.coord:
         check_names(scene, c)
@@ -161,15 +182,6 @@ def _told(scene: SceneGraph, fact: object, covariance: ArrayLike | None, q: Arra
     if error is not None and not error.any():
         error = None
     return Told(frame, c.ref_ori, between.pose, error=error)
-
-
-@functools.lru_cache(maxsize=4096)
-def _ends(form: Form) -> tuple[str, str, str, str] | None:
-    """Return the frames of one pose, each with its body; None if its points or axes are of other frames."""
-    c = form.coord
-    if form.size is not None or c.point != c.ori or not c.ref_point == c.ref_ori == c.coord:
-        return None
-    return c.ori, c.body, c.ref_ori, c.ref_body
 
 
 def _told_part(
