@@ -24,10 +24,11 @@ std::string filled(std::string_view pattern, std::initializer_list<std::string> 
 }
 
 void require_in_range(std::span<const double> numbers, const char* what) {
-    constexpr std::uint64_t exponent = 0x7ff0'0000'0000'0000;
-    bool out = false;
-    for (const double number : numbers) out |= (std::bit_cast<std::uint64_t>(number) & exponent) == exponent;
-    if (out) throw Error(ErrorKind::overflow, "{} is beyond the range of floating-point numbers (1.8e308)", what);
+    constexpr std::uint64_t exponent = 0x7ff0'0000'0000'0000, one = 0x0010'0000'0000'0000;
+    std::uint64_t highest = 0;  // an exponent of ones sets its first bit; vectors of SSE2 can add, but not compare
+    for (const double number : numbers) highest |= (std::bit_cast<std::uint64_t>(number) & exponent) + one;
+    if (highest >> 63)
+        throw Error(ErrorKind::overflow, "{} is beyond the range of floating-point numbers (1.8e308)", what);
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
