@@ -13,6 +13,7 @@ from support.effort import scaled_examples
 
 from tmkit.errors import SceneError, UnknownNameError
 from tmkit.estimation import Fused, resolve_observations
+from tmkit.formats import scene_to_dict
 from tmkit.graph import (
     Fixed,
     Free,
@@ -40,7 +41,7 @@ from tmkit.relations import (
     SemanticTwist,
     TwistCoord,
 )
-from tmkit.spatial import Pose
+from tmkit.spatial import GaussianPose, Pose
 
 SEEDS = st.integers(0, 2**32 - 1)
 CASES = Path(__file__).parent.parent / "data" / "semantics.json"
@@ -192,6 +193,21 @@ def test_what_is_known_with_errors_is_kept_or_fused_within_the_gate() -> None:
         add_fact(scattered(bodies), later, tags="marker")
     with pytest.raises(UnknownNameError, match="unknown value of known 'ignore'"):
         add_fact(exact, near, known="ignore")  # type: ignore[arg-type]
+
+
+def test_a_plain_pose_is_a_fact_of_two_frames() -> None:
+    """It says what the relation with their bodies says, with an error, too; half of the names is refused."""
+    bodies = {"camera": "Camera", "tag": "Cup", "cup": "Cup"}
+    scene, pose = scattered(bodies), Pose.exp([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    error = 1e-4 * np.eye(6)
+    said, names = pose_fact("tag", "camera", pose, bodies), {"frame": "tag", "relative_to": "camera"}
+    assert add_fact(scene, pose, **names) == add_fact(scene, said)
+    for plain, more in ((pose, {"covariance": error}), (GaussianPose(pose, error), {})):
+        made, expected = add_fact(scene, plain, **names, **more), add_fact(scene, said, covariance=error)
+        assert scene_to_dict(made) == scene_to_dict(expected)
+    for wrong, named in ((pose, {}), (pose, {"frame": "tag"}), (said, names), ([0, 0, 1], names)):
+        with pytest.raises(SemanticError, match="comes with frame= and relative_to="):
+            add_fact(scene, wrong, **named)
 
 
 # --- positions and orientations ---------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ from tmkit.graph.semantic_edges.poses import pose_between_frames
 from tmkit.graph.semantic_edges.queries import relate
 from tmkit.graph.semantic_edges.twists import add_twist
 from tmkit.graph.traversal import edges_between
-from tmkit.relations import SemanticOrientation, SemanticPose, SemanticPosition, SemanticTwist, TwistCoord
+from tmkit.relations import PoseCoord, SemanticOrientation, SemanticPose, SemanticPosition, SemanticTwist, TwistCoord
 from tmkit.relations.semantic import require_one
 from tmkit.relations.semantic.base import Form
 from tmkit.relations.violations import SemanticError, Violation
@@ -49,8 +49,10 @@ _EXACT = 1e-9  # metres, radians, and per second: by which exact facts agree
 
 
 def add_fact(
-    scene: SceneGraph, fact: SemanticPose | SemanticPosition | SemanticOrientation | SemanticTwist, *,
-    covariance: ArrayLike | None = None, q: ArrayLike | None = None, moves: str | None = None, gate: float = 0.999,
+    scene: SceneGraph,
+    fact: SemanticPose | SemanticPosition | SemanticOrientation | SemanticTwist | Pose | GaussianPose, *,
+    frame: str | None = None, relative_to: str | None = None, covariance: ArrayLike | None = None,
+    q: ArrayLike | None = None, moves: str | None = None, gate: float = 0.999,
     known: Literal["observe", "fuse"] = "observe", stamp: float | None = None, tags: Iterable[str] = (),
 ) -> SceneGraph:  # fmt: skip
     """Return the scene in which a fact holds, between any two frames and in any order of facts.
@@ -60,7 +62,9 @@ def add_fact(
     Args:
         scene: the scene, which has the frames on the bodies that the fact names.
         fact: a pose, position, orientation or twist; at any points and in any axes that poses join. A position or an
-            orientation alone joins no trees: it waits as an observation for the other.
+            orientation alone joins no trees: it waits as an observation for the other. Or the pose of a ``frame``.
+        frame: of a plain pose: the frame whose pose it is.
+        relative_to: of a plain pose: the frame relative to which it is.
         covariance: of its error: (6, 6) of a pose in the axes of its frame, [metres, radians]; (3, 3) of a position in
             its axes, m^2; (3, 3) of an orientation in the axes of its frame, rad^2; (6, 6) of a twist at its point and
             in its axes, m/s and rad/s. None: exact.
@@ -80,6 +84,8 @@ def add_fact(
         SceneError: it contradicts what the scene says; or neither tree can be hung under the other, as joints are above
             both frames; or the rules of edges forbid it; or an orientation alone is to be fused.
     """
+    if frame is not None or relative_to is not None or isinstance(fact, (Pose, GaussianPose)):
+        fact = _named(scene, fact, frame, relative_to)
     if isinstance(fact, SemanticTwist):
         return _with_twist(scene, fact, fact.covariance if covariance is None else covariance, q)
     if covariance is None and moves is None and stamp is None and not tags and known == "observe":
@@ -118,6 +124,22 @@ def add_fact(
                 return scene
             return remove_observations(scene, _observed_with(scene, error)).condition(_measurement(told), q=q)
     return observed(scene, told)
+
+
+def _named(scene: SceneGraph, fact: Any, frame: str | None, relative_to: str | None) -> SemanticPose:
+    """Return the pose of a frame relative to another as what it says of their bodies."""
+    is_plain = isinstance(fact, (Pose, GaussianPose))
+    if not is_plain or frame is None or relative_to is None:
+        violation = Violation("a Pose or GaussianPose comes with frame= and relative_to=", type(fact).__name__)
+        raise SemanticError.of("add_fact", [violation])
+    coord = PoseCoord._of(
+        frame, frame, scene.body(frame), relative_to, relative_to, scene.body(relative_to), relative_to
+    )
+    return (
+        SemanticPose(coord, fact)
+        if isinstance(fact, Pose)
+        else SemanticPose(coord, fact.mean, covariance=fact.covariance)
+    )
 
 
 def _of_new_root(scene: SceneGraph, fact: Any) -> SceneGraph | None:
