@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, TypeVar
-
-from pyrsistent import PMap, pmap
+from typing import TYPE_CHECKING, TypeVar
 
 from tmkit._core import SceneArrays, SceneGraph
 from tmkit.errors import SceneError
+
+if TYPE_CHECKING:
+    from pyrsistent import PMap
 
 TaskFact = tuple[str, tuple[str, ...]]
 _Scene = TypeVar("_Scene", SceneGraph, SceneArrays)
@@ -29,9 +30,8 @@ def task_facts(scene: SceneGraph | SceneArrays) -> PMap[TaskFact, bool]:
     Raises:
         SceneError: a file states a fact that is none.
     """
-    if _GROUP not in scene.group_names:
-        return pmap()
-    return _facts_of(scene.group(_GROUP).attributes)
+    names = scene.group(_GROUP).attributes if _GROUP in scene.group_names else ()
+    return _facts_of(frozenset(names))
 
 
 def change_task_facts(
@@ -60,8 +60,10 @@ def change_task_facts(
 
 
 @lru_cache(maxsize=256)
-def _facts_of(attributes: PMap[str, Any]) -> PMap[TaskFact, bool]:
-    return pmap(dict.fromkeys(map(_fact, attributes), True))
+def _facts_of(texts: frozenset[str]) -> PMap[TaskFact, bool]:
+    from pyrsistent import pmap
+
+    return pmap(dict.fromkeys(map(_fact, texts), True))
 
 
 def _text(fact: TaskFact) -> str:

@@ -1,0 +1,150 @@
+"""unified-planning's problems: those that can be said go there and back, the others are refused by their features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tmkit as tk
+from tmkit.errors import TaskError
+from tmkit.pddl import (
+    GroundAction,
+    Problem,
+    load_problem,
+    parse_domain,
+    parse_problem,
+    problem_from_unified,
+    problem_to_unified,
+    validate_task_plan,
+)  # fmt: skip
+
+shortcuts = pytest.importorskip("unified_planning.shortcuts")
+examples = pytest.importorskip("unified_planning.test.examples")
+
+EXAMPLES = examples.get_example_problems()
+EXPRESSIBLE = (
+    "basic", "basic_conditional", "complex_conditional", "basic_without_negative_preconditions",
+    "basic_nested_conjunctions", "basic_exists", "basic_forall", "basic_with_costs", "basic_with_object_constant",
+    "robot_no_negative_preconditions", "robot_loader", "robot_loader_mod", "robot_loader_adv", "charge_discharge",
+    "hierarchical_blocks_world", "safe_road", "robot_locations_connected_without_battery",
+    "hierarchical_blocks_world_exists", "hierarchical_blocks_world_object_as_root", "locations_connected_cost_minimize",
+)  # fmt: skip
+OURS = (
+    "blocks/ceiling3", "drawer/empty", "handover/across", "hanoi/hanoi3", "kitchen/cook2", "mobile_manipulation/fetch3",
+    "pour/tea", "push/rack", "rearrangement/swap", "sorting/sort8",
+)  # fmt: skip
+
+
+def steps_of(plan: Any) -> list[GroundAction]:
+    """Return the steps of a plan of unified-planning."""
+    return [
+        GroundAction(step.action.name.lower(), tuple(str(one).lower() for one in step.actual_parameters))
+        for step in plan.actions
+    ]
+
+
+@pytest.mark.parametrize("name", EXPRESSIBLE)
+def test_examples_go_there_and_back(name: str) -> None:
+    """The task is equal, the problem is where all names are lower case, and the plans of the example are plans."""
+    example = EXAMPLES[name]
+    task = problem_from_unified(example.problem)
+    back = problem_to_unified(task)
+    assert problem_from_unified(back) == task
+    assert str(back.kind) == str(example.problem.kind)
+    assert str(example.problem) != str(example.problem).lower() or back == example.problem
+    for plan in example.valid_plans:
+        assert validate_task_plan(task, steps_of(plan)).is_valid
+    for plan in example.invalid_plans:
+        assert not validate_task_plan(task, steps_of(plan)).is_valid
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in EXPRESSIBLE])
+def test_other_examples_are_refused_by_feature(name: str) -> None:
+    """The message has each feature that this package lacks, as unified-planning calls it."""
+    problem = EXAMPLES[name].problem
+    with pytest.raises(TaskError, match=r"unified-planning problem '.*': tmkit has no ") as caught:
+        problem_from_unified(problem)
+    if name != "hierarchical_blocks_world_with_object":
+        named = str(caught.value).partition("tmkit has no ")[2].split(", ")
+        assert named
+        assert set(named) <= set(problem.kind.features)
+
+
+def our_problem(name: str) -> Problem:
+    """Return a task of ours, with objects as far as its file has them."""
+    domain, file = name.split("/")
+    text = tk.data_path(f"domains/{domain}/domain.pddl").read_text(encoding="utf-8")
+    path = tk.data_path(f"domains/{domain}/problems/{file}.pddl")
+    return load_problem(path, parse_domain(text))
+
+
+@pytest.mark.filterwarnings("ignore:Name .* already defined")
+@pytest.mark.parametrize("name", OURS)
+def test_our_tasks_go_there_and_back(name: str) -> None:
+    """Actions, predicates, facts and objects are equal; the domain has the name of the problem."""
+    environment = shortcuts.unified_planning.environment.Environment()
+    environment.error_used_name = False  # kitchens have a predicate and an action 'clean'
+    ours = our_problem(name)
+    task = problem_from_unified(problem_to_unified(ours, environment))
+    assert problem_from_unified(problem_to_unified(task, environment)) == task
+    assert task.domain.actions == ours.domain.actions
+    assert task.domain.predicates == ours.domain.predicates
+    assert (task.init, set(task.objects.items())) == (ours.init, set(ours.objects.items()))
+
+
+DOMAIN = """(define (domain d) (:requirements :adl) (:types t s) (:predicates (p ?x - t) (q ?x - object) %s)
+  (:functions (total-cost)) (:action a :parameters (?x - t) :precondition (p ?x) :effect %s))"""
+PROBLEM = "(define (problem e) (:domain d) (:objects x - %s) (:init) (:goal (exists (?x - t) (p ?x))))"
+
+
+@pytest.mark.parametrize(
+    ("more", "effect", "kind", "reason"),
+    [
+        ("(r ?x - t)) (:derived (r ?x - t) (p ?x)", "(not (p ?x))", "t", "has no derived predicates"),
+        ("(r ?x - (either t s))", "(not (p ?x))", "t", "has no objects of several types: .either t s"),
+        ("", "(when (p ?x) (increase (total-cost) 1))", "t", "has no costs with conditions or quantifiers: .increase"),
+        ("(t)", "(not (p ?x))", "t", "unified-planning refuses it: .*t"),
+    ],
+)
+def test_what_unified_planning_lacks_is_refused(more: str, effect: str, kind: str, reason: str) -> None:
+    """The message says which of it."""
+    task = parse_problem(PROBLEM % kind, parse_domain(DOMAIN % (more, effect)))
+    with pytest.raises(TaskError, match=reason):
+        problem_to_unified(task)
+
+
+def test_formulas_and_numbers() -> None:
+    """Quantifiers, comparisons and costs with functions mean the same on both sides."""
+    text = """(define (domain d) (:requirements :adl :action-costs) (:predicates (p ?x) (q ?x))
+      (:functions (d ?x - object) - number (total-cost) - number)
+      (:action a :parameters (?x - object)
+        :precondition (and (imply (q ?x) (p ?x)) (forall (?y - object) (or (p ?y) (<= (d ?x) (+ 1 (* 2.5 (d ?y)))))))
+        :effect (and (when (q ?x) (not (p ?x))) (forall (?z - object) (q ?z)) (increase (total-cost) (d ?x)))))"""
+    goal = "(define (problem e) (:domain d) (:objects u v) (:init (p u) (= (d u) 0.5) (= (d v) 2)) (:goal (q v))"
+    task = parse_problem(f"{goal} (:metric minimize (total-cost)))", parse_domain(text))
+    there = problem_to_unified(task)
+    assert str(there.quality_metrics[0]) == "minimize actions-cost: {'a': d(x), 'default': None}"
+    back = problem_from_unified(there)
+    assert problem_from_unified(problem_to_unified(back)) == back
+    assert (back.init, back.values, back.domain.functions) == (task.init, task.values, task.domain.functions)
+    action = GroundAction("a", ("u",))
+    assert back.apply(back.init, action) == task.apply(task.init, action)
+    assert validate_task_plan(back, [action]).cost == validate_task_plan(task, [action]).cost == 0.5
+    assert not validate_task_plan(back, [GroundAction("a", ("v",))] * 2).is_valid
+    assert not validate_task_plan(task, [GroundAction("a", ("v",))] * 2).is_valid
+
+
+def test_bad_names_and_values_are_refused() -> None:
+    """A name that PDDL lacks, and an effect whose value is no constant, are named."""
+    problem = shortcuts.Problem("a name")
+    with pytest.raises(TaskError, match="'a name' cannot be a name in PDDL"):
+        problem_from_unified(problem)
+    problem = shortcuts.Problem("p")
+    x = problem.add_fluent("x", default_initial_value=False)
+    y = problem.add_fluent("y", default_initial_value=False)
+    action = shortcuts.InstantaneousAction("a")
+    action.add_effect(x, y)
+    problem.add_action(action)
+    with pytest.raises(TaskError, match="no effects whose value depends on the state: x := y"):
+        problem_from_unified(problem)
