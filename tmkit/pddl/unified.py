@@ -16,8 +16,31 @@ from typing import Any
 
 from tmkit.errors import MissingExtraError, TaskError
 from tmkit.pddl.formulas import (
-    Action, Add, And, Arithmetic, Atom, Comparison, Delete, Effect, EffectAnd, Equals, Exists, Expression, Fact,
-    Forall, ForEach, Formula, FunctionTerm, Imply, IncreaseCost, Not, Number, Or, Parameter, When, typed_list,
+    Action,
+    Add,
+    And,
+    Arithmetic,
+    Atom,
+    Comparison,
+    Delete,
+    Effect,
+    EffectAnd,
+    Equals,
+    Exists,
+    Expression,
+    Fact,
+    Forall,
+    ForEach,
+    Formula,
+    FunctionTerm,
+    Imply,
+    IncreaseCost,
+    Not,
+    Number,
+    Or,
+    Parameter,
+    When,
+    typed_list,
 )  # fmt: skip
 from tmkit.pddl.model import Domain, Metric, Problem
 from tmkit.pddl.state import State
