@@ -37,6 +37,7 @@ def test_the_task_planner_can_be_chosen() -> None:
     steps = [GroundAction(name, tuple(arguments)) for name, *arguments in map(str.split, words)]
     planner = Scripted(*steps)
     result = tk.plan(scene, goal="(and (clear b) (handempty))", robot=GANTRY, task_planner=planner)
+    assert result.statistics.task_planner == type(planner).__name__
     assert result.plan is not None, result.explanation
     assert list(result.plan.actions) == steps
     assert tk.validate_plan(result.plan).is_valid

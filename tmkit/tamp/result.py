@@ -32,8 +32,8 @@ class PlanStatistics(Displayed):
         motion_seconds: time of refinement.
         total_seconds: time of all.
         phase_seconds: the same by phase (:class:`tmkit.manipulation.actions.timing_breakdown.PlanningPhase`), and
-        ``bookkeeping``: the
-            rest.
+            ``bookkeeping``: the rest.
+        task_planner: the name of the task planner.
     """
 
     skeletons: int = 0
@@ -44,6 +44,7 @@ class PlanStatistics(Displayed):
     motion_seconds: float = field(default=0.0, compare=False)
     total_seconds: float = field(default=0.0, compare=False)
     phase_seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
+    task_planner: str = ""
 
 
 @dataclass(frozen=True, eq=False)

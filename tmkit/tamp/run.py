@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import replace
 
+from tmkit._support.argument_errors import callable_name
 from tmkit._support.time_limits import time_limit
 from tmkit.errors import TaskError, TimeLimitError
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
@@ -135,6 +136,7 @@ def _result(
         skeletons=log.skeletons, attempts=log.failures.attempts, failures=log.failures.most_common(),
         constraints=len(log.constraints), task_seconds=task_seconds, motion_seconds=total - task_seconds,
         total_seconds=total, phase_seconds={**phases, "bookkeeping": total - sum(phases.values())},
+        task_planner=callable_name(getattr(context.task_planner, "planner", context.task_planner)),
     )  # fmt: skip
     made = None if steps is None else context.plan_of(steps)
     diagnosis = _diagnosis(context, log, status)

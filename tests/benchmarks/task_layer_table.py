@@ -1,0 +1,111 @@
+"""The task layer's costs: planning with its processes, replanning, states; one table of medians.
+
+Run by hand: ``python tests/benchmarks/task_layer_table.py [--runs 15]``. Times of planning are of the processor, of all
+processes, Fast Downward's and its translator's too; the translator is loaded, each translation is made anew. Replanning
+is ``forbid`` and ``search`` after one learned constraint, where the task is kept, and ``prepare`` and ``search`` where
+it is translated again. States are those of 120 objects after one reparent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from support.kitchen import ROBOT, cook_goal, kitchen, stove_goal
+
+import tmkit as tk
+from tmkit.pddl import GroundAction
+from tmkit.tamp import StateDeriver, load_planning_domain
+from tmkit.tamp.domains.problems import derive_problem
+from tmkit.task_planning import FastDownward, fast_downward, translator
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def processor_seconds() -> float:
+    """Return the processor time of this process, of its children that have ended, and of the translator's server."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    server = translator._server._process
+    fields = [] if server is None else Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(one.ru_utime + one.ru_stime for one in used) + sum(map(int, fields[11:15])) / _TICKS
+
+
+def median(work: Callable[[], object], runs: int, clock: Callable[[], float] = processor_seconds) -> float:
+    """Return the median of the seconds that some work takes; the first two runs do not count."""
+    taken = []
+    for _ in range(runs + 2):
+        fast_downward.forget_translations()
+        began = clock()
+        work()
+        taken.append(clock() - began)
+    return statistics.median(taken[2:])
+
+
+def planning(runs: int) -> None:
+    """Print what plans of the kitchen take."""
+    for name, blocks, goal in (("stove 4", 4, stove_goal(4)), ("cook 3", 3, cook_goal(3))):
+        scene = kitchen(blocks)
+
+        def plan(scene: tk.SceneGraph = scene, goal: str = goal) -> tk.PlanResult:
+            return tk.plan(scene, domain="kitchen", goal=goal, robot=ROBOT)
+
+        print(f"{name} by {plan().statistics.task_planner}: {median(plan, runs) * 1000:.0f} ms of processor time")
+
+
+def replanning(runs: int) -> None:
+    """Print what a search after one learned constraint takes."""
+    robot = tk.load_manipulator(ROBOT)
+    scene = kitchen(4)
+    domain = load_planning_domain("kitchen", manipulator=robot)
+    problem = derive_problem(scene, domain, goal=stove_goal(4))
+    planner = FastDownward()
+    task = planner.prepare(problem)
+    action = next(step for step in planner.search(task).steps if step.name == "pick")
+    context = [fact for fact in problem.init if fact.arguments[:1] == action.arguments[:1]]
+
+    def again(action: GroundAction = action) -> None:
+        planner.search(task.forbid(action, context))
+
+    print(f"forbid: {median(lambda: task.forbid(action, context), runs, time.process_time) * 1000:.2f} ms")
+    print(f"forbid and search: {median(again, runs) * 1000:.0f} ms of processor time", end=", ")
+    print(f"{median(again, runs, time.perf_counter) * 1000:.0f} ms")
+    print(f"prepare and search: {median(lambda: planner.search(planner.prepare(problem)), runs) * 1000:.0f} ms")
+
+
+def states(runs: int) -> None:
+    """Print what a state after one reparent takes."""
+    robot = tk.load_manipulator("panda")
+    scene = tk.load_scene("panda_table", "blocks3")
+    q = robot.ready_configuration(scene)
+    domain = load_planning_domain("blocks", manipulator=robot)
+    deriver = StateDeriver(domain, domain.semantics.objects(scene))
+    held = scene.reparent("a", "panda_hand", q=q)
+    before = deriver.derive(scene, q)
+
+    def derive() -> None:
+        for _ in range(100):
+            deriver.derive(held, q, before)
+
+    print(f"state of {len(deriver.objects)} objects: {median(derive, runs, time.process_time) * 10000:.1f} us")
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=15)
+    runs = parser.parse_args().runs
+    planning(runs)
+    replanning(runs)
+    states(runs)
+
+
+if __name__ == "__main__":
+    main()
