@@ -224,7 +224,9 @@ class _Loop:
             if not self._plans:
                 raise
             # what is seen has no state in the domain, or objects of the goal are gone
-            return self._end(ClosedLoopStatus.PRECONDITION, f"the world as seen cannot be planned in: {error}")
+            gone = ", ".join(f"'{name}'" for name in movable_frames(self._problem.scene) if name not in self._scene)
+            without = f", without {gone}," if gone else ""
+            return self._end(ClosedLoopStatus.PRECONDITION, f"the world as seen{without} cannot be planned in: {error}")
         if result.plan is None:
             text = f"no plan from the world as seen. {result.explanation}"
             return self._end(ClosedLoopStatus.PLANNING, text, result)
