@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 
 import tmkit as tk
+from tmkit.motion import PathQuery, PathResult
 from tmkit.plans import Plan
 
 
@@ -26,6 +27,15 @@ def through_the_table(problem: tk.PlanningProblem, options: tk.PlanningOptions) 
     )
     segments = (dataclasses.replace(first, path=away), *step.segments[1:])
     return dataclasses.replace(plan, steps=(dataclasses.replace(step, segments=segments), *plan.steps[1:]))
+
+
+class StraightOnly:
+    """A motion planner that knows one path."""
+
+    def search(self, query: PathQuery) -> PathResult:
+        """Go straight to the first goal, or give up."""
+        start, goal = query.to_arm(query.start), query.to_arm(query.goals[0])
+        return query.solved([start, goal]) if query.is_edge_free(start, goal) else query.unsolved()
 
 
 NO_PLANNER = 3

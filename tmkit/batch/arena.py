@@ -10,11 +10,12 @@ Invariants: planners get equal problems with equal seeds, limits and machines; a
 from __future__ import annotations
 
 import re
-import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
+
+import numpy as np
 
 from tmkit._support.data import resolve_name
 from tmkit._support.named_code import named_module
@@ -88,7 +89,8 @@ class ArenaRow(Displayed):
         solved: how many plans; with a check, that are valid.
         invalid: how many plans were not valid.
         ends_well: of those simulated, how many end with every object within 1.5 cm; None where none was simulated.
-        seconds: median processor seconds of the solved ones, of the process that plans.
+        seconds: median processor seconds of the solved ones, of the process that plans; of a motion, of its search.
+        slow_seconds: 95 % take no longer.
         actions: median length of their plans.
         path_length: median, in radians and metres.
         failure: of the first problem without a plan, how it ended; empty if all have one.
@@ -102,6 +104,7 @@ class ArenaRow(Displayed):
     invalid: int
     ends_well: int | None
     seconds: float | None
+    slow_seconds: float | None
     actions: float | None
     path_length: float | None
     failure: str
@@ -149,8 +152,7 @@ def run_arena(
     for suite, batch in suites.items():
         for planner in planners:
             entries = tuple(
-                replace(entry, source=entry.source if planner == OWN else _Contestant(entry.source, planner),
-                        seeds=entry.seeds[:seeds])
+                replace(entry, source=_planned_by(entry.source, planner), seeds=entry.seeds[:seeds])
                 for entry in batch.entries
             )  # fmt: skip
             wanted = Batch(entries, replace(batch.options, check=True, simulate=simulate))
@@ -159,6 +161,12 @@ def run_arena(
             rows += _rows(suite, planner, entries, results)
     write_text(Path(folder) / "arena.md", arena_table(rows))
     return rows
+
+
+def _planned_by(source: ProblemSource, planner: str) -> ProblemSource:
+    if hasattr(source, "with_planner"):
+        return source.with_planner(planner)  # type: ignore[no-any-return]
+    return source if planner == OWN else _Contestant(source, planner)
 
 
 def _rows(suite: str, planner: str, entries: Sequence[BatchEntry], folder: Path) -> Iterator[ArenaRow]:
@@ -172,29 +180,30 @@ def _rows(suite: str, planner: str, entries: Sequence[BatchEntry], folder: Path)
         played = [run["ends_well"] for run in mine if run["ends_well"] is not None]
         yield ArenaRow(
             suite, entry.label, planner, len(mine), len(good), sum(run["is_valid"] is False for run in mine),
-            sum(played) if played else None, _median(run["cpu_seconds"] for run in good),
-            _median(len(run["actions"]) for run in good), _median(run["path_length"] for run in good),
+            sum(played) if played else None, _quantile([run["cpu_seconds"] for run in good], 0.5),
+            _quantile([run["cpu_seconds"] for run in good], 0.95),
+            _quantile([len(run["actions"]) for run in good if run["actions"]], 0.5),
+            _quantile([run["path_length"] for run in good], 0.5),
             "" if failed is None else ": ".join(filter(None, (failed["status"], failed["explanation"]))),
         )  # fmt: skip
 
 
-def _median(values: Iterator[float]) -> float | None:
-    found = [*values]
-    return float(statistics.median(found)) if found else None
+def _quantile(values: Sequence[float], share: float) -> float | None:
+    return float(np.quantile(values, share)) if values else None
 
 
 def arena_table(rows: Sequence[ArenaRow]) -> str:
     """Return rows as a table in Markdown."""
     lines = [
-        "| suite | problem | planner | solved, valid | invalid | simulated well | median CPU s | actions | path |",
-        "|" + "---|" * 9,
+        "| suite | problem | planner | solved, valid | invalid | simulated well | median s | 95 % s | actions | path |",
+        "|" + "---|" * 10,
     ]
     for row in rows:
         cells = [
             row.suite, row.problem, row.planner, f"{row.solved} of {row.runs}", str(row.invalid or ""),
             "" if row.ends_well is None else f"{row.ends_well} of {row.solved + row.invalid}",
-            *("" if value is None else f"{value:.{digits}f}" for value, digits in (
-                (row.seconds, 2), (row.actions, 0), (row.path_length, 1),
+            *("" if value is None else f"{value:.3g}" for value in (
+                row.seconds, row.slow_seconds, row.actions, row.path_length,
             )),
         ]  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")

@@ -149,6 +149,8 @@ def _prepare(source: ProblemSource) -> None:
     """
     from tmkit.tamp.planning import plan
 
+    if hasattr(source, "row"):
+        return
     problem, options = source.problem(0)
     short = replace(options, seeds=None, workers=1, max_iterations=1, time_limit=_WARMING, improve=0, suggest=False)
     with contextlib.suppress(Exception):  # which each attempt finds, and tells
@@ -233,12 +235,14 @@ def plan_row(source: ProblemSource, seed: int, wanted: BatchOptions) -> Row:
         source: where the problem comes from. One with a method ``plan`` has a planner of its own: it is given the
             problem and the options, and returns a :class:`tmkit.tamp.PlanResult`, a plan or None.
         seed: the seed.
-        wanted: whether the plan is validated and simulated.
+        wanted: whether the plan is validated and simulated. A source with a method ``row`` does all that itself.
     """
     from tmkit.tamp.planning import plan
 
     began = _cpu_seconds()
     try:
+        if hasattr(source, "row"):
+            return source.row(seed)  # type: ignore[no-any-return]
         problem, options = source.problem(seed)
         answer = getattr(source, "plan", plan)(problem, replace(options, workers=1))
         row = _row_of(answer)

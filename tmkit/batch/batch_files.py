@@ -12,8 +12,9 @@
     "options.max_iterations" = [2, 4]
 
 A table with ``generator = "towers"`` has its ``parameters`` (:mod:`tmkit.batch.generators`) and ``options`` in place of
-a problem. A table of problems makes an entry for each combination of its grid. It is data, as problem files are:
-reading one runs no code, and files that it names lie in the folders that it may name.
+a problem; one with ``motions = "FOLDER"`` a ``scene``, a ``robot`` and ``max_iterations``
+(:mod:`tmkit.batch.motion_problems`). A table of problems makes an entry for each combination of its grid. It is data,
+as problem files are: reading one runs no code, and files that it names lie in the folders that it may name.
 
 Invariants: each error of a value has the file and the line; no key is ignored.
 """
@@ -32,13 +33,16 @@ from tmkit._support.data import resolve_name
 from tmkit._support.options import option_kinds
 from tmkit._support.toml_files import read_toml
 from tmkit.batch.generators import GeneratorSource
+from tmkit.batch.motion_problems import MotionSource
 from tmkit.batch.problems import Batch, BatchEntry, BatchOptions, FixedProblem, ProblemSource
 from tmkit.errors import ConfigurationError, TmkitError, UnknownNameError
+from tmkit.formats import load_scene
 from tmkit.formats.json.reading import JsonNode
 from tmkit.tamp.problem_files import lines_of, read_options, read_problem
 
 _MOST_PROBLEMS = 10_000_000
 _OWN_KEYS = ("grid", "name", "problem", "seeds")
+_MOTION_KEYS = ("max_iterations", "motions", "robot", "scene")
 _GENERATOR_KEYS = ("generator", "options", "parameters")
 
 
@@ -88,6 +92,8 @@ def _source(
     table: JsonNode, file: Path, seed: int, reading: Mapping[str, Any], domain: str | Path | None,
     semantics: str | Path | None,
 ) -> ProblemSource:  # fmt: skip
+    if "motions" in table.table():
+        return _motions(table, file, reading)
     if "generator" not in table.table():
         return FixedProblem(*read_problem(table, file, reading, domain=domain, semantics=semantics))
     table.only(*_GENERATOR_KEYS)
@@ -98,6 +104,24 @@ def _source(
     except TmkitError as error:
         place = "generator" if isinstance(error, UnknownNameError) else "parameters"
         raise (table.get(place) if place in table.table() else table).error(str(error)) from None
+    return source
+
+
+def _motions(table: JsonNode, file: Path, reading: Mapping[str, Any]) -> MotionSource:
+    """Return the problems of motion of a folder, which the user names on the command line by the batch file."""
+    table.only(*_MOTION_KEYS)
+    own = table.table()
+    scene, robot = table.get("scene"), table.get("robot").name() if "robot" in own else "panda"
+    iterations = table.get("max_iterations").integer() if "max_iterations" in own else MotionSource.max_iterations
+    if iterations < 1:
+        raise table.get("max_iterations").error(f"expected at least 1, received {iterations}")
+    try:
+        source = MotionSource(
+            str(file.parent / table.get("motions").name()), load_scene(scene.name(), **reading), robot, iterations
+        )
+        source.motion(0)
+    except TmkitError as error:
+        raise table.get("motions").error(str(error)) from None
     return source
 
 
