@@ -131,8 +131,8 @@ def memory(count: int = 5000) -> list[str]:
         summary = run_batch(batch, folder, workers=2, on_progress=on_progress)
     rate = summary.problems / summary.seconds
     return [
-        f"* {count} problems, {summary.statuses}, {rate:.1f} a second; MiB of the batch and of the process from which those that plan are forked, "
-        f"after each fifth: {', '.join(seen)}."
+        f"* {count} problems, {summary.statuses}, {rate:.1f} a second; MiB of the batch and of the process from "
+        f"which those that plan are forked, after each fifth: {', '.join(seen)}."
     ]
 
 
