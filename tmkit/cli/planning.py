@@ -288,6 +288,7 @@ def simulate(
     grasp: Annotated[
         str, typer.Option(metavar="contact|constraint", help="Hold objects by friction, or by a constraint.")
     ] = "contact",
+    engine: Annotated[str, typer.Option(metavar="pybullet|mujoco", help="The physics engine.")] = "pybullet",
     scenes: TmpScenes = None, robot: TmpRobot = None, domain: DomainOption = None, semantics: SemanticsOption = None,
     goal: TmpGoal = None, start: TmpStart = None, as_json: AsJson = False, allow: AllowFolders = None,
     package: Packages = None, meshes: Meshes = "load",
@@ -298,6 +299,8 @@ def simulate(
     """
     if grasp not in ("contact", "constraint"):
         raise typer.BadParameter(f"'{grasp}' is none of contact, constraint", param_hint="--grasp")
+    if engine not in ("pybullet", "mujoco"):
+        raise typer.BadParameter(f"'{engine}' is none of pybullet, mujoco", param_hint="--engine")
     for output in (record, picture, report):
         if output is not None:
             require_writable(output)
@@ -307,9 +310,9 @@ def simulate(
     )  # fmt: skip
     with errors_about(path):
         if view:
-            result = _simulate_in_view(plan, gui=gui, record=record, picture=picture, grasp=grasp)
+            result = _simulate_in_view(plan, gui=gui, record=record, picture=picture, grasp=grasp, engine=engine)
         else:
-            result = _simulate(plan, gui=gui, record=record, picture=picture, grasp=grasp)
+            result = _simulate(plan, gui=gui, record=record, picture=picture, grasp=grasp, engine=engine)
     if report is not None:
         write_json(report, result.to_dict())
     if as_json:
@@ -406,14 +409,14 @@ def _check(
 
 def _simulate(
     plan: Plan, *, gui: bool, record: Path | None, picture: Path | None, grasp: Any, on_state: Any = None,
-    renderer: Any = "auto",
+    renderer: Any = "auto", engine: Any = "pybullet",
 ) -> SimulationReport:  # fmt: skip
     from tmkit.simulation import simulate
 
     with progress("simulating") as show:
         return simulate(
             plan, gui=gui, record=record, picture=picture, grasp=grasp, on_state=on_state, renderer=renderer,
-            on_progress=show,
+            on_progress=show, engine=engine,
         )  # fmt: skip
 
 

@@ -72,7 +72,7 @@ def build_bodies(engine: Engine, at: Kinematics, *, settings: PhysicsSettings, f
     for number, piece in enumerate((*pieces.mechanisms, *pieces.objects)):
         kind = "mechanism" if piece in pieces.mechanisms else "object"
         if kind == "object":
-            _require_collision_shape(scene, piece)
+            require_collision_shape(scene, piece)
         if piece.moving:
             bodies.append(_mechanism(engine, kind, piece, at, settings.density, folder / f"mechanism{number}"))
         else:
@@ -81,7 +81,8 @@ def build_bodies(engine: Engine, at: Kinematics, *, settings: PhysicsSettings, f
     return bodies
 
 
-def _require_collision_shape(scene: SceneGraph, piece: Piece) -> None:
+def require_collision_shape(scene: SceneGraph, piece: Piece) -> None:
+    """Refuse a movable object that would fall through everything, by a :class:`SimulationError`."""
     if not any(attached.collision for frame in piece.frames for attached in scene.shapes(frame)):
         raise SimulationError(
             f"movable object '{piece.base}' has no collision shape: it would fall through everything; "
@@ -175,7 +176,7 @@ def _with_masses(scene: SceneGraph, piece: Piece, density: float) -> SceneGraph:
         for frame in piece.frames[1:]:
             if scene.joint(frame).type == "free":
                 edit.set_joint(frame, Fixed())
-        for group in _rigid_groups(scene, piece):
+        for group in rigid_groups(scene, piece):
             heavy = {scene.body(name) for name in group if (own := scene.inertia(name)) is not None and own.mass > 0.0}
             done = set(heavy)
             for frame in group:
@@ -189,7 +190,8 @@ def _with_masses(scene: SceneGraph, piece: Piece, density: float) -> SceneGraph:
     return edit.finish()
 
 
-def _rigid_groups(scene: SceneGraph, piece: Piece) -> list[list[str]]:
+def rigid_groups(scene: SceneGraph, piece: Piece) -> list[list[str]]:
+    """Return the frames of a mechanism that no moving joint parts, the one above the others first."""
     groups: dict[str, list[str]] = {}
     head: dict[str, str] = {}
     for frame in piece.frames:

@@ -31,8 +31,8 @@ from tmkit.simulation.settings import PhysicsSettings
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import plain_numbers
 
-_TOUCHING = 1e-4  # metres of distance up to which two shapes count as touching
-_OVERLAP = 1e-4  # metres of penetration at the start that mean that two parts are meant to overlap
+TOUCHING = 1e-4  # metres of distance up to which two shapes count as touching
+OVERLAP = 1e-4  # metres of penetration at the start that mean that two parts are meant to overlap
 _HOLDING_FORCE = 2000.0  # newtons that a rigid grasp can bear
 _EVERY_LINK = -2  # what pybullet calls all links of a body
 _PROBE_RADIUS = 1e-4  # metres of the ball by which distances are measured
@@ -119,14 +119,14 @@ class BodyWorld:
         body = self._body(frame)
         found = self._engine.getContactPoints(bodyA=body.index)
         link = body.links[frame]
-        return tuple(sorted({self._frames[c[2], c[4]] for c in found if c[3] == link and c[8] <= _TOUCHING}))
+        return tuple(sorted({self._frames[c[2], c[4]] for c in found if c[3] == link and c[8] <= TOUCHING}))
 
     def contacts_of(self, frames: Sequence[str]) -> tuple[tuple[str, str], ...]:
         """Return the pairs of touching frames of which the first is on a body of one of ``frames``, sorted."""
         found = set()
         for index in sorted({self._body(frame).index for frame in frames}):
             for c in self._engine.getContactPoints(bodyA=index):
-                if c[8] <= _TOUCHING:
+                if c[8] <= TOUCHING:
                     found.add((self._frames[index, c[3]], self._frames[c[2], c[4]]))
         return tuple(sorted(found))
 
@@ -222,7 +222,7 @@ class BodyWorld:
         pairs = {(a, b) for a, b in allowed if a in place and b in place}
         engine.performCollisionDetection()
         for contact in engine.getContactPoints():
-            if contact[8] < -_OVERLAP:
+            if contact[8] < -OVERLAP:
                 pairs.add((self._frames[contact[1], contact[3]], self._frames[contact[2], contact[4]]))
         for a, b in sorted(pairs):
             body_a, body_b = place[a], place[b]

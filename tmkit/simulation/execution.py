@@ -30,6 +30,7 @@ from tmkit.plans.execution import execute
 from tmkit.plans.values import Plan
 from tmkit.simulation.arm_player import ArmPlayer
 from tmkit.simulation.camera import Camera
+from tmkit.simulation.mujoco_world import MujocoSimulation
 from tmkit.simulation.playback import fit_camera_to_plan
 from tmkit.simulation.recording import FRAMES_PER_SECOND, Film, captioned, check_output, write_picture
 from tmkit.simulation.rendering import Renderer, chosen_renderer, open_studio, render
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 _GRASPS = ("contact", "constraint")
+_ENGINES: dict[str, type[Simulation]] = {"pybullet": Simulation, "mujoco": MujocoSimulation}
 _FILM_SIZE = (480, 360)
 _FILM_SUPERSAMPLING = 1.5
 _WATCHES_PER_SECOND = 60.0
@@ -63,6 +65,7 @@ def simulate(
     settings: PhysicsSettings | None = None, world: SceneGraph | None = None, renderer: Renderer = "auto",
     captions: bool = False, on_progress: Callable[[SimulationProgress], None] | None = None,
     on_state: Callable[[SceneGraph, NDArray[np.float64]], None] | None = None,
+    engine: Literal["pybullet", "mujoco"] = "pybullet",
 ) -> SimulationReport:  # fmt: skip
     """Execute a plan in a physics simulation and compare the outcome with the plan.
 
@@ -85,6 +88,7 @@ def simulate(
         on_progress: called at the start of each phase and step, and every quarter of a simulated second.
         on_state: called with the scene as it is and its configuration (n_joints,), thirty times a simulated second;
             :meth:`tmkit.visualization.LatestScene.put` shows it in a viewer.
+        engine: the physics: ``pybullet``, or ``mujoco`` with the extra of that name.
 
     Returns:
         The report. The same plan and arguments give the same report, to the last bit.
@@ -92,11 +96,13 @@ def simulate(
     Raises:
         SimulationError: the scene cannot be simulated, or an argument is none of those that are known.
         OutputError: film or picture cannot be written; raised before the simulation starts.
-        MissingExtraError: an MP4 is wanted without the extra ``video``, or the renderer is not there.
+        MissingExtraError: an MP4 is wanted without the extra ``video``, or the renderer or the engine is not there.
     """
     check_argument(plan, Plan, "plan", function="simulate", hint=plan_hint(plan))
     if grasp not in _GRASPS:
         raise SimulationError(f"grasp must be 'contact' or 'constraint', not {grasp!r}")
+    if engine not in _ENGINES:
+        raise SimulationError(f"engine must be one of {', '.join(_ENGINES)}, not {engine!r}")
     for name, value in (("position_tolerance", position_tolerance), ("rotation_tolerance", rotation_tolerance)):
         if not value >= 0.0:
             raise SimulationError(f"{name} must not be negative, but is {value}")
@@ -115,7 +121,7 @@ def simulate(
     progress("build", 0)
     with (
         ExitStack() as stack,
-        Simulation.from_scene(
+        _ENGINES[engine].from_scene(
             plan.scene if world is None else world,
             plan.q,
             robot=plan.robots,

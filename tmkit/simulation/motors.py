@@ -15,7 +15,7 @@ A joint that is *passive*, such as that of a drawer that a plan pulls open, has 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,7 +65,18 @@ def _followers(scene: SceneGraph) -> dict[str, _Follower]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Drive:
+class Gear:
+    """Two joints of a body that move together: ``value of joint = ratio * value of first + shift``."""
+
+    body: Body
+    first: str
+    joint: str
+    ratio: float
+    shift: float
+
+
+@dataclass(frozen=True, eq=False)
+class Drive:
     """The motors of one body that are told together."""
 
     body: int
@@ -76,47 +87,37 @@ class _Drive:
     forces: list[float]
 
     def positions(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the values of the joints at a configuration."""
         return self.multipliers * q[self.entries] + self.offsets
 
     def velocities(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the velocities of the joints at those of a configuration."""
         return self.multipliers * v[self.entries]
 
 
-class Motors:
-    """The motors of one connection.
+class Drives:
+    """Which joints of which bodies have motors, whatever the engine.
 
     Args:
         bodies: the bodies; those with joints get motors.
         robots: the arms whose hands are to be driven by force.
-        gain: part of a position error that is removed in a step.
-        passive: newtons or newton metres of friction of joints that are not driven, by name.
+        passive: the joints that are not driven.
     """
 
     def __init__(
-        self, engine: Engine, *, scene: SceneGraph, bodies: Sequence[Body], robots: Sequence[Manipulator],
-        gain: float, passive: Mapping[str, float],
-    ) -> None:  # fmt: skip
-        self._engine = engine
-        self._gain = gain
+        self, *, scene: SceneGraph, bodies: Sequence[Body], robots: Sequence[Manipulator], passive: Collection[str]
+    ) -> None:
         self._followers = _followers(scene)
         fingers = {robot.name: self._finger_joints(scene, robot) for robot in robots}
         efforts = self._efforts(scene) | {joint: limit for robot in robots for joint, limit in robot.effort.items()}
-        driven = self._followers.keys() - passive.keys() - frozenset().union(*fingers.values())
-        self._all = self._drives_of(bodies, self._followers, efforts)
-        self._drives = self._drives_of(bodies, driven, efforts)
-        self._hands = {
+        driven = self._followers.keys() - set(passive) - frozenset().union(*fingers.values())
+        self.all = self._drives_of(bodies, self._followers, efforts)
+        self.arms = self._drives_of(bodies, driven, efforts)
+        self.hands = {
             robot.name: self._drives_of(bodies, fingers[robot.name], self._levers(scene, robot, fingers[robot.name]))
             for robot in robots
         }
-        for body in bodies:
-            for name, index in body.joints.items():
-                engine.changeDynamics(body.index, index, jointDamping=0.0)
-                if name in passive:
-                    mode, friction = engine.VELOCITY_CONTROL, passive[name]
-                    engine.setJointMotorControl2(body.index, index, mode, targetVelocity=0.0, force=friction)
-        for robot in robots:
-            for body in bodies:
-                self._gear(body, robot, fingers[robot.name])
+        self.gears = [gear for robot in robots for body in bodies for gear in self._gears(body, robot, fingers)]
 
     def _finger_joints(self, scene: SceneGraph, robot: Manipulator) -> frozenset[str]:
         if not robot.gripper_joints:
@@ -144,14 +145,14 @@ class Motors:
             result[name] = float(effort) if 0.0 < effort < np.inf else _UNLIMITED_EFFORT
         return result
 
-    def _drives_of(self, bodies: Sequence[Body], joints: Collection[str], efforts: Mapping[str, float]) -> list[_Drive]:
+    def _drives_of(self, bodies: Sequence[Body], joints: Collection[str], efforts: Mapping[str, float]) -> list[Drive]:
         """Return the motors of some joints, body by body."""
         drives = []
         for body in bodies:
             followers = [self._followers[name] for name in body.joints if name in joints]
             if followers:
                 drives.append(
-                    _Drive(
+                    Drive(
                         body.index,
                         [body.joints[follower.joint] for follower in followers],
                         np.array([follower.entry for follower in followers], dtype=np.intp),
@@ -162,9 +163,8 @@ class Motors:
                 )
         return drives
 
-    def _gear(self, body: Body, robot: Manipulator, fingers: frozenset[str]) -> None:
-        """Gear the fingers on ``body`` to the first of them: ``value = ratio * value of the first + shift``."""
-        names = [name for name in body.joints if name in fingers]
+    def _gears(self, body: Body, robot: Manipulator, fingers: Mapping[str, Collection[str]]) -> Iterator[Gear]:
+        names = [name for name in body.joints if name in fingers[robot.name]]
         if len(names) < 2 or robot.gripper_kind != "parallel":
             return
         opened = {name: self._value_at(name, robot, robot.gripper_open) for name in names}
@@ -172,18 +172,9 @@ class Motors:
         first = names[0]
         stroke = closed[first] - opened[first]
         for name in names[1:]:
-            if stroke == 0.0 or closed[name] == opened[name]:
-                continue
-            ratio = (closed[name] - opened[name]) / stroke
-            shift = opened[name] - ratio * opened[first]
-            gear = self._engine.createConstraint(
-                body.index, body.joints[first], body.index, body.joints[name], self._engine.JOINT_GEAR, [0.0, 0.0, 1.0],
-                [0.0, 0.0, 0.0], [0.0, 0.0, 0.0],
-            )  # fmt: skip
-            self._engine.changeConstraint(
-                gear, gearRatio=-1.0 / ratio, relativePositionTarget=-shift / ratio, erp=_GEAR_ERROR_REDUCTION,
-                maxForce=_GEAR_FORCE,
-            )  # fmt: skip
+            if stroke != 0.0 and closed[name] != opened[name]:
+                ratio = (closed[name] - opened[name]) / stroke
+                yield Gear(body, first, name, ratio, opened[name] - ratio * opened[first])
 
     def _value_at(self, name: str, robot: Manipulator, values: Mapping[str, float]) -> float:
         follower = self._followers[name]
@@ -192,9 +183,43 @@ class Motors:
                 return follower.multiplier * values[joint] + follower.offset
         raise SimulationError(f"joint '{name}' is no finger of robot '{robot.name}'", joint=name)
 
+
+class Motors:
+    """The motors of one connection.
+
+    Args:
+        bodies: the bodies; those with joints get motors.
+        robots: the arms whose hands are to be driven by force.
+        gain: part of a position error that is removed in a step.
+        passive: newtons or newton metres of friction of joints that are not driven, by name.
+    """
+
+    def __init__(
+        self, engine: Engine, *, scene: SceneGraph, bodies: Sequence[Body], robots: Sequence[Manipulator],
+        gain: float, passive: Mapping[str, float],
+    ) -> None:  # fmt: skip
+        self._engine, self._gain = engine, gain
+        self._drives = Drives(scene=scene, bodies=bodies, robots=robots, passive=passive)
+        for body in bodies:
+            for name, index in body.joints.items():
+                engine.changeDynamics(body.index, index, jointDamping=0.0)
+                if name in passive:
+                    mode, friction = engine.VELOCITY_CONTROL, passive[name]
+                    engine.setJointMotorControl2(body.index, index, mode, targetVelocity=0.0, force=friction)
+        for gear in self._drives.gears:
+            index, joints = gear.body.index, gear.body.joints
+            constraint = engine.createConstraint(
+                index, joints[gear.first], index, joints[gear.joint], engine.JOINT_GEAR, [0.0, 0.0, 1.0],
+                [0.0, 0.0, 0.0], [0.0, 0.0, 0.0],
+            )  # fmt: skip
+            engine.changeConstraint(
+                constraint, gearRatio=-1.0 / gear.ratio, relativePositionTarget=-gear.shift / gear.ratio,
+                erp=_GEAR_ERROR_REDUCTION, maxForce=_GEAR_FORCE,
+            )  # fmt: skip
+
     def place(self, q: NDArray[np.float64]) -> None:
         """Put every joint at its value in configuration ``q`` (n,), at rest, without physics."""
-        for drive in self._all:
+        for drive in self._drives.all:
             for index, position in zip(drive.indices, drive.positions(q), strict=True):
                 self._engine.resetJointState(drive.body, index, float(position), 0.0)
 
@@ -209,7 +234,7 @@ class Motors:
             arm: name of the arm whose fingers are told.
             force: of each of its fingers in N.
         """
-        for drive in self._drives if arm is None else self._hands[arm]:
+        for drive in self._drives.arms if arm is None else self._drives.hands[arm]:
             self._engine.setJointMotorControlArray(
                 drive.body, drive.indices, self._engine.POSITION_CONTROL, targetPositions=drive.positions(q).tolist(),
                 targetVelocities=drive.velocities(velocity).tolist(),
@@ -220,7 +245,7 @@ class Motors:
     def read(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the configuration (n,) that the joints have; entries without a simulated joint stay as in ``q``."""
         result = q.copy()
-        for drive in reversed(self._all):
+        for drive in reversed(self._drives.all):
             states = self._engine.getJointStates(drive.body, drive.indices)
             for state, entry, multiplier, offset in zip(
                 reversed(states), drive.entries[::-1], drive.multipliers[::-1], drive.offsets[::-1], strict=True

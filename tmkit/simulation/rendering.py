@@ -92,7 +92,7 @@ class _FollowingStudio(TinyStudio):
         self._world, self._still = world, simulation
 
     def picture(self) -> NDArray[np.uint8]:
-        if isinstance(self._world, StillScene):
+        if isinstance(self._world, StillScene | Simulation):
             self._still.set_configuration(self._world.q)
         for name in self._still.objects:
             self._still.set_object_pose(name, self._world.pose(name))
@@ -119,10 +119,12 @@ def open_studio(
         raise SimulationError(f"supersampling must be between 1 and 8, not {supersampling}")
     if chosen_renderer(renderer) == "filament":
         yield FilamentStudio(world, camera, supersampling=supersampling)
-    elif isinstance(world, Simulation):
+    elif isinstance(world, Simulation) and world.engine_name == "pybullet":
         yield TinyStudio(world, camera, supersampling=supersampling)
     else:
-        with Simulation.from_scene(world.scene, world.q if isinstance(world, StillScene) else None) as simulation:
+        with Simulation.from_scene(
+            world.scene, world.q if isinstance(world, StillScene | Simulation) else None
+        ) as simulation:
             yield _FollowingStudio(world, simulation, camera, supersampling=supersampling)
 
 

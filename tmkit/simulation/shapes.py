@@ -122,9 +122,9 @@ class ShapeBuilder:
         detail = "box" if boxed else "all" if visual or _is_triangles(placed, still=still) else "hull"
         key = f"{shape.digest}-{detail}"
         if key not in self._written:
-            vertices, faces = _bounding_box(shape) if boxed else _triangles(shape)
+            vertices, faces = bounding_box(shape) if boxed else triangles_of(shape)
             if detail != "all":
-                vertices, faces = _hull(vertices, placed.frame)
+                vertices, faces = hull(vertices, placed.frame)
             path = self._folder / f"shape{len(self._written)}.obj"
             _write_obj(path, vertices, faces)
             self._written[key] = str(path)
@@ -184,7 +184,8 @@ def _downsampled(shape: Shape, placed: PlacedShape, *, visual: bool) -> Shape:
     return PointCloud(shape.points[:: -(-len(shape.points) // MOST_POINTS)], radius=shape.dimensions[0])
 
 
-def _bounding_box(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def bounding_box(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the corners (8, 3) of the box around a shape, and no faces."""
     corners = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=float)
     lower, upper = shape.bounds
     return lower + corners * np.maximum(upper - lower, 1e-6), np.zeros((0, 3), dtype=np.int64)
@@ -201,10 +202,11 @@ def drawn_triangles(shape: Shape, *, fineness: int = 4) -> tuple[NDArray[np.floa
     if shape.kind == "point_cloud" and len(shape.points) > MOST_POINTS:
         kept = np.linspace(0, len(shape.points) - 1, MOST_POINTS).astype(int)
         shape = PointCloud(shape.points[kept], radius=float(shape.dimensions[0]))
-    return _triangles(shape)
+    return triangles_of(shape)
 
 
-def _triangles(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def triangles_of(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return vertices (n, 3) and faces (m, 3) of a shape as it collides: cylinders as prisms."""
     if shape.kind == "plane":
         corners = (
             0.5 * _DRAWN_PLANE * np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])
@@ -238,10 +240,11 @@ def _prism(radius: float, length: float) -> tuple[NDArray[np.float64], NDArray[n
     rim = radius / math.cos(math.pi / _CYLINDER_SIDES) * np.stack([np.cos(turns), np.sin(turns)], axis=1)
     ends = [np.column_stack([rim, np.full(_CYLINDER_SIDES, height)]) for height in (-0.5 * length, 0.5 * length)]
     vertices = np.concatenate(ends)
-    return vertices, _hull(vertices, "")[1]
+    return vertices, hull(vertices, "")[1]
 
 
-def _hull(vertices: NDArray[np.float64], frame: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def hull(vertices: NDArray[np.float64], frame: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the convex hull of points (n, 3); an error names the frame."""
     from scipy.spatial import ConvexHull, QhullError
 
     try:

@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,7 +45,7 @@ from tmkit.spatial.plain import plain_numbers
 
 
 class Simulation(BodyWorld):
-    """A scene under physics, in a pybullet connection of its own.
+    """A scene under physics, in a pybullet connection of its own, or in MuJoCo as :class:`MujocoSimulation`.
 
     Make one with :meth:`from_scene`, best in a ``with`` statement; otherwise call :meth:`close`. One simulation must
     not be used from two threads at once; two simulations are independent of each other.
@@ -58,6 +58,8 @@ class Simulation(BodyWorld):
         passive: joints without a motor.
         settings: physics settings.
     """
+
+    engine_name: ClassVar[str] = "pybullet"
 
     def __init__(
         self, engine: Engine, *, scene: SceneGraph, q: NDArray[np.float64], robots: tuple[Manipulator, ...],
@@ -77,15 +79,22 @@ class Simulation(BodyWorld):
         for robot in robots:
             self._motors.tell(q, still, arm=robot.name, force=robot.grip_force)
         self._set_friction([link for robot in robots for link in robot.contact_links])
-        parked = CollisionRules.from_start(robots[0], scene, q=q, others=robots[1:]).parked if robots else ()
-        allowed = [(a, b) for a, b, _ in scene.allowed_pairs]
-        self._ignore_meant_overlaps(allowed + [(pair.frame_a, pair.frame_b) for pair in parked])
+        self._ignore_meant_overlaps(self._allowed_pairs())
+
+    def _allowed_pairs(self) -> list[tuple[str, str]]:
+        """Return the pairs that the scene allows, and those by which parked arms touch."""
+        first, *others = self._robots or (None,)
+        allowed = [(a, b) for a, b, _ in self._scene.allowed_pairs]
+        if first is None:
+            return allowed
+        rules = CollisionRules.from_start(first, self._scene, q=self._q, others=tuple(others))
+        return allowed + [(pair.frame_a, pair.frame_b) for pair in rules.parked]
 
     @classmethod
     def from_scene(
         cls, scene: SceneGraph, q: ArrayLike | None = None, *, robot: Manipulator | Sequence[Manipulator] | None = None,
         passive: Sequence[str] = (), gui: bool = False, settings: PhysicsSettings | None = None,
-    ) -> Simulation:  # fmt: skip
+    ) -> Self:  # fmt: skip
         """Build a simulation in which a scene stands at rest.
 
         Args:
@@ -99,6 +108,7 @@ class Simulation(BodyWorld):
 
         Raises:
             SimulationError: the scene cannot be simulated, or a window is wanted where there is no screen.
+            MissingExtraError: the engine is not installed.
             ConfigurationError: a configuration that does not fit the scene.
             UnknownNameError: no such joint.
         """
@@ -107,14 +117,19 @@ class Simulation(BodyWorld):
             if joint not in scene.joint_names:
                 raise UnknownNameError.of("joint", joint, scene.joint_names)
         settings = settings or PhysicsSettings()
+        values = np.array(plain_numbers(configuration, "configuration"))
+        robots = () if robot is None else (robot,) if isinstance(robot, Manipulator) else tuple(robot)
+        return cls._opened(scene, values, robots, passive, gui=gui, settings=settings)
+
+    @classmethod
+    def _opened(
+        cls, scene: SceneGraph, q: NDArray[np.float64], robots: tuple[Manipulator, ...], passive: Sequence[str], *,
+        gui: bool, settings: PhysicsSettings,
+    ) -> Self:  # fmt: skip
         with quiet_output():
             engine = Engine(settings, gui=gui)
             try:
-                return cls(
-                    engine, scene=scene, q=np.array(plain_numbers(configuration, "configuration")),
-                    robots=() if robot is None else (robot,) if isinstance(robot, Manipulator) else tuple(robot),
-                    passive=passive, settings=settings,
-                )  # fmt: skip
+                return cls(engine, scene=scene, q=q, robots=robots, passive=passive, settings=settings)
             except BaseException:
                 engine.close()
                 raise
@@ -134,10 +149,15 @@ class Simulation(BodyWorld):
         self.close()
 
     def __repr__(self) -> str:
-        state = "closed" if self._engine.is_closed else f"{self.time:.3f} s"
+        state = "closed" if self.is_closed else f"{self.time:.3f} s"
         return f"Simulation({len(self._bodies)} bodies, {len(self.objects)} objects, {state})"
 
     # --- reading --------------------------------------------------------------------------------------------------
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the simulation was closed."""
+        return self._engine.is_closed
 
     @property
     def bullet(self) -> Any:

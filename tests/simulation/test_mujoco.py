@@ -1,0 +1,176 @@
+"""The second engine gives the same world and the same outcomes as the first."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from simulation.test_world import branching_robot, cube_mesh
+from support.gantry import BLOCK, GANTRY, stacking_plan, two_blocks, with_block
+
+import tmkit as tk
+from tmkit.errors import SimulationError, UnknownNameError
+from tmkit.graph import (
+    AttachedShape,
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    HeightField,
+    Plane,
+    PointCloud,
+    SceneGraph,
+    Shape,
+    Sphere,
+)
+from tmkit.simulation import MujocoSimulation, Simulation, render, simulate
+from tmkit.spatial import Pose
+
+
+@pytest.mark.parametrize("scene", [branching_robot(), two_blocks()], ids=["branching", "gantry"])
+def test_link_poses_equal_forward_kinematics(scene: SceneGraph) -> None:
+    """At random configurations every frame is where the scene's forward kinematics has it, and stays there."""
+    rng = np.random.default_rng(1)
+    with MujocoSimulation.from_scene(scene) as simulation:
+        for _ in range(5):
+            q = rng.uniform(*scene.joint_limits.T)
+            simulation.set_configuration(q)
+            for _ in range(2):
+                assert simulation.q == pytest.approx(q, abs=1e-4)
+                at = scene.at(simulation.q)
+                for frame in scene.frame_names:
+                    if frame not in simulation.objects:
+                        assert at.pose(frame).distance(simulation.pose(frame)) == pytest.approx((0.0, 0.0), abs=1e-6)
+                simulation.step(5)
+
+
+@pytest.mark.parametrize(
+    ("shape", "height"),
+    [
+        (Box([0.05, 0.06, 0.08]), 0.04),
+        (Sphere(0.03), 0.03),
+        (Cylinder(0.03, 0.07), 0.035),
+        (Capsule(0.02, 0.05), 0.02),
+        (Cone(0.04, 0.06), 0.03),
+        (cube_mesh(0.05), 0.025),
+    ],
+    ids=lambda value: value.kind if isinstance(value, Shape) else "",
+)
+@pytest.mark.parametrize("ground", ["box", "field", "cloud", "plane"])
+def test_falling_object_rests_at_the_known_height(shape: Shape, height: float, ground: str) -> None:
+    """Each kind of shape comes to rest on each kind of ground, whose top is at 0."""
+    points = np.stack(np.meshgrid(np.arange(-10, 11), np.arange(-10, 11), [-1.0]), axis=-1).reshape(-1, 3) * 0.01
+    floor = {
+        "box": AttachedShape(Box([1.0, 1.0, 0.2]), Pose([0.0, 0.0, -0.1])),
+        "field": AttachedShape(HeightField(np.zeros((9, 9)), size=[0.4, 0.4], floor=-0.1)),
+        "cloud": AttachedShape(PointCloud(points, radius=0.01)),
+        "plane": AttachedShape(Plane()),
+    }[ground]
+    scene = SceneGraph().add_frame("table", "world", shapes=[floor])
+    pose = Pose([0.005, 0.005, height + 0.002])
+    if shape.kind == "capsule":
+        pose = Pose.from_rpy([0.005, 0.005, height + 0.002], [0.0, math.pi / 2, 0.0])
+    scene = with_block(scene, "thing", pose.translation, shape=shape).set_pose("thing", pose)
+    with MujocoSimulation.from_scene(scene) as simulation:
+        simulation.step(400)
+        low = 4e-3 if ground == "cloud" and shape.kind in ("sphere", "capsule") else 2e-4
+        assert -low < simulation.pose("thing").translation[2] - height < 3e-4
+        assert simulation.time == pytest.approx(400 * simulation.settings.time_step)
+
+
+def test_real_fingers_stack_a_block_as_in_pybullet() -> None:
+    """The report has the same entries, the block ends within a millimetre, and two runs agree to the last bit."""
+    report = simulate(stacking_plan(), engine="mujoco")
+    other = simulate(stacking_plan())
+    assert report.is_successful
+    assert report.worst_position < 0.001
+    assert report.notes == ()
+    assert report.to_dict().keys() == other.to_dict().keys()
+    assert (list(report.errors), list(report.tracking)) == (list(other.errors), list(other.tracking))
+    assert [(slip.step, slip.object, slip.lost) for slip in report.slips] == [(1, "red", None)]
+    assert max(report.tracking.values()) < 1e-4
+    assert simulate(stacking_plan(), engine="mujoco") == report
+
+
+def test_a_block_without_friction_is_lost() -> None:
+    """The friction that a shape gives counts: what slides out of the fingers is reported lost."""
+    plan = stacking_plan()
+    slippery = [AttachedShape(part.shape, part.pose, friction=0.001) for part in plan.scene.shapes("red")]
+    report = simulate(plan, world=plan.scene.set_shapes("red", slippery), engine="mujoco")
+    assert report.missed == ("red",)
+    assert report.slips[0].lost is not None
+
+
+def test_contacts_are_told_by_frames() -> None:
+    """What touches is the same as in pybullet."""
+    scene = two_blocks()
+    told = []
+    for engine in (Simulation, MujocoSimulation):
+        with engine.from_scene(scene, robot=GANTRY) as simulation:
+            simulation.step(200)
+            told.append((simulation.touching("red"), simulation.contacts_of(["red"])))
+            assert simulation.distance_to("red", simulation.pose("red").translation, reach=1.0) == pytest.approx(
+                -BLOCK / 2, abs=1e-3
+            )
+            above = simulation.pose("red").apply([0.0, 0.0, BLOCK])
+            assert simulation.distance_to("red", above, reach=1.0) == pytest.approx(BLOCK / 2, abs=1e-3)
+            assert simulation.distance_to("red", above, reach=0.01) == math.inf
+    assert told[0] == told[1]
+
+
+def test_what_is_attached_moves_along_and_loads_what_holds_it() -> None:
+    """A constraint holds an object; its load is its weight, and when detached it falls."""
+    scene = two_blocks()
+    with MujocoSimulation.from_scene(scene, robot=GANTRY) as simulation:
+        simulation.set_object_pose("red", simulation.pose("red") @ Pose([0.0, 0.0, 0.1]))
+        simulation.attach("red", "tool")
+        before = simulation.pose("red", relative_to="tool")
+        with pytest.raises(SimulationError, match="attached already"):
+            simulation.attach("red", "tool")
+        simulation.step(200)
+        assert simulation.pose("red", relative_to="tool").distance(before)[0] < 1e-4
+        weight = 9.81 * 500.0 * BLOCK**3
+        load = simulation.load("red", on="tool", at="red")
+        assert load == pytest.approx([0.0, 0.0, -weight, 0.0, 0.0, 0.0], abs=1e-2 * weight)
+        simulation.detach("red")
+        assert simulation.attached == ()
+        simulation.step(100)
+        assert simulation.speed("red") > 0.1
+
+
+def test_a_cup_lifts_a_block() -> None:
+    """Suction seals, lifts and lets go, without its cup pushing the block."""
+    result = tk.plan(tk.load_scene("iiwa_table", "blocks2"), domain="blocks", goal="(on a b)", robot="iiwa")
+    assert result.plan is not None
+    report = simulate(result.plan, engine="mujoco")
+    assert report.is_successful, report.notes
+    assert report.worst_position < 0.001
+    assert max(slip.position for slip in report.slips) < 1e-4
+
+
+def test_pictures_show_either_engine() -> None:
+    """The small renderer draws a world of MuJoCo as it stands."""
+    pictures = []
+    for engine in (Simulation, MujocoSimulation):
+        with engine.from_scene(two_blocks()) as simulation:
+            pictures.append(render(simulation, renderer="tiny", supersampling=1.0).astype(int))
+    assert np.abs(pictures[0] - pictures[1]).mean() < 1.0
+
+
+def test_errors_name_what_is_wrong() -> None:
+    """Engines, windows, shapes and frames that are not there are refused."""
+    scene = two_blocks()
+    with pytest.raises(SimulationError, match="engine must be one of pybullet, mujoco"):
+        simulate(stacking_plan(), engine="bullet")  # type: ignore[arg-type]
+    with pytest.raises(SimulationError, match="has no window"):
+        MujocoSimulation.from_scene(scene, gui=True)
+    with pytest.raises(SimulationError, match="plane"):
+        MujocoSimulation.from_scene(with_block(scene, "flat", [0, 0, 1], shape=Plane()))
+    with MujocoSimulation.from_scene(scene) as simulation:
+        with pytest.raises(UnknownNameError, match="rod"):
+            simulation.set_object_pose("rod", Pose())
+        with pytest.raises(SimulationError, match="not attached"):
+            simulation.load("red", on="tool", at="tool")
+    with pytest.raises(SimulationError, match="closed"):
+        simulation.step()

@@ -1,0 +1,317 @@
+"""A scene under MuJoCo's physics, by the interface of :class:`tmkit.simulation.Simulation`.
+
+The model is made from the same rigid pieces, masses, hulls and motors as pybullet's (:mod:`.mujoco_model`). Joints are
+driven by computed torques: what makes the speed, within the effort limit, that pybullet's motors aim at. Meshes of
+level ``exact`` and point clouds that stand still, triangles to pybullet, are hulls and balls here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tmkit.errors import SimulationError
+from tmkit.graph import SceneGraph
+from tmkit.robots import Manipulator
+from tmkit.simulation.bodies import Body
+from tmkit.simulation.body_world import OVERLAP, TOUCHING
+from tmkit.simulation.motors import Drive, Drives
+from tmkit.simulation.mujoco_model import SPARE_WELDS, SUBSTEPS, ModelBuilder
+from tmkit.simulation.settings import PhysicsSettings
+from tmkit.simulation.world import Simulation
+from tmkit.spatial import Pose
+from tmkit.spatial.plain import plain_numbers
+
+
+class MujocoSimulation(Simulation):
+    """A scene under MuJoCo's physics (extra ``mujoco``), otherwise the same as :class:`Simulation`.
+
+    Args:
+        scene: the scene.
+        q: (n_joints,) start configuration.
+        robots: the arms.
+        passive: joints without a motor.
+        settings: physics settings; the solver stops earlier than after all iterations where it has converged.
+    """
+
+    engine_name = "mujoco"
+
+    def __init__(
+        self, *, scene: SceneGraph, q: NDArray[np.float64], robots: tuple[Manipulator, ...], passive: Sequence[str],
+        settings: PhysicsSettings,
+    ) -> None:  # fmt: skip
+        self._start, self._scene, self._settings = scene.at(q), scene, settings
+        self._q, self._steps, self._robots, self._is_closed = q, 0, robots, False
+        builder = ModelBuilder(self._start, robots, settings)
+        self._mujoco, self._bodies = builder.mujoco, builder.bodies
+        self._place = {frame: body for body in self._bodies for frame in body.links}
+        self._constraints: dict[tuple[str, str], int] = {}
+        self._loads: dict[tuple[str, str], NDArray[np.float64]] = {}
+        self._drives = Drives(scene=scene, bodies=self._bodies, robots=robots, passive=passive)
+        friction = {name: settings.joint_friction(scene.joint(scene.joint_frame(name)).type) for name in passive}
+        self._weld_count = len(robots) + SPARE_WELDS
+        model = builder.finish(self._drives, friction, robots, self._weld_count)
+        self._take(model, builder)
+        meant = self._meant_overlaps()
+        if meant:
+            for first, second in meant:
+                builder.spec.add_exclude(bodyname1=first, bodyname2=second)
+            self._take(builder.compiled(), builder)
+        self.set_configuration(q)
+        for robot in robots:
+            self.command_fingers(q, force=robot.grip_force, arm=robot.name)
+
+    def _take(self, model: Any, builder: ModelBuilder) -> None:
+        """Take a compiled model, and find in it what the builder numbered."""
+        self._model, self._data = model, self._mujoco.MjData(model)
+        self._ids = np.array([model.body(name).id for name in builder.links], dtype=np.intp)
+        self._frame_of = dict(zip(self._ids.tolist(), builder.links, strict=True))
+        self._positions = np.array([int(model.joint(name).qposadr[0]) for name in builder.joints], dtype=np.intp)
+        self._speeds = np.array([int(model.joint(name).dofadr[0]) for name in builder.joints], dtype=np.intp)
+        self._limits = np.zeros(len(builder.joints))
+        self._goals, self._goal_speeds = np.zeros(len(builder.joints)), np.zeros(len(builder.joints))
+        self._mass = np.zeros((model.nv, model.nv))
+        self._is_fresh = False
+        for drive in self._drives.all:
+            self._data.qpos[self._positions[drive.indices]] = drive.positions(self._q)
+        self._refresh()
+
+    def _meant_overlaps(self) -> list[tuple[str, str]]:
+        """Return the pairs of frames without objects that are allowed, or that overlap now."""
+        place = self._place
+        pairs = {pair for pair, distance in self._contacts() if distance < -OVERLAP}
+        pairs |= {(a, b) for a, b in self._allowed_pairs() if a in place and b in place}
+        return sorted(
+            pair
+            for pair in pairs
+            if all(place[frame].kind != "object" for frame in pair) and place[pair[0]] is not place[pair[1]]
+        )
+
+    @classmethod
+    def _opened(
+        cls, scene: SceneGraph, q: NDArray[np.float64], robots: tuple[Manipulator, ...], passive: Sequence[str], *,
+        gui: bool, settings: PhysicsSettings,
+    ) -> Self:  # fmt: skip
+        if gui:
+            raise SimulationError("the engine 'mujoco' has no window; record a film, or follow it in a viewer")
+        return cls(scene=scene, q=q, robots=robots, passive=passive, settings=settings)
+
+    # --- life and reading -----------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End the simulation; twice does no harm."""
+        self._is_closed = True
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._is_closed
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise SimulationError("this simulation is closed")
+
+    def _refresh(self) -> None:
+        """Have poses, contacts and constraints follow the state."""
+        self._require_open()
+        if not self._is_fresh:
+            self._mujoco.mj_step1(self._model, self._data)
+            self._is_fresh = True
+
+    def _link_pose(self, body: Body, link: int) -> Pose:
+        del body
+        self._refresh()
+        number = self._ids[link]
+        return Pose(self._data.xpos[number].copy(), np.roll(self._data.xquat[number], -1))
+
+    @property
+    def q(self) -> NDArray[np.float64]:
+        """(n_joints,) simulated joint values in the scene's order, radians or metres."""
+        self._require_open()
+        result = self._q.copy()
+        for drive in reversed(self._drives.all):
+            values = self._data.qpos[self._positions[drive.indices]]
+            for value, entry, multiplier, offset in zip(
+                values[::-1], drive.entries[::-1], drive.multipliers[::-1], drive.offsets[::-1], strict=True
+            ):
+                if multiplier != 0.0:
+                    result[entry] = (value - offset) / multiplier
+        return result
+
+    def speed(self, name: str) -> float:
+        """Return the speed of an object's base, m/s, plus a tenth of a metre times its angular speed."""
+        first = self._free_dof(self._object(name))
+        moves = self._data.qvel[first : first + 6]
+        return math.hypot(*moves[:3]) + 0.1 * math.hypot(*moves[3:])
+
+    def _free_dof(self, body: Body) -> int:
+        """Return the first of the six degrees of freedom of an object's base."""
+        return int(self._model.body_dofadr[self._ids[body.index]])
+
+    # --- touching -------------------------------------------------------------------------------------------------
+
+    def _contacts(self) -> Iterator[tuple[tuple[str, str], float]]:
+        """Yield frames and distance of each contact."""
+        self._refresh()
+        data, of = self._data, self._model.geom_bodyid
+        for (first, second), distance in zip(data.contact.geom.tolist(), data.contact.dist.tolist(), strict=True):
+            yield (self._frame_of[int(of[first])], self._frame_of[int(of[second])]), distance
+
+    def touching(self, frame: str) -> tuple[str, ...]:
+        """Return the frames whose shapes touch those of the rigid part that ``frame`` belongs to, sorted."""
+        body = self._body(frame)
+        own = self._frame_of[int(self._ids[body.links[frame]])]
+        pairs = [pair for pair, distance in self._contacts() if own in pair and distance <= TOUCHING]
+        return tuple(sorted({b if a == own else a for a, b in pairs}))
+
+    def contacts_of(self, frames: Sequence[str]) -> tuple[tuple[str, str], ...]:
+        """Return the pairs of touching frames of which the first is on a body of one of ``frames``, sorted."""
+        own = {id(self._body(frame)) for frame in frames}
+        found = [pair for (a, b), distance in self._contacts() if distance <= TOUCHING for pair in ((a, b), (b, a))]
+        return tuple(sorted({pair for pair in found if id(self._place[pair[0]]) in own}))
+
+    def set_contact(self, name: str, frames: Sequence[str], *, enabled: bool) -> None:
+        """Enable or disable collisions of a movable object, or a handle, with the fingers or cup of an arm."""
+        model, bits = self._model, 0
+        for frame in frames:
+            own = model.geom_bodyid == self._ids[self._body(frame).links[frame]]
+            bits |= int(np.bitwise_or.reduce(model.geom_contype[own], initial=0)) & ~1
+        body = self._body(name)
+        links = set(body.links.values()) if body.kind == "object" else {body.links[name]}
+        chosen = np.isin(model.geom_bodyid, self._ids[list(links)])
+        before = model.geom_conaffinity[chosen]
+        model.geom_conaffinity[chosen] = before | bits if enabled else before & ~bits
+        self._is_fresh = False
+
+    def renew_contacts(self, name: str, frames: Sequence[str]) -> None:
+        """Do nothing: MuJoCo finds all contacts anew in each step."""
+
+    def distance_to(self, name: str, point: ArrayLike, *, reach: float) -> float:
+        """Return how far a point of the root is from the surface of an object or handle, metres; negative inside it."""
+        self._refresh()
+        body, model, data = self._body(name), self._model, self._data
+        probe = model.geom("probe").id
+        data.geom_xpos[probe] = plain_numbers(point, "point")
+        links = sorted(set(body.links.values()) if body.kind == "object" else {body.links[name]})
+        geoms = np.flatnonzero(np.isin(model.geom_bodyid, self._ids[links])).tolist()
+        found = [self._mujoco.mj_geomDistance(model, data, probe, geom, reach, None) for geom in geoms]
+        nearest = min(found, default=math.inf)
+        return math.inf if nearest >= reach else float(nearest) + float(model.geom_size[probe, 0])
+
+    # --- attaching ------------------------------------------------------------------------------------------------
+
+    def attach(self, name: str, frame: str) -> None:
+        """Fix a movable object, or a handle, to a frame, as they are to each other now."""
+        first, second = self._link_of(frame), self._link_of(name)
+        if (name, frame) in self._constraints:
+            raise SimulationError(f"object '{name}' is attached already", object=name)
+        free = sorted(set(range(self._weld_count)) - set(self._constraints.values()))
+        if not free:
+            raise SimulationError(f"object '{name}': more than {self._weld_count} objects are attached", object=name)
+        self._refresh()
+        a_from_b = self._pose_of(first).inverse() @ self._pose_of(second)
+        weld = self._model.equality(f"weld {free[0]}").id
+        self._model.eq_obj1id[weld], self._model.eq_obj2id[weld] = first, second
+        numbers = [0.0, 0.0, 0.0, *a_from_b.translation, *np.roll(a_from_b.quat_xyzw, 1), 1.0]
+        self._model.eq_data[weld, : len(numbers)] = numbers
+        self._data.eq_active[weld], self._is_fresh = True, False
+        self._constraints[name, frame] = free[0]
+
+    def _link_of(self, frame: str) -> int:
+        return int(self._ids[self._body(frame).links[frame]])
+
+    def _pose_of(self, number: int) -> Pose:
+        return Pose(self._data.xpos[number].copy(), np.roll(self._data.xquat[number], -1))
+
+    def detach(self, name: str, frame: str | None = None) -> None:
+        """Remove the constraints of an object; nothing happens if there are none."""
+        for key in [key for key in self._constraints if key[0] == name and frame in (None, key[1])]:
+            weld = self._model.equality(f"weld {self._constraints.pop(key)}").id
+            self._data.eq_active[weld], self._is_fresh = False, False
+
+    def load(self, name: str, *, on: str, at: str) -> NDArray[np.float64]:
+        """Return the force in newtons and moment in newton metres, (6,), of an attached object on what holds it."""
+        about = self.pose(at).translation
+        if (name, on) not in self._constraints:
+            raise SimulationError(f"object '{name}' is not attached to '{on}'", object=name)
+        force, moment = self._loads.get((name, on), np.zeros((2, 3)))
+        return np.concatenate([force, moment + np.cross(self.pose(name).translation - about, force)])
+
+    def _load(self, name: str, weld: int) -> NDArray[np.float64]:
+        """Return force and moment (2, 3) of an object on what holds it, while the last step's forces are there."""
+        body, data = self._body(name), self._data
+        rows = np.flatnonzero(
+            (data.efc_type == self._mujoco.mjtConstraint.mjCNSTR_EQUALITY)
+            & (data.efc_id == self._model.equality(f"weld {weld}").id)
+        )
+        if body.kind != "object":
+            return np.array([data.efc_force[rows[:3]], np.zeros(3)])
+        own, result = np.zeros(data.nefc), np.zeros(self._model.nv)
+        own[rows] = data.efc_force[rows]
+        self._mujoco.mj_mulJacTVec(self._model, data, result, own)
+        first = self._free_dof(body)
+        force, moment = -result[first : first + 6].reshape(2, 3)
+        return np.array([force, data.xmat[self._ids[body.index]].reshape(3, 3) @ moment])
+
+    # --- acting ---------------------------------------------------------------------------------------------------
+
+    def set_configuration(self, q: ArrayLike) -> None:
+        """Put all joints at a configuration (n_joints,), at rest, without physics, and hold them there."""
+        values = np.array(self._scene.at(q).q, dtype=float)
+        self._require_open()
+        for drive in self._drives.all:
+            self._data.qpos[self._positions[drive.indices]] = drive.positions(values)
+            self._data.qvel[self._speeds[drive.indices]] = 0.0
+        self._is_fresh = False
+        self.command(values)
+
+    def set_object_pose(self, name: str, root_from_object: Pose) -> None:
+        """Set the pose of a movable object, with zero velocity."""
+        self._require_open()
+        body = self._object(name)
+        place, speed = int(self._model.body_jntadr[self._ids[body.index]]), self._free_dof(body)
+        place = int(self._model.jnt_qposadr[place])
+        self._data.qpos[place : place + 7] = [*root_from_object.translation, *np.roll(root_from_object.quat_xyzw, 1)]
+        self._data.qvel[speed : speed + 6], self._is_fresh = 0.0, False
+
+    def command(self, q: ArrayLike, velocity: ArrayLike | None = None) -> None:
+        """Tell all motors but those of the fingers where to be now, and how fast to go on from there."""
+        self._require_open()
+        values = plain_numbers(q, "q")
+        speeds = np.zeros_like(values) if velocity is None else plain_numbers(velocity, "velocity")
+        for drive in self._drives.arms:
+            self._tell(drive, values, speeds, 1.0)
+
+    def command_fingers(self, q: ArrayLike, *, force: float, arm: str | None = None) -> None:
+        """Set the targets and forces of the fingers of an arm."""
+        self._require_open()
+        values = plain_numbers(q, "q")
+        for name in [robot.name for robot in self._robots] if arm is None else [arm]:
+            for drive in self._drives.hands[name]:
+                self._tell(drive, values, np.zeros_like(values), force)
+
+    def _tell(self, drive: Drive, q: NDArray[np.float64], speeds: NDArray[np.float64], strength: float) -> None:
+        self._goals[drive.indices], self._goal_speeds[drive.indices] = drive.positions(q), drive.velocities(speeds)
+        self._limits[drive.indices] = strength * np.array(drive.forces)
+
+    def step(self, count: int = 1) -> None:
+        """Let ``count`` time steps pass."""
+        model, data, period = self._model, self._data, self._settings.time_step / SUBSTEPS
+        driven = np.flatnonzero(self._limits > 0.0)
+        dofs, limits = self._speeds[driven], self._limits[driven]
+        for number in range(count * SUBSTEPS):
+            self._refresh()
+            self._mujoco.mj_fullM(model, data, self._mass)
+            goals = self._goals + (number % SUBSTEPS) * period * self._goal_speeds
+            aims = self._settings.position_gain * (goals - data.qpos[self._positions])[driven] / period
+            wanted = (aims + self._goal_speeds[driven] - data.qvel[dofs]) / period
+            torques = self._mass[np.ix_(dofs, dofs)] @ wanted + data.qfrc_bias[dofs] - data.qfrc_passive[dofs]
+            data.qfrc_applied[dofs] = np.clip(torques, -limits, limits)
+            self._mujoco.mj_step2(model, data)
+            self._is_fresh = False
+        self._loads = {key: self._load(key[0], weld) for key, weld in self._constraints.items()}
+        self._steps += count
