@@ -24,7 +24,8 @@ from tmkit.graph import (
     Shape,
     Sphere,
 )
-from tmkit.simulation import MujocoSimulation, Simulation, render, simulate
+from tmkit.simulation import Simulation, render, simulate
+from tmkit.simulation.mujoco_world import MujocoSimulation
 from tmkit.spatial import Pose
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from tmkit.simulation.camera import Camera as Camera, fit_camera as fit_camera
     from tmkit.simulation.execution import SimulatedExecutor as SimulatedExecutor, simulate as simulate
     from tmkit.simulation.failure_picture import draw_failure as draw_failure, draw_marked as draw_marked
-    from tmkit.simulation.mujoco_world import MujocoSimulation as MujocoSimulation
     from tmkit.simulation.playback import (
         fit_camera_to_plan as fit_camera_to_plan, record_plan as record_plan,
     )  # fmt: skip
