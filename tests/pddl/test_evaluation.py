@@ -53,7 +53,7 @@ def test_formulas_are_worth_what_the_plain_model_says(name: str) -> None:
         state = random_state(problem, Random(seed))
         facts = plain_closure(problem, state)
         assert problem.holds(state, formula) == plain_value(formula, facts, problem, {})
-        assert (not Interpretation(problem, state.facts).failures(formula)) == problem.holds(state, formula)
+        assert (not Interpretation(problem, state).failures(formula)) == problem.holds(state, formula)
 
     check()
 

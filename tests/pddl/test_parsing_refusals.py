@@ -172,8 +172,8 @@ AXIOM_ERRORS = [
         "(:derived (passage ?a - parcel ?b)",
         "must be of type place, but '\\?a' is of type parcel",
     ),
-    ("(increase (total-cost) 1.5)", "(decrease (total-cost) 1.5)", "the only numeric effect that is supported"),
-    ("(increase (total-cost) 1.5)", "(increase (distance ?a ?b) 1.5)", "the only numeric effect that is supported"),
+    ("(increase (total-cost) 1.5)", "(decrease (total-cost) 1.5)", "\\(total-cost\\) may only be increased"),
+    ("(increase (total-cost) 1.5)", "(increase (distanc ?a ?b) 1.5)", "unknown function 'distanc'"),
     (
         "(increase (total-cost) 1.5)",
         "(increase (total-cost) (distance ?d ?b))",

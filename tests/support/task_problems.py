@@ -143,7 +143,7 @@ def shortest_steps(
         state = pending.popleft()
         if problem.holds(state, problem.goal):
             return steps[state]
-        interpretation = Interpretation(problem, state.facts)
+        interpretation = Interpretation(problem, state)
         for action, schema, binding in actions:
             if interpretation.holds(schema.precondition, binding) and allowed(state, action):
                 change = interpretation.change(schema.effect, binding)

@@ -87,11 +87,11 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
         """Apply an action by its number."""
         ground = self.actions[int(action)]
         schema, binding = self._problem.binding_of(ground)
-        now = Interpretation(self._problem, self.state.facts)
+        now = Interpretation(self._problem, self.state)
         is_applicable = now.holds(schema.precondition, binding)
         if is_applicable:
             change = now.change(schema.effect, binding)
-            self.state = self.state.change(add=change.added, delete=change.deleted)
+            self.state = change.applied(self.state)
         self._steps += 1
         is_done = self._problem.holds(self.state, self._problem.goal)
         return self._observed(), float(is_done), is_done, self._steps >= self.max_steps, {
@@ -101,7 +101,7 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
     def action_masks(self) -> NDArray[np.bool_]:
         """Return for each action whether it is applicable, as sb3-contrib's maskable algorithms ask for it."""
         mask = np.zeros(len(self.actions), dtype=bool)
-        now = Interpretation(self._problem, self.state.facts)
+        now = Interpretation(self._problem, self.state)
         for schema in self._problem.domain.actions:
             for binding in now.solutions(schema.precondition, schema.parameters):
                 arguments = tuple(binding[parameter.name] for parameter in schema.parameters)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from tmkit.pddl.evaluation import Interpretation as Interpretation, in_words as in_words
     from tmkit.pddl.formulas import (
         Action as Action, Add as Add, And as And, Arithmetic as Arithmetic, Atom as Atom, Axiom as Axiom,
-        Comparison as Comparison, Delete as Delete, Effect as Effect, EffectAnd as EffectAnd, Equals as Equals,
+        ChangeNumber as ChangeNumber, Comparison as Comparison, Delete as Delete, Effect as Effect,
+        EffectAnd as EffectAnd, Equals as Equals,
         Exists as Exists, Expression as Expression, Fact as Fact, ForEach as ForEach, Forall as Forall,
         Formula as Formula, FunctionTerm as FunctionTerm, GroundAction as GroundAction, Imply as Imply,
         IncreaseCost as IncreaseCost, Not as Not, Number as Number, Or as Or, Parameter as Parameter, When as When,

@@ -31,6 +31,7 @@ from tmkit.pddl.formulas import (
     Arithmetic,
     Atom,
     Axiom,
+    ChangeNumber,
     Comparison,
     Delete,
     Effect,
@@ -52,6 +53,7 @@ from tmkit.pddl.formulas import (
     When,
     is_variable,
 )
+from tmkit.pddl.state import State
 from tmkit.pddl.substitution import (
     conjuncts_of,
     free_variables,
@@ -70,11 +72,21 @@ _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
 
 @dataclass(slots=True)
 class Change:
-    """What an effect does: facts to delete and to add, and the cost; ``None`` when the cost is undefined."""
+    """What an effect does: facts to delete and to add, the cost, and numbers; ``None`` where one is undefined."""
 
     added: set[Fact] = field(default_factory=set)
     deleted: set[Fact] = field(default_factory=set)
     cost: float | None = 0.0
+    values: dict[Fact, float | None] = field(default_factory=dict)
+
+    def undefined(self) -> Fact | None:
+        """Return a function that would have no value, if any."""
+        return next((term for term, value in self.values.items() if value is None), None)
+
+    def applied(self, state: State) -> State:
+        """Return the state after it; every number in it is defined."""
+        values = {term: value for term, value in self.values.items() if value is not None}
+        return state.change(add=self.added, delete=self.deleted, values=values)
 
 
 def in_words(failure: Formula) -> str:
@@ -116,12 +128,13 @@ class Interpretation:
 
     Args:
         problem: supplies objects, types, axioms and the values of numeric functions.
-        facts: the basic facts; derived ones are computed when first asked for.
+        state: the basic facts, derived ones being computed when first asked for; and the numbers that have changed.
     """
 
-    def __init__(self, problem: _Problem, facts: Iterable[Fact]) -> None:
+    def __init__(self, problem: _Problem, state: State) -> None:
         check_time()
-        self._problem = problem
+        self._problem, self._values = problem, state.values
+        facts = state.facts
         self._known: dict[str, set[tuple[str, ...]]] = {}
         for predicate, arguments in facts:
             self._known.setdefault(predicate, set()).add(arguments)
@@ -183,11 +196,14 @@ class Interpretation:
             case Number(number):
                 return number
             case FunctionTerm(name, terms):
-                return self._problem.values.get(Fact(name, tuple([binding.get(term, term) for term in terms])))
+                return self._number(Fact(name, tuple([binding.get(term, term) for term in terms])))
             case Arithmetic(sign, parts):
                 numbers = [self.value(part, binding) for part in parts]
                 defined = [number for number in numbers if number is not None]
                 return _calculate(sign, defined) if len(defined) == len(numbers) else None
+
+    def _number(self, term: Fact) -> float | None:
+        return self._values.get(term, self._problem.values.get(term))
 
     def _lookup(self, predicate: str, arguments: tuple[str, ...]) -> bool:
         if self._pending and predicate in self._problem.domain.derived_predicates:
@@ -216,6 +232,10 @@ class Interpretation:
             case IncreaseCost(amount):
                 value = self.value(amount, binding)
                 change.cost = None if value is None or change.cost is None else change.cost + value
+            case ChangeNumber(sign, FunctionTerm(name, terms), amount):
+                term = Fact(name, tuple([binding.get(term, term) for term in terms]))
+                before = change.values.get(term, self._number(term))
+                change.values[term] = _changed(sign, before, self.value(amount, binding))
             case EffectAnd(parts):
                 for part in parts:
                     self._collect(part, binding, change)
@@ -408,6 +428,12 @@ def _unify(
         elif bound.get(term, term) != argument:
             return None
     return found
+
+
+def _changed(sign: str, before: float | None, amount: float | None) -> float | None:
+    if sign == "assign" or before is None or amount is None:
+        return amount if sign == "assign" else None
+    return _calculate({"increase": "+", "decrease": "-", "scale-up": "*", "scale-down": "/"}[sign], [before, amount])
 
 
 def _calculate(sign: str, numbers: list[float]) -> float | None:

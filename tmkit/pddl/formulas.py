@@ -230,6 +230,15 @@ class IncreaseCost(_List):
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeNumber(_List):
+    """A function gets a value: ``assign``, or ``increase``, ``decrease``, ``scale-up`` or ``scale-down`` by it."""
+
+    operator: str
+    term: FunctionTerm
+    amount: Expression
+
+
+@dataclass(frozen=True, slots=True)
 class EffectAnd(_List):
     """All parts happen."""
 
@@ -258,7 +267,7 @@ class ForEach(_List):
 NO_EFFECT = EffectAnd()
 """The effect that changes nothing."""
 
-Effect: TypeAlias = Add | Delete | IncreaseCost | EffectAnd | When | ForEach
+Effect: TypeAlias = Add | Delete | IncreaseCost | ChangeNumber | EffectAnd | When | ForEach
 
 
 def simple_effects(effect: Effect) -> Iterator[Effect]:

@@ -283,11 +283,11 @@ class Problem:
             state: the state.
             formula: the formula.
         """
-        return Interpretation(self, state.facts).holds(formula)
+        return Interpretation(self, state).holds(formula)
 
     def derived(self, state: State) -> State:
         """Return the facts that follow in a state by the axioms of the domain and are not stored."""
-        return State(Interpretation(self, state.facts).derived_facts())
+        return State(Interpretation(self, state).derived_facts())
 
     def why_not(self, state: State, action: GroundAction) -> tuple[Formula, ...]:
         """Return the ground conjuncts of an action's precondition that fail in a state; none if it is applicable.
@@ -300,7 +300,7 @@ class Problem:
             TaskError: the action is not one of the domain, or an argument is unknown or of a wrong type.
         """
         schema, binding = self.binding_of(action)
-        return Interpretation(self, state.facts).failures(schema.precondition, binding)
+        return Interpretation(self, state).failures(schema.precondition, binding)
 
     def apply(self, state: State, action: GroundAction) -> State:
         """Return the state after an action; conditions are evaluated before it, deletes are applied before adds.
@@ -313,12 +313,14 @@ class Problem:
             TaskError: the action is not applicable, or not one of the domain.
         """
         schema, binding = self.binding_of(action)
-        interpretation = Interpretation(self, state.facts)
+        interpretation = Interpretation(self, state)
         failures = interpretation.failures(schema.precondition, binding)
         if failures:
             raise self.error(f"{action} is not applicable: {'; '.join(map(in_words, failures))}")
         change = interpretation.change(schema.effect, binding)
-        return state.change(add=change.added, delete=change.deleted)
+        if (term := change.undefined()) is not None:
+            raise self.error(f"{action} gives {term} no value")
+        return change.applied(state)
 
     def _faults(self) -> Iterator[str]:
         """Yield what is wrong with the problem, in words."""

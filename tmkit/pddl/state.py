@@ -10,11 +10,14 @@ Membership is O(1); a successor O(n) in the number of facts, of which a task has
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 from tmkit.pddl.formulas import Fact
+
+_NO_VALUES: frozenset[tuple[Fact, float]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +45,21 @@ class StateDifference:
 
 
 class State:
-    """An immutable set of ground facts; doubles are harmless."""
+    """An immutable set of ground facts, doubles being harmless, and the numbers that differ from the problem's.
 
-    __slots__ = ("__dict__", "__weakref__", "_facts")
+    Args:
+        facts: the facts.
+        values: the values of functions that actions have changed, by ground term.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_facts", "_values")
 
     _facts: frozenset[Fact]
+    _values: frozenset[tuple[Fact, float]]
 
-    def __init__(self, facts: Iterable[Fact] = ()) -> None:
+    def __init__(self, facts: Iterable[Fact] = (), values: Mapping[Fact, float] | None = None) -> None:
         object.__setattr__(self, "_facts", frozenset(facts))
+        object.__setattr__(self, "_values", frozenset(values.items()) if values else _NO_VALUES)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a State cannot be changed; '{name}' was to be set")
@@ -58,6 +68,11 @@ class State:
     def facts(self) -> frozenset[Fact]:
         """The facts, for set algebra; iterate over the state itself for a fixed order."""
         return self._facts
+
+    @cached_property
+    def values(self) -> Mapping[Fact, float]:
+        """The values of functions that actions have changed, by ground term; others are the problem's."""
+        return MappingProxyType(dict(sorted(self._values)))
 
     @cached_property
     def _sorted(self) -> tuple[Fact, ...]:
@@ -73,25 +88,32 @@ class State:
         return len(self._facts)
 
     def __eq__(self, other: object) -> bool:
-        return self._facts == other._facts if isinstance(other, State) else NotImplemented
+        if not isinstance(other, State):
+            return NotImplemented
+        return self._facts == other._facts and self._values == other._values
 
     def __hash__(self) -> int:
         return hash(self._facts)
 
     def __repr__(self) -> str:
-        return f"State({' '.join(map(str, self))})"
+        numbers = (f"(= {term} {value:g})" for term, value in self.values.items())
+        return f"State({' '.join([*map(str, self), *numbers])})"
 
-    def __reduce__(self) -> tuple[type[State], tuple[tuple[Fact, ...]]]:
-        return State, (self._sorted,)
+    def __reduce__(self) -> tuple[type[State], tuple[object, ...]]:
+        return State, (self._sorted, dict(self.values)) if self._values else (self._sorted,)
 
-    def change(self, *, add: Iterable[Fact] = (), delete: Iterable[Fact] = ()) -> State:
+    def change(
+        self, *, add: Iterable[Fact] = (), delete: Iterable[Fact] = (), values: Mapping[Fact, float] | None = None
+    ) -> State:
         """Return the state without some facts and then with others.
 
         Args:
             add: facts to add.
             delete: facts to delete.
+            values: values of functions that change.
         """
-        return State(self._facts.difference(delete).union(add))
+        numbers = {**self.values, **values} if values else self.values if self._values else None
+        return State(self._facts.difference(delete).union(add), numbers)
 
     def difference(self, observed: State) -> StateDifference:
         """Return how ``observed`` differs from this state, taken as what is expected."""

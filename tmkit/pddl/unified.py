@@ -21,6 +21,7 @@ from tmkit.pddl.formulas import (
     And,
     Arithmetic,
     Atom,
+    ChangeNumber,
     Comparison,
     Delete,
     Effect,
@@ -51,11 +52,11 @@ _FEATURES = frozenset(
     {
         "ACTION_BASED", "FLAT_TYPING", "HIERARCHICAL_TYPING", "NEGATIVE_CONDITIONS", "DISJUNCTIVE_CONDITIONS",
         "EQUALITIES", "EXISTENTIAL_CONDITIONS", "UNIVERSAL_CONDITIONS", "CONDITIONAL_EFFECTS", "FORALL_EFFECTS",
-        "INT_FLUENTS", "REAL_FLUENTS", "PLAN_LENGTH", "ACTIONS_COST", "INT_NUMBERS_IN_ACTIONS_COST",
-        "REAL_NUMBERS_IN_ACTIONS_COST", "STATIC_FLUENTS_IN_ACTIONS_COST",
+        "INT_FLUENTS", "REAL_FLUENTS", "SIMPLE_NUMERIC_PLANNING", "GENERAL_NUMERIC_PLANNING", "INCREASE_EFFECTS",
+        "DECREASE_EFFECTS", "FLUENTS_IN_NUMERIC_ASSIGNMENTS", "PLAN_LENGTH", "ACTIONS_COST",
+        "INT_NUMBERS_IN_ACTIONS_COST", "REAL_NUMBERS_IN_ACTIONS_COST", "STATIC_FLUENTS_IN_ACTIONS_COST",
     }
 )  # fmt: skip
-_COMPARING = frozenset({"SIMPLE_NUMERIC_PLANNING", "GENERAL_NUMERIC_PLANNING"})  # where no action changes a number
 _ARITHMETIC = {"+": "Plus", "-": "Minus", "*": "Times", "/": "Div"}
 _COMPARISONS = {"<": "LT", "<=": "LE", ">": "GT", ">=": "GE", "=": "Equals"}
 
@@ -91,12 +92,10 @@ class _Import:
     def __init__(self, library: Any, problem: Any) -> None:
         self.up, self.given = library, problem
         self.where = f"unified-planning problem '{problem.name}'"
-        numeric = [fluent for fluent in problem.fluents if not fluent.type.is_bool_type()]
-        self.numeric = {fluent.name for fluent in numeric}
-        known = _FEATURES | (_COMPARING if set(numeric) <= problem.get_static_fluents() else set())
-        if unknown := sorted(set(problem.kind.features) - known):
+        if unknown := sorted(set(problem.kind.features) - _FEATURES):
             raise TaskError.at(self.where, f"tmkit has no {', '.join(unknown)}")
         self.constants: dict[str, None] = {}
+        self.numeric = {fluent.name for fluent in problem.fluents if not fluent.type.is_bool_type()}
 
     def problem(self) -> Problem:
         given = self.given
@@ -152,9 +151,15 @@ class _Import:
         )
 
     def effect(self, effect: Any) -> Effect:
-        if not effect.value.is_bool_constant():
-            raise TaskError.at(self.where, f"tmkit has no effects whose value depends on the state: {effect}")
-        made: Effect = (Add if effect.value.is_true() else Delete)(self.atom(effect.fluent, is_action=True))
+        made: Effect
+        if effect.fluent.fluent().name in self.numeric:
+            term = self.expression(effect.fluent)
+            assert isinstance(term, FunctionTerm), "a fluent"
+            made = ChangeNumber(effect.kind.name.lower(), term, self.expression(effect.value))
+        elif effect.value.is_bool_constant():
+            made = (Add if effect.value.is_true() else Delete)(self.atom(effect.fluent, is_action=True))
+        else:
+            raise TaskError.at(self.where, f"tmkit has no facts whose truth is that of a formula: {effect}")
         if not effect.condition.is_true():
             made = When(self.formula(effect.condition, is_action=True), made)
         return ForEach(self.parameters(effect.forall), made) if effect.forall else made
@@ -343,6 +348,13 @@ class _Export:
                 fluent = self.fluent(atom.predicate, atom.terms, scope)
                 holds = self.make.And(*conditions) if conditions else True
                 made.add_effect(fluent, isinstance(effect, Add), holds, forall=variables)
+            case ChangeNumber(sign, term, amount):
+                fluent, value = self.expression(term, scope), self.expression(amount, scope)
+                holds = self.make.And(*conditions) if conditions else True
+                if sign in ("scale-up", "scale-down"):
+                    value = (self.make.Times if sign == "scale-up" else self.make.Div)(fluent, value)
+                kind = {"increase": made.add_increase_effect, "decrease": made.add_decrease_effect}
+                kind.get(sign, made.add_effect)(fluent, value, holds, forall=variables)
 
     def scope(
         self, parameters: Iterable[Parameter], outer: Mapping[str, Any]

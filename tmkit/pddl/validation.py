@@ -84,15 +84,17 @@ def validate_task_plan(problem: Problem, steps: Iterable[GroundAction]) -> TaskP
             schema, binding = problem.binding_of(step)
         except TaskError as error:
             return ended(begin + error.data["reason"], (), index)
-        interpretation = Interpretation(problem, states[-1].facts)
+        interpretation = Interpretation(problem, states[-1])
         if failures := interpretation.failures(schema.precondition, binding):
             return ended(begin + "; ".join(map(in_words, failures)), failures, index)
         change = interpretation.change(schema.effect, binding)
         cost = change.cost if problem.metric is Metric.TOTAL_COST else 1.0
         if cost is None:
             return ended(f"{begin}its cost is not defined, because a function in it has no value", (), index)
-        states.append(states[-1].change(add=change.added, delete=change.deleted))
+        if (term := change.undefined()) is not None:
+            return ended(f"{begin}it gives {term} no value", (), index)
+        states.append(change.applied(states[-1]))
         costs.append(cost)
-    failures = Interpretation(problem, states[-1].facts).failures(problem.goal)
+    failures = Interpretation(problem, states[-1]).failures(problem.goal)
     message = f"the goal is not reached: {'; '.join(map(in_words, failures))}" if failures else ""
     return ended(message, failures, None)

@@ -22,6 +22,7 @@ from tmkit.pddl.formulas import (
     And,
     Arithmetic,
     Atom,
+    ChangeNumber,
     Comparison,
     Delete,
     Effect,
@@ -80,7 +81,7 @@ class Predicate:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A numeric function: its name and typed parameters. Only ``total-cost`` ever changes."""
+    """A numeric function: its name and typed parameters. The values of actions' effects are part of states."""
 
     name: str
     parameters: tuple[Parameter, ...] = ()
@@ -236,6 +237,8 @@ class Vocabulary:
                 return derived_fault(atom.predicate, derived) or self.formula_fault(atom, variables)
             case IncreaseCost(amount):
                 return self.function_fault(TOTAL_COST, (), variables) or self._expression_fault(amount, variables)
+            case ChangeNumber(_, FunctionTerm(name, terms), amount):
+                return self.function_fault(name, terms, variables) or self._expression_fault(amount, variables)
             case EffectAnd(parts):
                 return _first(self.effect_fault(part, variables, derived) for part in parts)
             case When(condition, inner):

@@ -27,6 +27,7 @@ from tmkit.pddl.formulas import (
     And,
     Arithmetic,
     Atom,
+    ChangeNumber,
     Comparison,
     Delete,
     Effect,
@@ -44,6 +45,7 @@ from tmkit.pddl.formulas import (
     Or,
     Parameter,
     When,
+    simple_effects,
 )
 from tmkit.pddl.model import Domain, Metric, Problem
 from tmkit.pddl.state import State
@@ -69,8 +71,13 @@ def encode(problem: Problem) -> Encoding:
     """Return an equivalent problem that Fast Downward can read.
 
     Raises:
-        TaskPlannerError: the problem compares numbers or computes costs, or a cost is negative or not a number.
+        TaskPlannerError: the problem compares or changes numbers, or computes costs, or a cost is negative or not a
+            number.
     """
+    for action in problem.domain.actions:
+        if numeric := [part for part in simple_effects(action.effect) if isinstance(part, ChangeNumber)]:
+            what = f"action '{action.name}' changes a number, which Fast Downward cannot: {numeric[0]}"
+            raise TaskPlannerError(f"{what}; plan with tmkit.task_planning.UnifiedPlanner", command=(), output="")
     names = {old: f"o--{count}" for count, old in enumerate(problem.objects, start=1) if not _is_plain(old)}
     renamed = _with_whole_costs(_renamed(problem, names))
     plain = _without_types(renamed) if _uses_either(renamed) else renamed
@@ -310,7 +317,7 @@ def _single_effects(
             single: Effect = type(effect)(Atom(atom.predicate, tuple(names.get(term, term) for term in atom.terms)))
             single = When(And(conditions), single) if conditions else single
             yield ForEach(parameters, single) if parameters else single
-        case IncreaseCost():
+        case IncreaseCost() | ChangeNumber():
             yield effect
 
 

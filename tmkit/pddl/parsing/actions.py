@@ -18,6 +18,7 @@ from tmkit.pddl.formulas import (
     NO_EFFECT,
     Action,
     Add,
+    ChangeNumber,
     Delete,
     Effect,
     EffectAnd,
@@ -128,10 +129,12 @@ class ActionReader(TreeBuilder):
 
     def _cost_effect(self, group: Group, scope: Scope) -> Effect:
         function = self._function_term(group.parts[1], scope)
-        if group.head != "increase" or function.name != TOTAL_COST:
-            reason = "the only numeric effect that is supported is (increase (total-cost) AMOUNT)"
-            raise self._source.error(group.first, reason)
-        return IncreaseCost(self.expression(group.parts[2], scope))
+        amount = self.expression(group.parts[2], scope)
+        if function.name != TOTAL_COST:
+            return ChangeNumber(group.head, function, amount)
+        if group.head != "increase":
+            raise self._source.error(group.first, "(total-cost) may only be increased")
+        return IncreaseCost(amount)
 
     def _two_lists(self, group: Group) -> tuple[Group, Group]:
         """Return the two lists that follow the first word of a list."""

@@ -40,7 +40,7 @@ from tmkit.errors import (
 from tmkit.graph import SceneGraph, task_facts
 from tmkit.graph.task_facts import TaskFact
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Change
-from tmkit.pddl import Add, Delete, Domain, Fact, GroundAction, State, domain_to_pddl, parse_domain
+from tmkit.pddl import Add, ChangeNumber, Delete, Domain, Fact, GroundAction, State, domain_to_pddl, parse_domain
 from tmkit.pddl.formulas import simple_effects
 from tmkit.pddl.parsing.parser import read_pddl
 from tmkit.plans.class_changes import FactChange
@@ -140,10 +140,11 @@ class PlanningDomain:
         return (FactChange(tuple(sorted(wanted - held)), tuple(sorted(held - wanted))),) if wanted != held else ()
 
     def is_moving(self, action: GroundAction) -> bool:
-        """Return whether an action has effects on other than stored facts, or moves nevertheless."""
-        parts = simple_effects(self.domain.action(action.name).effect)
+        """Return whether an action has effects on other than stored facts and numbers, or moves nevertheless."""
+        parts = [*simple_effects(self.domain.action(action.name).effect)]
         changed = {part.atom.predicate for part in parts if isinstance(part, Add | Delete)}
-        return not changed or not changed <= self.stored_predicates or action.name in self.semantics.moving_actions
+        is_still = changed <= self.stored_predicates and (changed or any(isinstance(p, ChangeNumber) for p in parts))
+        return not is_still or action.name in self.semantics.moving_actions
 
     def _added(self, plain: State, scene: SceneGraph, objects: Mapping[str, str], q: Configuration) -> list[Fact]:
         """Return the facts that hold besides, in a domain that was extended for planning."""
@@ -209,7 +210,7 @@ class PlanningDomain:
         return self._candidates(action, context)
 
     def _candidates(self, action: GroundAction, context: ActionContext) -> Iterator[Candidate]:
-        if self.stored_predicates and not self.is_moving(action):
+        if not self.is_moving(action):
             yield Change((), "without motion")
             return
         with self.blamed(f"candidates of {action}"):

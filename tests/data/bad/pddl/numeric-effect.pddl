@@ -7,4 +7,4 @@
   (:action load
     :parameters (?x - parcel ?t - truck ?p - place)
     :precondition (and (at ?x ?p) (parked ?t ?p))
-    :effect (and (assign (distance ?p ?p) 3) (loaded ?x) (not (at ?x ?p)))))
+    :effect (and (decrease (total-cost) 3) (loaded ?x) (not (at ?x ?p)))))
