@@ -1,6 +1,7 @@
 """Task planners: the :class:`TaskPlanner` protocol, Fast Downward and Z3 behind it.
 
-:class:`FastDownward` runs Fast Downward as a separate program; :class:`Z3Planner` encodes a problem for an SMT solver.
+:class:`FastDownward` runs Fast Downward as a separate program; :class:`Z3Planner` encodes a problem for an SMT solver;
+:class:`UnifiedPlanner` runs engines of unified-planning.
 A :class:`TranslatedTask` is grounded once, then extended with :meth:`TranslatedTask.forbid` each time an action turns
 out to be impossible in the presence of certain facts.
 """
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
         TaskPlanResult as TaskPlanResult, TaskPlanStatistics as TaskPlanStatistics, TaskPlanStatus as TaskPlanStatus,
     )  # fmt: skip
     from tmkit.task_planning.translated_task import TranslatedTask as TranslatedTask
+    from tmkit.task_planning.unified_planner import UnifiedPlanner as UnifiedPlanner, UnifiedTask as UnifiedTask
     from tmkit.task_planning.z3_planner import SmtTask as SmtTask, Z3Planner as Z3Planner
 else:
     __getattr__, __dir__ = lazy_names(__name__)
