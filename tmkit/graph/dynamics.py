@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import SceneGraph
 from tmkit.errors import SceneError
-from tmkit.graph.rigid import edges_of_twists
+from tmkit.graph.rigid import edges_of_twists, joint_values
 from tmkit.graph.semantic_edges.twist_queries import twist
 from tmkit.spatial import Pose, adjoint
 
@@ -51,7 +51,7 @@ def acceleration(
     """
     reference = scene.root(frame) if relative_to is None else relative_to
     point, turned = frame if at is None else at, reference if axes is None else axes
-    speeds, rates = (scene.configuration({}, base=values) for values in (qd, qdd))
+    speeds, rates = joint_values(scene, qd, "qd"), joint_values(scene, qdd, "qdd")
     velocity, change = np.zeros(6), np.zeros(6)
     way, told = scene.path(reference, frame), edges_of_twists(scene, frame)
     for before, after in itertools.pairwise(way):

@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from tmkit._core import Inertia, SceneGraph
 from tmkit.graph.folding import joined_inertia
 
@@ -88,6 +91,12 @@ def edges_of_twists(scene: SceneGraph, frame: str) -> set[str]:
     """Return the frames below edges of poses in the tree of a frame over which twist edges lead. O(t depth)."""
     core: Any = scene
     return set(core._edges_of_twists(frame))
+
+
+def joint_values(scene: SceneGraph, values: ArrayLike, what: str) -> NDArray[np.float64]:
+    """Return one number a joint; what they are is named where they are not that."""
+    core: Any = scene
+    return np.asarray(core._joint_values(values, what))
 
 
 def _is_still(scene: SceneGraph, frame: str, moving: set[str]) -> bool:

@@ -225,8 +225,8 @@ inline void write_pose(double* row, const Pose& pose) { std::ranges::copy(number
 
 // A configuration argument: checked against the number of joints; nullptr when it is None.
 struct ConfigurationArgument {
-    ConfigurationArgument(const OptionalArray& q, const SceneGraph& scene) {
-        if (q) held.emplace(*q, "q", [&] { return scene.joint_count(); });
+    ConfigurationArgument(const OptionalArray& q, const SceneGraph& scene, const char* what = "q") {
+        if (q) held.emplace(*q, what, [&] { return scene.joint_count(); });
     }
     const double* get() const { return held ? held->numbers().data() : nullptr; }
     std::optional<HeldVector> held;

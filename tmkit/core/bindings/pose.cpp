@@ -190,6 +190,18 @@ void bind_errors_of_poses(nb::module_& m) {
 
 ``pose @ exp(xi) == exp(adjoint(pose) @ xi) @ pose``: it maps errors and twists ``[rho, theta]`` of the child's
 tangent space to the parent's.)");
+    m.def("_moved_six", [](const ArrayArgument& six, const ArrayArgument& step, bool second) {
+        Vector6 moved = read_array<6>(six, "six");
+        const std::size_t to = second ? 3 : 0, from = 3 - to;
+        const Vector3 added = cross({moved[from], moved[from + 1], moved[from + 2]}, read_vector3(step, "step"));
+        for (std::size_t k = 0; k < 3; ++k) moved[to + k] += added[k];
+        return make_array(moved);
+    }, "six"_a, "step"_a, "second"_a, "Two vectors; to one is added the cross product of the other and a step.");
+    m.def("_turned_six", [](const ArrayArgument& six, const Pose& turn) {
+        const Vector6 v = read_array<6>(six, "six");
+        const Vector3 a = turn.rotate({v[0], v[1], v[2]}), b = turn.rotate({v[3], v[4], v[5]});
+        return make_array(Vector6{a[0], a[1], a[2], b[0], b[1], b[2]});
+    }, "six"_a, "turn"_a, "Two vectors, both rotated.");
     const auto jacobian = [&m](const char* name, auto of, const char* text) {
         m.def(name, [of](const ArrayArgument& xi) { return make_square(of(read_array<6>(xi, "xi")), 6); }, "xi"_a,
               text);

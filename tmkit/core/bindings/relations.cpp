@@ -19,7 +19,7 @@ std::optional<Vector6> twist_numbers(const SceneGraph& s, std::optional<Name> po
     if (!turned || !moves || !reference || (point && (!at || (at->body != *moves && at->body != *reference))))
         return std::nullopt;
     return related_twist(s, at, *moves, *reference, *turned, ConfigurationArgument(q, s).get(),
-                         ConfigurationArgument(qd, s).get(), error);
+                         ConfigurationArgument(qd, s, "qd").get(), error);
 }
 
 using TwistOfFrames = nb::typed<nb::tuple, MaybeArray, nb::str, nb::str>;
@@ -32,7 +32,7 @@ TwistOfFrames twist_of_frames(const SceneGraph& s, Name frame, const OptionalNam
     std::optional<Vector6> twist;
     if (turned) {
         const FrameRecord& point = at ? s.record(*at) : moving;
-        const ConfigurationArgument given(q, s), velocities(qd, s);
+        const ConfigurationArgument given(q, s), velocities(qd, s, "qd");
         const std::vector<double> zeros(qd && !q ? s.joint_count() : 0);
         twist = related_twist(s, &point, moving.body, still.body, *turned, given.held ? given.get() : zeros.data(),
                               velocities.get());
@@ -59,6 +59,9 @@ None where a name is wrong or nothing says how the bodies move.)");
 None instead of the numbers where the name of the axes is wrong or nothing says how the bodies move.)");
     cls.def("_edges_of_twists", &edges_of_twists, "frame"_a,
             "The frames below edges of poses that twist edges lead over, in the tree of a frame.");
+    cls.def("_joint_values", [](const SceneGraph& s, nb::handle values, const char* what) {
+        return make_array(read_vector(values, what, s.joint_count()));
+    }, "values"_a, "what"_a, "One number a joint, (n_joints,); `what` names them where they are not that.");
     cls.def("_uncertain_twist",
             [](const SceneGraph& s, Name point, Name body, Name ref_body, Name axes, const OptionalArray& q,
                const OptionalArray& qd) -> std::optional<std::pair<ReadOnlyArray, std::optional<NoiseHandle>>> {

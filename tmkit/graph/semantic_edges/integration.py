@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import EdgeNoise, Joint, SceneGraph
 from tmkit.errors import ConfigurationError, SceneError
 from tmkit.graph.moments import Maps, moved_edge, summed
+from tmkit.graph.rigid import joint_values
 from tmkit.graph.semantic_edges.names import frame_on
 from tmkit.graph.semantic_edges.twist_queries import uncertain_twist
 from tmkit.relations import SemanticError, TwistCoord, Violation
@@ -58,8 +59,8 @@ def integrate(
     dt = seconds(dt)
     if (q is None) != (qd is None):
         raise ConfigurationError("integrate takes both q and qd, or neither")
-    after = None if q is None else scene.configuration({}, base=q)
-    rates = None if qd is None else np.array(scene.configuration({}, base=qd))
+    after = None if q is None else joint_values(scene, q, "q")
+    rates = None if qd is None else np.array(joint_values(scene, qd, "qd"))
     moving = {scene.body(frame) for frame in scene.twist_frames}
     moved: list[tuple[str, Pose, EdgeNoise | Maps | None]] = []
     unknown: dict[str, SemanticError] = {}
@@ -85,7 +86,7 @@ def integrate(
             edit.set_pose(frame, pose)
             edit.set_noise(frame, noise)
     made = edit.finish() if moved else scene
-    return made if after is None or rates is None else (made, scene.configuration({}, base=after + rates * dt))
+    return made if after is None or rates is None else (made, joint_values(scene, after + rates * dt, "q"))
 
 
 def _joint_velocity(joint: Joint, twist: Array, frame: str) -> float:

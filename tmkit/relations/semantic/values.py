@@ -11,13 +11,18 @@ Source: the adjoint of a rigid transform, Murray, Li, Sastry, "A mathematical in
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from tmkit import _core
 from tmkit.relations.representation import Numbers, Vector, frozen, rotations
 from tmkit.spatial import Pose, adjoint, compose_each
 
+_of_core: Any = _core
+_moved_six: Callable[..., Vector] = _of_core._moved_six
+_turned_six: Callable[..., Vector] = _of_core._turned_six
 Value = Any
 Jacobians = tuple[Vector | None, Vector | None]
 _BACK = np.array([-1.0, -1.0, -1.0, -1.0, -1.0, -1.0, 1.0])
@@ -70,6 +75,8 @@ def turned_pose(a: Value, turn: Value) -> Value:
 def turned(vectors: Vector, turn: Value) -> Vector:
     """Return vectors or six-vectors expressed in other axes: ``turn`` takes the old ones to the new ones."""
     if type(turn) is Pose:
+        if vectors.ndim == 1:
+            return turn.rotate(vectors) if len(vectors) == 3 else _turned_six(vectors, turn)
         return turn.rotate(vectors.reshape(-1, 3)).reshape(vectors.shape)
     halves = vectors.reshape(-1, vectors.shape[-1] // 3, 3, 1)
     return (pose_numbers(turn)[1][:, None] @ halves).reshape(len(turn), -1)
@@ -89,22 +96,23 @@ def cross(a: Vector, b: Vector) -> Vector:
 
 def twist_at(twist: Vector, step: Vector) -> Vector:
     """Return twists at points ``step`` away: ``v + w x step``."""
+    if twist.ndim == step.ndim == 1:
+        return _moved_six(twist, step, False)
     return _added(twist, cross(twist[..., 3:], step), 0)
 
 
 def wrench_about(wrench: Vector, step: Vector) -> Vector:
     """Return wrenches about points ``step`` away: ``t - step x f``."""
+    if wrench.ndim == step.ndim == 1:
+        return _moved_six(wrench, step, True)
     return _added(wrench, cross(wrench[..., :3], step), 3)
 
 
 def _added(six: Vector, part: Vector, start: int) -> Vector:
     """Return six-vectors to a half of which vectors are added; column by column, since rows of three are slow."""
     made: Vector = six.copy() if six.ndim == part.ndim else np.repeat(six[None], len(part), axis=0)
-    if made.ndim == 1:
-        made[start : start + 3] += part
-    else:
-        for i in range(3):
-            made[:, start + i] += part[:, i]
+    for i in range(3):
+        made[:, start + i] += part[:, i]
     return made
 
 

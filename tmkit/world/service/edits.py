@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tmkit.errors import ArgumentError
 from tmkit.graph import AttachedShape, FrameSpecification, Joint, Shape
 from tmkit.spatial import Pose
 from tmkit.store.encoding import DifferenceWriter
@@ -124,6 +125,8 @@ class CollectedEdits(WorldEdits):
 
 def seven(pose: Pose) -> Any:
     """Return a pose as it is sent."""
+    if not isinstance(pose, Pose):
+        raise ArgumentError(f"expected a Pose, not {type(pose).__name__}")
     return pose.as_array().tolist()
 
 
