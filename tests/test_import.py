@@ -142,7 +142,7 @@ def test_only_the_other_project_is_blamed(beside_the_other: Path) -> None:
 
 HEAVY = [
     "PIL", "antlr4", "collada", "gtsam", "imageio", "lark", "lxml", "matplotlib", "msgspec", "ompl", "pddlpy",
-    "pybullet", "pyrsistent", "rosbags", "ruckig", "scipy", "shapely", "trimesh", "viser", "z3",
+    "pybullet", "pyrsistent", "rosbags", "scipy", "shapely", "trimesh", "viser", "z3",
 ]  # fmt: skip
 SELDOM = [
     "tmkit.formats.json.scene", "tmkit.formats.srdf.values", "tmkit.manipulation.swept_volume",

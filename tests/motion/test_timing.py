@@ -1,4 +1,4 @@
-"""Laws of timing: the motion stays on the checked polyline, within the limits, from rest to rest."""
+"""Laws of timing: the motion stays near the checked polyline, within the limits, from rest to rest."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from support.effort import scaled_examples
+from support.motion_limits import limit_shares
 
 from tmkit.errors import ConfigurationError
 from tmkit.motion import TimedPath, time_path
@@ -42,22 +43,31 @@ def distance_to_polyline(point: Array, path: Array) -> float:
 
 
 @settings(max_examples=scaled_examples(0.5))
-@given(paths())
-def test_every_sample_lies_on_the_polyline(given_path: tuple[Array, Array, Array]) -> None:
-    """No sample leaves the polyline, whose points alone have been checked."""
+@given(paths(), st.sampled_from([0.0, 1e-3, 0.02, 0.2]))
+def test_no_sample_is_further_from_the_polyline_than_it_may_be(
+    given_path: tuple[Array, Array, Array], deviation: float
+) -> None:
+    """No sample strays further than was said; without deviation all lie on the polyline, whose points were checked."""
     path, speeds, accelerations = given_path
-    timed = time_path(path, speeds, acceleration_limits=accelerations, rate=50.0)
-    assert max(distance_to_polyline(point, path) for point in timed.positions) < 1e-9
+    timed = time_path(path, speeds, acceleration_limits=accelerations, rate=50.0, deviation=deviation)
+    assert max(distance_to_polyline(point, path) for point in timed.positions) <= deviation * 1.01 + 1e-9
 
 
 @settings(max_examples=scaled_examples(0.5))
-@given(paths())
-def test_speed_limits_hold(given_path: tuple[Array, Array, Array]) -> None:
-    """Neither the velocities said nor the differences of positions exceed any joint's limit."""
+@given(paths(), st.floats(0.02, 0.5), st.sampled_from([0.0, 0.02]))
+def test_limits_hold(given_path: tuple[Array, Array, Array], jerk_time: float, deviation: float) -> None:
+    """Differences of positions at 1 kHz exceed no joint's limit, and are the velocities and accelerations said."""
     path, speeds, accelerations = given_path
-    timed = time_path(path, speeds, acceleration_limits=accelerations, rate=50.0)
-    assert np.all(np.abs(timed.velocities) <= speeds + 1e-9)
-    assert np.all(np.abs(np.diff(timed.positions, axis=0)) / timed.period <= speeds + 1e-6)
+    limits = {"acceleration_limits": accelerations, "jerk_limits": accelerations / jerk_time}
+    timed = time_path(path, speeds, **limits, rate=1000.0, deviation=deviation)
+    jerks = accelerations / jerk_time
+    shares = limit_shares(timed.positions, 1000.0, speeds=speeds, accelerations=accelerations, jerks=jerks)
+    assert max(shares) < 1.0 + 1e-4
+    assert np.all(np.abs(timed.velocities) <= speeds * (1.0 + 1e-6))
+    assert np.all(np.abs(timed.accelerations) <= accelerations * (1.0 + 1e-6))
+    for rows, following in ((timed.positions, timed.velocities), (timed.velocities, timed.accelerations)):
+        means = (following[1:] + following[:-1]) / 2000.0
+        assert np.allclose(np.diff(rows, axis=0), means, atol=1e-6 * np.max(jerks))
 
 
 @settings(max_examples=scaled_examples(0.5))
@@ -72,18 +82,6 @@ def test_ends_are_the_paths_and_at_rest(given_path: tuple[Array, Array, Array]) 
     assert not timed.velocities[-1].any()
 
 
-@settings(max_examples=scaled_examples(0.5))
-@given(paths())
-def test_accelerations_hold_on_a_straight_piece(given_path: tuple[Array, Array, Array]) -> None:
-    """Second differences of a straight motion stay within the acceleration limits."""
-    path, speeds, accelerations = given_path
-    ends = np.stack([path[0], path[-1]])
-    timed = time_path(ends, speeds, acceleration_limits=accelerations, rate=200.0)
-    moved = np.vstack([ends[:1], timed.positions, ends[1:]])  # at rest before and after
-    found = np.abs(np.diff(moved, n=2, axis=0)) / timed.period**2
-    assert np.all(found <= accelerations * (1.0 + 1e-6) + 1e-4)
-
-
 @given(paths())
 @settings(max_examples=scaled_examples(0.2))
 def test_timing_is_repeatable(given_path: tuple[Array, Array, Array]) -> None:
@@ -94,25 +92,37 @@ def test_timing_is_repeatable(given_path: tuple[Array, Array, Array]) -> None:
     assert first.velocities.tobytes() == second.velocities.tobytes()
 
 
-def timed(path: Any, *, rate: float = 100.0) -> TimedPath:
+def timed(path: Any, *, rate: float = 100.0, deviation: Any = 0.02) -> TimedPath:
     """Time a path with limits of 1 and 2 for every joint."""
     n = np.shape(path)[-1]
-    return time_path(path, [1.0] * n, acceleration_limits=[2.0] * n, rate=rate)
+    return time_path(path, [1.0] * n, acceleration_limits=[2.0] * n, rate=rate, deviation=deviation)
 
 
-def test_a_sharp_corner_is_a_stop() -> None:
-    """At a right angle the arm stands still on the corner."""
-    result = timed([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
-    at_corner = np.all(result.positions == [1.0, 0.0], axis=1)
-    assert at_corner.any()
-    assert not result.velocities[at_corner].any()
+CORNER = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]
 
 
-def test_turning_back_is_a_stop() -> None:
-    """A path that turns on its heel stops there."""
+def test_a_corner_without_deviation_is_a_stop() -> None:
+    """At a right angle the arm stands still on the corner if it may not stray there."""
+    result = timed(CORNER, deviation=[0.1, 0.0, 0.1])
+    at_corner = np.all(np.abs(result.positions - [1.0, 0.0]) < 1e-4, axis=1)
+    assert np.min(np.max(np.abs(result.velocities[at_corner]), axis=1)) < 0.02
+
+
+def test_the_more_a_corner_may_be_cut_the_faster_it_is() -> None:
+    """The sum of two motions from rest to rest is the most; with 0.1 the corner is run through at a third of speed."""
+    durations = [timed(CORNER, deviation=deviation).duration for deviation in (0.0, 0.005, 0.01, 0.05, 0.1)]
+    assert durations[0] == pytest.approx(2.0 * timed(CORNER[:2]).duration, abs=0.03)
+    assert all(later < before for before, later in pairwise(durations))
+    result = timed(CORNER, deviation=0.1)
+    middle = result.positions[len(result.positions) // 4 : -len(result.positions) // 4]
+    speeds = np.linalg.norm(result.velocities[len(middle) // 2 : -len(middle) // 2], axis=1)
+    assert speeds.min() > 0.33
+
+
+def test_turning_back_stays_within_the_path() -> None:
+    """A path that turns on its heel is followed up to the deviation, and never beyond its end."""
     result = timed([[0.0], [1.0], [0.2]])
-    assert not result.velocities[result.positions[:, 0] == 1.0].any()
-    assert result.positions[:, 0].max() == 1.0
+    assert 0.98 <= result.positions[:, 0].max() <= 1.0
 
 
 def test_a_gentle_bend_is_run_through() -> None:
@@ -120,14 +130,14 @@ def test_a_gentle_bend_is_run_through() -> None:
     bend = [[math.sin(angle), 1.0 - math.cos(angle)] for angle in np.linspace(0.0, 1.5, 40)]
     result = timed(bend)
     inside = np.linalg.norm(result.velocities[20:-20], axis=1)
-    assert inside.min() > 0.25
+    assert inside.min() > 0.19
     assert result.duration < 0.7 * sum(timed([a, b]).duration for a, b in pairwise(bend))
 
 
 def test_the_fastest_motion_of_one_joint() -> None:
-    """A long motion takes the time of a ramp, a cruise and a ramp: length / speed + speed / acceleration + 0.1 s."""
+    """A long motion takes the time of a ramp, a cruise, and the mean: length / speed + speed / acceleration + T."""
     result = timed([[0.0], [10.0]], rate=1000.0)
-    assert result.duration == pytest.approx(10.0 / 1.0 + 1.0 / 2.0 + 0.1, abs=2e-3)  # jerk reaches 2 in 0.1 s
+    assert result.duration == pytest.approx(10.0 / 1.0 + 1.0 / 2.0 + 0.2, abs=2e-3)  # of 0.2 s
 
 
 @pytest.mark.parametrize("rate", [10.0, 60.0, 240.0])
@@ -164,6 +174,9 @@ def test_points_said_twice_change_nothing() -> None:
         ({"velocity_limits": [1.0, math.inf]}, "velocity_limits must be 2 positive finite numbers"),
         ({"acceleration_limits": [1.0, -1.0]}, "acceleration_limits must be 2 positive finite numbers"),
         ({"acceleration_limits": [1.0, math.nan]}, "acceleration_limits must be 2 positive finite numbers"),
+        ({"jerk_limits": [1.0, 0.0]}, "jerk_limits must be 2 positive finite numbers"),
+        ({"deviation": -1.0}, "deviation must be one number of at least 0, or 2 of them"),
+        ({"deviation": [0.1]}, "deviation must be one number of at least 0, or 2 of them"),
         ({"rate": 0.0}, "rate must be positive and finite, not 0.0"),
         ({"rate": math.nan}, "rate must be positive and finite, not nan"),
         ({"rate": math.inf}, "rate must be positive and finite, not inf"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -73,18 +74,26 @@ def test_an_executor_is_told_everything_in_order() -> None:
 
 
 def test_motions_are_timed_within_the_limits() -> None:
-    """Motions begin and end where their segments do, no faster than the arm may be, whatever the rate."""
+    """Each motion goes on from the one before, near to its segment, no faster than the arm may be, at any rate."""
     plan, slow, fast = stacking_plan(), Listener(), Listener()
     execute(plan, slow, rate=50.0)
     execute(plan, fast, rate=200.0)
     limits = GANTRY.velocity_limits(plan.scene)
     for motion, finer in zip(slow.motions, fast.motions, strict=True):
         assert motion.joint_names == GANTRY.joints
-        assert np.array_equal(motion.timed.positions[0], motion.segment.path[0])
-        assert np.array_equal(motion.timed.positions[-1], motion.segment.path[-1])
+        assert np.allclose(motion.timed.positions[0], motion.segment.path[0], atol=0.06)
+        assert np.allclose(motion.timed.positions[-1], motion.segment.path[-1], atol=0.06)
         assert np.all(np.abs(motion.timed.velocities) <= limits + 1e-9)
         assert finer.timed.duration == pytest.approx(motion.timed.duration, abs=0.03)
         assert len(finer.timed.positions) > 3 * len(motion.timed.positions)
+    for before, motion in pairwise(slow.motions):
+        for name in ("positions", "velocities", "accelerations"):
+            assert np.array_equal(getattr(before.timed, name)[-1], getattr(motion.timed, name)[0])
+    resting = {motion.segment.kind.value for motion in slow.motions if motion.ends_at_rest}
+    assert resting == {"approach", "lower", "retreat"}
+    for motion in slow.motions:
+        if motion.ends_at_rest:
+            assert np.array_equal(motion.timed.positions[-1], motion.segment.path[-1])
 
 
 def test_rates_and_failures() -> None:
@@ -115,12 +124,13 @@ def test_drawers_and_doors_are_moved_slowly(slides: bool, own: float, limit: flo
     names = (GANTRY.joints[0], "drawer", *GANTRY.joints[1:])
     opening = replace(plan.steps[0].segments[0], kind=SegmentKind.TRANSIT, joint_names=names, path=path)
     listener = Listener()
-    execute(replace(plan, scene=scene, steps=(replace(plan.steps[0], segments=(opening,)),)), listener)
+    q = scene.configuration({"drawer": 0.0}, base=[*plan.q, 0.0])
+    execute(replace(plan, scene=scene, q=q, steps=(replace(plan.steps[0], segments=(opening,)),)), listener)
     (motion,) = listener.motions
     assert motion.joint_names == (*GANTRY.joints, "drawer")
     assert motion.timed.positions[-1, -1] == 2.0
     speeds = np.abs(motion.timed.velocities)
-    assert np.max(speeds[:, -1]) == pytest.approx(peak or own, rel=1e-6)
+    assert np.max(speeds[:, -1]) == pytest.approx(peak or own, rel=1e-3)
     assert np.max(speeds[:, :-1]) < 1e-9
     assert np.max(np.diff(speeds[:, -1])) <= 2.0 * (peak or own) / 100.0 * 1.001
 

@@ -18,6 +18,7 @@ from support.gantry import GANTRY, stacking_plan
 from tmkit.cli import main
 from tmkit.errors import ConfigurationError, OutputError, UnknownNameError
 from tmkit.plans import Executor, RecordingExecutor, execute, export_plan, motion_table, save_plan
+from tmkit.plans.export import TimedCommand
 
 pd = pytest.importorskip("pandas")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -72,7 +73,8 @@ def test_pandas_reads_the_table(tmp_path: Path) -> None:
     table, read = motion_table(plan, rate=40.0), pd.read_csv(tmp_path / "a.csv")
     assert [*read.columns[:3]] == ["time", "step", "action"]
     assert set(read["action"]) == {str(plan.steps[0].action)}
-    for what, values in (("position", table.positions), ("velocity", table.velocities)):
+    numbers = {"position": table.positions, "velocity": table.velocities, "acceleration": table.accelerations}
+    for what, values in numbers.items():
         columns = read[[f"{name}.{what}" for name in table.joint_names]].to_numpy()
         assert np.allclose(columns, values, rtol=1e-8, atol=1e-12)
     assert np.allclose(read["time"], table.times)
@@ -89,15 +91,28 @@ def messages_of(bag: Path) -> list[tuple[str, int, Any]]:
         return [(c.topic, time, reader.deserialize(raw, c.msgtype)) for c, time, raw in reader.messages()]
 
 
+def runs_of(commands: list[TimedCommand]) -> list[list[TimedCommand]]:
+    """Return commands that go on from each other without a stop together."""
+    runs: list[list[TimedCommand]] = []
+    before = None
+    for command in commands:
+        if before is not None and before.motion is not None and np.any(before.motion.timed.velocities[-1] != 0.0):
+            runs[-1].append(command)
+        else:
+            runs.append([command])
+        before = command
+    return runs
+
+
 def test_rosbags_reads_the_bag_and_the_json_says_the_same(tmp_path: Path) -> None:
     """Each motion is a trajectory of the arm's joints, each change of the hand a command, at their times."""
     plan = stacking_plan()
     export_plan(plan, tmp_path / "bag", format="ros2", rate=50.0)
     export_plan(plan, tmp_path / "bag.json", format="ros2", rate=50.0)
-    commands, read = recorded().commands, messages_of(tmp_path / "bag")
+    runs, read = runs_of(recorded().commands), messages_of(tmp_path / "bag")
     written = json.loads((tmp_path / "bag.json").read_text())
-    assert len(read) == len(written) == len(commands)
-    for command, (topic, time, message), said in zip(commands, read, written, strict=True):
+    assert len(read) == len(written) == len(runs) < len(recorded().commands)
+    for (command, *others), (topic, time, message), said in zip(runs, read, written, strict=True):
         assert (said["topic"], said["time"]) == (topic, command.begin)
         assert time == pytest.approx(1e9 * command.begin, abs=1)
         if command.motion is None:
@@ -108,12 +123,13 @@ def test_rosbags_reads_the_bag_and_the_json_says_the_same(tmp_path: Path) -> Non
             continue
         assert topic == "/gantry/joint_trajectory"
         assert tuple(message.joint_names) == tuple(said["message"]["joint_names"]) == GANTRY.joints
-        timed = command.motion.timed
-        for rows, kind in ((timed.positions, "positions"), (timed.velocities, "velocities")):
+        first, *following = [other.motion.timed for other in (command, *others) if other.motion is not None]
+        for kind in ("positions", "velocities", "accelerations"):
+            rows = np.concatenate([getattr(first, kind), *(getattr(timed, kind)[1:] for timed in following)])
             assert np.array_equal([getattr(point, kind) for point in message.points], rows)
             assert np.array_equal([point[kind] for point in said["message"]["points"]], rows)
         due = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in message.points]
-        assert np.allclose(due, np.arange(len(timed.positions)) * timed.period, atol=1e-8)
+        assert np.allclose(due, np.arange(len(rows)) * first.period, atol=1e-8)
 
 
 def test_a_dataset_has_the_layout_of_lerobot(tmp_path: Path) -> None:
@@ -135,6 +151,8 @@ def test_a_dataset_has_the_layout_of_lerobot(tmp_path: Path) -> None:
     state, action = (np.stack(read[name].to_numpy()) for name in ("observation.state", "action"))
     assert np.allclose(state, table.positions, atol=1e-6)
     assert np.array_equal(action[:-1], state[1:])
+    for what, values in (("velocity", table.velocities), ("acceleration", table.accelerations)):
+        assert np.allclose(np.stack(read[f"observation.{what}"].to_numpy()), values, atol=1e-6)
     assert np.allclose(read["timestamp"], np.arange(count) / 30.0)
     tasks = pd.read_parquet(folder / "meta/tasks.parquet")
     assert (tasks.index.name, [*tasks.index], [*tasks["task_index"]]) == ("task", [" ".join(plan.goal.split())], [0])

@@ -224,7 +224,10 @@ def _write_episodes(rows: Iterator[BatchRow], folder: Path, rate: float, view: _
         try:
             goal = [] if plan.goal == "(and)" else plan.goal.split()
             task = " ".join([*goal, *map(str, plan.continuous_goals)])
-            writer.add(motion.positions, joint_names=motion.joint_names, task=task, pictures=pictures)
+            writer.add(
+                motion.positions, velocities=motion.velocities, accelerations=motion.accelerations,
+                joint_names=motion.joint_names, task=task, pictures=pictures,
+            )  # fmt: skip
         except ConfigurationError as error:
             raise ConfigurationError(f"{row['key']}: {error}") from error
     if writer is None:

@@ -1,12 +1,11 @@
-"""Timing: from a checked path to a trajectory that stays exactly on it.
+"""Timing: from a checked path to a motion within limits of speed, acceleration and jerk, with rounded corners.
 
-A trajectory that cuts a corner of the path has not been checked for collisions. So the arm moves along the polyline
-itself: the distance along it is timed by ruckig (time-optimal under limits of speed, acceleration and jerk), and the
-joints follow. Where the polyline turns sharply the arm stops; the many small steps of a straight tool motion, which
-turn by a few degrees, are run through without a stop.
+A trajectory that cuts a corner of the path has not been checked for collisions. So how far it may leave the polyline is
+an argument, for each point of its own; at a point where that is 0, the arm stops. Between, corners are rounded and run
+through as fast as the limits allow (:mod:`tmkit.motion.blending`).
 
-Invariants: every position lies on the polyline; the first and last are its ends, at rest; no joint exceeds its speed
-limit, nor, along each straight piece, its acceleration limit.
+Invariants: no joint exceeds a limit at any time; the motion is never further from the polyline than it may be at the
+nearer of the two points beside it; the first and last positions are the ends of the path, at rest.
 """
 
 from __future__ import annotations
@@ -16,15 +15,25 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from ruckig import InputParameter, Result, Ruckig, Trajectory
 
 from tmkit._support.elementary import norms
 from tmkit.errors import ConfigurationError
+from tmkit.motion.blending import BlendedMotion, blended_motion
 from tmkit.spatial.plain import plain_numbers
 
-_SHARP_TURN = 0.1  # radians between successive pieces above which the arm stops
+_Array = NDArray[np.float64]
+
+DEVIATION = 0.02
+"""Radians or metres, Euclidean over the joints, by which a motion may leave its path by default."""
+
+JERK_TIME = 0.1
+"""Seconds in which the acceleration may build up by default."""
+
 _SHORTEST_PIECE = 1e-9  # pieces below this length are one point said twice
-_JERK_TIME = 0.1  # seconds in which the acceleration may build up
+_WIDEST = 0.3  # radians or metres from a corner at which its rounding may begin
+_NARROWEST = 1e-4
+_PERIOD = 0.004  # seconds between samples at which the deviation is measured
+_ATTEMPTS = 8  # to keep the deviation by narrower roundings, before the arm stops
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +43,19 @@ class TimedPath:
     Attributes:
         positions: (m, n) radians or metres; the first and last rows are the ends of the path.
         velocities: (m, n) rad/s or m/s.
+        accelerations: (m, n) rad/s^2 or m/s^2.
         period: seconds between samples.
     """
 
-    positions: NDArray[np.float64]
-    velocities: NDArray[np.float64]
+    positions: _Array
+    velocities: _Array
+    accelerations: _Array
     period: float
+
+    @property
+    def times(self) -> _Array:
+        """(m,) seconds since the first sample."""
+        return np.arange(len(self.positions), dtype=float) * self.period
 
     @property
     def duration(self) -> float:
@@ -50,14 +66,66 @@ class TimedPath:
         return f"TimedPath({len(self.positions)} samples, {self.duration:.2f} s)"
 
 
-def time_path(path: ArrayLike, velocity_limits: ArrayLike, *, acceleration_limits: ArrayLike, rate: float) -> TimedPath:
-    """Time a polyline of configurations without leaving it.
+@dataclass(frozen=True, eq=False)
+class BlendedPath:
+    """A motion as a function of time: parts from rest to rest.
+
+    Attributes:
+        polyline: (k, n) path without points that are said twice.
+        distances: (k,) of its points along it.
+        parts: the motions; none for a path that does not move.
+        begins: when each begins, and when the last ends, in seconds.
+        offsets: distance along the polyline at which each begins.
+    """
+
+    polyline: _Array
+    distances: _Array
+    parts: tuple[BlendedMotion, ...]
+    begins: _Array
+    offsets: _Array
+
+    @property
+    def duration(self) -> float:
+        """Seconds."""
+        return float(self.begins[-1])
+
+    def sample(self, times: _Array) -> tuple[_Array, _Array, _Array, _Array]:
+        """Return positions, velocities and accelerations (m, n), and the distances (m,) along the polyline."""
+        width = self.polyline.shape[1]
+        result = np.zeros((3, len(times), width))
+        result[0], distances = self.polyline[-1], np.full(len(times), self.distances[-1])
+        owner = np.searchsorted(self.begins, times, side="right") - 1
+        for number, part in enumerate(self.parts):
+            rows = np.flatnonzero(owner == number)
+            result[0, rows], result[1, rows], result[2, rows], along = part.sample(times[rows] - self.begins[number])
+            distances[rows] = along + self.offsets[number]
+        return result[0], result[1], result[2], distances
+
+    def timed(self, rate: float) -> TimedPath:
+        """Return samples at equal times; the last is at or after the end."""
+        if not 0.0 < rate < np.inf:
+            raise ConfigurationError(f"rate must be positive and finite, not {rate}")
+        count = int(np.ceil(self.duration * rate - 1e-9)) + 1
+        q, v, a, _ = self.sample(np.arange(count) / rate)
+        q[0], v[0], q[-1], v[-1], a[-1] = self.polyline[0], 0.0, self.polyline[-1], 0.0, 0.0
+        return TimedPath(q, v, a, 1.0 / rate)
+
+
+def time_path(
+    path: ArrayLike, velocity_limits: ArrayLike, *, acceleration_limits: ArrayLike, rate: float,
+    jerk_limits: ArrayLike | None = None, deviation: ArrayLike = DEVIATION,
+) -> TimedPath:  # fmt: skip
+    """Time a polyline of configurations with rounded corners.
 
     Args:
         path: (k, n) configurations, k at least 1.
         velocity_limits: (n,) largest speeds, rad/s or m/s.
-        acceleration_limits: (n,) largest accelerations along each straight piece, rad/s^2 or m/s^2.
+        acceleration_limits: (n,) largest accelerations, rad/s^2 or m/s^2.
         rate: samples per second.
+        jerk_limits: (n,) largest jerks, rad/s^3 or m/s^3; by default those that reach full acceleration in 0.1 s.
+        deviation: how far the motion may be from the polyline, in radians or metres, Euclidean over the joints: one
+            number, or one for each of the k points, of which the nearer counts at which the arm does not stop. It stops
+            where that is 0.
 
     Returns:
         Samples from rest to rest; a single one when the path does not move.
@@ -65,107 +133,110 @@ def time_path(path: ArrayLike, velocity_limits: ArrayLike, *, acceleration_limit
     Raises:
         ConfigurationError: shapes that do not fit, or a limit or rate that is not positive and finite.
     """
-    points, speeds, accelerations = _checked(path, velocity_limits, acceleration_limits, rate)
-    positions: list[NDArray[np.float64]] = [points[:1]]
-    velocities: list[NDArray[np.float64]] = [np.zeros((1, points.shape[1]))]
-    for run in _smooth_runs(points):
-        run_positions, run_velocities = _time_run(run, _trajectory(run, speeds, accelerations), rate)
-        positions.append(run_positions)
-        velocities.append(run_velocities)
-    return TimedPath(np.concatenate(positions), np.concatenate(velocities), 1.0 / rate)
+    return blend_path(
+        path, velocity_limits, acceleration_limits=acceleration_limits, jerk_limits=jerk_limits, deviation=deviation
+    ).timed(rate)
 
 
 def path_duration(
-    path: ArrayLike, velocity_limits: ArrayLike, *, acceleration_limits: ArrayLike, rate: float
+    path: ArrayLike, velocity_limits: ArrayLike, *, acceleration_limits: ArrayLike,
+    jerk_limits: ArrayLike | None = None, deviation: ArrayLike = DEVIATION,
 ) -> float:  # fmt: skip
     """Return the seconds that a polyline takes when :func:`time_path` times it, without computing its samples.
 
     Args:
-        path: (k, n) configurations, k at least 1.
-        velocity_limits: (n,) largest speeds, rad/s or m/s.
-        acceleration_limits: (n,) largest accelerations along each straight piece, rad/s^2 or m/s^2.
-        rate: samples per second; each motion from rest to rest takes a whole number of them.
+        path, velocity_limits, acceleration_limits, jerk_limits, deviation: as for :func:`time_path`.
 
     Raises:
         ConfigurationError: as for :func:`time_path`.
     """
-    points, speeds, accelerations = _checked(path, velocity_limits, acceleration_limits, rate)
-    return sum(_samples(_trajectory(run, speeds, accelerations), rate) for run in _smooth_runs(points)) / rate
+    return blend_path(
+        path, velocity_limits, acceleration_limits=acceleration_limits, jerk_limits=jerk_limits, deviation=deviation
+    ).duration
 
 
-def _checked(
-    path: ArrayLike, velocity_limits: ArrayLike, acceleration_limits: ArrayLike, rate: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the path without points that are said twice, and the limits."""
-    points = np.atleast_2d(plain_numbers(path, "path"))
-    speeds = plain_numbers(velocity_limits, "velocity_limits")
+def blend_path(
+    path: ArrayLike, velocity_limits: ArrayLike, *, acceleration_limits: ArrayLike,
+    jerk_limits: ArrayLike | None = None, deviation: ArrayLike = DEVIATION,
+) -> BlendedPath:  # fmt: skip
+    """Return the motion that :func:`time_path` samples. O(k m + m n^2) for k points and m of a grid, 1,200 at most.
+
+    Args:
+        path, velocity_limits, acceleration_limits, jerk_limits, deviation: as for :func:`time_path`.
+
+    Raises:
+        ConfigurationError: as for :func:`time_path`.
+    """
+    points, speeds = np.atleast_2d(plain_numbers(path, "path")), plain_numbers(velocity_limits, "velocity_limits")
     accelerations = plain_numbers(acceleration_limits, "acceleration_limits")
+    jerks = accelerations / JERK_TIME if jerk_limits is None else plain_numbers(jerk_limits, "jerk_limits")
     if points.ndim != 2 or points.size == 0 or not np.all(np.isfinite(points)):
         raise ConfigurationError("a path needs at least one finite configuration, shape (k, n)", received=points.shape)
-    n = points.shape[1]
-    for name, limits in (("velocity_limits", speeds), ("acceleration_limits", accelerations)):
+    k, n = points.shape
+    for name, limits in (("velocity_limits", speeds), ("acceleration_limits", accelerations), ("jerk_limits", jerks)):
         if limits.shape != (n,) or not np.all(np.isfinite(limits) & (limits > 0.0)):
             raise ConfigurationError(f"{name} must be {n} positive finite numbers, not {limits}", expected=n)
-    if not 0.0 < rate < np.inf:
-        raise ConfigurationError(f"rate must be positive and finite, not {rate}")
-    lengths = norms(np.diff(points, axis=0))
-    return points[np.concatenate([[True], lengths > _SHORTEST_PIECE])], speeds, accelerations
+    allowed = plain_numbers(deviation, "deviation")
+    if allowed.shape not in ((), (k,)) or not np.all(allowed >= 0.0):
+        raise ConfigurationError(f"deviation must be one number of at least 0, or {k} of them, not {allowed}")
+    kept = np.concatenate([[True], norms(np.diff(points, axis=0)) > _SHORTEST_PIECE])
+    allowed = np.array(np.broadcast_to(allowed, k)[kept], dtype=float)
+    points = points[kept]
+    distances = np.concatenate([[0.0], np.cumsum(norms(np.diff(points, axis=0)))])
+    stops = [0, *(int(i) + 1 for i in np.flatnonzero(allowed[1:-1] <= 0.0)), len(points) - 1]
+    parts: list[tuple[int, BlendedMotion]] = []
+    for first, last in pairwise(stops) if len(points) > 1 else ():
+        parts += _within(points, allowed, (speeds, accelerations, jerks), first=first, last=last)
+    begins = np.concatenate([[0.0], np.cumsum([part.duration for _, part in parts])])
+    offsets = distances[[first for first, _ in parts]]
+    return BlendedPath(points, distances, tuple(part for _, part in parts), begins, offsets)
 
 
-def _smooth_runs(points: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    """Cut the polyline where it turns sharply, into pieces from rest to rest."""
-    if len(points) < 2:
-        return []
-    pieces = np.diff(points, axis=0)
-    directions = pieces / norms(pieces)[:, None]
-    turns = np.arccos(np.clip(np.sum(directions[:-1] * directions[1:], axis=1), -1.0, 1.0))
-    cuts = [0, *(int(i) + 1 for i in np.flatnonzero(turns > _SHARP_TURN)), len(points) - 1]
-    return [points[first : last + 1] for first, last in pairwise(cuts)]
+def _within(
+    points: _Array, allowed: _Array, limits: tuple[_Array, _Array, _Array], *, first: int, last: int
+) -> list[tuple[int, BlendedMotion]]:
+    """Return motions, with the points at which they begin, that stay as near to the polyline as they must.
+
+    Roundings from which a motion strays too far become narrower; in the end the arm stops at the worst.
+    """
+    own, most = points[first : last + 1], allowed[first : last + 1].copy()
+    most[[0, -1]] = most[[1, -2]]  # where it rests, only the rounding of the next corner is left to stray
+    directions = np.diff(own, axis=0)
+    directions /= norms(directions)[:, None]
+    turns = np.concatenate([[1.0], norms(np.diff(directions, axis=0)), [1.0]])
+    # a corner that is run through at v = sqrt(a w / (0.75 turn)) strays by turn (3 w + 2 v T) / 16, T being 2 a / j
+    a, turns = float(np.mean(limits[1])), turns.clip(1e-9)
+    b = 0.25 * a / float(np.min(limits[2] / limits[1] * a)) * np.sqrt(a / (0.75 * turns)) * turns
+    roots = (np.sqrt(b**2 + 0.75 * turns * most) - b) / (0.375 * turns)
+    widths = (roots**2).clip(_NARROWEST, _WIDEST)
+    worst = 0
+    for _ in range(_ATTEMPTS):
+        motion = blended_motion(own, *limits, widths=widths)
+        at, strays = deviations(motion)
+        nearest = np.abs(motion.vertices[:, None] - at).argmin(axis=0)
+        excess = np.zeros(len(own))
+        np.maximum.at(excess, nearest, strays / np.maximum(most[nearest], 1e-12))
+        worst = 1 + int(np.argmax(excess[1:-1])) if len(own) > 2 else 0
+        if not len(own) > 2 or np.max(excess) <= 1.0:
+            return [(first, motion)]
+        reach = np.maximum(excess, np.maximum(np.append(excess[1:], 0.0), np.append(0.0, excess[:-1])))
+        widths = np.where(reach > 1.0, (widths * np.clip(reach, 1.1, 10.0) ** -1.5).clip(_NARROWEST), widths)
+    middle = first + worst
+    return [
+        *_within(points, allowed, limits, first=first, last=middle),
+        *_within(points, allowed, limits, first=middle, last=last),
+    ]
 
 
-def _trajectory(
-    points: NDArray[np.float64], speeds: NDArray[np.float64], accelerations: NDArray[np.float64]
-) -> Trajectory:
-    """Return the distance along one run in time, at rest at both ends, as fast as the limits allow."""
-    pieces = np.diff(points, axis=0)
-    lengths = norms(pieces)
-    share = np.max(np.abs(pieces / lengths[:, None]), axis=0)  # of each joint in the parameter's speed, at most
-    with np.errstate(divide="ignore"):
-        speed = float(np.min(np.where(share > 0.0, speeds / share, np.inf)))
-        acceleration = float(np.min(np.where(share > 0.0, accelerations / share, np.inf)))
-    length = float(np.cumsum(lengths)[-1])
-    inputs = InputParameter(1)
-    inputs.current_position, inputs.target_position = [0.0], [length]
-    inputs.max_velocity, inputs.max_acceleration = [speed], [acceleration]
-    inputs.max_jerk = [acceleration / _JERK_TIME]
-    trajectory = Trajectory(1)
-    result = Ruckig(1).calculate(inputs, trajectory)
-    if result not in (Result.Working, Result.Finished):
-        raise ConfigurationError(f"no timing for a motion of length {length}: {result}")
-    return trajectory
+def deviations(motion: BlendedMotion) -> tuple[_Array, _Array]:
+    """Return distances (m,) along the polyline and bounds of how far the motion is from it there.
 
-
-def _samples(trajectory: Trajectory, rate: float) -> int:
-    """Return how many samples a run takes."""
-    return max(1, int(np.ceil(trajectory.duration * rate - 1e-9)))
-
-
-def _time_run(
-    points: NDArray[np.float64], trajectory: Trajectory, rate: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sample one run from rest to rest; the samples start one period after its beginning."""
-    pieces = np.diff(points, axis=0)
-    lengths = norms(pieces)
-    directions = pieces / lengths[:, None]
-    ends = np.concatenate([[0.0], np.cumsum(lengths)])
-    count = _samples(trajectory, rate)
-    positions = np.empty((count, points.shape[1]))
-    velocities = np.zeros_like(positions)
-    for i in range(count - 1):
-        at, slope, _ = trajectory.at_time((i + 1) / rate)
-        distance = min(max(at[0], 0.0), float(ends[-1]))
-        piece = min(int(np.searchsorted(ends, distance, side="right")) - 1, len(lengths) - 1)
-        positions[i] = points[piece] + (distance - ends[piece]) * directions[piece]
-        velocities[i] = slope[0] * directions[piece]
-    positions[-1] = points[-1]
-    return positions, velocities
+    The bound is the distance to the point that is as far along the polyline as the motion; it has kinks where that is a
+    corner, so the times at which it is one are among the samples.
+    """
+    times = np.linspace(0.0, motion.duration, max(3, int(motion.duration / _PERIOD)))
+    along = motion.sample(times)[3]
+    times = np.sort(np.concatenate([times, np.interp(motion.vertices[1:-1], along, times)]))
+    q, _, _, along = motion.sample(times)
+    on_line = np.stack([np.interp(along, motion.vertices, column) for column in motion.polyline.T], axis=1)
+    return along, norms(q - on_line)

@@ -1,8 +1,8 @@
 """Executors: what a plan is executed on, and how to put one's own in the place of the simulator.
 
-:func:`execute` walks through a plan, times each motion from rest to rest within the limits of its arm
-(:mod:`tmkit.motion.timing`), and calls the :class:`Executor`, which needs to know neither about scenes nor about paths.
-A drawer or a door that a hand moves limits the speed, too.
+:func:`execute` walks through a plan, times its motions within the limits of the arms
+(:mod:`tmkit.plans.motion_timing`), and calls the :class:`Executor`, which needs to know neither about scenes nor about
+paths. An arm need not stop between segments: one motion may begin at the speed at which the one before ends.
 
 Invariants: an executor is told the same for the same plan and rate; ``begin`` comes first and ``finish`` last, once
 each, unless the executor raises; what it raises is let through.
@@ -10,19 +10,17 @@ each, unless the executor raises; what it raises is let through.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from tmkit.graph import SceneGraph
-from tmkit.motion import TimedPath, path_duration, time_path
+from tmkit.motion import TimedPath
+from tmkit.plans.motion_timing import blend_run, plan_runs, step_runs, timed_run
 from tmkit.plans.values import Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator
-
-_SLIDE_SPEED, _HINGE_SPEED = 0.15, 0.6  # m/s and rad/s at which drawers and doors are moved
-_PUSH_SPEED = 0.2  # of the arm's speed: what is pushed stops with the hand
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +31,19 @@ class TimedMotion:
         arm: the arm that moves.
         segment: what it moves for, with what it holds.
         joint_names: the joints, in the order of the columns: the arm's, then that of a drawer or door, if any.
-        timed: samples at equal times, from rest to rest; a single one when nothing moves.
+        timed: samples at equal times; a single one when nothing moves. The last is the first of the next motion, which
+            goes on from it at the same speed.
     """
 
     arm: Manipulator
     segment: Segment
     joint_names: tuple[str, ...]
     timed: TimedPath
+
+    @property
+    def ends_at_rest(self) -> bool:
+        """Whether the arm stands at the end."""
+        return not np.any(self.timed.velocities[-1])
 
 
 @runtime_checkable
@@ -107,24 +111,27 @@ def execute(plan: Plan, executor: Executor, *, rate: float = 100.0) -> None:
         ConfigurationError: a rate that is not positive and finite.
     """
     executor.begin(plan)
-    for number in range(1, len(plan.steps) + 1):
-        execute_step(plan, number, executor, rate=rate)
+    steps = range(1, len(plan.steps) + 1)
+    motions = _motions(plan, steps, rate=rate)
+    for number in steps:
+        _execute_step(plan, number, executor, motions, lambda _: False)
     executor.finish()
 
 
 def execute_step(
     plan: Plan, number: int, executor: Executor, *, rate: float = 100.0,
-    on_segment: Callable[[int], bool] = lambda _: False,
+    on_segment: Callable[[int], bool] = lambda _: False, rests: Collection[SegmentKind] = (),
 ) -> bool:  # fmt: skip
-    """Execute one step of a plan on an executor that has begun with the plan and has executed the steps before.
+    """Execute one step of a plan, from rest to rest, on an executor that has executed the steps before.
 
     Args:
         plan: the plan.
         number: index of the step, from 1.
         executor: executes the motions.
         rate: samples of each motion per second.
-        on_segment: called when a segment is executed and the arm stands, with its index, from 1; returns whether the
-            step is to be broken off.
+        on_segment: called when a segment is executed, with its index, from 1; returns whether the step is to be broken
+            off, which must not be after a motion that another goes on from.
+        rests: kinds of segments after which the arm stands.
 
     Returns:
         Whether the step was completed; ``executor.end_step`` is not called for one that was broken off.
@@ -132,13 +139,19 @@ def execute_step(
     Raises:
         ConfigurationError: a rate that is not positive and finite.
     """
+    return _execute_step(plan, number, executor, _motions(plan, [number], rate=rate, rests=rests), on_segment)
+
+
+def _execute_step(
+    plan: Plan, number: int, executor: Executor, motions: Iterator[TimedMotion], on_segment: Callable[[int], bool]
+) -> bool:
     step = plan.steps[number - 1]
     executor.begin_step(number, step)
     for index, segment in enumerate(step.segments, start=1):
         arm = plan.arm(segment.arm)
         is_hand = segment.kind in (SegmentKind.GRASP, SegmentKind.RELEASE)
         if not is_hand or len(segment.path) > 1:
-            executor.follow(_timed(segment, arm, plan.scene, rate))
+            executor.follow(next(motions))
         if segment.kind is SegmentKind.GRASP:
             executor.grasp(arm, segment)
         elif segment.kind is SegmentKind.RELEASE:
@@ -149,8 +162,17 @@ def execute_step(
     return True
 
 
-def step_duration(step: PlanStep, scene: SceneGraph, *, robots: Iterable[Manipulator], rate: float = 100.0) -> float:
-    """Return how many seconds the arms of a step move when :func:`execute` times it.
+def _motions(
+    plan: Plan, steps: Collection[int], *, rate: float, rests: Collection[SegmentKind] = ()
+) -> Iterator[TimedMotion]:
+    """Yield the motions of steps in order; one run is timed when its first is wanted."""
+    for run in plan_runs(plan, steps, rests=rests):
+        for piece, timed in zip(run, timed_run(run, rate=rate), strict=True):
+            yield TimedMotion(piece.arm, piece.segment, piece.joint_names, timed)
+
+
+def step_duration(step: PlanStep, scene: SceneGraph, *, robots: Iterable[Manipulator]) -> float:
+    """Return how many seconds the arms of a step move, from rest to rest, if nothing is in the way of their corners.
 
     How long a hand takes to close or open is the executor's affair, and not counted.
 
@@ -158,42 +180,5 @@ def step_duration(step: PlanStep, scene: SceneGraph, *, robots: Iterable[Manipul
         step: the step.
         scene: a scene with its joints, such as the first of its plan.
         robots: the arms.
-        rate: samples of each motion per second.
-
-    Raises:
-        ConfigurationError: a rate that is not positive and finite.
     """
-    arms = {arm.name: arm for arm in robots}
-    timings = (
-        _timing(segment, arms[segment.arm], scene, rate)[1] for segment in step.segments if len(segment.path) > 1
-    )
-    return sum(path_duration(**timing) for timing in timings)
-
-
-def _timed(segment: Segment, arm: Manipulator, scene: SceneGraph, rate: float) -> TimedMotion:
-    names, timing = _timing(segment, arm, scene, rate)
-    return TimedMotion(arm, segment, names, time_path(**timing))
-
-
-def _timing(
-    segment: Segment, arm: Manipulator, scene: SceneGraph, rate: float
-) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Return the joints of a segment, and its path with the limits within which it is timed."""
-    others = [name for name in segment.joint_names if name not in arm.joints]
-    names = (*arm.joints, *others)
-    columns = [segment.joint_names.index(name) for name in names]
-    share = _PUSH_SPEED if segment.kind is SegmentKind.PUSH else 1.0
-    speeds = np.array([_mechanism_speed(scene, name) for name in others])
-    return names, {
-        "path": np.asarray(segment.path, dtype=float)[:, columns],
-        "velocity_limits": share * np.concatenate([arm.velocity_limits(scene), speeds]),
-        "acceleration_limits": np.concatenate([arm.acceleration_limits(scene), 2.0 * speeds]),
-        "rate": rate,
-    }
-
-
-def _mechanism_speed(scene: SceneGraph, joint: str) -> float:
-    """Return how fast a joint may be moved by its handle, m/s or rad/s: the scene's limit, but not faster than ours."""
-    limit = float(scene.velocity_limits[scene.joint_names.index(joint)])
-    own = _SLIDE_SPEED if scene.joint(scene.joint_frame(joint)).type == "prismatic" else _HINGE_SPEED
-    return min(limit, own) if limit > 0.0 else own
+    return sum(blend_run(run, is_checked=False).duration for run in step_runs(step, scene, robots=robots))

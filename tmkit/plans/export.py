@@ -160,6 +160,7 @@ class MotionTable:
         joint_names: the n joints of the arms and hands, and those that hands move.
         positions: (m, n) radians or metres; fingers as they are commanded.
         velocities: (m, n) rad/s or m/s.
+        accelerations: (m, n) rad/s^2 or m/s^2; none of fingers.
         steps: (m,) number of the action, from 1.
         actions: the actions.
         scenes: (m,) the scene version at each time.
@@ -169,6 +170,7 @@ class MotionTable:
     joint_names: tuple[str, ...]
     positions: NDArray[np.float64]
     velocities: NDArray[np.float64]
+    accelerations: NDArray[np.float64]
     steps: NDArray[np.int64]
     actions: tuple[str, ...]
     scenes: tuple[SceneGraph, ...] = ()
@@ -196,31 +198,28 @@ def motion_table(plan: Plan, *, rate: float = 50.0, gripper_seconds: float = 0.5
     names = tuple(dict.fromkeys([*own, *others]))
     column = {name: at for at, name in enumerate(names)}
     start = dict(zip(plan.scene.joint_names, plan.q, strict=True))
-    rows = [np.array([[start[name] for name in names]])]
-    speeds, steps, scenes = [np.zeros_like(rows[0])], [np.ones(1, dtype=np.int64)], [plan.scene]
+    rows = [np.array([[[start[name] for name in names]], *np.zeros((2, 1, len(names)))])]
+    steps, scenes = [np.ones(1, dtype=np.int64)], [plan.scene]
     for command in executor.commands:
         if command.motion is not None:
-            moving, values, speed = (
-                command.motion.joint_names, command.motion.timed.positions[1:], command.motion.timed.velocities[1:],
-            )  # fmt: skip
+            moving, timed = command.motion.joint_names, command.motion.timed
+            values = np.array([timed.positions, timed.velocities, timed.accelerations])[:, 1:]
         else:
             moving, count = tuple(command.fingers), max(1, round(command.duration * rate))
-            before = rows[-1][-1, [column[name] for name in moving]]
+            before = rows[-1][0, -1, [column[name] for name in moving]]
             change = np.array([*command.fingers.values()]) - before
-            values = before + np.linspace(0.0, 1.0, count + 1)[1:, None] * change
-            speed = np.tile(change * rate / count, (count, 1))
-            speed[-1] = 0.0
+            values = np.zeros((3, count, len(moving)))
+            values[0] = before + np.linspace(0.0, 1.0, count + 1)[1:, None] * change
+            values[1, :-1] = change * rate / count
         place = [column[name] for name in moving]
-        rows.append(np.repeat(rows[-1][-1:], len(values), axis=0))
-        rows[-1][:, place] = values
-        speeds.append(np.zeros_like(rows[-1]))
-        speeds[-1][:, place] = speed
-        steps.append(np.full(len(values), command.step, dtype=np.int64))
-        scenes += [command.scene or plan.scene] * len(values)
+        rows.append(np.zeros((3, values.shape[1], len(names))))
+        rows[-1][0] = rows[-2][0, -1]
+        rows[-1][:, :, place] = values
+        steps.append(np.full(values.shape[1], command.step, dtype=np.int64))
+        scenes += [command.scene or plan.scene] * values.shape[1]
     actions = tuple(str(step.action) for step in plan.steps)
-    return MotionTable(
-        rate, names, np.concatenate(rows), np.concatenate(speeds), np.concatenate(steps), actions, tuple(scenes)
-    )
+    x, v, a = np.concatenate(rows, axis=1)
+    return MotionTable(rate, names, x, v, a, np.concatenate(steps), actions, tuple(scenes))
 
 
 def export_plan(
@@ -232,10 +231,10 @@ def export_plan(
         plan: the plan; it is not checked, see :func:`tmkit.tamp.validate_plan`.
         path: a file for ``"csv"``; for ``"ros2"`` a file that ends in ``.json``, or the folder of a bag (MCAP), which
             is made; for ``"lerobot"`` a folder, which is made.
-        format: ``"csv"``: a row for each time; ``"ros2"``: a ``JointTrajectory`` for each motion of an arm, and a
-            ``GripperCommand`` for each of a hand, whose position is the value of its first joint (closed where it is to
-            hold something), of each arm on topics of its own; ``"lerobot"``: a dataset of one episode, whose state and
-            action are positions of joints.
+        format: ``"csv"``: a row for each time; ``"ros2"``: a ``JointTrajectory`` for each motion of an arm from rest to
+            rest, and a ``GripperCommand`` for each of a hand, whose position is the value of its first joint (closed
+            where it is to hold something), of each arm on topics of its own; ``"lerobot"``: a dataset of one episode,
+            whose state and action are positions of joints.
         rate: samples a second; of a dataset a whole number.
         gripper_seconds: how long a hand takes to open or close.
 
@@ -263,7 +262,10 @@ def export_plan(
         def write(folder: Path) -> None:
             writer = LeRobotWriter(folder, robot=plan.robots[0].name, rate=rate)
             motion = motion_table(plan, rate=rate, gripper_seconds=gripper_seconds)
-            writer.add(motion.positions, joint_names=motion.joint_names, task=" ".join(str(plan.goal).split()))
+            writer.add(
+                motion.positions, velocities=motion.velocities, accelerations=motion.accelerations,
+                joint_names=motion.joint_names, task=" ".join(str(plan.goal).split()),
+            )  # fmt: skip
             writer.close()
 
         in_new_folder(target, write)
@@ -278,16 +280,19 @@ def _recorded(plan: Plan, rate: float, gripper_seconds: float) -> RecordingExecu
 def _csv(table: MotionTable) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    names = [f"{name}.{what}" for what in ("position", "velocity") for name in table.joint_names]
+    names = [f"{name}.{what}" for what in ("position", "velocity", "acceleration") for name in table.joint_names]
     writer.writerow(["time", "step", "action", *names])
-    for time, step, x, v in zip(table.times, table.steps, table.positions, table.velocities, strict=True):
+    numbers = np.concatenate([table.positions, table.velocities, table.accelerations], axis=1)
+    for time, step, row in zip(table.times, table.steps, numbers, strict=True):
         action = table.actions[step - 1] if table.actions else ""
-        writer.writerow([f"{time:.9g}", step, action, *(f"{value:.9g}" for value in (*x, *v))])
+        writer.writerow([f"{time:.9g}", step, action, *(f"{value:.9g}" for value in row)])
     return text.getvalue()
 
 
 def _messages(executor: RecordingExecutor) -> Iterator[tuple[str, str, TimedCommand, dict[str, Any]]]:
-    """Yield topic, type, command and fields of each message."""
+    """Yield topic, type, command and fields of each message; motions that go on without a stop are one."""
+    points: list[dict[str, Any]] = []
+    begun = None
     for command in executor.commands:
         arm = command.arm
         if command.motion is None:
@@ -298,17 +303,20 @@ def _messages(executor: RecordingExecutor) -> Iterator[tuple[str, str, TimedComm
                 yield f"/{arm.name}/gripper_command", _GRIPPER, command, effort
             continue
         timed, count = command.motion.timed, len(arm.joints)  # what a handle moves follows by itself
-        points = [
+        begun = begun or command
+        points += [
             {
-                "positions": x[:count].tolist(), "velocities": v[:count].tolist(), "accelerations": [], "effort": [],
-                "time_from_start": _stamp(k * timed.period),
+                "positions": x[:count].tolist(), "velocities": v[:count].tolist(), "accelerations": a[:count].tolist(),
+                "effort": [], "time_from_start": _stamp(command.begin - begun.begin + time),
             }
-            for k, (x, v) in enumerate(zip(timed.positions, timed.velocities, strict=True))
+            for time, x, v, a in zip(timed.times, timed.positions, timed.velocities, timed.accelerations, strict=True)
+            if time > 0.0 or command is begun
         ]  # fmt: skip
-        header = {"stamp": _stamp(command.begin), "frame_id": ""}
-        names = [*command.motion.joint_names[:count]]
-        fields = {"header": header, "joint_names": names, "points": points}
-        yield f"/{arm.name}/joint_trajectory", _TRAJECTORY, command, fields
+        if command.motion.ends_at_rest:
+            header = {"stamp": _stamp(begun.begin), "frame_id": ""}
+            fields = {"header": header, "joint_names": [*command.motion.joint_names[:count]], "points": points}
+            yield f"/{arm.name}/joint_trajectory", _TRAJECTORY, begun, fields
+            points, begun = [], None
 
 
 def _stamp(seconds: float) -> dict[str, int]:

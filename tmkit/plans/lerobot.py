@@ -53,13 +53,14 @@ class LeRobotWriter:
         self._totals: dict[str, _Statistics] = {}
 
     def add(
-        self, positions: NDArray[np.float64], *, joint_names: tuple[str, ...], task: str,
+        self, positions: NDArray[np.float64], *, velocities: NDArray[np.float64], accelerations: NDArray[np.float64],
+        joint_names: tuple[str, ...], task: str,
         pictures: Sequence[NDArray[np.uint8]] | None = None,
     ) -> None:  # fmt: skip
         """Add an episode.
 
         Args:
-            positions: (m, n) radians or metres, a row for each frame.
+            positions: (m, n) radians or metres, a row for each frame; likewise ``velocities``, ``accelerations``.
             joint_names: the n joints.
             task: what is done, in words or PDDL.
             pictures: (height, width, 3) for each frame; all episodes have some or none has.
@@ -78,6 +79,8 @@ class LeRobotWriter:
         state = positions.astype(np.float32)
         columns: dict[str, NDArray[Any]] = {
             "observation.state": state, "action": np.concatenate([state[1:], state[-1:]]),
+            "observation.velocity": velocities.astype(np.float32),
+            "observation.acceleration": accelerations.astype(np.float32),
             "timestamp": (np.arange(count) / self._rate).astype(np.float32), "frame_index": np.arange(count),
             "episode_index": np.full(count, number), "index": self._frames + np.arange(count),
             "task_index": np.full(count, self._tasks.setdefault(task, len(self._tasks))),
@@ -122,8 +125,9 @@ class LeRobotWriter:
         width = len(self._names)
         numbers = {"dtype": "float32", "shape": [width], "names": [*self._names]}
         counters = ("frame_index", "episode_index", "index", "task_index")
+        moving = ("observation.state", "action", "observation.velocity", "observation.acceleration")
         features: dict[str, Any] = {
-            "observation.state": numbers, "action": numbers,
+            **dict.fromkeys(moving, numbers),
             "timestamp": {"dtype": "float32", "shape": [1], "names": None},
             **{name: {"dtype": "int64", "shape": [1], "names": None} for name in counters},
         }  # fmt: skip

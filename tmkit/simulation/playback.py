@@ -98,6 +98,7 @@ class _Player:
             self._frame()
         if segment.kind not in (SegmentKind.GRASP, SegmentKind.RELEASE):
             self._end(segment)
+            self._q[entries] = motion.timed.positions[-1]  # which need not be at rest where the segment ends
 
     def grasp(self, arm: Manipulator, segment: Segment) -> None:
         """Close or open the hand."""
@@ -114,7 +115,7 @@ class _Player:
     def end_step(self, number: int, step: PlanStep) -> None:
         """Go on from where the step ends."""
         del number
-        self._scene, self._q = step.scene, np.array(step.q, dtype=float)
+        self._scene = step.scene
         self._still.move(self._scene, self._q)
 
     def finish(self) -> None:

@@ -69,7 +69,7 @@ class StepCosts:
         if self.cost == "path_length":
             return step.path_length
         if self.cost == "duration":
-            from tmkit.plans.execution import step_duration  # with ruckig, which is slow to import
+            from tmkit.plans.execution import step_duration
 
             return step_duration(step, self.scene, robots=self.robots)
         return _checked(self.cost, replace(step, action=self.stated(step.action)))

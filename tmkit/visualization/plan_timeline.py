@@ -115,6 +115,7 @@ class _Recorder:
             self._add(self.scenes[-1], q, motion.timed.period)
         if not is_hand:
             self._end(motion.segment, first)
+            self.q[-1][columns] = motion.timed.positions[-1]  # which need not be at rest where the segment ends
 
     def grasp(self, arm: Manipulator, segment: Segment) -> None:
         del arm
@@ -129,14 +130,15 @@ class _Recorder:
 
     def end_step(self, number: int, step: PlanStep) -> None:
         del number
-        self.scenes[-1], self.q[-1] = step.scene, np.asarray(step.q)
+        self.scenes[-1] = step.scene
         self.steps.append(len(self.times) - 1)
 
     def finish(self) -> None:
         """Nothing is left to do."""
 
     def _end(self, segment: Segment, first: int) -> None:
-        self.scenes[-1], self.q[-1] = segment.end(self.scenes[-1], self.q[-1])
+        self.scenes[-1], q = segment.end(self.scenes[-1], self.q[-1])
+        self.q[-1] = np.array(q)
         kind, held = segment.kind.value, segment.held or ""
         self.segments.append((len(self.steps), kind, held, first, len(self.times) - 1))
 

@@ -249,7 +249,7 @@ class _Loop:
                 self._segment = done
                 return done < len(step.segments) and segment.kind in _FREE and self._looked(plan)
 
-            if not execute_step(plan, number, executor, rate=self._rate, on_segment=on_segment):
+            if not execute_step(plan, number, executor, rate=self._rate, on_segment=on_segment, rests=_FREE):
                 return plan.steps[number - 1 :]
             self._step, self._segment, self._scene, self._q = number, 0, step.scene, step.q
         executor.finish()

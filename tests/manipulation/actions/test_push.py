@@ -16,7 +16,7 @@ from tmkit.graph import SceneGraph
 from tmkit.manipulation import ActionContext, MotionBudget, Push, Refinement
 from tmkit.manipulation.actions.pick_place import arm_motions
 from tmkit.manipulation.actions.push import push_faults
-from tmkit.plans import Plan, SegmentKind
+from tmkit.plans import Plan, RecordingExecutor, SegmentKind, execute
 from tmkit.plans.failures import MotionFailure
 from tmkit.tamp import PlanStatus
 
@@ -90,10 +90,10 @@ def test_an_object_to_be_kept_upright_can_be_pushed(scene: SceneGraph) -> None:
 
 def test_a_push_is_slow(plan: Plan) -> None:
     """In simulation the tool moves at less than 0.1 m/s along a push, so that the object stops with it."""
-    from tmkit.plans.execution import _timed
-
-    segment = next(part for part in plan.steps[0].segments if part.kind is SegmentKind.PUSH)
-    timed = _timed(segment, plan.robot, plan.scene, 100.0).timed
+    recorder = RecordingExecutor()
+    execute(plan, recorder, rate=100.0)
+    motions = [command.motion for command in recorder.commands if command.motion is not None]
+    timed = next(motion.timed for motion in motions if motion.segment.kind is SegmentKind.PUSH)
     entries = [plan.scene.joint_names.index(name) for name in plan.robot.joints]
     points = []
     for row in timed.positions:

@@ -1,0 +1,143 @@
+"""How long the motions of plans take: at rest after each segment, as before corners were rounded, and blended.
+
+Run by hand: ``python tests/benchmarks/timing_table.py [--out docs/results/timing_results.md] [--only NAME ...]``.
+Durations are of the arms alone; every sample at 1 kHz is checked by ``tests/support/motion_limits.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from support.golden_plans import PLANS
+from support.motion_limits import motions_of, run_shares
+
+import tmkit as tk
+from tmkit.plans import Plan
+from tmkit.plans.motion_timing import Piece, blend_run, plan_runs
+from tmkit.tamp import PlanResult
+
+HEAD = (
+    "problem", "actions", "segments / motions", "at rest", "before", "blended", "of at rest", "of before", "limits",
+    "processor time",
+)  # fmt: skip
+SHARP_TURN = 0.1  # radians at which arms stopped before
+
+PROBLEMS: dict[str, Callable[[], PlanResult]] = {
+    "demo": lambda: tk.plan(
+        tk.load_scene("panda_table", "blocks3"), domain="blocks", goal="(and (on a b) (on b c))", robot="panda", seed=0
+    ),
+    "blocks5": lambda: tk.plan(
+        tk.load_scene("panda_table", "blocks5"), domain="blocks", goal="(and (on a b) (on b c) (on c d) (on d e))"
+    ),
+    **PLANS,
+    "push": lambda: tk.plan(
+        tk.load_scene("panda_push"), domain="push", goal=tk.data_path("domains/push/problems/rack.pddl"), robot="panda"
+    ),
+    "mobile": lambda: tk.plan(
+        tk.load_scene("mobile_panda", "three_tables"),
+        domain="mobile_manipulation",
+        goal=tk.data_path("domains/mobile_manipulation/problems/fetch3.pddl"),
+        robot=("panda", "panda_base"),
+    ),
+    "stove4": lambda: tk.plan(
+        tk.load_scene("iiwa_kitchen", "kitchen_blocks4"),
+        domain="kitchen",
+        goal=tk.data_path("domains/kitchen/problems/stove4.pddl"),
+        robot="iiwa_flange",
+    ),
+}
+
+
+def ramps(length: float, v: float, a: float, j: float) -> float:
+    """Return the shortest time from rest to rest over a length within limits of speed, acceleration and jerk."""
+    rise = v / a + a / j if v * j >= a * a else 2.0 * math.sqrt(v / j)
+    if length >= v * rise:
+        return length / v + rise
+    peak = 0.5 * a * (math.sqrt((a / j) ** 2 + 4.0 * length / a) - a / j)
+    return 2.0 * (peak / a + a / j) if peak >= a * a / j else 4.0 * (length / (2.0 * j)) ** (1.0 / 3.0)
+
+
+def before(piece: Piece) -> float:
+    """Return how long a segment took: at rest at its ends and where it turns sharply, with steps at small corners."""
+    legs = np.diff(piece.path, axis=0)
+    lengths = np.linalg.norm(legs, axis=1)
+    legs, lengths = legs[lengths > 1e-9], lengths[lengths > 1e-9]
+    if not len(legs):
+        return 0.0
+    directions = legs / lengths[:, None]
+    turns = np.arccos(np.clip(np.sum(directions[1:] * directions[:-1], axis=1), -1.0, 1.0))
+    seconds = 0.0
+    for first, last in pairwise([0, *(np.flatnonzero(turns > SHARP_TURN) + 1), len(legs)]):
+        share = np.abs(directions[first:last]).max(axis=0).clip(1e-12)
+        v, a = float(np.min(piece.speeds / share)), float(np.min(piece.accelerations / share))
+        seconds += ramps(float(lengths[first:last].sum()), v, a, a / 0.1)
+    return seconds
+
+
+def row_of(*cells: object) -> str:
+    """Return a row of a table in Markdown."""
+    return f"| {' | '.join(str(cell) for cell in cells)} |"
+
+
+def line(name: str, plan: Plan) -> tuple[str, tuple[float, float, float]]:
+    """Return a line of the table and the durations."""
+    runs = list(plan_runs(plan, range(1, len(plan.steps) + 1)))
+    began = time.process_time()
+    blended = sum(blend_run(run).duration for run in runs)
+    cpu = time.process_time() - began
+    pieces = [piece for run in runs for piece in run]
+    apart, old = sum(blend_run([piece]).duration for piece in pieces), sum(map(before, pieces))
+    shares = np.max([run_shares(plan, run) for run in motions_of(plan).runs()], axis=0)
+    rests = sum(len(blend_run(run).parts) for run in runs)
+    cells = [name, len(plan.steps), f"{len(pieces)} / {rests}", *(f"{t:.2f} s" for t in (apart, old, blended))]
+    cells += [f"{blended / apart:.2f}", f"{blended / old:.2f}", " ".join(f"{x:.4f}" for x in shares), f"{cpu:.2f} s"]
+    return row_of(*cells), (apart, old, blended)
+
+
+def main() -> None:
+    """Write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--only", nargs="*", choices=[*PROBLEMS, []], default=[])
+    asked = parser.parse_args()
+    lines, durations = [], []
+    for name in asked.only or PROBLEMS:
+        result = PROBLEMS[name]()
+        assert result.plan is not None, f"{name}: {result.explanation}"
+        row, found = line(name, result.plan)
+        lines.append(row)
+        durations.append(found)
+        sys.stderr.write(f"{row}\n")
+    apart, old, blended = np.array(durations).T
+    text = f"""# Durations of motions
+
+How long arms move in plans for our problems, hands not counted: *at rest*, with a stop after each segment and corners
+within segments rounded; *before*, as arms were timed until corners were rounded, with stops after each segment and at
+sharp corners, and steps of the velocity at small ones, which exceed limits of acceleration (pours at today's speed);
+*blended*, as they are timed now ([](../concepts/motion_timing.md)). Motions are segments that move, and how many
+motions from rest to rest they make. Limits: the largest parts of the limits of speed, acceleration and jerk that
+differences of positions at 1 kHz take. Processor time is for rounding, timing and checking all of a plan. Made by
+`python tests/benchmarks/timing_table.py`.
+
+{chr(10).join([row_of(*HEAD), row_of(*["---"] * len(HEAD)), *lines])}
+
+Mean: {np.mean(blended / apart):.2f} of the durations at rest, {np.mean(blended / old):.2f} of those before.
+"""
+    if asked.out:
+        asked.out.write_text(text, encoding="utf-8")
+    else:
+        sys.stdout.write(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""Motions of plans: no limit is exceeded, nothing is touched, and arms stop only where a contact demands it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from support.golden_plans import PLANS
+from support.motion_limits import MotionLog, motions_of, run_shares
+
+from tmkit.graph import SceneGraph
+from tmkit.motion import CollisionRules
+from tmkit.plans import Plan, SegmentKind, TimedMotion
+
+NAMES = ("blocks-panda", "drawer", "handover", "kitchen", "pour")
+CONTACT = {"approach": -1, "lower": -1, "lift": 0, "retreat": 0}  # row of a path at which the tool is in contact
+
+
+@cache
+def plan_of(name: str) -> Plan:
+    """Return a plan for a problem that is shipped."""
+    plan = PLANS[name]().plan
+    assert plan is not None
+    return plan
+
+
+@cache
+def log_of(name: str) -> MotionLog:
+    """Return its motions at 1 kHz."""
+    return motions_of(plan_of(name))
+
+
+def placed(name: str, *, every: int = 1) -> Iterator[tuple[TimedMotion, SceneGraph, np.ndarray[Any, Any]]]:
+    """Yield each motion with its scene version and full configurations (m, n_joints)."""
+    plan, motions = plan_of(name), iter(log_of(name).motions)
+    scene, q = plan.scene, plan.q
+    for step in plan.steps:
+        for segment in step.segments:
+            if segment.kind not in ("grasp", "release"):
+                motion = next(motions)
+                assert motion.segment is segment
+                rows = motion.timed.positions[:: min(every, len(motion.timed.positions))]
+                full = np.repeat(scene.configuration(dict(segment.gripper), base=q)[None], len(rows), axis=0)
+                full[:, [scene.joint_names.index(joint) for joint in motion.joint_names]] = rows
+                yield motion, scene, full
+            scene, q = segment.end(scene, q)
+        scene, q = step.scene, step.q
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_sample_exceeds_a_limit(name: str) -> None:
+    """Differences of positions at 1 kHz keep the limits of speed, acceleration and jerk, across segments, too."""
+    for run in log_of(name).runs():
+        assert max(run_shares(plan_of(name), run)) <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_arms_stop_where_a_contact_demands_it(name: str) -> None:
+    """A motion ends at rest before a hand acts, around a contact, at the end, and at few corners besides."""
+    log = log_of(name)
+    resting = {number for number, motion in enumerate(log.motions, start=1) if motion.ends_at_rest}
+    assert {*log.hands} <= resting
+    assert len(log.motions) in resting
+    apart = {SegmentKind.PUSH, SegmentKind.OPERATE, SegmentKind.POUR}
+    for number in resting - {*log.hands, len(log.motions)}:
+        before, after = log.motions[number - 1], log.motions[number]
+        is_narrow = name == "pour" and before.segment.kind == "transfer"
+        assert is_narrow or before.arm is not after.arm or {before.segment.kind, after.segment.kind} & apart
+    for number in range(1, len(log.motions)):
+        for kind in ("positions", "velocities", "accelerations"):
+            before, after = log.motions[number - 1].timed, log.motions[number].timed
+            if log.motions[number - 1].joint_names == log.motions[number].joint_names and number not in resting:
+                assert np.array_equal(getattr(before, kind)[-1], getattr(after, kind)[0])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_run_through_is_free(name: str) -> None:
+    """Each hundredth of a second nothing collides that a segment does not allow, and constraints are kept."""
+    for motion, scene, rows in placed(name, every=10):
+        segment = motion.segment
+        world = CollisionRules(motion.arm).check_world(scene, segment.exemptions)
+        assert not any(world.contacts_batch(rows)), segment
+        for constraint in segment.constraints:
+            assert np.max(constraint.values(scene, rows)) <= constraint.tolerance + 1e-12
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_tool_moves_straight_near_contacts(name: str) -> None:
+    """Within 2 cm of a contact the tool is within 1 mm of the line along which it comes or leaves, unturned."""
+    for motion, scene, rows in placed(name):
+        if motion.segment.kind.value not in CONTACT:
+            continue
+        columns = [scene.joint_names.index(joint) for joint in motion.segment.joint_names]
+        ends = np.repeat(rows[:1], 2, axis=0)
+        ends[:, columns] = motion.segment.path[[0, -1]]
+        tool = motion.arm.tool
+        far, contact = (scene.pose(tool, q=q) for q in (ends if CONTACT[motion.segment.kind.value] else ends[::-1]))
+        line = (far.translation - contact.translation) / np.linalg.norm(far.translation - contact.translation)
+        for q in rows[::5]:
+            pose = scene.pose(tool, q=q)
+            away = pose.translation - contact.translation
+            if np.linalg.norm(away) <= 0.02:
+                assert np.linalg.norm(away - (away @ line) * line) <= 1.1e-3
+                assert pose.distance(contact)[1] <= 0.021
+
+
+def test_timing_opens_no_socket_and_is_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is computed elsewhere; the same plan has the same motions, bit for bit."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("a socket was opened")
+
+    monkeypatch.setattr(socket.socket, "connect", refused)
+    monkeypatch.setattr(socket, "create_connection", refused)
+    first, second = log_of("blocks-panda"), motions_of(plan_of("blocks-panda"))
+    for one, other in zip(first.motions, second.motions, strict=True):
+        assert one.timed.positions.tobytes() == other.timed.positions.tobytes()
+        assert one.timed.accelerations.tobytes() == other.timed.accelerations.tobytes()

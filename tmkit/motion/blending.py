@@ -1,0 +1,248 @@
+"""Blended polylines: corners rounded by a mean along the path, the fastest speed along it, and a mean over time.
+
+Three steps, each with an argument for what it guarantees:
+
+1. The path at distance ``s`` is the mean of the polyline over ``s - w(s)`` to ``s + w(s)`` with a parabolic weight. It
+   is twice continuously differentiable, equals the polyline wherever no corner is within ``w``, and leaves it by at
+   most 3/16 of the sum of ``w |turn|`` over the corners that are.
+2. The squared speed along it is as large as limits of speed and acceleration allow: a backward and a forward pass over
+   a grid, each a linear program in two variables (H. Pham, Q.-C. Pham, "A new approach to time-optimal path
+   parameterization based on reachability analysis", IEEE T-RO 2018).
+3. The motion is averaged over the last T seconds. A mean exceeds no limit that what it is a mean of keeps, and its jerk
+   is the difference of two accelerations by T, at most 2 a / T. It takes T longer.
+
+Invariants: no joint exceeds a limit of speed, acceleration or jerk at any time; the motion begins and ends at rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit._support.elementary import norms
+
+_Array = NDArray[np.float64]
+
+_GAUSS, _WEIGHTS = np.polynomial.legendre.leggauss(6)
+_SPACING = 0.015  # radians or metres between points of the grid, at most
+_MOST, _LEAST = 1200, 40  # points of a grid
+_SLOPE = 0.5  # of the half width of the mean along the path
+_SHARPNESS = 8.0  # of the smooth minimum
+_END = 1e-4  # half width at the ends
+_BETWEEN = (0.15, 0.35, 0.5, 0.65, 0.85)  # of an interval of the grid, where limits are checked
+_RESERVE = 1.0001  # by which they are kept there, for what is between
+_PASSES = 2
+_SHARES = (1.0, 0.7, 0.45)  # of the acceleration limits that are tried: less needs a shorter mean over time
+
+
+@dataclass(frozen=True, eq=False)
+class BlendedMotion:
+    """A motion from rest to rest as a function of time.
+
+    The last column of ``q`` is the distance along the polyline, of which the mean says where on it the motion is.
+    """
+
+    polyline: _Array
+    vertices: _Array  # (k,) distance along the polyline
+    s: _Array  # (m,) grid
+    q: _Array  # (3, m, n + 1) positions and derivatives by s
+    speed: _Array  # (m,) along the path
+    slope: _Array  # (m - 1,) acceleration along the path
+    times: _Array  # (m,)
+    mean: float  # seconds
+    integral: _Array  # (m, n + 1) of the position by time
+
+    @property
+    def duration(self) -> float:
+        """Seconds."""
+        return float(self.times[-1]) + self.mean
+
+    def sample(self, times: _Array) -> tuple[_Array, _Array, _Array, _Array]:
+        """Return positions, velocities, accelerations (m, n) and the distances (m,) along the polyline."""
+        now, before = times, times - self.mean
+        difference = self._integral(now) - self._integral(before)
+        (q, v), (q_before, v_before) = self._state(now), self._state(before)
+        mean = difference / self.mean
+        return mean[:, :-1], (q - q_before)[:, :-1] / self.mean, (v - v_before)[:, :-1] / self.mean, mean[:, -1]
+
+    def _along(self, times: _Array) -> tuple[_Array, _Array, NDArray[np.intp]]:
+        """Return distance and speed along the path, and the interval of the grid."""
+        at = np.clip(times, 0.0, self.times[-1])
+        i = np.clip(np.searchsorted(self.times, at, side="right") - 1, 0, len(self.slope) - 1)
+        after = at - self.times[i]
+        s = self.s[i] + after * (self.speed[i] + 0.5 * after * self.slope[i])
+        return s, np.maximum(self.speed[i] + after * self.slope[i], 0.0), i
+
+    def _state(self, times: _Array) -> tuple[_Array, _Array]:
+        """Return position and velocity of what is averaged."""
+        s, speed, i = self._along(times)
+        q, slope, _ = _hermite(self.s, self.q, s, i)
+        return q, slope * (speed * ((times > 0.0) & (times < self.times[-1])))[:, None]
+
+    def _integral(self, times: _Array) -> _Array:
+        at = np.clip(times, 0.0, self.times[-1])
+        _, _, i = self._along(at)
+        part = at - self.times[i]
+        inside = self.integral[i] + _gauss(self, self.times[i], part)
+        outside = np.minimum(times, 0.0)[:, None] * self.q[0, 0] + (times - at).clip(0.0)[:, None] * self.q[0, -1]
+        result: _Array = inside + outside
+        return result
+
+
+def _gauss(motion: BlendedMotion, begin: _Array, length: _Array) -> _Array:
+    """Return the integral (m, n + 1) of the position from ``begin`` (m,) on."""
+    at = begin[:, None] + 0.5 * length[:, None] * (1.0 + _GAUSS)
+    s, _, i = motion._along(at.ravel())
+    q, _, _ = _hermite(motion.s, motion.q, s, i)
+    result: _Array = np.einsum("mgn,g->mn", q.reshape(len(begin), len(_GAUSS), -1), _WEIGHTS) * (0.5 * length)[:, None]
+    return result
+
+
+def _hermite(grid: _Array, q: _Array, s: _Array, i: NDArray[np.intp]) -> tuple[_Array, _Array, _Array]:
+    """Return values and two derivatives at ``s`` of the quintic through values and two derivatives at the grid."""
+    h = (grid[i + 1] - grid[i])[:, None]
+    x = (s - grid[i])[:, None] / h
+    p, v, a = q[0, i], q[1, i] * h, q[2, i] * h * h / 2.0
+    end, v1, a1 = q[0, i + 1] - p - v - a, q[1, i + 1] * h - v - 2.0 * a, q[2, i + 1] * h * h - 2.0 * a
+    c3, c4, c5 = 10 * end - 4 * v1 + a1 / 2, -15 * end + 7 * v1 - a1, 6 * end - 3 * v1 + a1 / 2
+    value = p + x * (v + x * (a + x * (c3 + x * (c4 + x * c5))))
+    first = (v + x * (2 * a + x * (3 * c3 + x * (4 * c4 + x * 5 * c5)))) / h
+    return value, first, (2 * a + x * (6 * c3 + x * (12 * c4 + x * 20 * c5))) / h**2
+
+
+def blended_motion(
+    polyline: _Array, speeds: _Array, accelerations: _Array, jerks: _Array, *, widths: _Array
+) -> BlendedMotion:
+    """Return the fastest motion of those that are tried.
+
+    Args:
+        polyline: (k, n) points, none twice in a row, at least 2.
+        speeds: (n,) limits; likewise ``accelerations`` and ``jerks``.
+        widths: (k,) half width of the mean along the path at each point; those of the ends do not count.
+    """
+    best: BlendedMotion | None = None
+    s, q, vertices = _rounded(polyline, widths)
+    for share in _SHARES:
+        mean = 2.0 * share * float(np.max(accelerations / jerks))
+        allowed = np.broadcast_to(share * accelerations, (len(s) - 1, len(accelerations)))
+        for _ in range(_PASSES):
+            squares = _fastest(s, q[1, :, :-1], q[2, :, :-1], speeds, allowed)
+            excess = _excess(s, q, squares, speeds, share * accelerations)
+            allowed = allowed / excess[:, None]
+        squares /= _RESERVE * np.max(excess)
+        speed = np.sqrt(squares)
+        steps = 2.0 * np.diff(s) / (speed[:-1] + speed[1:])
+        times = np.concatenate([[0.0], np.cumsum(steps)])
+        if best is None or times[-1] + mean < best.duration:
+            best = BlendedMotion(
+                polyline, vertices, s, q, speed, np.diff(speed) / steps, times, mean, np.zeros(q.shape[1:])
+            )
+    assert best is not None
+    pieces = _gauss(best, best.times[:-1], np.diff(best.times))
+    best.integral[1:] = np.cumsum(pieces, axis=0)
+    return best
+
+
+def _rounded(polyline: _Array, widths: _Array) -> tuple[_Array, _Array, _Array]:
+    """Return a grid, position and two derivatives of the mean along the path at it, and the distances of the points."""
+    legs = np.diff(polyline, axis=0)
+    lengths = norms(legs)
+    directions = legs / lengths[:, None]
+    turns = np.diff(directions, axis=0)
+    vertices = np.concatenate([[0.0], np.cumsum(lengths)])
+    total = float(vertices[-1])
+    corners = vertices[1:-1]
+    fine = min(_SPACING, max(total / _LEAST, 1e-9))
+    count = int(np.clip(np.ceil(total / fine), _LEAST, _MOST))
+    s = np.linspace(0.0, total, count + 1)
+    widths = np.array(widths)
+    widths[[0, -1]] = np.minimum(_END, 0.5 * lengths[[0, -1]])
+    own = _width(corners, vertices, widths)[0]
+    near = [corners + share * own for share in np.linspace(-1.0, 1.0, 9)]
+    s = np.unique(np.concatenate([s, *near]).clip(0.0, total))
+    s = s[np.concatenate([[True], np.diff(s) > 1e-7 * total])]
+    s[-1] = total
+    w, dw, ddw = _width(s, vertices, widths)
+    y = (s[:, None] - corners) / w[:, None]
+    inside = np.clip(y, -1.0, 1.0)
+    # the kernel 3/4 (1 - y^2), integrated once and twice
+    k = 0.75 * (1.0 - inside**2)
+    g1 = 0.5 + 0.75 * (inside - inside**3 / 3.0)
+    g = np.where(y >= 1.0, y, np.where(y <= -1.0, 0.0, 3 / 16 + inside / 2 + 3 / 8 * inside**2 - inside**4 / 16))
+    own = (y > -1.0) & (y < 1.0)
+    flat = g - y * g1 * own - np.where(y >= 1.0, y, 0.0)
+    f0 = w[:, None] * g
+    f1 = g1 + dw[:, None] * flat
+    f2 = np.where(own, ddw[:, None] * flat + k * (1.0 - y * dw[:, None]) ** 2 / w[:, None], 0.0)
+    n = polyline.shape[1]
+    q = np.zeros((3, len(s), n + 1))
+    q[0, :, :n] = polyline[0] + s[:, None] * directions[0] + f0 @ turns
+    q[1, :, :n] = directions[0] + f1 @ turns
+    q[2, :, :n] = f2 @ turns
+    q[0, 0, :n], q[0, -1, :n] = polyline[0], polyline[-1]
+    q[0, :, n], q[1, :, n] = s, 1.0
+    return s, q, vertices
+
+
+def _width(s: _Array, vertices: _Array, widths: _Array) -> tuple[_Array, _Array, _Array]:
+    """Return the half width at each distance and its derivatives: a smooth minimum of a hyperbola around each point."""
+    away = _SLOPE * (s[:, None] - vertices)
+    h = np.hypot(widths, away)
+    dh, ddh = _SLOPE * away / h, (_SLOPE * widths) ** 2 / h**3
+    p = _SHARPNESS
+    r = h**-p
+    dr, ddr = -p * r / h * dh, p * r / h * ((p + 1.0) * dh**2 / h - ddh)
+    total, first, second = r.sum(axis=1), dr.sum(axis=1), ddr.sum(axis=1)
+    w = total ** (-1.0 / p)
+    return w, -w * first / (p * total), w / p * ((1.0 + 1.0 / p) * (first / total) ** 2 - second / total)
+
+
+def _excess(s: _Array, q: _Array, squares: _Array, speeds: _Array, accelerations: _Array) -> _Array:
+    """Return by which part squared speeds are too large within each interval (m - 1,) of the grid, at least 1."""
+    i = np.repeat(np.arange(len(s) - 1), len(_BETWEEN))
+    part = np.tile(_BETWEEN, len(s) - 1)
+    step, change = np.diff(s)[i], np.diff(squares)[i]
+    _, first, second = _hermite(s, q, s[i] + part * step, i)
+    x, u = (squares[i] + part * change)[:, None], (0.5 * change / step)[:, None]
+    first, second = first[:, :-1], second[:, :-1]
+    share = np.maximum(first**2 * x / speeds**2, np.abs(first * u + second * x) / accelerations)
+    result: _Array = np.maximum(1.0, share.max(axis=1).reshape(-1, len(_BETWEEN)).max(axis=1))
+    return result
+
+
+def _fastest(s: _Array, d1: _Array, d2: _Array, speeds: _Array, accelerations: _Array) -> _Array:
+    """Return the largest squared speeds (m,) along the path, at rest at both ends.
+
+    With u = acceleration and x = squared speed along the path, each joint keeps |d1 u + d2 x| <= a (m - 1, n) at both
+    ends of each interval, along which u is constant and x linear.
+    """
+    step = 2.0 * np.diff(s)[:, None]
+    alpha = np.concatenate([d1[:-1], d1[1:] + step * d2[1:]], axis=1)
+    beta = np.concatenate([d2[:-1], d2[1:]], axis=1)
+    sign = np.where(alpha < 0.0, -1.0, 1.0)
+    alpha, beta = alpha * sign, beta * sign
+    limit = np.tile(accelerations, 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        top = np.min(np.where(d1 != 0.0, (speeds / d1) ** 2, np.inf), axis=1)
+        cross = beta[:, None, :] * alpha[:, :, None] - beta[:, :, None] * alpha[:, None, :]
+        reach = limit[:, None, :] * alpha[:, :, None] + limit[:, :, None] * alpha[:, None, :]
+        pairs = np.min(np.where(cross > 0.0, reach / cross, np.inf), axis=(1, 2))
+        stuck = np.min(np.where(alpha < 1e-12, limit / np.abs(beta), np.inf), axis=1)
+        slow = step * beta - alpha  # x + step u >= 0
+        kept = np.min(np.where(slow > 0.0, step * limit / slow, np.inf), axis=1)
+        top[:-1] = np.minimum(top[:-1], np.minimum(np.minimum(pairs, kept), stuck))
+        back = alpha - step * beta
+        gain_b = np.where(back > 0.0, alpha / back, 0.0)
+        base_b = np.where(back > 0.0, step * limit / back, np.inf)
+        gain_f = np.where(alpha > 0.0, 1.0 - step * beta / alpha, 0.0)
+        base_f = np.where(alpha > 0.0, step * limit / alpha, np.inf)
+    top[0] = top[-1] = 0.0
+    x = top.tolist()
+    for i in range(len(x) - 2, -1, -1):
+        x[i] = max(0.0, min(x[i], float((gain_b[i] * x[i + 1] + base_b[i]).min())))
+    x[0] = 0.0
+    for i in range(len(x) - 1):
+        x[i + 1] = max(0.0, min(x[i + 1], float((gain_f[i] * x[i] + base_f[i]).min())))
+    return np.array(x)
