@@ -11,18 +11,14 @@ Source: the adjoint of a rigid transform, Murray, Li, Sastry, "A mathematical in
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tmkit import _core
+from tmkit._core import _moved_six, _turned_six  # type: ignore[attr-defined]
 from tmkit.relations.representation import Numbers, Vector, frozen, rotations
 from tmkit.spatial import Pose, adjoint, compose_each
 
-_of_core: Any = _core
-_moved_six: Callable[..., Vector] = _of_core._moved_six
-_turned_six: Callable[..., Vector] = _of_core._turned_six
 Value = Any
 Jacobians = tuple[Vector | None, Vector | None]
 _BACK = np.array([-1.0, -1.0, -1.0, -1.0, -1.0, -1.0, 1.0])
@@ -97,14 +93,16 @@ def cross(a: Vector, b: Vector) -> Vector:
 def twist_at(twist: Vector, step: Vector) -> Vector:
     """Return twists at points ``step`` away: ``v + w x step``."""
     if twist.ndim == step.ndim == 1:
-        return _moved_six(twist, step, False)
+        moved: Vector = _moved_six(twist, step, False)
+        return moved
     return _added(twist, cross(twist[..., 3:], step), 0)
 
 
 def wrench_about(wrench: Vector, step: Vector) -> Vector:
     """Return wrenches about points ``step`` away: ``t - step x f``."""
     if wrench.ndim == step.ndim == 1:
-        return _moved_six(wrench, step, True)
+        moved: Vector = _moved_six(wrench, step, True)
+        return moved
     return _added(wrench, cross(wrench[..., :3], step), 3)
 
 
