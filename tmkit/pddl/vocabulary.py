@@ -11,7 +11,7 @@ type is asked for when *every* type it may have is that type or below it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple, TypeAlias
 
@@ -65,10 +65,14 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A predicate: its name and typed parameters. Calling it with terms gives an atom."""
+    """A predicate: its name and typed parameters. Calling it with terms gives an atom.
+
+    With ``is_function`` it was declared as a function whose value is an object, its last argument.
+    """
 
     name: str
     parameters: tuple[Parameter, ...] = ()
+    is_function: bool = field(default=False, compare=False)
 
     def __call__(self, *terms: str) -> Atom:
         """Return the atom that says this of some variables or objects."""

@@ -29,6 +29,7 @@ from tmkit.pddl.formulas import (
     When,
 )
 from tmkit.pddl.parsing.grammar import ASSIGNMENTS, EFFECTS
+from tmkit.pddl.parsing.object_functions import UNDEFINED, fresh, is_call, with_value
 from tmkit.pddl.parsing.source import Group, Source, Token
 from tmkit.pddl.parsing.trees import Scope, TreeBuilder, extended
 from tmkit.pddl.vocabulary import TOTAL_COST, Vocabulary, derived_fault
@@ -115,6 +116,8 @@ class ActionReader(TreeBuilder):
 
     def _primitive_effect(self, group: Group, scope: Scope) -> Effect:
         """Return the effect of a list: an atom that is added or deleted, or a cost."""
+        if group.head == "assign" and len(group.parts) == 3 and is_call(group.parts[1], self._vocabulary.predicates):
+            return self._object_effect(group, scope)
         if group.head in ASSIGNMENTS:
             self.require(group, pddlParser.pEffect)
             return self._cost_effect(group, scope)
@@ -126,6 +129,19 @@ class ActionReader(TreeBuilder):
         atom = self.atom(inner, scope, rule=pddlParser.pEffect, whole=group)
         self._check(derived_fault(atom.predicate, self._derived), inner.parts)
         return Delete(atom) if is_deleted else Add(atom)
+
+    def _object_effect(self, group: Group, scope: Scope) -> Effect:
+        """Return the effect of ``(assign (FUNCTION TERM...) TERM)``: the function has no other value."""
+        call, value = cast(Group, group.parts[1]), group.parts[2]
+        other = fresh(self._vocabulary.predicates[call.head].parameters[-1].types, scope)
+        token, inner = group.first._replace(text=other.name), extended(scope, (other,))
+        lost = Delete(self.atom(with_value(call, token), inner, rule=pddlParser.pEffect))
+        if not isinstance(value, Token):
+            raise self._source.error(value.opening, "expected an object or a variable as the value")
+        if value.text == UNDEFINED:
+            return ForEach((other,), lost)
+        gained = Add(self.atom(with_value(call, value), scope, rule=pddlParser.pEffect))
+        return EffectAnd((ForEach((other,), lost), gained))
 
     def _cost_effect(self, group: Group, scope: Scope) -> Effect:
         function = self._function_term(group.parts[1], scope)

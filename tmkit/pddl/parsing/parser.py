@@ -25,6 +25,7 @@ from tmkit._support.limits import ReadingLimits, read_bytes
 from tmkit.errors import MissingFileError, TaskError, UnknownNameError, nearest_name
 from tmkit.pddl.formulas import And, Formula
 from tmkit.pddl.model import Domain, Metric, Problem
+from tmkit.pddl.parsing.object_functions import as_functions, split_functions
 from tmkit.pddl.parsing.source import Group, Source, Token
 from tmkit.pddl.state import State
 from tmkit.pddl.vocabulary import Types
@@ -241,15 +242,30 @@ class _Frame:
         """Return the domain that the file describes."""
         reader = self._reader()
         name, requirements = reader.header(self.header), self._requirements()
+        moved = self._object_functions()
         readers = (reader.types, reader.objects, reader.predicates, reader.functions)
         for kind, read in zip(reader.declared, readers, strict=True):  # each may speak of those before
             reader.declared[kind] = self._optional(f":{kind}", read)
+            if kind == "predicates" and moved:
+                reader.declared[kind] = as_functions(reader.declared[kind], moved)
         axioms = tuple(reader.axiom(group) for group in self.sections[":derived"])
         reader.check_axioms(axioms, self.sections[":derived"])
         actions = reader.actions(self.sections[":action"])
         return Domain(
             name, requirements=requirements, **reader.declared, actions=actions, axioms=axioms, source=self.source.name
         )
+
+    def _object_functions(self) -> frozenset[str]:
+        """Move functions whose values are objects to the predicates; return their names."""
+        if not self.sections[":functions"]:
+            return frozenset()
+        functions, moved = split_functions(self.sections[":functions"][0])
+        if moved:
+            keyword = functions.parts[0].first._replace(text=":predicates")
+            declared = self.sections[":predicates"] or [functions._replace(parts=(keyword,))]
+            self.sections[":predicates"] = [declared[0]._replace(parts=(*declared[0].parts, *moved))]
+            self.sections[":functions"] = [functions]
+        return frozenset(group.head for group in moved)
 
     def problem(self, domain: Domain, known: Mapping[str, str | Types] | None = None) -> Problem:
         """Return the problem that the file describes, with objects that are known without it."""

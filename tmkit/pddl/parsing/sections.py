@@ -18,6 +18,7 @@ from tmkit.pddl.formulas import ALWAYS, Action, Axiom, Fact, Formula, Parameter
 from tmkit.pddl.model import Domain, Metric
 from tmkit.pddl.parsing.actions import ActionReader
 from tmkit.pddl.parsing.grammar import Rule, Spelling, is_name, is_number
+from tmkit.pddl.parsing.object_functions import UNDEFINED, is_call, with_value
 from tmkit.pddl.parsing.source import Group, Source, Token
 from tmkit.pddl.parsing.trees import TreeBuilder, typed_items
 from tmkit.pddl.state import State
@@ -262,12 +263,15 @@ class _InitReader:
         self._denied: dict[Fact, Group] = {}
         self.facts: set[Fact] = set()
         self.values: dict[Fact, float] = {}
+        self._objects: dict[tuple[str, ...], str] = {}
 
     def read(self, group: Group) -> None:
         """Read the section."""
         for part in group.parts[1:]:
             if isinstance(part, Token):
                 self._spelling(group).require(pddlParser.init)
+            elif part.head == "=" and len(part.parts) == 3 and is_call(part.parts[1], self._words.predicates):
+                self._take_object(part)
             elif part.head == "=":
                 self._take_value(part)
             else:
@@ -297,6 +301,18 @@ class _InitReader:
             self._denied.setdefault(fact, atom)
         else:
             self.facts.add(fact)
+
+    def _take_object(self, group: Group) -> None:
+        """Take the value of a function whose values are objects."""
+        call, value = group.parts[1:]
+        if not isinstance(call, Group) or not isinstance(value, Token):
+            raise self._source.error(value.first, "expected an object as the value")
+        if value.text == UNDEFINED:
+            return
+        key = tuple(part.first.text for part in call.parts)
+        if self._objects.setdefault(key, value.text) != value.text:
+            raise self._source.error(call.opening, f"({' '.join(key)}) is given a second value")
+        self._take_fact(with_value(call, value))
 
     def _take_value(self, group: Group) -> None:
         plain = None

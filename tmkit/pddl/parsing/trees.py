@@ -31,6 +31,7 @@ from tmkit.pddl.formulas import (
     Parameter,
 )
 from tmkit.pddl.parsing.grammar import LOGIC, LONGEST_RUN, Rule, Spelling, is_number, is_term
+from tmkit.pddl.parsing.object_functions import fresh, is_call, with_value
 from tmkit.pddl.parsing.source import Group, Source, Token
 from tmkit.pddl.vocabulary import TOTAL_COST, Fault, Types, Vocabulary
 
@@ -165,7 +166,23 @@ class TreeBuilder:
         formula = self.formula(body, extended(scope, parameters))
         return Exists(parameters, formula) if group.head == "exists" else Forall(parameters, formula)
 
+    def _object_value(self, group: Group, scope: Scope) -> Formula | None:
+        """Return the formula of ``(= (FUNCTION TERM...) TERM)`` where the value is an object, ``None`` for others."""
+        predicates = self._vocabulary.predicates
+        calls = [part for part in group.parts[1:] if isinstance(part, Group) and is_call(part, predicates)]
+        values = [part for part in group.parts[1:] if isinstance(part, Token)]
+        if group.head != "=" or not calls or len(group.parts) != 3 or len(calls) + len(values) != 2:
+            return None
+        if values:
+            return self.atom(with_value(calls[0], values[0]), scope, rule=pddlParser.goalDesc)
+        value = fresh(predicates[calls[0].head].parameters[-1].types, scope)
+        token, inner = group.first._replace(text=value.name), extended(scope, (value,))
+        atoms = (self.atom(with_value(call, token), inner, rule=pddlParser.goalDesc) for call in calls)
+        return Exists((value,), And(tuple(atoms)))
+
     def _comparison(self, group: Group, scope: Scope) -> Formula:
+        if (found := self._object_value(group, scope)) is not None:
+            return found
         self.require(group, pddlParser.goalDesc)
         _, left, right = group.parts
         numeric = self.spelling().calculates(group)

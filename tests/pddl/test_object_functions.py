@@ -1,0 +1,99 @@
+"""Functions whose values are objects: the same task as with a predicate, and refused where they are misused."""
+
+from __future__ import annotations
+
+import pytest
+
+from tmkit.errors import TaskError
+from tmkit.pddl import Domain, Fact, GroundAction, domain_to_pddl, parse_domain, parse_problem, validate_task_plan
+from tmkit.task_planning import FastDownward
+
+DOMAIN = """(define (domain linear-blocks) (:requirements :typing :object-fluents) (:types block place)
+  (:constants table - place)
+  (:predicates (red ?x - block))
+  (:functions (weight ?x - block) - number (position ?x - block) (goal-place ?x - block) - place (moves))
+  (:action move :parameters (?x - block ?p - place)
+    :precondition (and (not (= (position ?x) ?p)) (<= (weight ?x) 3))
+    :effect (assign (position ?x) ?p))
+  (:action bring :parameters (?x - block)
+    :precondition (not (= (position ?x) (goal-place ?x)))
+    :effect (when (= table (position ?x)) (and (red ?x) (assign (position ?x) undefined)))))"""
+PROBLEM = """(define (problem p) (:domain linear-blocks) (:objects a b - block shelf - place)
+  (:init (= (position a) table) (= (position b) shelf) (= (goal-place a) shelf) (= (goal-place b) shelf)
+    (= (weight a) 1) (= (weight b) 4))
+  (:goal (and (= (position a) (goal-place a)) (= (position b) shelf))))"""
+
+
+def domain(old: str = "", new: str = "") -> Domain:
+    """Return the domain, with a part of its text replaced."""
+    return parse_domain(DOMAIN.replace(old, new), source="linear")
+
+
+def test_they_are_predicates_with_the_value_last() -> None:
+    """Facts, goals and effects are those of the predicate; a value takes the place of the one before."""
+    task = parse_problem(PROBLEM, domain())
+    assert Fact.of("position", "a", "table") in task.init
+    assert [function.name for function in task.domain.functions] == ["weight", "moves"]
+    moved = task.apply(task.init, GroundAction("move", ("a", "shelf")))
+    assert {fact for fact in moved if fact.predicate == "position"} == {
+        Fact.of("position", "a", "shelf"), Fact.of("position", "b", "shelf"),
+    }  # fmt: skip
+    assert task.holds(moved, task.goal)
+    assert not task.holds(task.init, task.goal)
+    lost = task.apply(task.init, GroundAction("bring", ("a",)))
+    assert Fact.of("red", "a") in lost
+    assert not [fact for fact in lost if fact.arguments[:1] == ("a",) and fact.predicate == "position"]
+    heavy = validate_task_plan(task, [GroundAction("move", ("b", "table"))])
+    assert "(<= (weight b) 3) does not hold" in heavy.message
+
+
+def test_they_are_written_as_predicates() -> None:
+    """The text that is written has the same meaning."""
+    assert parse_domain(domain_to_pddl(domain())) == domain()
+
+
+def test_fast_downward_plans_with_them() -> None:
+    """The plan moves the block that is elsewhere."""
+    task = parse_problem(PROBLEM, domain("(<= (weight ?x) 3)", ""))
+    assert FastDownward().solve(task).steps == (GroundAction("move", ("a", "shelf")),)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("(assign (position ?x) ?p)", "(assign (position ?x) ?q)", "unknown variable '\\?q'"),
+        ("(assign (position ?x) ?p)", "(assign (position ?x) (goal-place ?x))", "expected an object or a variable"),
+        ("(assign (position ?x) ?p)", "(assign (position ?x) ?x)", "must be of type place, but '\\?x' is"),
+        ("(assign (position ?x) ?p)", "(assign (position ?p) ?p)", "must be of type block, but '\\?p' is"),
+        ("(assign (position ?x) ?p)", "(increase (position ?x) 1)", "unknown function 'position'"),
+        ("(not (= (position ?x) ?p))", "(= (positio ?x) ?p)", "unexpected '\\?p'"),
+        ("(not (= (position ?x) ?p))", "(= (red ?x) ?p)", "unexpected '\\?p'"),
+        ("(not (= (position ?x) ?p))", "(< (position ?x) 3)", "unknown function 'position'"),
+        ("- place (moves)", "- plac (moves)", "unknown type 'plac'"),
+        ("(:predicates (red ?x - block))", "(:predicates (position ?x))", "predicate 'position' is declared twice"),
+    ],
+)
+def test_misuse_is_refused(old: str, new: str, reason: str) -> None:
+    """With the place in the text."""
+    with pytest.raises(TaskError, match=rf"linear:\d+:\d+: .*{reason}"):
+        domain(old, new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("(= (position a) table)", "(= (position a) table) (= (position a) shelf)", r"\(position a\) is given"),
+        ("(= (position a) table)", "(= (position a) tabel)", "unknown object 'tabel'"),
+        ("(= (position a) table)", "(= (position a) (goal-place a))", "expected an object as the value"),
+    ],
+)
+def test_wrong_values_at_the_start_are_refused(old: str, new: str, reason: str) -> None:
+    """With the place in the text."""
+    with pytest.raises(TaskError, match=rf"problem:\d+:\d+: {reason}"):
+        parse_problem(PROBLEM.replace(old, new), domain())
+
+
+def test_undefined_values_are_left_out() -> None:
+    """A function may have no value, at the start too."""
+    task = parse_problem(PROBLEM.replace("(= (position a) table)", "(= (position a) undefined)"), domain())
+    assert not [fact for fact in task.init if fact.predicate == "position" and fact.arguments[0] == "a"]
