@@ -48,7 +48,12 @@ def is_call(part: Token | Group, predicates: Mapping[str, Predicate]) -> bool:
 
 
 def with_value(call: Group, value: Token) -> Group:
-    """Return the atom that the function of a call has a value."""
+    """Return the atom that a function has a value.
+
+    Args:
+        call: the function with its arguments.
+        value: the value.
+    """
     return call._replace(parts=(*call.parts, value))
 
 
