@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from tmkit.graph import Revolute, SceneGraph, relate
+from tmkit.graph import Free, Revolute, SceneArrays, SceneGraph, add_fact, relate, twist
 from tmkit.relations import (
     AngularVelocityCoord,
     HomogeneousMatrix,
@@ -47,6 +47,7 @@ Work = Callable[[], object]
 
 TURN = Pose.from_rpy([0.1, 0.2, 0.3], [0.4, -0.5, 0.6])
 MATRIX, R = TURN.as_matrix(), TURN.rotation
+ERROR = 1e-4 * np.eye(6)
 SIX, V, W, STEP = np.arange(6.0), np.arange(3.0), np.arange(3.0, 6.0), np.array([0.1, -0.2, 0.3])
 
 
@@ -189,6 +190,47 @@ def queries(scene: SceneGraph) -> tuple[Work, dict[str, Work]]:
     }
 
 
+def moving(*, twists: bool) -> SceneGraph:
+    """Return a chain of eight edges, every other one a joint, the rest fixed or free with a twist edge."""
+    scene, parent = SceneGraph(), "world"
+    for i in range(8):
+        joint = Revolute([0, 0, 1]) if i % 2 == 0 else Free() if twists else None
+        scene = scene.add_frame(
+            f"l{i}", parent, pose=Pose([0.1, 0, 0.2]), **({} if joint is None else {"joint": joint})
+        )
+        if twists and i % 2:
+            scene = scene.set_twist(f"l{i}", SIX, relative_to_body=parent)
+        parent = f"l{i}"
+    return scene
+
+
+def spread(frames: int) -> SceneGraph:
+    """Return so many frames in a tree, and a cup in a tree of its own."""
+    with SceneGraph().edit() as edit:
+        for k in range(frames - 2):
+            edit.add_frame(f"f{k}", "world" if k < 10 else f"f{k // 3}", pose=Pose([0.1 * k, 0, 0]))
+    return edit.finish().add_root("cup")
+
+
+def motions_and_facts() -> dict[str, Work]:
+    """Return queries of twists, and facts that join a tree."""
+    q, qd, pose = np.full(4, 0.1), np.full(4, 0.2), Pose([1, 2, 3])
+    fixed, free = moving(twists=False), moving(twists=True)
+    arrays, few, many = SceneArrays(free), spread(128), spread(100_000)
+    fact = SemanticPose(PoseCoord("{cup}|cup", "{f120}|f120", "[f120]"), pose)
+    return {
+        "`graph.twist` over 8 edges, 4 of them joints, 4 fixed": lambda: twist(fixed, "l7", q=q, qd=qd),
+        "the same, 4 of them with twist edges": lambda: twist(free, "l7", q=q, qd=qd),
+        "the same of `SceneArrays`, six numbers": lambda: arrays.twist("l7", q=q, qd=qd),
+        "`add_fact`, an exact pose that joins a tree, 128 frames": lambda: add_fact(few, fact),
+        "the same, 100,000 frames": lambda: add_fact(many, fact),
+        "the same with a covariance, kept as an observation, 128 frames": lambda: add_fact(few, fact, covariance=ERROR),
+        "the same without a relation: `attach`, 128 frames": lambda: few.attach("cup", "f120", pose=pose),
+        "`reparent`, 128 frames, none of this in use": lambda: few.reparent("f120", "f90", pose=pose),
+        "`pose` over 8 edges, none of this in use": lambda: fixed.pose("l7", q=q),
+    }
+
+
 def best(work: dict[str, Work], *, rounds: int = ROUNDS) -> dict[str, float]:
     """Return microseconds for each piece of work: the best of many short bursts, one after the other."""
     found = dict.fromkeys(work, np.inf)
@@ -266,7 +308,9 @@ def page() -> str:
         *(f"| {name} | {times[name]:.2f} µs | {times[name] - times['plain']:.2f} µs |" for name in asked),
     ]
     edits = measured_edits()
+    moved = best(motions_and_facts())
     edit_table = ["| edit | time |", "|---|---|", *(f"| {name} | {took:.2f} µs |" for name, took in edits.items())]
+    motion_table = ["| work | time |", "|---|---|", *(f"| {name} | {took:.2f} µs |" for name, took in moved.items())]
     parts = [
         "# What relations cost",
         wrapped(
@@ -283,6 +327,8 @@ def page() -> str:
             "the names in one call; the rest is making the relation."
         ),
         "\n".join(query_table),
+        "## Motions and facts",
+        "\n".join(motion_table),
         "## The rules of a scene",
         wrapped(
             "A reparent looks for cycles, for bodies that would have two paths, and for parts of one body that would "

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
@@ -129,8 +129,9 @@ def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 def free_name(scene: SceneGraph, wanted: str) -> str:
     """Return a name that no frame and no group has."""
+    core: Any = scene
     number, name = 1, wanted
-    while name in scene or _members(scene, name):
+    while name in scene or core._has_group(name):
         number += 1
         name = f"{wanted} ({number})"
     return name

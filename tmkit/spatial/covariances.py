@@ -9,9 +9,12 @@ down to -1e-9 of the greatest. All else is refused, with the eigenvalues named.
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tmkit._core import GaussianPose, Pose
 from tmkit.errors import SceneError
 from tmkit.spatial.plain import plain_numbers
 
@@ -37,6 +40,9 @@ def checked_covariance(covariance: ArrayLike, size: int | None = None, *, what: 
             greatest entry, or with an eigenvalue below -1e-9 of the greatest. The last has the attribute
             ``eigenvalues``, ascending.
     """
+    if size == 6:  # the core's check says the same of a pose's, in a tenth of the time
+        with contextlib.suppress(SceneError):
+            return GaussianPose(Pose(), covariance).covariance
     matrix = np.array(plain_numbers(covariance, "covariance"))
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or (size is not None and matrix.shape[0] != size):
         expected = "(n, n)" if size is None else f"({size}, {size})"

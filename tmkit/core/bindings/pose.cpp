@@ -158,20 +158,19 @@ public:
         else numbers_ = copied_ = read_matrix(given, what, 7, ErrorKind::scene);
     }
     std::size_t size() const { return numbers_.size(); }
-    // Unit quaternions and small translations need no further look: what is not finite is neither.
-    Pose operator[](std::size_t row) const {
-        const double* v = numbers_.data() + (size() == 7 ? 0 : 7 * row);
-        const double squared = v[3] * v[3] + v[4] * v[4] + v[5] * v[5] + v[6] * v[6];
-        if (std::abs(squared - 1.0) <= 4e-15 && std::abs(v[0]) + std::abs(v[1]) + std::abs(v[2]) < 1e100)
-            return {{v[0], v[1], v[2]}, {v[3], v[4], v[5], v[6]}};
-        return pose_of(v);
-    }
+    const double* operator[](std::size_t row) const { return numbers_.data() + (size() == 7 ? 0 : 7 * row); }
 
 private:
     nb::ndarray<const double, nb::shape<-1, 7>, nb::c_contig, nb::device::cpu> array_;
     std::vector<double> copied_;
     std::span<const double> numbers_;
 };
+
+// Unit quaternions and small translations need no further look: what is not finite is neither.
+bool is_usual(const double* v) {
+    const double squared = v[3] * v[3] + v[4] * v[4] + v[5] * v[5] + v[6] * v[6];
+    return std::abs(squared - 1.0) <= 4e-15 && std::abs(v[0]) + std::abs(v[1]) + std::abs(v[2]) < 1e100;
+}
 
 ReadOnlyArray compose_each(const ArrayArgument& left, const ArrayArgument& right) {
     const PoseRows a(left, "left"), b(right, "right");
@@ -180,7 +179,12 @@ ReadOnlyArray compose_each(const ArrayArgument& left, const ArrayArgument& right
                     a.size() / 7, b.size() / 7);
     const std::size_t count = a.size() == 0 || b.size() == 0 ? 0 : std::max(a.size(), b.size()) / 7;
     std::vector<double> rows(7 * count);
-    for (std::size_t i = 0; i < count; ++i) write_pose(&rows[7 * i], composed(a[i], b[i]));
+    const auto unchecked = [](const double* v) { return Pose{{v[0], v[1], v[2]}, {v[3], v[4], v[5], v[6]}}; };
+    for (std::size_t i = 0; i < count; ++i) {
+        const double *x = a[i], *y = b[i];
+        write_pose(&rows[7 * i], is_usual(x) && is_usual(y) ? composed(unchecked(x), unchecked(y))
+                                                            : composed(pose_of(x), pose_of(y)));
+    }
     return make_rows(std::move(rows), 7);
 }
 

@@ -57,6 +57,7 @@ None where a name is wrong or nothing says how the bodies move.)");
             R"(The numbers (6,) of the twist of a frame relative to another, and the names of their bodies.
 
 None instead of the numbers where the name of the axes is wrong or nothing says how the bodies move.)");
+    cls.def("_has_group", &SceneGraph::has_group, "name"_a, "Whether there is such a group.");
     cls.def("_edges_of_twists", &edges_of_twists, "frame"_a,
             "The frames below edges of poses that twist edges lead over, in the tree of a frame.");
     cls.def("_joint_values", [](const SceneGraph& s, nb::handle values, const char* what) {
