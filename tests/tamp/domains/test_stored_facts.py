@@ -159,7 +159,7 @@ def test_what_is_stored_must_exist(tmp_path: Path) -> None:
     with pytest.raises(TaskError, match=r"\(dirty plate\): unknown object 'plate'"):
         tk.plan(change_task_facts(scene, ["(dirty plate)"]), domain=DOMAIN, semantics="blocks", goal="(on a b)")
     path = extended("blocks", tmp_path, "")
-    with pytest.raises(TaskError, match=r"blocks.pddl: predicate 'marked' has no semantics: none derives"):
+    with pytest.raises(TaskError, match=r"blocks.pddl:5: predicate 'marked' has no semantics: none derives"):
         tk.plan(scene, domain=path, semantics="blocks", goal="(on a b)")
     source = tk.data_path("domains/blocks/semantics.py").read_text(encoding="utf-8")
     text = source.replace("is_incremental = True", "stored_predicates = frozenset({'dity'})")

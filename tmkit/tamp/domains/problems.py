@@ -65,7 +65,9 @@ def _refuse_meaningless(scene: SceneGraph, domain: PlanningDomain) -> None:
     for name in sorted(unknown):
         if not any(f"({name} " in f"{str(action.effect).replace(')', ' ')}" for action in domain.domain.actions):
             what = f"predicate '{name}' has no semantics: none derives it, no action changes it, no scene stores it"
-            raise TaskError.at(domain.domain.source or f"domain '{domain.name}'", what)
+            rows = enumerate(domain.pddl.lower().splitlines(), start=1)
+            line = next((number for number, row in rows if re.search(rf"\({re.escape(name)}[\s)]", row)), None)
+            raise TaskError.at(domain.domain.source or f"domain '{domain.name}'", what, line=line)
 
 
 def scene_objects(scene: SceneGraph, domain: PlanningDomain) -> Mapping[str, str]:
