@@ -10,7 +10,7 @@ import pytest
 from support.urdf_comparison import example_robot_data
 
 import tmkit as tk
-from tmkit.errors import SceneError, UnknownNameError
+from tmkit.errors import ConfigurationError, SceneError, UnknownNameError
 from tmkit.graph import Free, Revolute, SceneGraph, acceleration, joints_between, momentum, twist
 from tmkit.relations import SemanticError
 from tmkit.spatial import Pose
@@ -128,6 +128,16 @@ def test_what_has_no_acceleration() -> None:
     scene = SceneGraph("world").add_frame("cart", "world", joint=Free()).add_frame("tray", "cart", joint=Free())
     with pytest.raises(UnknownNameError, match="did you mean 'cart'"):
         acceleration(scene, "carrt", q=[], qd=[], qdd=[])
+    for call in (
+        lambda: acceleration(scene, "tray", q=[], qd=[1.0], qdd=[]),
+        lambda: momentum(scene, "tray", q=[], qd=[1.0]),
+        lambda: tk.graph.twist(scene, "tray", qd=[1.0]),
+        lambda: tk.graph.integrate(scene, 0.1, q=[], qd=[1.0]),
+    ):
+        with pytest.raises(ConfigurationError, match=r"qd must hold 0 numbers, but has shape \(1,\)"):
+            call()
+    with pytest.raises(ConfigurationError, match="qdd must hold 0 numbers"):
+        acceleration(scene, "tray", q=[], qd=[], qdd=[1.0])
     over_two = scene.set_twist("tray", np.ones(6), relative_to_body="world")
     with pytest.raises(SceneError, match="between 'world' and 'cart' and others, so its own twist is not constant"):
         acceleration(over_two, "tray", q=[], qd=[], qdd=[])

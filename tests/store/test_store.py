@@ -15,7 +15,7 @@ from support.scene_edits import edits
 from support.scene_model import RefusedError, SceneModel
 
 import tmkit as tk
-from tmkit.errors import StoreError, TmkitError, UnknownNameError
+from tmkit.errors import ArgumentError, StoreError, TmkitError, UnknownNameError
 from tmkit.graph import AttachedShape, HeightField, Mesh, PointCloud, Revolute, SceneGraph, Stamped, diff
 from tmkit.spatial import Pose
 from tmkit.store import Store, StoreLimits
@@ -169,6 +169,8 @@ def test_branches(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match=r"unknown version 'try/2'; did you mean 'try/1'"):
         store.get("try/2")
     assert store.get(first) == scene
+    with pytest.raises(ArgumentError, match="expected a SceneGraph, not str"):
+        store.put("scene")
     for name in ("", "a b", "../x", "-x", "a" * 201):
         with pytest.raises(StoreError, match="is no name of a branch"):
             store.put(scene, name)

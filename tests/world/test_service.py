@@ -126,6 +126,8 @@ def test_an_edit_is_whole_or_not_at_all(served: tuple[WorldServer, Client]) -> N
     assert caught.value.kind == "edit"  # type: ignore[attr-defined]
     with pytest.raises(ServiceError, match="is a root, which has no parent"):
         client.reparent("world", "table")
+    with pytest.raises(ArgumentError, match="expected a Pose, not list"):
+        client.set_pose("table", [0, 0, 1])
     assert server.live.scene is before
     assert client.server_status().counts == {"edits": 2, "messages": 2, "refused: edit": 2}
     with pytest.raises(RuntimeError), client.edit() as edit:

@@ -91,7 +91,7 @@ def momentum(
         UnknownNameError: no such frame.
         SemanticError: nothing says how a body moves.
     """
-    root = scene.root(frame)
+    root, qd = scene.root(frame), joint_values(scene, qd, "qd")
     firsts = {scene.body(name): name for name in reversed(scene.subtree(frame))}
     total, energy = np.zeros(6), 0.0
     for name in firsts.values():

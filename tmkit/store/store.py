@@ -30,7 +30,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 import msgspec
 
-from tmkit.errors import StoreDamageError, StoreError, TmkitError, UnknownNameError
+from tmkit.errors import ArgumentError, StoreDamageError, StoreError, TmkitError, UnknownNameError
 from tmkit.graph import NoiseSource, SceneDifference, SceneGraph, Shape, diff
 from tmkit.store.blobs import BlobFolder
 from tmkit.store.database import FILE, FORMAT, Database
@@ -412,6 +412,8 @@ class Store:
 
     def _insert(self, scene: SceneGraph, parents: list[bytes], message: str) -> bytes:
         """Write a version, unless it is there, and return its id."""
+        if not isinstance(scene, SceneGraph):
+            raise ArgumentError(f"a store keeps scenes: expected a SceneGraph, not {type(scene).__name__}")
         if len(scene) > self.limits.frames:
             raise StoreError(f"the scene has {len(scene)} frames; a store takes at most {self.limits.frames}")
         if len(message) > _LONGEST_MESSAGE:
