@@ -89,10 +89,10 @@ def test_motions_are_timed_within_the_limits() -> None:
     for before, motion in pairwise(slow.motions):
         for name in ("positions", "velocities", "accelerations"):
             assert np.array_equal(getattr(before.timed, name)[-1], getattr(motion.timed, name)[0])
-    resting = {motion.segment.kind.value for motion in slow.motions if motion.ends_at_rest}
+    resting = {motion.segment.kind.value for motion in slow.motions if motion.is_stopping}
     assert resting == {"approach", "lower", "retreat"}
     for motion in slow.motions:
-        if motion.ends_at_rest:
+        if motion.is_stopping:
             assert np.array_equal(motion.timed.positions[-1], motion.segment.path[-1])
 
 

@@ -62,7 +62,7 @@ def test_no_sample_exceeds_a_limit(name: str) -> None:
 def test_arms_stop_where_a_contact_demands_it(name: str) -> None:
     """A motion ends at rest before a hand acts, around a contact, at the end, and at few corners besides."""
     log = log_of(name)
-    resting = {number for number, motion in enumerate(log.motions, start=1) if motion.ends_at_rest}
+    resting = {number for number, motion in enumerate(log.motions, start=1) if motion.is_stopping}
     assert {*log.hands} <= resting
     assert len(log.motions) in resting
     apart = {SegmentKind.PUSH, SegmentKind.OPERATE, SegmentKind.POUR}

@@ -41,7 +41,7 @@ class TimedMotion:
     timed: TimedPath
 
     @property
-    def ends_at_rest(self) -> bool:
+    def is_stopping(self) -> bool:
         """Whether the arm stands at the end."""
         return not np.any(self.timed.velocities[-1])
 

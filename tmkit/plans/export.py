@@ -312,7 +312,7 @@ def _messages(executor: RecordingExecutor) -> Iterator[tuple[str, str, TimedComm
             for time, x, v, a in zip(timed.times, timed.positions, timed.velocities, timed.accelerations, strict=True)
             if time > 0.0 or command is begun
         ]  # fmt: skip
-        if command.motion.ends_at_rest:
+        if command.motion.is_stopping:
             header = {"stamp": _stamp(begun.begin), "frame_id": ""}
             fields = {"header": header, "joint_names": [*command.motion.joint_names[:count]], "points": points}
             yield f"/{arm.name}/joint_trajectory", _TRAJECTORY, begun, fields
