@@ -114,8 +114,8 @@ def twist(
         )
     if type(scene) is not SceneGraph and isinstance(scene, Kinematics):  # the quicker test first
         at_q = scene
-        scene, q = at_q.scene, at_q.q
-        qd = at_q.qd if at_q.qd is not None and len(at_q.qd) == len(q) else None
+        scene, q, given = at_q.scene, at_q.q, at_q.qd
+        qd = given if given is not None and len(given) == len(q) else None
     if stamp is not None:
         ends = _ends(scene, frame, relative_to, axes)
         scene, q, qd = moment_of(scene, ends, stamp, q=q, qd=qd, policy=policy, extrapolate=extrapolate, also=at)
