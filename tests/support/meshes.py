@@ -25,3 +25,20 @@ def tetrahedron(side: float) -> Shape:
     """Return a regular tetrahedron about the origin."""
     corners = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]]) * side / np.sqrt(8.0)
     return Mesh(corners, [[0, 1, 2], [0, 3, 1], [0, 2, 3], [1, 3, 2]])
+
+
+def cup_mesh(radius: float = 0.045, height: float = 0.08, wall: float = 0.004, sides: int = 24) -> Shape:
+    """Return a cup that stands on the origin, its bottom as thick as its wall, closed."""
+    angles = 2.0 * np.pi * np.arange(sides) / sides
+    ring = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(sides)])
+    levels = [(radius, 0.0), (radius, height), (radius - wall, height), (radius - wall, wall)]
+    rings = [r * ring + np.array([0.0, 0.0, z]) for r, z in levels]
+    vertices = np.concatenate([*rings, [[0.0, 0.0, 0.0], [0.0, 0.0, wall]]])
+    faces, first, last = [], 4 * sides, 4 * sides + 1
+    for i in range(sides):
+        j = (i + 1) % sides
+        faces += [[first, j, i], [last, 3 * sides + i, 3 * sides + j]]
+        for k in range(3):
+            a, b, c, d = k * sides + i, k * sides + j, (k + 1) * sides + i, (k + 1) * sides + j
+            faces += [[a, b, d], [a, d, c]]
+    return Mesh(vertices, faces)

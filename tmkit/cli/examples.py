@@ -56,6 +56,7 @@ EXAMPLES = {
     "store diff": ["tmkit store diff worlds main try"],
     "store merge": ["tmkit store merge worlds try --branch main"],
     "store gc": ["tmkit store gc worlds"],
+    "object add": ["tmkit object add mug.obj --picture mug.png", "tmkit object add cup.stl --scale 0.001 --mass 0.3"],
     "robot check": [
         "tmkit robot check my_robot.urdf --picture reach.png",
         "tmkit robot check my_cell.robray --robot my_robot.toml --write-srdf my_robot.srdf",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tmkit.formats.loading import load_scene as load_scene
     from tmkit.formats.locating import SCENE_SUFFIXES as SCENE_SUFFIXES
     from tmkit.formats.python_module import compile_scene as compile_scene
+    from tmkit.formats.convex_pieces import convex_pieces as convex_pieces, in_pieces as in_pieces
     from tmkit.formats.reading import read_function_blocks as read_function_blocks
     from tmkit.formats.scene_check import SceneReport as SceneReport, check_scene as check_scene
     from tmkit.formats.tmp_file import (

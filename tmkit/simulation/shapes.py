@@ -59,6 +59,9 @@ class ShapeBuilder:
         chosen = [placed for placed in shapes if placed.attached.collision]
         if not chosen:
             return -1
+        if len(chosen) > _SHAPES_OF_BODY and all(_is_hull(placed, still=still) for placed in chosen):
+            made = {"shapeType": self._engine.GEOM_MESH, "fileName": self._group_file(chosen)}
+            return self._made(self._engine.createCollisionShape(**made), chosen, "collide")
         _require_few(chosen, "collide")
         index = self._engine.createCollisionShapeArray(
             **self._arrays(chosen, visual=False, still=still),
@@ -114,6 +117,18 @@ class ShapeBuilder:
         file = self._mesh_file(placed, visual=visual, still=still)
         return made | {"shapeTypes": bullet.GEOM_MESH, "fileNames": file}
 
+    def _group_file(self, shapes: Sequence[PlacedShape]) -> str:
+        """Write convex pieces in one file, a group each: pybullet reads them as one shape of many hulls."""
+        path, count, lines = self._folder / f"pieces{len(self._written)}.obj", 1, []
+        for number, placed in enumerate(shapes):
+            vertices, faces = hull(triangles_of(placed.attached.shape)[0], placed.frame)
+            lines += [f"o piece{number}", *(f"v {x:.9g} {y:.9g} {z:.9g}" for x, y, z in placed.pose.apply(vertices))]
+            lines += [f"f {a + count} {b + count} {c + count}" for a, b, c in faces]
+            count += len(vertices)
+        path.write_text("\n".join(lines) + "\n", encoding="ascii")
+        self._written[path.name] = str(path)
+        return str(path)
+
     def _mesh_file(self, placed: PlacedShape, *, visual: bool, still: bool) -> str:
         shape = placed.attached.shape
         if shape.kind == "point_cloud" and len(shape.points) > MOST_POINTS:
@@ -162,6 +177,12 @@ def _require_few(chosen: Sequence[PlacedShape], purpose: str) -> None:
             f"'{frames}' has {len(chosen)} shapes that are to {purpose}, but the physics engine takes at most "
             f"{_SHAPES_OF_BODY} a body; join some in one mesh"
         )
+
+
+def _is_hull(placed: PlacedShape, *, still: bool) -> bool:
+    """Whether a shape collides as the hull of a mesh."""
+    shape = placed.attached.shape
+    return shape.kind == "mesh" and placed.attached.level != "box" and not _is_triangles(placed, still=still)
 
 
 def _is_triangles(placed: PlacedShape, *, still: bool) -> bool:

@@ -26,7 +26,7 @@ from tmkit.manipulation.grasps.holding import Load
 from tmkit.manipulation.grasps.meshes import ContactPair, antipodal_pairs, distinct_pairs, suction_points
 from tmkit.manipulation.grasps.shapes import ball_grasps, box_grasps, cylinder_grasps, suction_caps, suction_faces
 from tmkit.manipulation.grasps.values import FINGER_CLEARANCE, Grasp as Grasp, tool_pose
-from tmkit.manipulation.placements.stable_faces import solid_centre
+from tmkit.manipulation.placements.stable_faces import centre_of_mass, solid_centre
 from tmkit.motion.path_constraints import interpolated
 from tmkit.motion.regions.solids import reach
 from tmkit.robots import Manipulator, pair_distance
@@ -37,6 +37,7 @@ _RIM_DEPTH = 0.002  # metres from the tool's plane within which the foot of a cu
 _ROUND_KINDS = ("sphere", "capsule", "cone")  # on which no rim seals
 _APPROACHES = 8  # directions around the line between two contacts
 _HOLD_RESOLUTION = 0.05  # radians between the configurations at which a hand is asked whether it holds
+_SAME_BOX = 0.002  # metres by which the box of a mesh and that of its pieces may differ
 _PAIRS, _PAIRS_OF_AXIS = 40, 10  # contact pairs of a mesh, in all and of nearly parallel ones
 
 
@@ -65,6 +66,11 @@ def grasps_of(
         centre = solid_centre(solids[0]) if inertia is None else np.asarray(inertia.center)
         return tuple(_of_one(hand, solids[0], centre))
     size, around = _box_around(solids)
+    whole = _in_pieces(scene.shapes(object), solids)
+    if whole is not None and hand.is_whole and not hand.is_suction:
+        inertia = scene.inertia(object)
+        centre = centre_of_mass(scene, object) if inertia is None else np.asarray(inertia.center)
+        return tuple(_pinches(hand, whole, whole.pose.inverse().apply(centre), solids))
     found = [_moved(grasp, around) for grasp in hand.box_grasps(size)]
     if hand.is_whole:
         for number, solid in enumerate(solids, start=1):
@@ -157,6 +163,15 @@ class _Hand:
         return found
 
 
+def _in_pieces(shapes: Sequence[AttachedShape], solids: Sequence[AttachedShape]) -> AttachedShape | None:
+    """Return the mesh that is drawn where several hulls of meshes collide that fill the same box; None if none does."""
+    drawn = [part for part in shapes if part.visual and not part.collision and part.shape.kind == "mesh"]
+    if len(drawn) != 1 or any(part.shape.kind != "mesh" or part.level == "box" for part in solids):
+        return None
+    corners = [np.array(_bounds(parts)) for parts in (drawn, solids)]
+    return drawn[0] if np.max(np.abs(corners[0] - corners[1])) <= _SAME_BOX else None
+
+
 def _moved(grasp: Grasp, pose: Pose) -> Grasp:
     return Grasp(pose @ grasp.object_from_tool, grasp.width, grasp.name)
 
@@ -169,7 +184,7 @@ def _of_one(hand: _Hand, solid: AttachedShape, centre: NDArray[np.float64]) -> l
     pose = solid.pose
     if kind == "mesh" and solid.level != "box":
         if not hand.is_suction:
-            return _pinches(hand, solid, own_centre)
+            return _pinches(hand, solid, own_centre, (solid,))
         cups = [_moved(grasp, pose) for grasp in _cups(shape, own_centre, hand.rim)]
         return hand.feasible((solid,), cups)
     if kind == "cylinder":
@@ -193,23 +208,33 @@ def _box_around(shapes: Sequence[AttachedShape]) -> tuple[NDArray[np.float64], P
     if len(shapes) == 1:
         lower, upper = shapes[0].shape.bounds
         return upper - lower, shapes[0].pose @ Pose((lower + upper) / 2)
+    lower, upper = _bounds(shapes)
+    return upper - lower, Pose((lower + upper) / 2)
+
+
+def _bounds(shapes: Sequence[AttachedShape]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the lower and upper corner (3,) of a box around shapes, in their frame."""
     corners = []
     for attached in shapes:
         bounds = np.array(attached.shape.bounds)
         grid = np.array(np.meshgrid(*bounds.T)).reshape(3, -1).T
         corners.append(attached.pose.apply(grid))
     points = np.concatenate(corners)
-    lower, upper = points.min(axis=0), points.max(axis=0)
-    return upper - lower, Pose((lower + upper) / 2)
+    return points.min(axis=0), points.max(axis=0)
 
 
-def _pinches(hand: _Hand, solid: AttachedShape, centre: NDArray[np.float64]) -> list[Grasp]:
-    """Return the grasps of a mesh by a parallel hand: those from eight sides of each contact pair that the hand can."""
+def _pinches(
+    hand: _Hand, solid: AttachedShape, centre: NDArray[np.float64], solids: Sequence[AttachedShape]
+) -> list[Grasp]:
+    """Return the grasps of a mesh by a parallel hand: those from eight sides of each contact pair that the hand can.
+
+    ``solids`` are what the hand meets: the mesh, or its pieces.
+    """
     arm = hand.manipulator
     widths = max(arm.width_closed, 1e-4), arm.width_open - 2.0 * FINGER_CLEARANCE
     pairs = antipodal_pairs(solid.shape, centre=centre, widths=widths, rng=hand.rng)
     made = [(pair, _moved(grasp, solid.pose)) for pair in pairs for grasp in _around(pair)]
-    feasible = set(hand.feasible((solid,), [grasp for _, grasp in made]))
+    feasible = set(hand.feasible(solids, [grasp for _, grasp in made]))
     usable = {id(pair) for pair, grasp in made if grasp in feasible}
     chosen = distinct_pairs((p for p in pairs if id(p) in usable), limit=_PAIRS, of_axis=_PAIRS_OF_AXIS)
     numbers = {id(pair): number for number, pair in enumerate(chosen, start=1)}

@@ -1,0 +1,103 @@
+"""Concave meshes in convex pieces: right within the bound, kept on the disk, held by wall or handle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.meshes import cup_mesh, l_mesh
+
+import tmkit as tk
+from tmkit.errors import ShapeError
+from tmkit.formats import convex_pieces, in_pieces
+from tmkit.graph import AttachedShape, Box, Shape
+from tmkit.manipulation.grasps.sampling import grasps_of
+from tmkit.motion import CollisionWorld
+from tmkit.simulation import Simulation
+from tmkit.simulation.mujoco_world import MujocoSimulation
+from tmkit.spatial import Pose
+
+pytest.importorskip("coacd")  # which not every platform has
+
+
+@pytest.fixture(scope="module")
+def cup(tmp_path_factory: pytest.TempPathFactory) -> tuple[AttachedShape, ...]:
+    """Return a cup as it is drawn, and its pieces."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMKIT_CACHE", str(tmp_path_factory.mktemp("pieces")))
+        return in_pieces(AttachedShape(cup_mesh(), friction=0.8))
+
+
+def _is_inside(pieces: tuple[Shape, ...], points: np.ndarray) -> np.ndarray:
+    """Tell whether points (n, 3) are in any of some convex meshes."""
+    inside = np.zeros(len(points), dtype=bool)
+    for piece in pieces:
+        corners = np.asarray(piece.vertices)[np.asarray(piece.faces)]
+        normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        normals /= np.linalg.norm(normals, axis=1)[:, None]
+        inside |= np.all(np.einsum("fi,pfi->pf", normals, points[:, None] - corners[:, 0]) <= 1e-7, axis=1)
+    return inside
+
+
+def test_pieces_of_an_l_are_its_arms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points in the L are in a piece, points a millimetre outside are in none; a second call reads the disk."""
+    monkeypatch.setenv("TMKIT_CACHE", str(tmp_path))
+    pieces = convex_pieces(l_mesh())
+    assert 2 <= len(pieces) <= 4
+    rng = np.random.default_rng(0)
+    points = rng.uniform([-0.01, -0.01, -0.01], [0.13, 0.05, 0.13], (5000, 3))
+    x, _, z = points.T
+
+    def in_l(grown: float) -> np.ndarray:
+        arms = np.minimum(x, z) < 0.04 + grown
+        return arms & np.all((points > -grown) & (points < np.array([0.12, 0.04, 0.12]) + grown), axis=1)
+
+    inside = _is_inside(pieces, points)
+    assert np.all(inside[in_l(-1e-6)])
+    assert not np.any(inside[~in_l(0.00101)])
+    kept = list(tmp_path.iterdir())
+    assert len(kept) == 1
+    assert convex_pieces(l_mesh()) == pieces
+    assert list(tmp_path.iterdir()) == kept
+
+
+def test_limits_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What needs more pieces or time is an error that says so; only meshes are cut."""
+    monkeypatch.setenv("TMKIT_CACHE", str(tmp_path))
+    with pytest.raises(ShapeError, match="more than 1 convex pieces"):
+        convex_pieces(l_mesh(), max_pieces=1)
+    with pytest.raises(ShapeError, match="took too long"):
+        convex_pieces(l_mesh(), time_limit=0.0)
+    with pytest.raises(ShapeError, match="only meshes"):
+        convex_pieces(Box([1, 1, 1]))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cup_keeps_its_cavity(cup: tuple[AttachedShape, ...]) -> None:
+    """Planner and both simulators see the same hollow: a small ball falls in and lies on the bottom."""
+    drawn, *pieces = cup
+    assert (drawn.visual, drawn.collision) == (True, False)
+    assert 16 < len(pieces) <= 64
+    scene = tk.SceneGraph().add_frame("cup", "world", shapes=cup)
+    ball = [AttachedShape(tk.Sphere(0.01))]
+    scene = scene.add_frame("ball", "world", pose=Pose([0.0, 0.0, 0.03]), joint=tk.Free(), classes=["movable"])
+    scene = scene.set_shapes("ball", ball)
+    assert not CollisionWorld(scene).is_in_collision([])
+    movable = scene.set_classes("cup", ["movable"]).set_joint("cup", tk.Free())
+    movable = movable.add_frame("floor", "world", pose=Pose([0, 0, -0.05]), shapes=[AttachedShape(Box([1, 1, 0.1]))])
+    for engine in (Simulation, MujocoSimulation):
+        with engine.from_scene(movable) as simulation:
+            simulation.step(400)
+            assert simulation.pose("ball").translation == pytest.approx([0.0, 0.0, 0.015], abs=0.002)
+            assert simulation.pose("cup").translation == pytest.approx([0.0, 0.0, 0.0], abs=0.001)
+
+
+def test_a_cup_is_held_by_its_wall(cup: tuple[AttachedShape, ...]) -> None:
+    """Contacts are sampled on the mesh and tried on the pieces: a wall of 4 mm, where the hull of 90 is too wide."""
+    scene = tk.load_scene("panda_table")
+    scene = scene.add_frame("cup", "table", pose=Pose([0, 0, 0.025]), joint=tk.Free(), shapes=cup)
+    found = grasps_of(scene, "cup", manipulator=tk.load_manipulator("panda"))
+    assert len(found) >= 8
+    assert all(grasp.width < 0.006 for grasp in found)
+    assert all(grasp.name.startswith("between points") for grasp in found)

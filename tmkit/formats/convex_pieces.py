@@ -1,0 +1,182 @@
+"""Concave meshes in convex pieces: what planner, checker and simulators take instead of the hull.
+
+CoACD cuts the mesh (Wei, Liu, Ling and Su, "Approximate convex decomposition for 3D meshes with collision-aware
+concavity and tree search", 2022). Its threshold bounds no distance, and lowering it makes many pieces where few are
+needed: so each piece that lies outside the mesh by more than the bound is cut in two across the axis that helps most,
+until none does.
+
+Invariants: the pieces hold every triangle of the mesh, and no point of their surfaces, tried every few millimetres, is
+farther outside the mesh than the bound. The same mesh has the same pieces; they are remembered on the disk.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tmkit._core import CollisionWorld
+from tmkit.errors import MissingExtraError, ShapeError
+from tmkit.formats.scene_cache import SceneCache, key_of
+from tmkit.graph import AttachedShape, Mesh, Prismatic, SceneGraph, Shape, Sphere
+
+Array = npt.NDArray[np.float64]
+
+MAX_ERROR = 0.001
+"""Metres by which a piece lies outside the mesh at most."""
+
+MAX_PIECES = 64
+"""Pieces of a mesh at most."""
+
+_THRESHOLD = 0.05  # of CoACD, its default
+_SPACING = 0.006  # metres between the points of a piece at which its distance is tried
+_WINDING = 0.5  # around a point inside a mesh the triangles wind once, around one outside not at all
+_MOST_POINTS = 500_000  # of the surface among which the nearest is looked for
+_BALL = 1e-6  # metres of the ball by which distances are measured
+_AT_ONCE = 200_000  # points times triangles
+
+
+def convex_pieces(
+    mesh: Shape, *, max_error: float = MAX_ERROR, max_pieces: int = MAX_PIECES, time_limit: float = 120.0
+) -> tuple[Shape, ...]:
+    """Return convex meshes that together are a mesh. Seconds to a minute the first time, then read from the disk.
+
+    Args:
+        mesh: triangles, which need not be watertight.
+        max_error: metres by which a piece may lie outside the mesh.
+        max_pieces: pieces at most.
+        time_limit: seconds after which a mesh is given up.
+
+    Raises:
+        ShapeError: not a mesh, or too many pieces or seconds would be needed.
+        MissingExtraError: the extra ``pieces`` is not installed.
+    """
+    if mesh.kind != "mesh":
+        raise ShapeError(f"only meshes are cut into pieces, not shapes of kind '{mesh.kind}'")
+    cache, key = SceneCache.of_user(), key_of("pieces", mesh.digest, max_error, max_pieces)
+    found = cache.get(key) if cache else None
+    if found is None:
+        pieces = _pieces_of(mesh, max_error, max_pieces, time.monotonic() + time_limit)
+        scene = SceneGraph().add_frame("pieces", "world", shapes=[AttachedShape(piece) for piece in pieces])
+        if cache:
+            cache.put(key, scene, (), ())
+        return pieces
+    return tuple(attached.shape for attached in found[0].shapes("pieces"))
+
+
+def in_pieces(attached: AttachedShape, **limits: Any) -> tuple[AttachedShape, ...]:
+    """Return a mesh as it is drawn, and its pieces by which it collides.
+
+    Args:
+        attached: the mesh.
+        limits: see :func:`convex_pieces`.
+    """
+    shape, pose = attached.shape, attached.pose
+    drawn = AttachedShape(shape, pose, color=attached.color, visual=attached.visual, collision=False)
+    pieces = convex_pieces(shape, **limits)
+    return (drawn, *(AttachedShape(part, pose, visual=False, friction=attached.friction) for part in pieces))
+
+
+def _pieces_of(mesh: Shape, max_error: float, max_pieces: int, deadline: float) -> tuple[Shape, ...]:
+    import trimesh
+
+    try:
+        import coacd
+    except ImportError as error:
+        raise MissingExtraError.of("cutting a mesh into convex pieces needs", "pieces", "coacd") from error
+    coacd.set_log_level("error")
+    whole = trimesh.Trimesh(np.asarray(mesh.vertices), np.asarray(mesh.faces), process=True)
+    measure, name = _Error(mesh, whole.triangles, max_error), mesh.source or "the mesh"
+    raw = coacd.run_coacd(coacd.Mesh(whole.vertices, whole.faces), threshold=_THRESHOLD, preprocess_mode="off", seed=0)
+    done: list[Any] = []
+    pending: list[Any] = [trimesh.convex.convex_hull(vertices) for vertices, _ in reversed(raw)]
+    while pending:
+        if len(pending) + len(done) > max_pieces:
+            raise ShapeError(
+                f"{name} needs more than {max_pieces} convex pieces to be right within {1e3 * max_error:g} mm; "
+                "allow a larger max_error or more max_pieces"
+            )
+        if time.monotonic() > deadline:
+            raise ShapeError(f"cutting {name} into convex pieces took too long; allow a larger max_error or time_limit")
+        hull = pending.pop()
+        if measure(hull) <= max_error:
+            done.append(hull)
+        else:
+            pending += min(_cuts(whole, hull), key=lambda halves: round(sum(map(measure, halves)), 9))
+    return tuple(
+        Mesh(np.asarray(hull.vertices), np.asarray(hull.faces), source=f"{mesh.source}#piece={number}")
+        for number, hull in enumerate(done)
+    )
+
+
+def _cuts(whole: Any, hull: Any) -> Iterator[list[Any]]:
+    """Yield the hulls of what a mesh has in either half of a hull, cut across each of its three axes."""
+    part = whole
+    planes = np.unique(np.round(hull.face_normals, 6), axis=0, return_index=True)[1]
+    for index in np.sort(planes).tolist():
+        normal = hull.face_normals[index]
+        part = part.slice_plane(hull.triangles_center[index] + 1e-7 * normal, -normal)
+    points = np.asarray(part.vertices) if len(part.vertices) > 3 else np.asarray(hull.vertices)
+    for axis in np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2]:
+        along = points @ axis
+        middle = axis * (along.min() + along.max()) / 2.0
+        yield [half for sign in (1.0, -1.0) if (half := _hull_of(part.slice_plane(middle, sign * axis))) is not None]
+
+
+def _hull_of(part: Any) -> Any:
+    """Return the hull of a part of a mesh, None where it has no volume."""
+    import trimesh
+    from scipy.spatial import QhullError
+
+    try:
+        return trimesh.convex.convex_hull(part.vertices)
+    except (QhullError, ValueError, IndexError):
+        return None
+
+
+class _Error:
+    """How far outside a mesh a hull reaches at most, metres; 0 if that is within the bound."""
+
+    def __init__(self, mesh: Shape, triangles: Array, bound: float) -> None:
+        import trimesh
+        from scipy.spatial import KDTree
+
+        self._triangles, self._bound = triangles, bound
+        surface: Any = trimesh.Trimesh(
+            triangles.reshape(-1, 3), np.arange(3 * len(triangles)).reshape(-1, 3), process=False
+        )
+        spacing = max(bound, math.sqrt(surface.area / _MOST_POINTS))
+        self._near = KDTree(surface.subdivide_to_size(spacing, max_iter=30).vertices)
+        scene, above = SceneGraph().add_frame("mesh", "world", shapes=[AttachedShape(mesh, level="exact")]), "world"
+        for axis in np.eye(3):
+            frame = f"along {axis}"
+            scene, above = scene.add_frame(frame, above, joint=Prismatic(axis)), frame
+        self._ball = above
+        self._world = CollisionWorld(scene.set_shapes(above, [AttachedShape(Sphere(_BALL))]))
+
+    def __call__(self, hull: Any) -> float:
+        fine = hull.subdivide_to_size(_SPACING, max_iter=30)
+        points = np.unique(np.round(np.concatenate([fine.vertices, fine.triangles_center]), 9), axis=0)
+        near = self._near.query(points)[0]
+        order = np.argsort(-near, kind="stable")[: np.count_nonzero(near > self._bound)]
+        for chunk in np.array_split(points[order], max(1, math.ceil(len(order) * len(self._triangles) / _AT_ONCE))):
+            outside = chunk[np.abs(_windings(chunk, self._triangles)) < _WINDING]
+            away = [self._world.distance("mesh", self._ball, point) for point in outside]
+            worst = max((found.distance + _BALL for found in away if found), default=0.0)
+            if worst > self._bound:
+                return worst
+        return 0.0
+
+
+def _windings(points: npt.NDArray[Any], triangles: Array) -> npt.NDArray[Any]:
+    """Return how often a mesh winds around points (n, 3) (Van Oosterom and Strackee, 1983)."""
+    corners = np.ascontiguousarray(triangles.transpose(1, 2, 0), dtype=np.float32)  # by corner, axis and triangle
+    a, b, c = ([corners[k, i] - points[:, i, None].astype(np.float32) for i in range(3)] for k in range(3))
+    ab, bc, ca = (x[0] * y[0] + x[1] * y[1] + x[2] * y[2] for x, y in ((a, b), (b, c), (c, a)))
+    la, lb, lc = (np.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2]) for x in (a, b, c))
+    volume = sum(a[i] * (b[i - 2] * c[i - 1] - b[i - 1] * c[i - 2]) for i in range(3))
+    return np.asarray(np.arctan2(volume, la * lb * lc + ab * lc + bc * la + ca * lb).sum(axis=1) / (2.0 * math.pi))
