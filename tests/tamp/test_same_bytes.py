@@ -106,7 +106,6 @@ MAY = {
     ("tmkit/formats/usd/stage.py", "np.linalg"): "the sign of a determinant",
     ("tmkit/formats/usd/writer.py", "np.linalg"): "the sign of a determinant",
     ("tmkit/formats/urdf/reader.py", "np.linalg"): "whether eigenvalues are negative by more than rounding",
-    ("tmkit/motion/timing.py", "np.arccos"): "the timing of motions, which no plan has",
 }
 
 

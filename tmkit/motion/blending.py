@@ -21,11 +21,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tmkit._support.elementary import norms
+from tmkit._support.elementary import norms, product
 
 _Array = NDArray[np.float64]
 
-_GAUSS, _WEIGHTS = np.polynomial.legendre.leggauss(6)
+# of Gauss and Legendre, exact for polynomials of degree 11; written down, as LAPACK rounds by the CPU
+_GAUSS = np.array([-0.932469514203152, -0.6612093864662645, -0.2386191860831969])
+_GAUSS = np.concatenate([_GAUSS, -_GAUSS[::-1]])
+_WEIGHTS = np.array([0.1713244923791704, 0.3607615730481386, 0.467913934572691])
+_WEIGHTS = np.concatenate([_WEIGHTS, _WEIGHTS[::-1]])
 _SPACING = 0.015  # radians or metres between points of the grid, at most
 _MOST, _LEAST = 1200, 40  # points of a grid
 _SLOPE = 0.5  # of the half width of the mean along the path
@@ -96,7 +100,8 @@ def _gauss(motion: BlendedMotion, begin: _Array, length: _Array) -> _Array:
     at = begin[:, None] + 0.5 * length[:, None] * (1.0 + _GAUSS)
     s, _, i = motion._along(at.ravel())
     q, _, _ = _hermite(motion.s, motion.q, s, i)
-    result: _Array = np.einsum("mgn,g->mn", q.reshape(len(begin), len(_GAUSS), -1), _WEIGHTS) * (0.5 * length)[:, None]
+    values = q.reshape(len(begin), len(_GAUSS), -1)
+    result: _Array = sum(weight * values[:, g] for g, weight in enumerate(_WEIGHTS)) * (0.5 * length)[:, None]
     return result
 
 
@@ -178,9 +183,9 @@ def _rounded(polyline: _Array, widths: _Array) -> tuple[_Array, _Array, _Array]:
     f2 = np.where(own, ddw[:, None] * flat + k * (1.0 - y * dw[:, None]) ** 2 / w[:, None], 0.0)
     n = polyline.shape[1]
     q = np.zeros((3, len(s), n + 1))
-    q[0, :, :n] = polyline[0] + s[:, None] * directions[0] + f0 @ turns
-    q[1, :, :n] = directions[0] + f1 @ turns
-    q[2, :, :n] = f2 @ turns
+    q[0, :, :n] = polyline[0] + s[:, None] * directions[0] + product(f0, turns)
+    q[1, :, :n] = directions[0] + product(f1, turns)
+    q[2, :, :n] = product(f2, turns)
     q[0, 0, :n], q[0, -1, :n] = polyline[0], polyline[-1]
     q[0, :, n], q[1, :, n] = s, 1.0
     return s, q, vertices
@@ -189,13 +194,13 @@ def _rounded(polyline: _Array, widths: _Array) -> tuple[_Array, _Array, _Array]:
 def _width(s: _Array, vertices: _Array, widths: _Array) -> tuple[_Array, _Array, _Array]:
     """Return the half width at each distance and its derivatives: a smooth minimum of a hyperbola around each point."""
     away = _SLOPE * (s[:, None] - vertices)
-    h = np.hypot(widths, away)
+    h = np.sqrt(widths**2 + away**2)
     dh, ddh = _SLOPE * away / h, (_SLOPE * widths) ** 2 / h**3
     p = _SHARPNESS
-    r = h**-p
+    r = 1.0 / np.square(np.square(h * h))  # h to the power of -p
     dr, ddr = -p * r / h * dh, p * r / h * ((p + 1.0) * dh**2 / h - ddh)
     total, first, second = r.sum(axis=1), dr.sum(axis=1), ddr.sum(axis=1)
-    w = total ** (-1.0 / p)
+    w = 1.0 / np.sqrt(np.sqrt(np.sqrt(total)))
     return w, -w * first / (p * total), w / p * ((1.0 + 1.0 / p) * (first / total) ** 2 - second / total)
 
 

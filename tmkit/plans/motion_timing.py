@@ -267,8 +267,9 @@ class _Check:
         line = ends[1, :3] - ends[0, :3]
         line = line / max(float(norms(line)), 1e-12)
         offset = poses[:, :3] - contact[:3]
-        stray = norms(offset - (offset @ line)[:, None] * line)
-        turn = 2.0 * np.arccos(np.clip(np.abs(poses[:, 3:] @ contact[3:]), 0.0, 1.0))
+        stray = norms(offset - np.sum(offset * line, axis=1)[:, None] * line)
+        cosine = np.sum(poses[:, 3:] * contact[3:], axis=1)  # of half of the angle
+        turn = 2.0 * np.sqrt((1.0 - cosine**2).clip(0.0))
         result: NDArray[np.bool_] = (norms(offset) <= _NEAR) & ((stray > _STRAIGHT) | (turn > _TURN))
         return result
 
