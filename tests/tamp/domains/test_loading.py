@@ -300,10 +300,13 @@ def test_parts_that_are_missing_are_named(
 
 
 def test_an_action_that_the_semantics_do_not_define_is_named(tmp_path: Path) -> None:
-    """An action added to a domain whose semantics does not define it ends in an error with the line, no traceback."""
+    """One that changes a derived fact is an error with the line, no traceback; one that changes stored facts works."""
     text = (tk.data_path("domains/blocks") / "domain.pddl").read_text(encoding="utf-8").rstrip()
-    lamp = "(:action switch-on :parameters () :precondition (and) :effect (light-on)))"
-    words = text.replace("(:predicates", "(:predicates (light-on)").removesuffix(")") + lamp
-    (tmp_path / "lamp.pddl").write_text(words, encoding="utf-8")
+    lamp = "(:action switch-on :parameters () :precondition (and) :effect (and (light-on){}))"
+    plain = text.replace("(:predicates", "(:predicates (light-on)").removesuffix(")")
+    (tmp_path / "lamp.pddl").write_text(f"{plain}{lamp.format(' (not (handempty))')})", encoding="utf-8")
     with pytest.raises(TaskError, match=r"semantics.py:\d+: candidates of \(switch-on\): ValueError: .*domain 'lamp"):
         tk.plan(shelf_scene(), domain=tmp_path / "lamp.pddl", semantics="blocks", goal="(light-on)", robot=GANTRY)
+    (tmp_path / "lamp.pddl").write_text(f"{plain}{lamp.format('')})", encoding="utf-8")
+    found = tk.plan(shelf_scene(), domain=tmp_path / "lamp.pddl", semantics="blocks", goal="(light-on)", robot=GANTRY)
+    assert [str(action) for action in found.plan.actions] == ["(switch-on)"]
