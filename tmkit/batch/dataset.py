@@ -26,7 +26,6 @@ from tmkit.errors import ConfigurationError, FileFormatError, MissingFileError, 
 from tmkit.formats import scene_to_dict
 from tmkit.graph import SceneGraph
 from tmkit.plans import Plan, SegmentKind
-from tmkit.plans.execution import step_duration
 from tmkit.plans.export import motion_table
 from tmkit.plans.lerobot import LeRobotWriter, png_bytes
 from tmkit.robots import movable_frames
@@ -326,7 +325,7 @@ class _Tables:
             yield "actions", {
                 "step": at + 1, "action": step.action.name, "arguments": [*step.action.arguments],
                 "choice": step.choice, "adds": sorted(after - before), "deletes": sorted(before - after),
-                "cost": float(step.cost), "seconds": step_duration(step, scene, robots=plan.robots),
+                "cost": float(step.cost),
             }  # fmt: skip
             for index, segment in enumerate(step.segments, start=1):
                 arm = plan.arm(segment.arm)
@@ -378,7 +377,7 @@ def _schemas() -> dict[str, pa.Schema]:
         },
         "actions": {
             "problem": count, "step": count, "action": text, "arguments": texts, "choice": text, "adds": texts,
-            "deletes": texts, "cost": number, "seconds": number,
+            "deletes": texts, "cost": number,
         },
         "grasps": {**place, "object": text, "pose": pa.list_(number, 7), "finger_joints": texts, "fingers": numbers},
         "motions": {
