@@ -24,15 +24,16 @@ Transformations in Robotic Applications in a Structured Framework Leveraging Lie
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import EdgeNoise, Kinematics, NoiseSource, SceneGraph
+from tmkit._core import EdgeNoise, NoiseSource, SceneGraph
 from tmkit.errors import SceneError, UnknownNameError
+from tmkit.graph.semantic_edges.wrenches import masses, weight
 from tmkit.spatial import Pose, checked_covariance, covariance_root
 from tmkit.spatial.plain import plain_number, plain_numbers
 
@@ -168,7 +169,7 @@ class LinearCompliance:
             ConfigurationError: q is missing or does not fit.
         """
         at = scene.at(q)
-        return self._wrench(at, frame, _masses(at, scene.subtree(frame)))
+        return weight(at, frame, self.gravity, masses(at, scene.subtree(frame)))
 
     def deflections(self, scene: SceneGraph, q: ArrayLike | None) -> Mapping[str, Deflection]:
         """Return the deflection of each frame that has a compliance, under the weight of the bodies of the scene.
@@ -182,24 +183,14 @@ class LinearCompliance:
             ConfigurationError: q is missing or does not fit.
         """
         at = scene.at(q)
-        masses = _masses(at, scene.frame_names)
+        carried = masses(at, scene.frame_names)
         found = {}
         for frame, compliance in self.compliances.items():
             if frame not in scene:
                 raise UnknownNameError.of("frame", frame, scene.frame_names, where="compliance model")
-            offset = compliance @ self._wrench(at, frame, masses)
+            offset = compliance @ weight(at, frame, self.gravity, carried)
             found[frame] = Deflection(offset, self._noise(frame, offset))
         return found
-
-    def _wrench(self, at: Kinematics, frame: str, masses: Mapping[str, tuple[float, Array]]) -> Array:
-        here = at.pose(frame)
-        force, torque = np.zeros(3), np.zeros(3)
-        for name in at.scene.subtree(frame):
-            if name in masses:
-                mass, center = masses[name]
-                weight = mass * self.gravity
-                force, torque = force + weight, torque + np.cross(center - here.translation, weight)
-        return np.concatenate([here.rotation.T @ force, here.rotation.T @ torque])
 
     def _noise(self, frame: str, offset: Array) -> EdgeNoise | None:
         maps: dict[NoiseSource, ArrayLike] = {}
@@ -212,16 +203,6 @@ class LinearCompliance:
 
     def __repr__(self) -> str:
         return f"LinearCompliance({len(self.compliances)} frames, fraction={self.fraction:g})"
-
-
-def _masses(at: Kinematics, frames: Iterable[str]) -> dict[str, tuple[float, Array]]:
-    """Return mass and centre, in the root, of the bodies whose inertia is said on one of some frames."""
-    found = {}
-    for name in frames:
-        inertia = at.scene.specification(name).inertia
-        if inertia is not None:
-            found[name] = (inertia.mass, at.pose(name).apply(inertia.center))
-    return found
 
 
 def _floor_of(frame: str, floor: ArrayLike | Mapping[str, ArrayLike] | None) -> tuple[NoiseSource, Array] | None:

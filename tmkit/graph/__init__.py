@@ -58,8 +58,9 @@ if TYPE_CHECKING:
     from tmkit.graph.semantic_edges import (
         Node as Node, add_edge as add_edge, add_fact as add_fact, add_pose as add_pose, add_twist as add_twist,
         finite_difference as finite_difference, gaussian_twist as gaussian_twist, integrate as integrate,
-        relate as relate, transport as transport, twist as twist, update_pose as update_pose,
-        update_twist as update_twist,
+        payload_wrench as payload_wrench, relate as relate, set_wrench_bias as set_wrench_bias, transport as transport,
+        twist as twist, update_pose as update_pose, update_twist as update_twist, wrench as wrench,
+        wrench_bias as wrench_bias,
     )  # fmt: skip
     from tmkit.graph.stamps import Stamped as Stamped, latest_common_stamp as latest_common_stamp
     from tmkit.graph.task_facts import change_task_facts as change_task_facts, task_facts as task_facts

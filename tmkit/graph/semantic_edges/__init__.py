@@ -22,9 +22,11 @@ if TYPE_CHECKING:
         Node as Node, add_edge as add_edge, add_pose as add_pose, update_pose as update_pose,
     )  # fmt: skip
     from tmkit.graph.semantic_edges.queries import relate as relate
-    from tmkit.graph.semantic_edges.twist_queries import (
-        gaussian_twist as gaussian_twist, transport as transport, twist as twist,
-    )  # fmt: skip
+    from tmkit.graph.semantic_edges.twist_queries import gaussian_twist as gaussian_twist, twist as twist
     from tmkit.graph.semantic_edges.twists import add_twist as add_twist, update_twist as update_twist
+    from tmkit.graph.semantic_edges.wrenches import (
+        payload_wrench as payload_wrench, set_wrench_bias as set_wrench_bias, transport as transport, wrench as wrench,
+        wrench_bias as wrench_bias,
+    )  # fmt: skip
 else:
     __getattr__, __dir__ = lazy_names(__name__)

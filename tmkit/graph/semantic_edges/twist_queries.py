@@ -1,7 +1,4 @@
-"""The twists that a scene answers: of twist edges with their errors, of moving joints, at another point, in other axes.
-
-A wrench is brought to another point like a twist, with force and moment in the places of angular and linear velocity.
-"""
+"""The twists that a scene answers: of twist edges, with their errors, and of joints; at any point, in any axes."""
 
 from __future__ import annotations
 
@@ -13,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import EdgeNoise, Kinematics, SceneArrays, SceneGraph
 from tmkit.errors import DisconnectedError, SceneError
-from tmkit.graph.rigid import loose_edge
-from tmkit.graph.semantic_edges.names import check_names, explain, unjoined
+from tmkit.graph.semantic_edges.names import explain, unjoined
 from tmkit.graph.semantic_edges.queries import moment_of
-from tmkit.relations import SemanticTwist, SemanticWrench, TwistCoord, TwistVector, WrenchCoord, WrenchVector
+from tmkit.graph.semantic_edges.wrenches import vector_between
+from tmkit.relations import SemanticTwist, TwistCoord, TwistVector
 from tmkit.relations.semantic.base import Form, form_of
 from tmkit.relations.violations import SemanticError, Violation
 from tmkit.spatial import GaussianTwist
@@ -141,47 +138,6 @@ def _form(point: str, body: str, ref_body: str, axes: str) -> Form:
     return form_of(TwistCoord._of(point, body, ref_body, axes), TwistVector, None, False)
 
 
-def transport(
-    scene: SceneGraph, wrench: SemanticWrench, *, point: str, axes: str | None = None, q: ArrayLike | None = None
-) -> SemanticWrench:
-    """Return a wrench about another point, in other axes.
-
-    Args:
-        scene: the scene, whose poses join the frames.
-        wrench: the wrench.
-        point: frame about whose origin the moment is wanted, on the body that the wrench acts on, or on one that moves
-            as one with it (:func:`tmkit.graph.is_rigid`): then the result is of that body.
-        axes: frame of expression; that of the wrench by default.
-        q: (n_joints,) configuration, where a joint is on the way to the axes.
-
-    Raises:
-        UnknownNameError: a frame or body that is not there.
-        SemanticError: a frame is not on the body, the bodies do not move as one, or no poses lead there.
-    """
-    c = wrench.coord
-    to = c.coord if axes is None else axes
-    coord = WrenchCoord._of(point, scene.body(point), c.ref_body, to)
-    check_names(scene, c)
-    check_names(scene, coord)
-    if coord.body != c.body and (loose := loose_edge(scene, c.point, point)) is not None:
-        rule = f"body '{coord.body}' of '{point}' moves as one with body '{c.body}', on which the wrench acts"
-        raise SemanticError.of(f"transport({c!r})", [Violation(rule, f"frame '{loose}' is not fixed to its parent")])
-    force, torque = wrench.numbers
-    try:
-        way = _way(scene, point, c.point, c.coord, q)
-        turned = scene.pose(c.coord, relative_to=to, q=q)
-    except DisconnectedError as error:
-        raise SemanticError.of(f"transport({c!r})", [Violation("a path of poses leads there", str(error))]) from error
-    moved = [turned.rotate(force), turned.rotate(torque - np.cross(way, force))]
-    return SemanticWrench(coord, WrenchVector(np.concatenate(moved)))
-
-
-def _way(scene: SceneGraph, point: str, ref_point: str, axes: str, q: ArrayLike | None) -> Vector:
-    """Return the vector (3,) from one frame's origin to another's, in the axes of a third."""
-    way = scene.pose(point, relative_to=ref_point, q=q).translation
-    return np.array(way if axes == ref_point else scene.pose(ref_point, relative_to=axes, q=q).rotate(way))
-
-
 def brought(
     scene: SceneGraph, numbers: tuple[Vector, ...], covariance: Vector | None, *, point: str, axes: str, to: str,
     q: ArrayLike | None,
@@ -198,7 +154,7 @@ def brought(
     error = GaussianTwist(np.zeros(6), covariance)
     try:
         if to != point:
-            way = _way(scene, to, point, axes, q)
+            way = vector_between(scene, to, point, axes, q)
             v, error = v + np.cross(w, way), error.moved_to(way)
         if to != axes:
             turned = scene.pose(axes, relative_to=to, q=q)
