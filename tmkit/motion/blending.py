@@ -35,8 +35,8 @@ _MOST, _LEAST = 1200, 40  # points of a grid
 _SLOPE = 0.5  # of the half width of the mean along the path
 _SHARPNESS = 8.0  # of the smooth minimum
 _END = 1e-4  # half width at the ends
-_BETWEEN = np.linspace(0.0, 1.0, 17)  # of an interval of the grid, where limits are checked
-_RESERVE = 1.0003  # by which they are kept there, for what is between
+_BETWEEN = (0.15, 0.35, 0.5, 0.65, 0.85)  # of an interval of the grid, where limits are checked
+_RESERVE = 1.0001  # by which they are kept there, for what is between
 _PASSES = 2
 _SHARES = (1.0, 0.7, 0.45)  # of the acceleration limits that are tried: less needs a shorter mean over time
 
@@ -165,7 +165,8 @@ def _rounded(polyline: _Array, widths: _Array) -> tuple[_Array, _Array, _Array]:
     widths = np.array(widths)
     widths[[0, -1]] = np.minimum(_END, 0.5 * lengths[[0, -1]])
     own = _width(corners, vertices, widths)[0]
-    near = [corners + share * own for share in np.linspace(-1.0, 1.0, 9)]
+    reach = own / np.sqrt(1.0 - _SLOPE**2)  # from where on the mean holds the corner
+    near = [corners + share * reach for share in np.linspace(-1.0, 1.0, 9)]
     s = np.unique(np.concatenate([s, *near]).clip(0.0, total))
     s = s[np.concatenate([[True], np.diff(s) > 1e-7 * total])]
     s[-1] = total

@@ -220,7 +220,10 @@ def _within(
         if not len(own) > 2 or np.max(excess) <= 1.0:
             return [(first, motion)]
         reach = np.maximum(excess, np.maximum(np.append(excess[1:], 0.0), np.append(0.0, excess[:-1])))
-        widths = np.where(reach > 1.0, (widths * np.clip(reach, 1.1, 10.0) ** -1.5).clip(_NARROWEST), widths)
+        narrower = np.where(reach > 1.0, (widths * np.clip(reach, 1.1, 10.0) ** -1.5).clip(_NARROWEST), widths)
+        if np.array_equal(narrower, widths):
+            break
+        widths = narrower
     middle = first + worst
     return [
         *_within(points, allowed, limits, first=first, last=middle),
