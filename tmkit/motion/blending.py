@@ -51,7 +51,7 @@ class BlendedMotion:
     polyline: _Array
     vertices: _Array  # (k,) distance along the polyline
     s: _Array  # (m,) grid
-    q: _Array  # (3, m, n + 1) positions and derivatives by s
+    pieces: _Array  # (m - 1, 6, n + 1) quintics of the position between the points of the grid
     speed: _Array  # (m,) along the path
     slope: _Array  # (m - 1,) acceleration along the path
     times: _Array  # (m,)
@@ -82,15 +82,20 @@ class BlendedMotion:
     def _state(self, times: _Array) -> tuple[_Array, _Array]:
         """Return position and velocity of what is averaged."""
         s, speed, i = self._along(times)
-        q, slope, _ = _hermite(self.s, self.q, s, i)
-        return q, slope * (speed * ((times > 0.0) & (times < self.times[-1])))[:, None]
+        c, x, h = self.pieces[i], self._part(s, i), (self.s[i + 1] - self.s[i])[:, None]
+        return _value(c, x), _slope(c, x) / h * (speed * ((times > 0.0) & (times < self.times[-1])))[:, None]
+
+    def _part(self, s: _Array, i: NDArray[np.intp]) -> _Array:
+        """Return which part of its interval is before each distance, as a column."""
+        return ((s - self.s[i]) / (self.s[i + 1] - self.s[i]))[:, None]
 
     def _integral(self, times: _Array) -> _Array:
         at = np.clip(times, 0.0, self.times[-1])
         _, _, i = self._along(at)
         part = at - self.times[i]
         inside = self.integral[i] + _gauss(self, self.times[i], part)
-        outside = np.minimum(times, 0.0)[:, None] * self.q[0, 0] + (times - at).clip(0.0)[:, None] * self.q[0, -1]
+        ends = self.pieces[0, 0], self.pieces[-1].sum(axis=0)
+        outside = np.minimum(times, 0.0)[:, None] * ends[0] + (times - at).clip(0.0)[:, None] * ends[1]
         result: _Array = inside + outside
         return result
 
@@ -99,22 +104,36 @@ def _gauss(motion: BlendedMotion, begin: _Array, length: _Array) -> _Array:
     """Return the integral (m, n + 1) of the position from ``begin`` (m,) on."""
     at = begin[:, None] + 0.5 * length[:, None] * (1.0 + _GAUSS)
     s, _, i = motion._along(at.ravel())
-    q, _, _ = _hermite(motion.s, motion.q, s, i)
-    values = q.reshape(len(begin), len(_GAUSS), -1)
+    values = _value(motion.pieces[i], motion._part(s, i)).reshape(len(begin), len(_GAUSS), -1)
     result: _Array = sum(weight * values[:, g] for g, weight in enumerate(_WEIGHTS)) * (0.5 * length)[:, None]
     return result
 
 
-def _hermite(grid: _Array, q: _Array, s: _Array, i: NDArray[np.intp]) -> tuple[_Array, _Array, _Array]:
-    """Return values and two derivatives at ``s`` of the quintic through values and two derivatives at the grid."""
-    h = (grid[i + 1] - grid[i])[:, None]
-    x = (s - grid[i])[:, None] / h
-    p, v, a = q[0, i], q[1, i] * h, q[2, i] * h * h / 2.0
-    end, v1, a1 = q[0, i + 1] - p - v - a, q[1, i + 1] * h - v - 2.0 * a, q[2, i + 1] * h * h - 2.0 * a
-    c3, c4, c5 = 10 * end - 4 * v1 + a1 / 2, -15 * end + 7 * v1 - a1, 6 * end - 3 * v1 + a1 / 2
-    value = p + x * (v + x * (a + x * (c3 + x * (c4 + x * c5))))
-    first = (v + x * (2 * a + x * (3 * c3 + x * (4 * c4 + x * 5 * c5)))) / h
-    return value, first, (2 * a + x * (6 * c3 + x * (12 * c4 + x * 20 * c5))) / h**2
+def _quintics(grid: _Array, q: _Array) -> _Array:
+    """Return the coefficients (m - 1, 6, n + 1) of quintics through values and two derivatives at the grid.
+
+    Their argument runs from 0 to 1 in each interval.
+    """
+    h = np.diff(grid)[:, None]
+    p, v, a = q[0, :-1], q[1, :-1] * h, q[2, :-1] * h * h / 2.0
+    end, v1, a1 = q[0, 1:] - p - v - a, q[1, 1:] * h - v - 2.0 * a, q[2, 1:] * h * h - 2.0 * a
+    cubic, quartic, quintic = 10 * end - 4 * v1 + a1 / 2, -15 * end + 7 * v1 - a1, 6 * end - 3 * v1 + a1 / 2
+    return np.stack([p, v, a, cubic, quartic, quintic], axis=1)
+
+
+def _value(c: _Array, x: _Array) -> _Array:
+    result = c[:, 5]
+    for order in (4, 3, 2, 1, 0):
+        result = c[:, order] + x * result
+    return result
+
+
+def _slope(c: _Array, x: _Array | float) -> _Array:
+    return c[:, 1] + x * (2 * c[:, 2] + x * (3 * c[:, 3] + x * (4 * c[:, 4] + x * 5 * c[:, 5])))
+
+
+def _bend(c: _Array, x: _Array | float) -> _Array:
+    return 2 * c[:, 2] + x * (6 * c[:, 3] + x * (12 * c[:, 4] + x * 20 * c[:, 5]))
 
 
 def blended_motion(
@@ -129,12 +148,13 @@ def blended_motion(
     """
     best: BlendedMotion | None = None
     s, q, vertices = _rounded(polyline, widths)
+    pieces = _quintics(s, q)
     for share in _SHARES:
         mean = 2.0 * share * float(np.max(accelerations / jerks))
         allowed = np.broadcast_to(share * accelerations, (len(s) - 1, len(accelerations)))
         for _ in range(_PASSES):
             squares = _fastest(s, q[1, :, :-1], q[2, :, :-1], speeds, allowed)
-            excess = _excess(s, q, squares, speeds, share * accelerations)
+            excess = _excess(s, pieces[:, :, :-1], squares, speeds, share * accelerations)
             allowed = allowed / excess[:, None]
         squares /= _RESERVE * np.max(excess)
         speed = np.sqrt(squares)
@@ -142,11 +162,10 @@ def blended_motion(
         times = np.concatenate([[0.0], np.cumsum(steps)])
         if best is None or times[-1] + mean < best.duration:
             best = BlendedMotion(
-                polyline, vertices, s, q, speed, np.diff(speed) / steps, times, mean, np.zeros(q.shape[1:])
+                polyline, vertices, s, pieces, speed, np.diff(speed) / steps, times, mean, np.zeros(q.shape[1:])
             )
     assert best is not None
-    pieces = _gauss(best, best.times[:-1], np.diff(best.times))
-    best.integral[1:] = np.cumsum(pieces, axis=0)
+    best.integral[1:] = np.cumsum(_gauss(best, best.times[:-1], np.diff(best.times)), axis=0)
     return best
 
 
@@ -205,16 +224,16 @@ def _width(s: _Array, vertices: _Array, widths: _Array) -> tuple[_Array, _Array,
     return w, -w * first / (p * total), w / p * ((1.0 + 1.0 / p) * (first / total) ** 2 - second / total)
 
 
-def _excess(s: _Array, q: _Array, squares: _Array, speeds: _Array, accelerations: _Array) -> _Array:
+def _excess(s: _Array, pieces: _Array, squares: _Array, speeds: _Array, accelerations: _Array) -> _Array:
     """Return by which part squared speeds are too large within each interval (m - 1,) of the grid, at least 1."""
-    i = np.repeat(np.arange(len(s) - 1), len(_BETWEEN))
-    part = np.tile(_BETWEEN, len(s) - 1)
-    step, change = np.diff(s)[i], np.diff(squares)[i]
-    _, first, second = _hermite(s, q, s[i] + part * step, i)
-    x, u = (squares[i] + part * change)[:, None], (0.5 * change / step)[:, None]
-    first, second = first[:, :-1], second[:, :-1]
-    share = np.maximum(first**2 * x / speeds**2, np.abs(first * u + second * x) / accelerations)
-    result: _Array = np.maximum(1.0, share.max(axis=1).reshape(-1, len(_BETWEEN)).max(axis=1))
+    step, change = np.diff(s)[:, None], np.diff(squares)[:, None]
+    result: _Array = np.ones(len(pieces))
+    u = 0.5 * change / step
+    for part in _BETWEEN:
+        first, second = _slope(pieces, part) / step, _bend(pieces, part) / step**2
+        x = squares[:-1, None] + part * change
+        share = np.maximum(first**2 * x / speeds**2, np.abs(first * u + second * x) / accelerations)
+        result = np.maximum(result, share.max(axis=1))
     return result
 
 
