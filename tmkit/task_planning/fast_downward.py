@@ -184,13 +184,13 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         seconds = min(_LANDMARK_SECONDS, _LANDMARK_SHARE * searches.seconds_left)  # of a short time limit, little
         expansions = 1 + int(min(1e9, work // max(1, len(searches.task.operators))))
         search = self.landmark_search.format(seconds=round(seconds, 2), expansions=expansions)
-        with searches.started([search], stop_at=_TOO_MANY) as running:
+        with searches.started([search, *self._follow_ups()], stop_at=_TOO_MANY) as running:
             is_short = running.ends_within(_ALONE_SECONDS)
             outcome = None if is_short else self._greedy(searches, work=work, beside=running)
             found = running.outcome()
         if _is_settled(found, work):
-            took = found.statistics.expanded * len(searches.task.operators)
-            history[_LANDMARKS] = max(_AGAIN, _AGAIN_GROWTH * took)
+            took = found.phases[0].expanded if found.phases else 0
+            history[_LANDMARKS] = max(_AGAIN, _AGAIN_GROWTH * took * len(searches.task.operators))
             return found
         history[_LANDMARKS] = 0.0
         return self._greedy(searches) if outcome is None else outcome
@@ -274,8 +274,9 @@ def remember_translations(translations: Mapping[tuple[str, str], str]) -> None:
 
 
 def _is_settled(found: Outcome, work: float) -> bool:
-    """Whether what came of the search by landmarks counts, which may do so much work."""
-    return found.is_unsolvable or any(True for _ in found.results(work))
+    """Whether what came of the search by landmarks counts, the first of a chain, which may do so much work."""
+    first = replace(found, phases=found.phases[:1])
+    return found.is_unsolvable or any(True for _ in first.results(work))
 
 
 def _by_cost(result: TaskPlanResult) -> tuple[float, int]:

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tmkit._support.subprocesses import Finished, Program, wait_for_any
@@ -228,6 +229,7 @@ def translator_folder() -> Path:
     return _package_folder("fast_downward").parent
 
 
+@cache
 def _search_program() -> Path:
     """Return the search program."""
     program = _package_folder("up_fast_downward") / "downward" / "builds" / "release" / "bin" / "downward"

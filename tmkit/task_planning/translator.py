@@ -108,7 +108,7 @@ class _Server:
         assert process.stdin is not None
         assert process.stdout is not None
         seconds = math.ceil(min(max(0.0, time_limit), 1e6)) + _GRACE_SECONDS
-        task = {"folder": str(folder), "arguments": _ARGUMENTS, "seconds": seconds, "memory": _MEMORY}
+        task = {"folder": str(folder), "seconds": seconds, "memory": _MEMORY}
         process.stdin.write(json.dumps(task).encode() + b"\n")
         process.stdin.flush()
         wait = select.poll()
@@ -132,8 +132,8 @@ class _Server:
             self.close()
             with interrupts_kept():
                 self._process = subprocess.Popen(
-                    tied([sys.executable, "-S", "-P", str(_SERVER)]), env=_environment(), stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, process_group=0,
+                    tied([sys.executable, "-S", "-P", str(_SERVER), *_ARGUMENTS]), env=_environment(),
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, process_group=0,
                 )  # fmt: skip
                 self._owner = os.getpid()
         return self._process

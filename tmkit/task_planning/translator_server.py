@@ -1,42 +1,70 @@
 """Serves Fast Downward's translator: a program that has it loaded, and forks for each task.
 
 It is run by its path, without the rest of tmkit, and imports the translator, which is under the GPL; tmkit imports
-neither. It reads a line of JSON for each task: the folder with ``domain.pddl`` and ``problem.pddl``, the translator's
-arguments, and limits of processor time and memory. The new process does there what the translator does as a program,
-and writes what it says to ``output.log``; its exit code is the answer.
+neither. Its arguments are those of the translator. It reads a line of JSON for each task: the folder with the files
+that they name, and limits of processor time and memory. The new process does there what the translator does as a
+program, and writes what it says to ``output.log``; its exit code is the answer.
+
+A small task is translated once before the first: what is loaded or compiled at first use would be so for every task.
 
 Invariants: a task is translated as by a new program: what one leaves behind, the next does not see.
 """
 
+import contextlib
 import ctypes
 import gc
+import importlib
 import json
 import os
 import resource
-import runpy
 import signal
 import sys
+import tempfile
 from typing import Any
 
-_MODULE = "fast_downward.translate"
+_PACKAGE = "fast_downward.translate"
+_OUT_OF_MEMORY, _INPUT_ERROR = 20, 31  # exit codes of the translator
+_FIRST_DOMAIN = """(define (domain first) (:requirements :adl :derived-predicates) (:types t)
+  (:predicates (p ?x - t) (q ?x - t))
+  (:derived (q ?x - t) (exists (?y - t) (and (p ?y) (not (p ?x)))))
+  (:action a :parameters (?x - t) :precondition (not (p ?x))
+    :effect (and (p ?x) (forall (?y - t) (when (and (p ?y) (not (= ?x ?y))) (not (p ?y)))))))"""
+_FIRST_PROBLEM = """(define (problem first) (:domain first) (:objects u v - t) (:init (p u))
+  (:goal (and (p v) (q u))))"""
 
 
 def main() -> None:
     """Serve until the standard input ends."""
-    __import__(f"{_MODULE}.main")
+    translate = importlib.import_module(f"{_PACKAGE}.main").main
+    importlib.import_module(f"{_PACKAGE}.options").set_options()
+    with contextlib.suppress(Exception), tempfile.TemporaryDirectory(prefix="tmkit-") as folder:
+        _first(translate, folder)
     gc.freeze()
     for line in sys.stdin:
         task = json.loads(line)
         server = os.getpid()
         child = os.fork()
         if child == 0:
-            _translate(task, server)
+            _translate(translate, task, server)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         sys.stdout.write(f"{code}\n")
         sys.stdout.flush()
 
 
-def _translate(task: dict[str, Any], server: int) -> None:
+def _first(translate: Any, folder: str) -> None:
+    before = os.getcwd()
+    for name, text in (("domain.pddl", _FIRST_DOMAIN), ("problem.pddl", _FIRST_PROBLEM)):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    os.chdir(folder)
+    try:
+        with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):
+            translate()
+    finally:
+        os.chdir(before)
+
+
+def _translate(translate: Any, task: dict[str, Any], server: int) -> None:
     code = 1
     try:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: end with the server
@@ -49,15 +77,20 @@ def _translate(task: dict[str, Any], server: int) -> None:
         for kind, wanted in ((resource.RLIMIT_CPU, task["seconds"]), (resource.RLIMIT_AS, task["memory"])):
             hard = resource.getrlimit(kind)[1]
             resource.setrlimit(kind, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
-        sys.argv = [_MODULE, *task["arguments"]]
-        runpy.run_module(_MODULE, run_name="__main__", alter_sys=True)
+        translate()
         code = 0
     except SystemExit as ending:
         code = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
-    except BaseException:
-        import traceback
+    except MemoryError:
+        code = _OUT_OF_MEMORY
+    except BaseException as error:
+        if type(error).__name__ == "ParseError":
+            sys.stdout.write(f"{error}\n")
+            code = _INPUT_ERROR
+        else:
+            import traceback
 
-        traceback.print_exc()
+            traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase, timed
-from tmkit.manipulation.statics import effort_fault, effort_faults
+from tmkit.manipulation.statics import PLANNING_STEP, effort_fault, effort_faults
 from tmkit.motion import (
     CollisionRules,
     CollisionWorld,
@@ -190,7 +190,8 @@ class MotionPieces:
                 count=self.budget.inverse_kinematics_solutions, world=phase.world, seed=seed,
             )  # fmt: skip
         if found.status is InverseKinematicsStatus.SOLVED:
-            faults = effort_faults(phase.scene, found.configurations, self.manipulator, share=_EFFORT_SHARE)
+            with self.clock.phase(PlanningPhase.COLLISION):
+                faults = effort_faults(phase.scene, found.configurations, self.manipulator, share=_EFFORT_SHARE)
             yield from (q for q, fault in zip(found.configurations, faults, strict=True) if fault is None)
             if None not in faults:
                 yield MotionFailure(what, str(faults[0]), kind=FailureKind.JOINT_LIMIT, q=found.configurations[0])
@@ -444,10 +445,12 @@ class MotionPieces:
         if (fault := phase.constraint_fault(path)) is not None:
             raise PieceFailedError(what, f"it violates a constraint: {fault}", kind=FailureKind.OTHER, q=path[0])
 
+    @timed(PlanningPhase.COLLISION)
     def require_effort(self, phase: Phase, *paths: Configuration, what: str) -> None:
         """Check that the arm can hold itself and what its hand holds along paths."""
         for path in paths:
-            if (fault := effort_fault(phase.scene, path, self.manipulator, share=_EFFORT_SHARE)) is not None:
+            fault = effort_fault(phase.scene, path, self.manipulator, share=_EFFORT_SHARE, step=PLANNING_STEP)
+            if fault is not None:
                 raise PieceFailedError(what, fault, kind=FailureKind.JOINT_LIMIT, q=path[-1])
 
 
