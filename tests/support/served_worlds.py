@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,10 +18,10 @@ def free_address(protocol: str = "tcp") -> str:
 
 
 @contextmanager
-def command(*arguments: object, **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """Run ``tmkit`` in another process, which is killed at the end."""
+def command(*arguments: object, within: Sequence[str] = (), **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """Run ``tmkit`` in another process, which is killed at the end; ``within`` a command that runs others."""
     program = "import sys; from tmkit.cli import main; sys.argv[0] = 'tmkit'; main()"
-    words = [sys.executable, "-c", program, *map(str, arguments)]
+    words = [*within, sys.executable, "-c", program, *map(str, arguments)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
     try:
         yield process
@@ -31,8 +31,8 @@ def command(*arguments: object, **options: Any) -> Iterator[subprocess.Popen[str
 
 
 @contextmanager
-def serving(*arguments: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def serving(*arguments: object, within: Sequence[str] = ()) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Run ``tmkit serve`` in another process; yield it and the line that it prints."""
-    with command("serve", *arguments) as process:
+    with command("serve", *arguments, within=within) as process:
         assert process.stdout is not None
         yield process, process.stdout.readline().strip()

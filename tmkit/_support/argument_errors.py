@@ -80,7 +80,8 @@ def _failure(
         hint = f"; did you mean '{near}'?" if near else _spelling(name, signature)
         # a wrong keyword is often the one that is missing, so it is named first
         reason = error if unknown is None else f"got an unexpected keyword argument '{unknown}'"
-        return -1, ArgumentError(f"{name}(): {reason}{hint}", function=name)
+        unfit = sum(key not in signature.parameters for key in keywords)
+        return -1 - unfit, ArgumentError(f"{name}(): {reason}{hint}", function=name)
     fitting = 0
     for parameter, value in bound.items():
         annotation = signature.parameters[parameter].annotation

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tmkit._core import EdgeNoise, Measurement, SceneGraph
+from tmkit._support.argument_errors import check_argument
 from tmkit._support.results import GateStatus, Result
 from tmkit.errors import SceneError
 from tmkit.estimation.policies import Estimate, ResolutionPolicy
@@ -140,6 +141,8 @@ def resolve_observations(
         DisconnectedError: an observer in another tree.
         ConfigurationError: a joint is on a path and q is missing.
     """
+    words = "a policy with choose(estimates), such as Latest()"
+    check_argument(policy, ResolutionPolicy, "policy", function="resolve_observations", words=words)
     base = _parent_of_body(scene, frame) if base is None else base
     if base is None:
         raise SceneError(f"frame '{frame}' is a root, of which there are no estimates")

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import SceneGraph, diff
 from tmkit.errors import ConfigurationError, SceneError
 from tmkit.spatial import Pose
+from tmkit.spatial.plain import plain_number
 
 _EDGE_FIELDS = {"parent", "pose", "joint"}
 _WORTH_A_SWEEP = 8  # frames whose poses a sweep gives in the time of one pose that is computed alone
@@ -44,6 +45,7 @@ def moved_frames(
     if q is None and b.joint_names:
         raise ConfigurationError("the scenes have joints, so moved_frames() needs a configuration q")
     values = b.configuration({}, base=q)  # refuses another length
+    metres, radians = plain_number(metres, "metres"), plain_number(radians, "radians")
     candidates: dict[str, int] = {}  # frames below changed edges, with their ids
     for frame in diff(a, b).frames:
         if frame.before is None or frame.after is None or _EDGE_FIELDS.isdisjoint(frame.fields):

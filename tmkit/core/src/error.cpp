@@ -62,11 +62,22 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
     return nearest;
 }
 
+namespace {
+
+std::string listed(const std::vector<std::string>& names) {
+    std::string text;
+    if (names.size() > 12) return text;
+    for (const std::string& name : names) text += (text.empty() ? " (known: " : ", ") + name;
+    return text + ")";
+}
+
+}  // namespace
+
 Error unknown_name(const std::string& kind, std::string_view name, const std::vector<std::string>& candidates) {
     const std::string nearest = nearest_name(name, candidates);
     const std::string hint = !nearest.empty()     ? formatted("; did you mean '{}'?", nearest)
                              : candidates.empty() ? formatted("; there is no {} at all", kind)
-                                                  : "";
+                                                  : listed(candidates);
     const Error::Fact near =
         nearest.empty() ? Error::Fact("nearest", std::monostate{}) : Error::Fact("nearest", nearest);
     return Error(ErrorKind::unknown_name, "unknown {} '{}'{}", kind, name, hint)

@@ -201,9 +201,9 @@ def _told(scene: SceneGraph, fact: object, covariance: ArrayLike | None, q: Arra
     frame = c.ori
     covariance = between.covariance if covariance is None else covariance
     error = None if covariance is None else checked_covariance(covariance, 6, what=f"the covariance of '{frame}'")
-    if error is not None and not error.any():
+    if error is not None and np.count_nonzero(error) == 0:  # any() takes four times as long
         error = None
-    return Told(frame, c.ref_ori, between.pose, error=error)
+    return Told(frame, c.ref_ori, between._value, error=error)
 
 
 def _told_part(

@@ -73,18 +73,22 @@ def joined(scene: SceneGraph, told: Told, q: ArrayLike | None, *, is_kept: bool 
     made = observed(made, told) if is_kept else made
     if told.error is None:
         return made
-    is_turned = scene.root(top) != scene.root(hung.frame)
-    by = adjoint(
-        scene.pose(hung.frame, relative_to=told.frame, q=q).inverse()
-    )  # of the error of the fact to the edge's
-    by = -adjoint(hung.pose) @ by if is_turned else by
-    end = hung.reference if is_turned else hung.frame
-    by = adjoint(scene.pose(top, relative_to=end, q=q).inverse()) @ by
+    by = None if hung is told and top == told.frame else _edge_from_fact(scene, told, hung, top, q)
     if not is_kept:
-        return made.set_covariance(top, by @ told.error @ by.T)
+        return made.set_covariance(top, told.error if by is None else by @ told.error @ by.T)
     error = made.noise(made.frames_of_class(CLASS)[-1])
     assert error is not None, "it was told with one"
-    return made.set_noise(top, EdgeNoise({source: by @ error.map(source) for source in error.sources}))
+    moved = error if by is None else EdgeNoise({source: by @ error.map(source) for source in error.sources})
+    return made.set_noise(top, moved)
+
+
+def _edge_from_fact(scene: SceneGraph, told: Told, hung: Told, top: str, q: ArrayLike | None) -> NDArray[np.float64]:
+    """Return the map (6, 6) of the error of a fact to that of the edge above ``top``."""
+    is_turned = scene.root(top) != scene.root(hung.frame)
+    by = adjoint(scene.pose(hung.frame, relative_to=told.frame, q=q).inverse())
+    by = -adjoint(hung.pose) @ by if is_turned else by
+    end = hung.reference if is_turned else hung.frame
+    return adjoint(scene.pose(top, relative_to=end, q=q).inverse()) @ by
 
 
 def _hung(scene: SceneGraph, told: Told) -> tuple[SceneGraph, str]:
