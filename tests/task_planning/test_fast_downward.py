@@ -225,6 +225,15 @@ def test_interrupting_ends_the_program_and_removes_its_folder(monkeypatch: pytes
     assert all(process.poll() is not None for process in started)
 
 
+def test_a_search_without_time_proves_nothing() -> None:
+    """The program calls a task unsolvable where the first search of a chain runs out of its own time; it is not."""
+    hurried = "let(h, ff(), eager(single(h), max_time=0))"
+    chained = FastDownward(landmark_search="", first_search=hurried).solve(load("places"))
+    beside = FastDownward(landmark_search=hurried).solve(load("places"))
+    assert chained.is_solved
+    assert beside.is_solved
+
+
 def test_a_program_that_breaks_is_an_error_with_its_output() -> None:
     """A search that does not exist is an error that shows what the program wrote."""
     with pytest.raises(TaskPlannerError, match=r"(?s)ended with exit code 33; it wrote:.*no_such_search") as caught:

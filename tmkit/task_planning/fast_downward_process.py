@@ -35,6 +35,7 @@ LIMIT_CODES = frozenset({None, _GAVE_UP, 20, 21, 22, 23, 24, -9, -24})
 _UNSOLVABLE_CODES = frozenset({10, 11})
 _SOLVED_CODES = frozenset({0, 1, 2, 3})
 _PHASE = "Starting search: "
+_TIME_IS_UP = "Time limit reached"
 
 
 @dataclass(frozen=True)
@@ -66,13 +67,13 @@ class Outcome:
 
     @property
     def is_unsolvable(self) -> bool:
-        """Whether it is proved that there is no plan."""
-        return self.finished.code in _UNSOLVABLE_CODES
+        """Whether it is proved that there is no plan: the program says so too where a search of a chain has no time."""
+        return self.finished.code in _UNSOLVABLE_CODES and _TIME_IS_UP not in self.finished.output
 
     @property
     def has_given_up(self) -> bool:
         """Whether the first search came to its end without a plan or proof."""
-        return self.finished.code == _GAVE_UP
+        return self.finished.code in {_GAVE_UP, *_UNSOLVABLE_CODES} and not self.is_unsolvable
 
     @property
     def has_ended(self) -> bool:
