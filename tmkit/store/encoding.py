@@ -191,10 +191,12 @@ class Replay:
         """Apply a record, perhaps later."""
         record = _decoder.decode(data)
         if not (record.shapes or record.pairs or record.groups or record.bodies_before or record.bodies_after):
-            frames, sources = record.frames, record.sources
-            changed = {f.name: (number, f, sources) for number, old, f in frames if f is not None and old == f.name}
-            if len(changed) == len(frames):
-                self._changed.update(changed)
+            for _, old, frame in record.frames:
+                if frame is None or old != frame.name:
+                    break
+            else:
+                for number, _, frame in record.frames:
+                    self._changed[frame.name] = number, frame, record.sources
                 return
         scene = self.finish()
         self._scene = scene.apply(_difference(record, scene, partial(self._shape, scene), self._source))

@@ -237,7 +237,9 @@ class RecordingTransport(Transport):
     def _mapped(self, size: int) -> mmap.mmap:
         if size == 0:
             return mmap.mmap(-1, 1)
-        return mmap.mmap(self._file, size, access=mmap.ACCESS_READ)
+        data = mmap.mmap(self._file, size, access=mmap.ACCESS_READ)
+        data.madvise(mmap.MADV_SEQUENTIAL)
+        return data
 
 
 def _framed(record: bytes, synchronised: int) -> bytes:

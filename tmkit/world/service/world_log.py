@@ -120,20 +120,22 @@ class WorldLog:
         """
         replay, world, at = None, b"", 0
         last: OrderedDict[bytes, tuple[int, int]] = OrderedDict()  # requests of sessions and their versions
+        decode, add = _log_records.decode, None
         for data in self._transport.recorded():
-            record = _log_records.decode(data)
-            if isinstance(record, _Snapshot):
+            record = decode(data)
+            if type(record) is _Snapshot:
                 world = record.world
                 last.update((session, (request, version)) for session, request, version in record.sessions)
                 self._room = max(self._limits.log_bytes, 8 * len(data))
-            elif replay is None or record.number != at + 1:
+            elif add is None or record.number != at + 1:
                 raise ValueError(f"version {record.number} comes after version {at}")
             else:
                 last[record.session] = record.request, record.number
                 self._room -= len(data)
-            if replay is None or isinstance(record, _Snapshot) or record.is_whole:
+            if add is None or type(record) is _Snapshot or record.is_whole:
                 replay = Replay(m.EMPTY, shape=self._named_shape, source=self._keys.source)
-            replay.add(record.record)
+                add = replay.add
+            add(record.record)
             at = record.number
         last.pop(b"", None)
         if replay is None:
