@@ -191,12 +191,9 @@ class Replay:
         """Apply a record, perhaps later."""
         record = _decoder.decode(data)
         if not (record.shapes or record.pairs or record.groups or record.bodies_before or record.bodies_after):
-            for _, old, frame in record.frames:
-                if frame is None or old != frame.name:
-                    break
-            else:
-                for number, _, frame in record.frames:
-                    self._changed[frame.name] = number, frame, record.sources
+            frames = [(old, (k, f, record.sources)) for k, old, f in record.frames if f is not None and old == f.name]
+            if len(frames) == len(record.frames):
+                self._changed.update(frames)
                 return
         scene = self.finish()
         self._scene = scene.apply(_difference(record, scene, partial(self._shape, scene), self._source))
@@ -272,13 +269,14 @@ def _frame_of(
         capacity, window, entries = record.stamps
         times, poses = [stamp for stamp, _ in entries], [Pose.from_array(pose) for _, pose in entries]
         more["stamps"] = graph.StampedPoses(times, poses, capacity=capacity, window=window)
-    for key in ("noise", "twist_noise"):
-        if (noise := getattr(record, key)) is not None:
+    for key, noise in ("noise", record.noise), ("twist_noise", record.twist_noise):
+        if noise is not None:
             maps = {sources[number]: _numbers(matrix, sources[number].dimension) for number, matrix in noise[1]}
             more[key] = EdgeNoise(maps, covariance=_numbers(noise[0], 6))
+    if record.classes:
+        more["classes"] = record.classes
     return FrameSpecification(
-        record.name, record.parent, pose=Pose.from_array(record.pose), body=record.body or record.name,
-        classes=record.classes, **more,
+        record.name, record.parent, pose=Pose.from_array(record.pose), body=record.body or record.name, **more,
     )  # fmt: skip
 
 

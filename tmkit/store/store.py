@@ -384,7 +384,7 @@ class Store:
                 header, scene = self._scenes[at]
             for known, header, body in reversed(chain):
                 scene = _explained(known, partial(self._applied, scene, header, body))
-            if chain and bytes.fromhex(scene.fingerprint) != header.fingerprint:
+            if chain and scene.fingerprint != header.fingerprint.hex():
                 raise _damage(version, "what it holds has another fingerprint")
             _keep_last(self._scenes, version, (header, scene), self.limits.cached_versions)
             return scene

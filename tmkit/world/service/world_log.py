@@ -123,7 +123,7 @@ class WorldLog:
         decode, add = _log_records.decode, None
         for data in self._transport.recorded():
             record = decode(data)
-            if type(record) is _Snapshot:
+            if isinstance(record, _Snapshot):
                 world = record.world
                 last.update((session, (request, version)) for session, request, version in record.sessions)
                 self._room = max(self._limits.log_bytes, 8 * len(data))
@@ -132,7 +132,7 @@ class WorldLog:
             else:
                 last[record.session] = record.request, record.number
                 self._room -= len(data)
-            if add is None or type(record) is _Snapshot or record.is_whole:
+            if add is None or isinstance(record, _Snapshot) or record.is_whole:
                 replay = Replay(m.EMPTY, shape=self._named_shape, source=self._keys.source)
                 add = replay.add
             add(record.record)
