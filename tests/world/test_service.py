@@ -98,6 +98,8 @@ def test_queries_are_those_of_the_scene(served: tuple[WorldServer, Client]) -> N
     for stamp in (1.0, 2.0):
         client.add_stamped_pose("bee", Pose([stamp, 0, 0]), stamp=stamp, covariance=COVARIANCE)
     assert client.pose("bee", stamp=1.5) == Pose([1.5, 0, 0])
+    then = client.gaussian_pose("bee", stamp=1.5)
+    assert (then.mean, then.covariance.tolist()) == (Pose([1.5, 0, 0]), COVARIANCE.tolist())
     looks = {name: client.look(name, "hand") for name in ("exists", "parent", "ancestors", "root", "body", "classes")}
     assert looks == {
         "exists": True, "parent": "arm", "ancestors": ["arm", "table", "world"], "root": "world", "body": "hand",

@@ -98,27 +98,29 @@ class Client(WorldEdits):
         return _pose(self._ask(m.Poses([query]), m.Value).value[0][0])
 
     def gaussian_pose(
-        self, frame: str, *, relative_to: str | None = None, q: npt.ArrayLike | None = None
+        self, frame: str, *, relative_to: str | None = None, q: npt.ArrayLike | None = None, stamp: float | None = None
     ) -> GaussianPose:
-        """Return the pose of a frame with its covariance.
+        """Return the pose of a frame with its covariance; see :meth:`gaussian_poses`.
 
         Args:
             frame: the frame.
             relative_to: of which frame; its root if omitted.
             q: the configuration; needed with joints on the path.
+            stamp: a time, as for :func:`tmkit.graph.gaussian_pose`.
         """
-        return self.gaussian_poses([(frame, relative_to)], q=q)[0]
+        return self.gaussian_poses([(frame, relative_to)], q=q, stamp=stamp)[0]
 
     def gaussian_poses(
-        self, queries: Sequence[tuple[str, str | None]], *, q: npt.ArrayLike | None = None
+        self, queries: Sequence[tuple[str, str | None]], *, q: npt.ArrayLike | None = None, stamp: float | None = None
     ) -> list[GaussianPose]:
         """Return poses of frames relative to others, with covariance, all in one version.
 
         Args:
             queries: frames, each with the one that it is relative to, None for its root.
             q: the configuration; needed with joints on a path.
+            stamp: a time, as for :func:`tmkit.graph.gaussian_pose`.
         """
-        asked = [m.PoseQuery(frame, relative_to, q=numbers(q)) for frame, relative_to in queries]
+        asked = [m.PoseQuery(frame, relative_to, q=numbers(q), stamp=stamp) for frame, relative_to in queries]
         found = self._ask(m.Poses(asked), m.Value).value
         return [GaussianPose(_pose(mean), m.matrix(covariance)) for mean, covariance in found]
 

@@ -25,7 +25,7 @@ from typing import Any, Self
 import msgspec
 
 from tmkit.errors import ListenerError, MergeConflictError, MissingFileError, ServiceError, TmkitError
-from tmkit.graph import SceneDifference, SceneGraph, Shape, diff
+from tmkit.graph import SceneDifference, SceneGraph, Shape, diff, gaussian_pose
 from tmkit.graph.attributes import plain_attributes
 from tmkit.store import merge_scenes
 from tmkit.store.blobs import blob_of_shape, shape_of_blob
@@ -437,11 +437,12 @@ def _changed_frames(difference: SceneDifference) -> set[str]:
 
 
 def _pose(scene: SceneGraph, query: m.PoseQuery) -> tuple[bytes, bytes | None]:
-    if query.stamp is not None:
-        pose = scene.pose(query.frame, relative_to=query.relative_to, q=query.q, stamp=query.stamp)
-    elif query.covariance:
-        found = scene.gaussian_pose(query.frame, relative_to=query.relative_to, q=query.q)
-        return found.mean.as_array().tobytes(), found.covariance.tobytes()
+    frame, to, q, stamp = query.frame, query.relative_to, query.q, query.stamp
+    if not query.covariance:
+        at = {} if stamp is None else {"stamp": stamp}
+        return scene.pose(frame, relative_to=to, q=q, **at).as_array().tobytes(), None
+    if stamp is None:
+        found = scene.gaussian_pose(frame, relative_to=to, q=q)
     else:
-        pose = scene.pose(query.frame, relative_to=query.relative_to, q=query.q)
-    return pose.as_array().tobytes(), None
+        found = gaussian_pose(scene, frame, relative_to=to, q=q, stamp=stamp)
+    return found.mean.as_array().tobytes(), found.covariance.tobytes()
