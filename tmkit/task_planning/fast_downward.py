@@ -188,7 +188,7 @@ class FastDownward(TaskPlanner[TranslatedTask]):
             is_short = running.ends_within(_ALONE_SECONDS)
             outcome = None if is_short else self._greedy(searches, work=work, beside=running)
             found = running.outcome()
-        if _is_settled(found, work):
+        if found.is_settled(work):
             took = found.phases[0].expanded if found.phases else 0
             history[_LANDMARKS] = max(_AGAIN, _AGAIN_GROWTH * took * len(searches.task.operators))
             return found
@@ -207,7 +207,7 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         with searches.started(chain) as running:
             if beside is not None and running.ends_after(beside):
                 found = beside.outcome()
-                if _is_settled(found, work):
+                if found.is_settled(work):
                     return found
             if not first.startswith("astar(") and not running.ends_within(_FIRST_SECONDS):
                 with searches.started([_PROVING_SEARCH], memory_limit=_PROVING_MEMORY) as proving:
@@ -271,12 +271,6 @@ def remember_translations(translations: Mapping[tuple[str, str], str]) -> None:
         _remembered[key] = text
     for key in [*_remembered][:-_REMEMBERED]:
         _remembered.pop(key, None)
-
-
-def _is_settled(found: Outcome, work: float) -> bool:
-    """Whether what came of the search by landmarks counts, the first of a chain, which may do so much work."""
-    first = replace(found, phases=found.phases[:1])
-    return found.is_unsolvable or any(True for _ in first.results(work))
 
 
 def _by_cost(result: TaskPlanResult) -> tuple[float, int]:

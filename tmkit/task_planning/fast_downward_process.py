@@ -102,8 +102,16 @@ class Outcome:
     def results(self, work: float, *, skipped: int = 0) -> Iterator[TaskPlanResult]:
         """Yield the plans of searches, but the first few, that expanded at most ``work`` states times operators."""
         for phase in self.phases[skipped:]:
-            if phase.plan is not None and phase.expanded * len(self.task.operators) <= work:
+            if phase.plan is not None and self._counts(phase, work):
                 yield self._solved(phase.plan)
+
+    def is_settled(self, work: float) -> bool:
+        """Whether the first search proved that there is no plan, or found one with so much work at most."""
+        found = self.phases[:1]
+        return self.is_unsolvable or any(phase.plan is not None and self._counts(phase, work) for phase in found)
+
+    def _counts(self, phase: Phase, work: float) -> bool:
+        return phase.expanded * len(self.task.operators) <= work
 
     def _solved(self, steps: tuple[GroundAction, ...]) -> TaskPlanResult:
         """Return a plan after executing it; a plan that fails then would be an error of a program, ours or theirs."""
