@@ -287,12 +287,17 @@ def simple_effects(effect: Effect) -> Iterator[Effect]:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action schema: ``parameters`` in order, the condition that must hold before it, and what it does."""
+    """An action schema: ``parameters`` in order, the condition that must hold before it, and what it does.
+
+    Attributes:
+        outcome_of: for one outcome of an action whose effect is ``oneof`` several, the action's name.
+    """
 
     name: str
     parameters: tuple[Parameter, ...] = ()
     precondition: Formula = ALWAYS
     effect: Effect = NO_EFFECT
+    outcome_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,26 @@ class Domain:
         except KeyError:
             raise UnknownNameError.of("action", name, self._actions, where=f"domain '{self.name}'") from None
 
+    def outcomes(self, name: str) -> tuple[Action, ...]:
+        """Return the outcomes of an action whose effect is ``oneof`` several, or of which it is one; else itself.
+
+        Args:
+            name: the action, as ``wash``, or one of its outcomes, as ``wash--1``.
+
+        Raises:
+            UnknownNameError: there is no such action.
+        """
+        stated = name if (found := self._outcomes.get(name)) else self.action(name).outcome_of
+        return found or self._outcomes.get(stated) or (self.action(name),)
+
+    @cached_property
+    def _outcomes(self) -> dict[str, tuple[Action, ...]]:
+        found: dict[str, list[Action]] = {}
+        for action in self.actions:
+            if action.outcome_of:
+                found.setdefault(action.outcome_of, []).append(action)
+        return {name: tuple(actions) for name, actions in found.items()}
+
     def axioms_for(self, predicate: str) -> tuple[Axiom, ...]:
         """Return the axioms whose head is ``predicate``."""
         return self._axioms_by_head.get(predicate, ())

@@ -2,6 +2,7 @@
 
 :class:`FastDownward` runs Fast Downward as a separate program; :class:`Z3Planner` encodes a problem for an SMT solver;
 :class:`UnifiedPlanner` runs engines of unified-planning.
+:func:`execute_with_replanning` acts where actions have several outcomes.
 A :class:`TranslatedTask` is grounded once, then extended with :meth:`TranslatedTask.forbid` each time an action turns
 out to be impossible in the presence of certain facts.
 """
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from tmkit.task_planning.protocol import (
         PreparedTask as PreparedTask, ProvingTask as ProvingTask, TaskPlanner as TaskPlanner,
         TaskPlanResult as TaskPlanResult, TaskPlanStatistics as TaskPlanStatistics, TaskPlanStatus as TaskPlanStatus,
+    )  # fmt: skip
+    from tmkit.task_planning.replanning import (
+        Execution as Execution, execute_with_replanning as execute_with_replanning, possible_states as possible_states,
     )  # fmt: skip
     from tmkit.task_planning.translated_task import TranslatedTask as TranslatedTask
     from tmkit.task_planning.unified_planner import UnifiedPlanner as UnifiedPlanner, UnifiedTask as UnifiedTask

@@ -84,7 +84,7 @@ def encode(problem: Problem) -> Encoding:
     actions = tuple(replace(action, effect=_levelled(action)) for action in plain.domain.actions)
     domain = replace(plain.domain, name="domain", requirements=(), actions=actions)
     goal = plain.goal if isinstance(plain.goal, And) else And((plain.goal,))
-    written = _copy(plain, name="problem", domain=domain, goal=goal)
+    written = copy_of(plain, name="problem", domain=domain, goal=goal)
     _refuse_comparisons(written)
     back = {new: old for old, new in names.items()}
     return Encoding(domain_to_pddl(domain), problem_to_pddl(written), back)
@@ -94,7 +94,13 @@ def _is_plain(name: str) -> bool:
     return is_writable(name) and name.isascii() and name == name.lower() and not name.startswith("o--")
 
 
-def _copy(problem: Problem, **changes: Any) -> Problem:
+def copy_of(problem: Problem, **changes: Any) -> Problem:
+    """Return a problem with some of its parts changed.
+
+    Args:
+        problem: the problem.
+        changes: parts by the names of its attributes.
+    """
     names = ("name", "domain", "objects", "init", "goal", "metric", "values")
     return Problem(**({name: getattr(problem, name) for name in names} | changes))
 
@@ -106,7 +112,7 @@ def _renamed(problem: Problem, names: Mapping[str, str]) -> Problem:
     def fact(old: Fact) -> Fact:
         return Fact(old.predicate, tuple(names.get(argument, argument) for argument in old.arguments))
 
-    return _copy(
+    return copy_of(
         problem,
         objects={names.get(name, name): types for name, types in problem.objects.items()},
         init=State(map(fact, problem.init)),
@@ -123,7 +129,7 @@ def _with_whole_costs(problem: Problem) -> Problem:
     domain = problem.domain
     if problem.metric is not Metric.TOTAL_COST:
         free = replace(domain, actions=tuple(replace(a, effect=_scaled(a.effect, None)) for a in domain.actions))
-        return _copy(problem, domain=free, values={})
+        return copy_of(problem, domain=free, values={})
     amounts = [amount for action in domain.actions for amount in _amounts(action.effect)]
     used = {amount.name for amount in amounts if isinstance(amount, FunctionTerm)}
     values = {term: value for term, value in problem.values.items() if term.predicate in used}
@@ -131,7 +137,7 @@ def _with_whole_costs(problem: Problem) -> Problem:
     factor = _whole_factor([*values.values(), *constants])
     actions = tuple(replace(action, effect=_scaled(action.effect, factor)) for action in domain.actions)
     whole = {term: float(Fraction(str(value)) * factor) for term, value in values.items()}
-    return _copy(problem, domain=replace(domain, actions=actions), values=whole)
+    return copy_of(problem, domain=replace(domain, actions=actions), values=whole)
 
 
 def _amounts(effect: Effect) -> Iterator[Number | FunctionTerm]:
@@ -234,7 +240,7 @@ def _without_types(problem: Problem) -> Problem:
         for direct in types
         for kind in words.above(direct) - {"object"}
     }
-    return _copy(
+    return copy_of(
         problem, domain=untyped, objects=dict.fromkeys(problem.objects, "object"),
         init=problem.init.change(add=memberships), goal=_unguarded(problem.goal),
     )  # fmt: skip

@@ -71,6 +71,26 @@ def test_actions_without_motion_work_in_every_domain(domain: str, tmp_path: Path
     assert tk.validate_plan(result.plan, domain=path, semantics=domain).is_valid
 
 
+def test_a_plan_with_motions_hopes_for_outcomes(tmp_path: Path) -> None:
+    """Actions with several outcomes have motions by their stated name, and facts by the outcome that is hoped for."""
+    text = tk.data_path("domains/blocks/domain.pddl").read_text(encoding="utf-8")
+    text = text.replace("(:predicates", "(:predicates (marked ?x - object) (seen ?x - object)", 1)
+    assert text.count("(not (handempty))") == 2
+    text = text.replace("(not (handempty))", "(not (handempty)) (oneof (and) (marked ?x))", 1)
+    more = "(:action look :parameters (?x - object) :effect (oneof (and) (seen ?x)))"
+    path = tmp_path / "blocks.pddl"
+    path.write_text(text.rstrip().removesuffix(")") + more + ")", encoding="utf-8")
+    scene, goal = tk.load_scene("panda_table", "blocks3"), "(and (marked a) (seen a))"
+    result = tk.plan(scene, domain=path, semantics="blocks", goal=goal, seed=0)
+    assert result.plan is not None, result.explanation
+    steps = {step.action.name: step for step in result.plan.steps}
+    assert {*steps} == {"pick-up--2", "look--2"}
+    assert steps["pick-up--2"].segments
+    assert not steps["look--2"].segments
+    assert {*task_facts(result.plan.steps[-1].scene)} == {("marked", ("a",)), ("seen", ("a",))}
+    assert tk.validate_plan(result.plan, domain=path, semantics="blocks").is_valid
+
+
 def test_facts_steer_the_plan_and_end_as_they_are_predicted() -> None:
     """Facts of a problem file are in the scene of the plan; the actions change them."""
     result = tk.plan(tk.load_scene("panda_table", "blocks3"), domain=DOMAIN, semantics="blocks", goal=PROBLEM)

@@ -4,11 +4,15 @@ The idea: the parts of an action may stand in any order, and effects may be nest
 ``forall`` inside ``when``, ``and`` inside ``and``. pddlpy's grammar accepts one order and one level. So the lists are
 parsed here, and the grammar parses the rest: parameters, conditions and single effects. An ``and`` directly inside
 another one is dissolved; otherwise an effect keeps the shape that it was written in.
+
+An effect that is ``oneof`` several makes an action of each: ``wash--1``, ``wash--2``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import product
 from typing import cast
 
 from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has no stubs
@@ -36,6 +40,8 @@ from tmkit.pddl.vocabulary import TOTAL_COST, Vocabulary, derived_fault
 from tmkit.pddl.writer import is_writable
 
 _KEYS = (":parameters", ":precondition", ":effect")
+_ONE_OF = "oneof"
+_MOST_OUTCOMES = 64
 
 
 class ActionReader(TreeBuilder):
@@ -49,13 +55,15 @@ class ActionReader(TreeBuilder):
         """Return the actions of all ``(:action ...)`` sections."""
         found: dict[str, Action] = {}
         for group in groups:
-            token, action = self._action(group)
-            if action.name in found:
-                raise self._source.error(token, f"action '{action.name}' is declared twice")
-            found[action.name] = action
+            token, outcomes = self._action(group)
+            for action in outcomes:
+                if action.name in found:
+                    raise self._source.error(token, f"action '{action.name}' is declared twice")
+                found[action.name] = action
         return tuple(found.values())
 
-    def _action(self, group: Group) -> tuple[Token, Action]:
+    def _action(self, group: Group) -> tuple[Token, tuple[Action, ...]]:
+        """Return an action, or one for each of its outcomes."""
         name = group.parts[1] if len(group.parts) > 1 else group.closing
         if not isinstance(name, Token) or not is_writable(name.text):
             raise self._source.error(name.first if isinstance(name, Group) else name, "expected the name of an action")
@@ -67,10 +75,39 @@ class ActionReader(TreeBuilder):
         precondition: Formula = ALWAYS
         if ":precondition" in given:
             precondition = self._condition(given[":precondition"][1], scope)
-        effect: Effect = NO_EFFECT
-        if ":effect" in given and given[":effect"][1].parts:
-            effect = self._effect(given[":effect"][1], scope)
-        return name, Action(name.text, parameters, precondition, effect)
+        action = Action(name.text, parameters, precondition, NO_EFFECT)
+        if ":effect" not in given or not given[":effect"][1].parts:
+            return name, (action,)
+        outcomes = self._outcomes(given[":effect"][1])
+        if len(outcomes) == 1:
+            return name, (replace(action, effect=self._effect(outcomes[0], scope)),)
+        return name, tuple(
+            replace(action, name=f"{name.text}--{n}", effect=self._effect(outcome, scope), outcome_of=name.text)
+            for n, outcome in enumerate(outcomes, start=1)
+        )
+
+    def _outcomes(self, group: Group) -> list[Group]:
+        """Return the effects that a list may mean: one for each choice where it says ``oneof``."""
+        inner: list[list[Token | Group]] = [
+            [*self._outcomes(part)] if isinstance(part, Group) else [part] for part in group.parts
+        ]
+        if group.head == _ONE_OF:
+            for part in group.parts[1:]:
+                if not isinstance(part, Group):
+                    raise self._source.error(part, f"unexpected '{part.text}'; expected the effect of an outcome")
+            if len(inner) < 2:
+                raise self._source.error(group.closing, "expected the outcomes of 'oneof'")
+            found = cast(list[Group], [outcome for choices in inner[1:] for outcome in choices])
+        else:
+            count = 1
+            for choices in inner:
+                count *= len(choices)
+            if count > 1 and group.head == "forall":
+                raise self._source.error(group.first, "'oneof' inside 'forall' is not supported")
+            found = [group._replace(parts=parts) for parts in product(*inner)] if count <= _MOST_OUTCOMES else []
+        if not 0 < len(found) <= _MOST_OUTCOMES:
+            raise self._source.error(group.first, f"an action has at most {_MOST_OUTCOMES} outcomes")
+        return found
 
     def _parts(self, group: Group) -> dict[str, tuple[Token, Group]]:
         given: dict[str, tuple[Token, Group]] = {}

@@ -37,8 +37,9 @@ REQUIREMENTS = frozenset(
     {
         ":action-costs", ":adl", ":conditional-effects", ":constraints", ":derived-predicates",
         ":disjunctive-preconditions", ":durative-actions", ":equality", ":existential-preconditions", ":fluents",
-        ":negation", ":negative-preconditions", ":numeric-fluents", ":object-fluents", ":preferences",
-        ":quantified-preconditions", ":strips", ":timed-initial-literals", ":typing", ":universal-preconditions",
+        ":negation", ":negative-preconditions", ":non-deterministic", ":numeric-fluents", ":object-fluents",
+        ":preferences", ":quantified-preconditions", ":strips", ":timed-initial-literals", ":typing",
+        ":universal-preconditions",
     }
 )  # fmt: skip
 DOMAIN_SECTIONS = (":requirements", ":types", ":constants", ":predicates", ":functions", ":derived", ":action")

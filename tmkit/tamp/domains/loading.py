@@ -141,10 +141,11 @@ class PlanningDomain:
 
     def is_moving(self, action: GroundAction) -> bool:
         """Return whether an action has effects on other than stored facts and numbers, or moves nevertheless."""
-        parts = [*simple_effects(self.domain.action(action.name).effect)]
+        outcomes = self.domain.outcomes(action.name)
+        parts = [part for outcome in outcomes for part in simple_effects(outcome.effect)]
         changed = {part.atom.predicate for part in parts if isinstance(part, Add | Delete)}
         is_still = changed <= self.stored_predicates and (changed or any(isinstance(p, ChangeNumber) for p in parts))
-        return not is_still or action.name in self.semantics.moving_actions
+        return not is_still or (outcomes[0].outcome_of or action.name) in self.semantics.moving_actions
 
     def _added(self, plain: State, scene: SceneGraph, objects: Mapping[str, str], q: Configuration) -> list[Fact]:
         """Return the facts that hold besides, in a domain that was extended for planning."""
@@ -213,8 +214,9 @@ class PlanningDomain:
         if not self.is_moving(action):
             yield Change((), "without motion")
             return
+        stated = GroundAction(self.domain.outcomes(action.name)[0].outcome_of or action.name, action.arguments)
         with self.blamed(f"candidates of {action}"):
-            for candidate in self.returned("candidates", self.semantics.candidates(action, context), Iterable):
+            for candidate in self.returned("candidates", self.semantics.candidates(stated, context), Iterable):
                 if not callable(getattr(candidate, "refine", None)):
                     self.returned("candidates", candidate, Candidate)
                 yield candidate
