@@ -3,7 +3,8 @@
 Run by hand: ``python tests/benchmarks/batch_table.py [processes] [memory] [workers] [--out FILE]``.
 
 * ``processes``: 500 problems of three blocks by ``run_batch`` with two workers, and the same problems in two processes
-  of their own that call ``tk.plan`` one after the other, in turns of 100; problems a second of both.
+  of their own that call ``tk.plan`` one after the other, in turns of 250; problems a second, and processor time of all
+  processes a problem, between the first and the last 40 rows of the batch, and after the first problem of the loops.
 * ``memory``: resident memory of the process that runs a batch of 5,000 problems, and of the one that plans, at each
   fifth of it.
 * ``workers``: 64 workers of dask, each a process, whose 1,280 problems only sleep; how much longer a problem takes than
@@ -32,14 +33,15 @@ from tmkit.batch import Batch, BatchEntry, BatchProgress, FixedProblem, run_batc
 
 WORKERS, SLEEP = 64, 2.0
 _LOOP = """
-import pickle, sys, time
+import os, pickle, sys, time
 import tmkit as tk
 source, seeds = pickle.loads(sys.stdin.buffer.read())
 tk.plan(*source.problem(seeds[0]))
-began = time.monotonic()
+began, used = time.monotonic(), sum(os.times()[:4])
 assert all(tk.plan(*source.problem(seed)).plan is not None for seed in seeds)
-print(time.monotonic() - began)
+print(time.monotonic() - began, sum(os.times()[:4]) - used)
 """
+_EDGE = 40  # rows before and after what is measured
 
 
 def three_blocks() -> FixedProblem:
@@ -77,24 +79,36 @@ def _children(process: int) -> list[int]:
     return [int(child) for file in found for child in file.read_text().split()]
 
 
-def processes(count: int = 500, turn: int = 100) -> list[str]:
-    """Return how many problems a second a batch and two processes solve."""
-    source, spent = three_blocks(), {"batch": 0.0, "loops": 0.0}
+def _processor_seconds(process: int) -> float:
+    """Return the processor time of a process, of those it has waited for, and of all below it."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        own = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+        return own + sum(map(_processor_seconds, _children(process)))
+    except OSError:  # it has ended meanwhile
+        return 0.0
+
+
+def processes(count: int = 500, turn: int = 250) -> list[str]:
+    """Return how many problems a second a batch and two processes solve, and the processor time of a problem."""
+    source, spent, used = three_blocks(), {"batch": 0.0, "loops": 0.0}, {"batch": 0.0, "loops": 0.0}
     for first in range(0, count, turn):
         seeds = range(first, first + turn)
         with tempfile.TemporaryDirectory() as folder:
-            marks: list[float] = []
+            marks: list[tuple[float, float]] = []
 
-            def on_progress(progress: BatchProgress, marks: list[float] = marks) -> None:
+            def on_progress(progress: BatchProgress, marks: list[tuple[float, float]] = marks) -> None:
                 if progress.phase == "planning":
-                    marks.append(time.monotonic())
+                    at = progress.step in (_EDGE, turn - _EDGE)
+                    marks.append((time.monotonic(), _processor_seconds(os.getpid()) if at else 0.0))
 
             summary = run_batch(
-                Batch((BatchEntry("towers", source, [*seeds, *range(10**6, 10**6 + 8)]),)), folder, workers=2,
-                on_progress=on_progress,
-            )  # fmt: skip
-            assert summary.statuses == {"solved": turn + 8}, summary
-            spent["batch"] += (marks[-1] - marks[7]) * turn / (len(marks) - 8)  # without the first, as in the loops
+                Batch((BatchEntry("towers", source, seeds),)), folder, workers=2, on_progress=on_progress
+            )
+            assert summary.statuses == {"solved": turn}, summary
+            (began, before), (ended, after) = marks[_EDGE - 1], marks[-_EDGE - 1]
+            spent["batch"] += (ended - began) * turn / (turn - 2 * _EDGE)
+            used["batch"] += (after - before) * turn / (turn - 2 * _EDGE)
         halves = [pickle.dumps((source, list(seeds)[half::2])) for half in (0, 1)]
         loops = [
             subprocess.Popen([sys.executable, "-c", _LOOP], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -104,12 +118,16 @@ def processes(count: int = 500, turn: int = 100) -> list[str]:
             assert loop.stdin is not None
             loop.stdin.write(half)
             loop.stdin.close()
-        spent["loops"] += max(float(loop.stdout.read()) for loop in loops if loop.stdout is not None)
+        told = [[*map(float, loop.stdout.read().split())] for loop in loops if loop.stdout is not None]
+        spent["loops"] += max(seconds for seconds, _ in told)
+        used["loops"] += sum(seconds for _, seconds in told)
     rates = {name: count / seconds for name, seconds in spent.items()}
-    share = rates["batch"] / rates["loops"]
+    each = {name: 1e3 * seconds / count for name, seconds in used.items()}
     return [
         f"* {count} problems of three blocks: {rates['batch']:.1f} a second in a batch with two workers, "
-        f"{rates['loops']:.1f} in two processes with a loop each: {100.0 * share:.0f} %."
+        f"{rates['loops']:.1f} in two processes with a loop each ({100.0 * rates['batch'] / rates['loops']:.0f} %); "
+        f"{each['batch']:.1f} and {each['loops']:.1f} ms of processor time a problem, with the scheduler "
+        f"({100.0 * each['loops'] / each['batch']:.0f} %)."
     ]
 
 

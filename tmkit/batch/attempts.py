@@ -1,10 +1,16 @@
 """Attempts: one problem, planned in a process of its own that is bounded in time and memory.
 
-A server process (:class:`AttemptServer`) keeps what the problems of an entry share, and forks for each problem: the new
-process has the scene, the domain and the imported modules already, and what it does to itself ends with it. The server
-has one thread, so the fork is safe. It ends with the thread that started it.
+A server process (:class:`AttemptServer`) keeps what the problems of an entry share, and forks to plan: the new process
+has the scene, the domain and the imported modules already, and what it does to itself ends with it. The server has one
+thread, so the fork is safe. It ends with the thread that started it.
 
-Invariants: :meth:`AttemptServer.run` returns a row whatever happens to the process; no process outlives its attempt.
+A source with code of the user's has a new process for each problem. Problems of built-in sources, domains and planners
+(``source.is_stateless``) that take moments share one for two seconds, one after the other, since copying memory after a
+fork takes a third of the time of a small problem; each has the bounds of an attempt of its own, and any end but that of
+a search ends the process.
+
+Invariants: :meth:`AttemptServer.run` returns a row whatever happens to the process; what a row says, but for times,
+does not depend on the problems before it.
 """
 
 from __future__ import annotations
@@ -31,7 +37,7 @@ from tmkit._support.subprocesses import end_with_parent, tied
 from tmkit.batch.problems import BatchOptions, ProblemSource
 from tmkit.plans import Plan
 from tmkit.plans.plan_file import plan_to_dict
-from tmkit.tamp.result import PlanResult
+from tmkit.tamp.result import PlanResult, PlanStatus
 from tmkit.task_planning.fast_downward import remember_translations, remembered_translations
 
 Row = dict[str, Any]
@@ -42,9 +48,11 @@ KILLED = "killed"
 
 _MAIN = "from tmkit.batch.attempts import main; main()"
 _LENGTH_BYTES = 8
+_SEARCHED = frozenset(status.value for status in PlanStatus)
 _KEPT_SOURCES = 16
 _TOLERANCE = 0.015  # metres by which an object may miss its place in the simulation
 _WARMING = 2.0  # seconds of planning before the first attempt
+_SHARED_SECONDS = 2.0  # for which problems share a process
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -124,8 +132,12 @@ def main() -> None:
     given = sys.stdin.buffer
     sources: OrderedDict[str, ProblemSource] = OrderedDict()
     faults: dict[str, str] = {}
+    fork: _Fork | None = None
     while (message := _receive(given)) is not None:
         kind, digest, *given_with = message
+        if fork is not None and not (kind == "run" and fork.is_for(digest, given_with[1])):
+            fork.end()
+            fork = None
         if kind == "load":
             try:
                 sources[digest] = pickle.loads(*given_with)
@@ -139,7 +151,13 @@ def main() -> None:
         elif digest not in sources:
             _send(results, failed_row("unknown", ""))
         else:
-            _send(results, _attempt(sources[digest], *given_with))
+            seed, options = given_with
+            fork = fork or _Fork(digest, sources[digest], options)
+            row = fork.attempt(seed)
+            if not fork.is_reusable:
+                fork.end()
+                fork = None
+            _send(results, row)
 
 
 def _prepare(source: ProblemSource) -> None:
@@ -159,61 +177,92 @@ def _prepare(source: ProblemSource) -> None:
     gc.freeze()  # so that collections in new processes touch no memory that they share
 
 
-def _attempt(source: ProblemSource, seed: int, options: BatchOptions) -> Row:
-    """Plan in a new process, and end it when its time is up."""
-    began = time.monotonic()
-    reading, writing = os.pipe()
-    server = os.getpid()
-    child = os.fork()
-    if child == 0:
-        end_with_parent(server)
-        os.close(reading)
-        _plan_and_exit(source, seed, options, writing)
-    os.close(writing)
-    data, is_late = bytearray(), False
-    with contextlib.suppress(OSError):
-        os.setpgid(child, child)
-    while True:
-        left = began + options.seconds - time.monotonic()
-        if left <= 0 or not select.select([reading], [], [], left)[0]:
-            is_late = True
-            break
-        chunk = os.read(reading, 1 << 16)
-        if not chunk:
-            break
-        data += chunk
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    os.close(reading)
-    if is_late:
-        return failed_row("timed out", f"did not end within {options.seconds:g} s")
-    try:
-        row, modules, translations = pickle.loads(bytes(data))
-    except (EOFError, pickle.UnpicklingError):
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        return failed_row(KILLED, f"the process that plans {how}")
-    for name in modules:  # so that the next process has them from the start
-        with contextlib.suppress(Exception):
-            importlib.import_module(name)
-    remember_translations(translations)
-    row["seconds"] = time.monotonic() - began
-    return row  # type: ignore[no-any-return]
+class _Fork:
+    """A process forked from this one, which plans problems of a source, one after the other.
+
+    Attributes:
+        is_reusable: whether another problem may follow.
+    """
+
+    def __init__(self, digest: str, source: ProblemSource, options: BatchOptions) -> None:
+        self._planned = (digest, options)
+        self._began = time.monotonic()
+        self.is_reusable: bool = getattr(source, "is_stateless", False)
+        seeds, given = os.pipe()
+        self._rows, rows = os.pipe()
+        self._seeds = os.fdopen(given, "wb")
+        server = os.getpid()
+        self._process = os.fork()
+        if self._process == 0:
+            end_with_parent(server)
+            os.close(given)
+            os.close(self._rows)
+            _plan_and_exit(source, options, seeds, rows)
+        os.close(seeds)
+        os.close(rows)
+        with contextlib.suppress(OSError):
+            os.setpgid(self._process, self._process)
+
+    def is_for(self, digest: str, options: BatchOptions) -> bool:
+        """Whether it plans such problems, and has time left for others."""
+        is_young = time.monotonic() < self._began + _SHARED_SECONDS
+        return self.is_reusable and is_young and self._planned == (digest, options)
+
+    def attempt(self, seed: int) -> Row:
+        """Return the row of a seed; the process ends when its time is up."""
+        began, options = time.monotonic(), self._planned[1]
+        with contextlib.suppress(OSError):
+            _send(self._seeds, seed)
+        data, length = bytearray(), _LENGTH_BYTES
+        while len(data) < length:
+            left = began + options.seconds - time.monotonic()
+            if left <= 0 or not select.select([self._rows], [], [], left)[0]:
+                self.is_reusable = False
+                return failed_row("timed out", f"did not end within {options.seconds:g} s")
+            if not (chunk := os.read(self._rows, 1 << 16)):
+                return failed_row(KILLED, f"the process that plans {self._ended()}")
+            data += chunk
+            if length == _LENGTH_BYTES <= len(data):
+                length += int.from_bytes(data[:_LENGTH_BYTES], "little")
+        row, modules, translations = pickle.loads(bytes(data[_LENGTH_BYTES:]))
+        for name in modules:  # so that the next process has them from the start
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
+        remember_translations(translations)
+        self.is_reusable &= row["status"] in _SEARCHED
+        row["seconds"] = time.monotonic() - began
+        return row  # type: ignore[no-any-return]
+
+    def _ended(self) -> str:
+        self.is_reusable = False
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process, signal.SIGKILL)
+        code = os.waitstatus_to_exitcode(os.waitpid(self._process, 0)[1])
+        self._process = 0
+        return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+    def end(self) -> None:
+        """End the process, and what it runs."""
+        if self._process:
+            self._ended()
+        with contextlib.suppress(OSError):
+            self._seeds.close()
+        os.close(self._rows)
 
 
-def _plan_and_exit(source: ProblemSource, seed: int, options: BatchOptions, writing: int) -> NoReturn:
-    """Plan, write the row, and end without what the server would do at its end."""
+def _plan_and_exit(source: ProblemSource, options: BatchOptions, seeds: int, rows: int) -> NoReturn:
+    """Plan, write rows, and end without what the server would do at its end."""
     code = 1
     try:
         os.setpgid(0, 0)
-        before, known = set(sys.modules), remembered_translations()
-        _bound_memory(options.memory_mib << 20)
-        row = plan_row(source, seed, options)
-        with os.fdopen(writing, "wb") as file:
-            modules = [name for name in sys.modules if name not in before]
-            file.write(
-                pickle.dumps((row, modules, {k: v for k, v in remembered_translations().items() if k not in known}))
-            )
+        modules, known = set(sys.modules), remembered_translations()
+        with os.fdopen(seeds, "rb") as given, os.fdopen(rows, "wb") as results:
+            while (seed := _receive(given)) is not None:
+                _bound_memory(options.memory_mib << 20)
+                row = plan_row(source, seed, options)
+                translations = {k: v for k, v in remembered_translations().items() if k not in known}
+                _send(results, (row, [name for name in sys.modules if name not in modules], translations))
+                modules, known = set(sys.modules), remembered_translations()
         code = 0
     finally:
         os._exit(code)

@@ -482,6 +482,11 @@ class GeneratorSource:
         return problem, replace(self.options, seed=seed)
 
     @property
+    def is_stateless(self) -> bool:
+        """Whether all code that plans is built in, so that processes may plan one problem after the other."""
+        return self.options.task_planner is None
+
+    @property
     def digest(self) -> str:
         """The name, the parameters and the options."""
         return json.dumps([self.name, dict(self.parameters), repr(self.options)], sort_keys=True)

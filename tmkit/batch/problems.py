@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from tmkit._support.data import is_bare
 from tmkit._support.options import CheckedOptions, option
 from tmkit.errors import ConfigurationError
 from tmkit.graph import SceneGraph
@@ -66,6 +67,13 @@ class FixedProblem:
 
     task: PlanningProblem
     options: PlanningOptions = field(default_factory=PlanningOptions)
+
+    @property
+    def is_stateless(self) -> bool:
+        """Whether all code that plans is built in, so that processes may plan one problem after the other."""
+        task = self.task
+        named = (task.domain, task.semantics or "blocks")
+        return self.options.task_planner is None and all(isinstance(name, str) and is_bare(name) for name in named)
 
     def problem(self, seed: int) -> tuple[PlanningProblem, PlanningOptions]:
         """Return the problem, and the options with the seed."""

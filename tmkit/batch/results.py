@@ -16,7 +16,7 @@ import json
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -82,11 +82,16 @@ class Journal:
         self._database.executemany("DELETE FROM rows WHERE key = ?", changed)
         return {key for key in found if key in digests} - {key for key, *_ in changed}
 
-    def add(self, key: str, digest: str, row: Row) -> bool:
-        """Add a row, unless there is one; return whether it was added. sqlite3.OperationalError on a full disk."""
-        data = msgspec.msgpack.encode(row)
-        added = self._database.execute("INSERT OR IGNORE INTO rows VALUES (?, ?, ?)", (key, digest, data))
-        return added.rowcount == 1
+    def add(self, rows: Iterable[tuple[str, str, Row]]) -> None:
+        """Add keys, digests and rows, all or none, but for keys that have a row.
+
+        Raises:
+            sqlite3.OperationalError: the disk is full.
+        """
+        encoded = [(key, digest, msgspec.msgpack.encode(row)) for key, digest, row in rows]
+        with self._database:
+            self._database.execute("BEGIN")
+            self._database.executemany("INSERT OR IGNORE INTO rows VALUES (?, ?, ?)", encoded)
 
     def row(self, key: str) -> Row:
         """Return the row of a problem that has ended."""

@@ -1,8 +1,9 @@
 """Running a batch over dask.distributed: on this machine, or by a scheduler that has workers elsewhere.
 
-Some problems more than there are workers are given out at a time; a row that comes back is in the journal before its
-place is given to another problem. What is lost with a worker, with its machine or with the scheduler is given out
-again; only an attempt whose own process or worker was killed counts as a try.
+Problems are given out in parts, two for each worker. A worker returns the rows that it has after a second, at least
+one; they are in the journal before their place is given to another part. So a batch that is ended repeats what its
+workers did in their last second. What is lost with a worker, with its machine or with the scheduler is given out again;
+only an attempt whose own process or worker was killed counts as a try.
 
 Invariants: each problem has one row at the end; what a row says, but for times, depends on the batch alone.
 """
@@ -10,6 +11,7 @@ Invariants: each problem has one row at the end; what a row says, but for times,
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import os
 import pickle
@@ -33,7 +35,8 @@ from tmkit.store import Store
 from tmkit.tamp import PlanStatus
 
 _log = logging.getLogger(__name__)
-_GIVEN_OUT = 2  # problems a worker
+_GIVEN_OUT = 2  # parts a worker
+_PART, _PART_SECONDS = 32, 1.0  # problems, and seconds after which a worker returns what it has
 _AGAIN_SECONDS = 2.0  # between attempts to reach a scheduler, or to write on a full disk
 _PLANNED = {*(status.value for status in PlanStatus), "no plan"}
 _here = threading.local()
@@ -161,7 +164,9 @@ class _Run:
         self.done = journal.keys({job.key: self.digests[id(job.entry)] for job in batch.jobs()})
         self.resumed = len(self.done)
         self.waiting = deque(job for job in batch.jobs() if job.key not in self.done)
-        self.given: dict[Any, Job] = {}  # by their futures
+        self.given: dict[Any, list[Job]] = {}  # by their futures
+        self.alone: set[str] = set()  # problems of a part whose worker was killed: which of them it was is unknown
+        self.parts = 0
         self.payloads: dict[int, Any] = {}
         self.token, self.room = secrets.token_hex(8), 1
         self.kills: Counter[str] = Counter()
@@ -176,7 +181,7 @@ class _Run:
         """Give problems out and take rows in until none are left, or the scheduler is lost (OSError)."""
         import distributed
 
-        self.waiting.extendleft(sorted(self.given.values(), key=lambda job: -job.number))
+        self.waiting = deque(sorted(itertools.chain(self.waiting, *self.given.values()), key=lambda job: job.number))
         self.given.clear()
         self.payloads.clear()
         self.room = _GIVEN_OUT * max(1, sum(client.nthreads().values()))
@@ -188,17 +193,25 @@ class _Run:
 
     def _give(self, client: Any, ended: Any) -> None:
         while self.waiting and len(self.given) < self.room:
-            job = self.waiting.popleft()
-            entry, digest = job.entry, self.digests[id(job.entry)]
+            jobs = self._part()
+            entry, digest = jobs[0].entry, self.digests[id(jobs[0].entry)]
             if id(entry) not in self.payloads:
                 self.payloads[id(entry)] = client.submit(_same, self._pack(entry), key=f"problem-{digest}")
             future = client.submit(
-                _attempt, digest, self.payloads[id(entry)], job.seed, self.batch.options, pure=False, retries=0,
-                key=f"attempt-{self.token}-{job.number}-{self.tries}",
+                _attempts, digest, self.payloads[id(entry)], [job.seed for job in jobs], self.batch.options,
+                pure=False, retries=0, key=f"attempt-{self.token}-{jobs[0].number}-{self.parts}",
             )  # fmt: skip
-            self.tries += 1
-            self.given[future] = job
+            self.parts += 1
+            self.given[future] = jobs
             ended.add(future)
+
+    def _part(self) -> list[Job]:
+        """Take problems of one entry off those waiting: fewer towards the end, so that workers end together."""
+        jobs = [self.waiting.popleft()]
+        most = min(_PART, 1 if jobs[0].key in self.alone else len(self.waiting) // (2 * self.room))
+        while len(jobs) < most and self.waiting[0].entry is jobs[0].entry and self.waiting[0].key not in self.alone:
+            jobs.append(self.waiting.popleft())
+        return jobs
 
     def _pack(self, entry: BatchEntry) -> bytes:
         if id(entry) not in self.packed:
@@ -209,34 +222,44 @@ class _Run:
                 raise ConfigurationError(f"{what}; functions and classes must be those of a module") from error
         return self.packed[id(entry)]
 
-    def _take(self, job: Job, future: Any) -> None:
-        """Put the row of a problem into the journal, or the problem back."""
+    def _take(self, jobs: list[Job], future: Any) -> None:
+        """Put the rows of problems into the journal, and those without one back."""
         if future.status == "finished":
-            row: Row = future.result()
+            rows: list[Row] = future.result()
         elif future.status == "error":
             error = future.exception()
             is_kill = type(error).__name__ == "KilledWorker"
-            row = failed_row(KILLED if is_kill else "error", f"{type(error).__name__}: {error}")
+            rows = [failed_row(KILLED if is_kill else "error", f"{type(error).__name__}: {error}")]
+            if len(jobs) > 1:
+                rows = []
+                self.alone.update(job.key for job in jobs)
         else:
-            self.waiting.appendleft(job)
+            self.waiting.extendleft(reversed(jobs))
             raise ConnectionError("the scheduler does not know the problems any more")
-        if row["status"] == KILLED:
-            self.kills[job.key] += 1
-            if self.kills[job.key] < self.batch.options.tries:
-                _log.warning("%s: %s; it is tried again", job.key, row["explanation"])
-                self.waiting.appendleft(job)
-                return
-        row["tries"] = self.kills[job.key] + (row["status"] != KILLED)
-        self._keep(job, row)
-        self.done.add(job.key)
-        self.solved += row["status"] == "solved"
-        self.tell("planning")
+        self.tries += len(rows)
+        again = jobs[len(rows) :]
+        ended: list[tuple[Job, Row]] = []
+        for job, row in zip(jobs, rows, strict=False):
+            if row["status"] == KILLED:
+                self.kills[job.key] += 1
+                if self.kills[job.key] < self.batch.options.tries:
+                    _log.warning("%s: %s; it is tried again", job.key, row["explanation"])
+                    again.insert(0, job)
+                    continue
+            row["tries"] = self.kills[job.key] + (row["status"] != KILLED)
+            ended.append((job, row))
+        self.waiting.extendleft(reversed(again))
+        self._keep(ended)
+        for job, row in ended:
+            self.done.add(job.key)
+            self.solved += row["status"] == "solved"
+            self.tell("planning")
 
-    def _keep(self, job: Job, row: Row) -> None:
+    def _keep(self, ended: list[tuple[Job, Row]]) -> None:
         began = time.monotonic()
         while True:
             try:
-                self.journal.add(job.key, self.digests[id(job.entry)], row)
+                self.journal.add((job.key, self.digests[id(job.entry)], row) for job, row in ended)
             except sqlite3.OperationalError as error:
                 if time.monotonic() - began > self.patience:
                     reason = f"{error}; what was found is kept, and the batch goes on from there"
@@ -280,7 +303,11 @@ def _client(scheduler: str | None, workers: int, patience: float) -> Iterator[An
     LocalCluster: Any = distributed.LocalCluster
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters of it reaches the user as an error
     # no page of the scheduler's is served, and a second batch does not miss a port
-    settings = {"distributed.worker.memory.terminate": False, "distributed.scheduler.http.routes": []}
+    settings = {
+        "distributed.worker.memory.terminate": False, "distributed.scheduler.http.routes": [],
+        "distributed.worker.profile.enabled": False, "distributed.admin.tick.interval": "10s",
+        "distributed.admin.system-monitor.interval": "60s",
+    }  # fmt: skip
     with dask.config.set(settings):
         if scheduler is not None:
             with Client(scheduler, timeout=patience, set_as_default=False, name="tmkit-batch") as client:
@@ -309,12 +336,18 @@ def _end_servers() -> None:
         _servers.pop().close()
 
 
-def _attempt(digest: str, packed: bytes, seed: int, options: BatchOptions) -> Row:
-    """Plan in the process that belongs to this thread of a worker."""
-    if _ending.is_set():
-        return failed_row(KILLED, "the worker ends")
-    server = getattr(_here, "server", None)
-    if server is None:
-        server = _here.server = AttemptServer()
-        _servers.append(server)
-    return server.run(digest, packed, seed, options)
+def _attempts(digest: str, packed: bytes, seeds: list[int], options: BatchOptions) -> list[Row]:
+    """Plan in the process that belongs to this thread of a worker, for a moment; return the rows of the first seeds."""
+    began = time.monotonic()
+    rows: list[Row] = []
+    for seed in seeds:
+        if _ending.is_set():
+            return [*rows, failed_row(KILLED, "the worker ends")]
+        if rows and time.monotonic() > began + _PART_SECONDS:
+            break
+        server = getattr(_here, "server", None)
+        if server is None:
+            server = _here.server = AttemptServer()
+            _servers.append(server)
+        rows.append(server.run(digest, packed, seed, options))
+    return rows
