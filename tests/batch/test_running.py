@@ -9,14 +9,14 @@ import signal
 import subprocess
 import sys
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from support.misbehaving import Misbehaving, tower_problem
 
 import tmkit as tk
-from tmkit.batch import Batch, BatchEntry, BatchOptions, BatchProgress, open_results, run_batch
+from tmkit.batch import Batch, BatchEntry, BatchOptions, BatchProgress, FixedProblem, open_results, run_batch
 from tmkit.batch.attempts import KILLED, AttemptServer, plan_row
 from tmkit.batch.results import TIMING_COLUMNS
 from tmkit.errors import ConfigurationError, MissingFileError, OutputError, WorkerError
@@ -41,6 +41,32 @@ def test_what_happens_to_a_process_is_a_row(tmp_path: Path) -> None:
     assert {name: value for name, value in again.items() if name not in TIMING_COLUMNS} == {
         name: value for name, value in here.items() if name not in TIMING_COLUMNS
     }
+
+
+@dataclass(frozen=True)
+class _Processes:
+    """Rows that name the process."""
+
+    is_stateless: bool
+    digest: str = "processes"
+
+    def row(self, seed: int) -> dict[str, object]:
+        """Return the process."""
+        return {"status": "solved", "explanation": str(os.getpid()), "actions": [], "seed": seed}
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_code_of_the_users_has_a_process_for_each_problem(shared: bool) -> None:
+    """Problems of what is built in share one."""
+    server, source = AttemptServer(), _Processes(shared)
+    try:
+        rows = [server.run("processes", pickle.dumps(source), seed, BatchOptions()) for seed in range(4)]
+    finally:
+        server.close()
+    assert len({row["explanation"] for row in rows}) == (1 if shared else 4)
+    assert tower_problem().is_stateless
+    own = replace(tower_problem().task, domain=Path("blocks"))
+    assert not FixedProblem(own).is_stateless
 
 
 def test_results_are_plans_and_the_same_each_time(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ has the scene, the domain and the imported modules already, and what it does to 
 thread, so the fork is safe. It ends with the thread that started it.
 
 A source with code of the user's has a new process for each problem. Problems of built-in sources, domains and planners
-(``source.is_stateless``) that take moments share one for two seconds, one after the other, since copying memory after a
-fork takes a third of the time of a small problem; each has the bounds of an attempt of its own, and any end but that of
-a search ends the process.
+(``source.is_stateless``) share one for five seconds, one after the other, since copying memory after a fork takes a
+third of the time of a small problem; each has the bounds of an attempt of its own, and any end but that of a search
+ends the process.
 
 Invariants: :meth:`AttemptServer.run` returns a row whatever happens to the process; what a row says, but for times,
 does not depend on the problems before it.
@@ -52,7 +52,7 @@ _SEARCHED = frozenset(status.value for status in PlanStatus)
 _KEPT_SOURCES = 16
 _TOLERANCE = 0.015  # metres by which an object may miss its place in the simulation
 _WARMING = 2.0  # seconds of planning before the first attempt
-_SHARED_SECONDS = 2.0  # for which problems share a process
+_SHARED_SECONDS = 5.0  # for which problems share a process
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
