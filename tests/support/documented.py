@@ -11,6 +11,7 @@ import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+_HOOKS = ("facts_", "do_")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -40,7 +41,7 @@ def undocumented_arguments(source: str, options: Collection[str] = ()) -> list[s
     """Return ``function: argument, ...`` for each public function of two or more arguments that does not document all.
 
     An argument is documented by a line ``name: ...`` under ``Args:``, also of several: ``lower, upper: ...``; an option
-    or argument of a command by its help.
+    or argument of a command by its help. Hooks of parts of domains have those that ``Part`` states.
 
     Args:
         source: text of the module or stub.
@@ -48,6 +49,8 @@ def undocumented_arguments(source: str, options: Collection[str] = ()) -> list[s
     """
     found = []
     for name, overloads, text in public_functions(source):
+        if name.rpartition(".")[2].startswith(_HOOKS):
+            continue
         for function in overloads:
             arguments = _arguments(function)
             documented = _documented(text) | _with_help(function, options)

@@ -116,6 +116,22 @@ class Manipulator:
                 result[item.name] = value
         return result
 
+    def prefixed(self, prefix: str) -> Manipulator:
+        """Return the description of the same arm in a scene that was mounted with a prefix (``SceneGraph.mount``).
+
+        Args:
+            prefix: put before the arm's name and those of its frames and joints.
+        """
+        values: dict[str, Any] = {}
+        for key, value in self.to_dict().items():
+            if isinstance(value, dict):
+                values[key] = {prefix + joint: number for joint, number in value.items()}
+            elif isinstance(value, list):
+                values[key] = [prefix + name for name in value]
+            else:
+                values[key] = prefix + value if isinstance(value, str) and key != "gripper_kind" else value
+        return Manipulator.from_dict(values)
+
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], *, source: str = "robot") -> Manipulator:
         """Make a description of plain values.

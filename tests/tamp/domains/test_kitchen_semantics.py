@@ -85,7 +85,7 @@ def test_what_the_words_cannot_tell_is_refused() -> None:
         facts_of(both)
     with pytest.raises(SceneError, match="same name in PDDL: 'b0'; rename one"):
         facts_of(scene.rename_frame("b1", "B0"))
-    with pytest.raises(SceneError, match="object 'Sink' and region 'sink' have the same name"):
+    with pytest.raises(SceneError, match="item 'Sink' and region 'sink' have the same name"):
         facts_of(scene.rename_frame("b1", "Sink"))
 
 

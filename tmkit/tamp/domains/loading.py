@@ -281,7 +281,8 @@ def load_planning_domain(
 
     Args:
         domain: a bare name is a built-in one, in ``domains/``; anything with a separator or suffix is a folder, or a
-            file that ends in ``.pddl``; or a domain that was built in Python.
+            file that ends in ``.pddl``; or a domain that was built in Python. A folder without ``domain.pddl`` is one
+            whose ``Semantics`` is composed (:func:`tmkit.tamp.parts.compose`).
         manipulator: the arm that carries out the actions, or several.
         semantics: domain semantics: a bare name means that of a built-in domain, else a folder with a
             ``semantics.py`` or a Python file. By default the ``semantics.py`` beside the PDDL.
@@ -297,6 +298,8 @@ def load_planning_domain(
     arms = (manipulator,) if isinstance(manipulator, Manipulator) else tuple(manipulator)
     if isinstance(domain, PythonDomain):
         return _built(domain, arms, semantics)
+    if pddl is None and semantics is None and (composed := _composed(resolve_name(domain, "domains"))) is not None:
+        return _built(composed, arms, semantics)
     if pddl is not None and semantics is not None:
         pddl_path = Path(domain)
     else:
@@ -316,6 +319,16 @@ def load_planning_domain(
     beside = semantics_path.parent / _PDDL
     native = _parsed(read_pddl(beside), str(beside)) if semantics is not None and os.path.isfile(beside) else parsed
     return PlanningDomain(name, parsed, text, digest, made, named, _stored(made, parsed, native))
+
+
+def _composed(folder: Path) -> PythonDomain | None:
+    """Return the domain of a folder of which the semantics bring the words; None for others."""
+    if not os.path.isfile(folder / _SEMANTICS) or os.path.exists(folder / _PDDL):
+        return None
+    source = read_bytes(folder / _SEMANTICS, limit=ReadingLimits().text_bytes)
+    semantics = getattr(_run(folder / _SEMANTICS, source), "Semantics", None)
+    words = getattr(semantics, "domain", None)
+    return PythonDomain(words, cast("type[DomainSemantics]", semantics)) if isinstance(words, Domain) else None
 
 
 def _stored(semantics: DomainSemantics, domain: Domain, native: Domain) -> frozenset[str]:

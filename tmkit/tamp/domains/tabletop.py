@@ -157,7 +157,7 @@ def grasps_steepest_first(context: ActionContext, object: str, *, manipulator: M
         steepness = float(root_from_tool.rotate([0.0, 0.0, 1.0])[2])
         return not is_firm, round(steepness, 3), round(root_from_tool.distance(tool)[1], 6)
 
-    grasps = context.grasps(object)
+    grasps = context.grasps(object, arm=_named(context, manipulator))
     firm = firmly_held(scene, object, grasps, manipulator)
     return [grasp for grasp, _ in sorted(zip(grasps, firm, strict=True), key=order)]
 
@@ -193,7 +193,12 @@ def pick_candidates(context: ActionContext, object: str, *, manipulator: Manipul
     if not grasps:
         yield no_grasp(context.scene, object, manipulator=manipulator)
     for grasp in grasps:
-        yield Pick(object, grasp)
+        yield Pick(object, grasp, _named(context, manipulator))
+
+
+def _named(context: ActionContext, manipulator: Manipulator) -> str | None:
+    """Return the name of an arm where there are several."""
+    return manipulator.name if len(context.arms) > 1 else None
 
 
 def held_object(scene: SceneGraph, objects: Sequence[str], *, manipulator: Manipulator) -> str | None:

@@ -1,0 +1,251 @@
+"""Domains from parts: what they combine to, what the built-in domains are made of, and what does not fit."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from support.blocks import blocks_scene
+from support.gantry import GANTRY
+
+import tmkit as tk
+from tmkit.errors import SceneError, TaskError
+from tmkit.graph import AttachedShape, Box, Revolute, SceneGraph
+from tmkit.pddl import Domain, GroundAction, load_domain
+from tmkit.pddl.formulas import Action, And, EffectAnd, simple_effects
+from tmkit.plans.values import Configuration
+from tmkit.spatial import Pose
+from tmkit.tamp import PlanningDomain, load_planning_domain, parts
+
+HERE = str(Path(__file__).resolve())
+
+
+def line_of(part: type, text: str) -> int:
+    """Return the line of this file in which a class has a text."""
+    lines, first = inspect.getsourcelines(part)
+    return first + next(number for number, line in enumerate(lines) if text in line)
+
+
+def shape_of(action: Action) -> tuple[object, ...]:
+    """Return what an action means, whatever its parameters are called and in whichever order it is written."""
+    names = {parameter.name: f"?{number}" for number, parameter in enumerate(action.parameters)}
+
+    def plain(text: object) -> str:
+        words = str(text).replace("(", " ( ").replace(")", " ) ").split()
+        return " ".join(names.get(word, word) for word in words)
+
+    conditions = action.precondition.parts if isinstance(action.precondition, And) else (action.precondition,)
+    effects = simple_effects(action.effect if isinstance(action.effect, EffectAnd) else EffectAnd((action.effect,)))
+    types = tuple(parameter.types for parameter in action.parameters)
+    return types, frozenset(map(plain, conditions)), frozenset(map(plain, effects))
+
+
+def meaning(domain: Domain) -> tuple[object, ...]:
+    """Return what a domain declares, in no order."""
+    predicates = {item.name: tuple(p.types for p in item.parameters) for item in domain.predicates}
+    return {kind.name: kind.parents for kind in domain.types}, predicates, {a.name: shape_of(a) for a in domain.actions}
+
+
+def loaded(*made_of: type[parts.Part]) -> PlanningDomain:
+    """Return a domain of parts for the gantry."""
+    return load_planning_domain(parts.compose("made", made_of), manipulator=GANTRY)
+
+
+def facts(domain: PlanningDomain, scene: SceneGraph, q: Configuration | None = None) -> set[str]:
+    """Return the facts of a scene."""
+    at = scene.zero_configuration() if q is None else q
+    return set(map(str, domain.state(scene, domain.semantics.objects(scene), at)))
+
+
+@pytest.mark.parametrize("name", ["kitchen", "drawer", "handover"])
+def test_built_in_domains_mean_what_their_parts_do(name: str) -> None:
+    """The PDDL of a built-in domain declares what the fragments of its parts combine to."""
+    semantics = load_planning_domain(name, manipulator=tk.load_manipulator("panda")).semantics
+    assert isinstance(semantics, parts.Part)
+    assert meaning(semantics.domain) == meaning(load_domain(tk.data_path(f"domains/{name}/domain.pddl")))
+
+
+def test_one_arm_is_no_argument() -> None:
+    """Arms are objects of a domain with several, and not mentioned in one with one."""
+    one = parts.compose("one", [parts.Stacking]).domain
+    two = parts.compose("two", [parts.Stacking, parts.TwoArms]).domain
+    assert [p.name for p in one.action("stack").parameters] == ["?x", "?y"]
+    assert [p.name for p in two.action("stack").parameters] == ["?arm", "?x", "?y"]
+    assert "arm" not in [kind.name for kind in one.types]
+
+
+def test_towers_are_built_and_taken_apart(tmp_path: Path) -> None:
+    """Blocks are stacked, also from a domain that is a folder with semantics alone, and by another process."""
+    source = "from tmkit.tamp import parts\nSemantics = parts.compose('own', [parts.Stacking]).semantics\n"
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "semantics.py").write_text(source, encoding="utf-8")
+    scene = blocks_scene({"a": (0, 0), "b": (1, 1), "c": (2, 0)}, table=0.8)
+    goal = "(and (stacked a b) (stacked b c))"
+    plan = tk.plan(scene, domain=tmp_path / "own", goal=goal, robot=GANTRY).plan
+    assert plan is not None
+    assert [action.name for action in plan.actions] == ["pick", "stack", "pick", "stack"]
+    assert tk.validate_plan(plan, domain=tmp_path / "own").is_valid
+    again = pickle.loads(pickle.dumps(parts.compose("own", [parts.Stacking])))
+    apart = tk.plan(plan.final_scene, plan.final_q, domain=again, goal="(on b table)", robot=GANTRY).plan
+    assert apart is not None
+    assert apart.actions[0].name == "unstack"
+    assert tk.validate_plan(apart, domain=again).is_valid
+    doubled = scene.reparent("a", "c", pose=Pose([0.0, 0.0, 0.05])).reparent("b", "c", pose=Pose([0.0, 0.0, 0.05]))
+    with pytest.raises(SceneError, match="'a' and 'b' stand both on 'c'"):
+        facts(loaded(parts.Stacking), doubled)
+
+
+def boxed() -> SceneGraph:
+    """Return two blocks on a table, one in an open box, and the lid of the box on the table."""
+    scene = blocks_scene({"a": (0, 0), "lid": (3, 3)}, table=0.8)
+    floor = AttachedShape(Box([0.1, 0.1, 0.01]), pose=Pose([0.0, 0.0, 0.005]))
+    wall = AttachedShape(Box([0.01, 0.1, 0.08]), pose=Pose([0.045, 0.0, 0.04]))
+    scene = scene.add_frame("box", "table", pose=Pose([0.3, 0.0, 0.025]), classes=["container"], shapes=[floor, wall])
+    return scene.set_classes("lid", ["movable", "lid"]).reparent("a", "box", pose=Pose([0.0, 0.0, 0.035]))
+
+
+def test_a_lid_covers_what_it_stands_on() -> None:
+    """A lid on top of its container closes it; beside it or in it, it is an object like others."""
+    domain, scene = loaded(parts.ContainerWithLid), boxed()
+    assert {"(on a box)", "(on lid table)", "(accessible box)", "(accessible table)"} <= facts(domain, scene)
+    covered = facts(domain, scene.reparent("lid", "box", pose=Pose([0.0, 0.0, 0.105])))
+    assert "(covers lid box)" in covered
+    assert "(accessible box)" not in covered
+    assert "(on lid box)" not in covered
+    assert "(on lid box)" in facts(domain, scene.reparent("lid", "box", pose=Pose([0.0, 0.0, 0.035])))
+    with pytest.raises(SceneError, match="container 'box' is movable"):
+        domain.semantics.objects(scene.set_classes("box", ["container", "movable"]))
+
+
+def cabinet() -> SceneGraph:
+    """Return a board behind a door that opens by 0.8 rad, beside a table."""
+    scene = blocks_scene({"a": (0, 0)}, table=0.8)
+    hinge = Revolute([0, 0, 1], lower=0.0, upper=0.8, name="hinge")
+    board = AttachedShape(Box([0.2, 0.2, 0.01]))
+    scene = scene.add_frame("cabinet", "world", pose=Pose([1.0, 0.0, 0.0]))
+    scene = scene.add_frame("board", "cabinet", classes=["region"], shapes=[board])
+    return scene.add_frame("door", "cabinet", joint=hinge, classes=["door"])
+
+
+def test_a_door_closes_what_is_behind_it() -> None:
+    """Boards with the door's parent are accessible when it is open; half open it is neither open nor shut."""
+    domain, scene = loaded(parts.Door), cabinet()
+    shut, half, ajar = (facts(domain, scene, scene.configuration({"hinge": at})) for at in (0.0, 0.4, 0.8))
+    assert {"(shut door)", "(behind board door)", "(accessible table)"} <= shut
+    assert "(accessible board)" not in shut | half
+    assert not {"(shut door)", "(ajar door)"} & half
+    assert {"(ajar door)", "(accessible board)"} <= ajar
+    q = scene.configuration({"hinge": 0.0})
+    before = domain.state(scene, domain.semantics.objects(scene), q)
+    problem = tk.pddl.Problem(
+        "p", domain.domain, objects=domain.semantics.objects(scene), init=before,
+        goal=tk.pddl.parse_goal("(ajar door)", domain.domain, objects=domain.semantics.objects(scene)),
+    )  # fmt: skip
+    after = problem.apply(before, GroundAction("open-door", ("door",)))
+    assert set(map(str, after)) == ajar
+
+
+class Bare(parts.Part):
+    """A predicate that nothing derives."""
+
+    pddl: ClassVar[str] = """
+    (:types lamp)
+    (:predicates (lit ?l - lamp))
+    """
+
+
+class Switch(parts.Part):
+    """An action that nothing carries out."""
+
+    pddl: ClassVar[str] = """
+    (:types lamp)
+    (:predicates (lit ?l - lamp))
+    (:action light :parameters (?l - lamp) :precondition (and) :effect (lit ?l))
+    """
+
+    def facts_lit(self, scene: SceneGraph, q: Configuration) -> Iterator[tuple[str, ...]]:
+        """Yield nothing."""
+        del scene, q
+        yield from ()
+
+
+class Stored(Bare):
+    """The predicate is stored."""
+
+    stored_predicates = frozenset({"lit"})
+
+
+class Otherwise(parts.Part):
+    """A predicate with other arguments."""
+
+    pddl: ClassVar[str] = """
+    (:types lamp)
+    (:predicates (lit ?l - lamp ?m - lamp))
+    """
+
+
+class Unknown(parts.Regions):
+    """An action that speaks of what there is not."""
+
+    pddl: ClassVar[str] = """
+    (:action wave :parameters (?x - item) :precondition (hidden ?x) :effect (and))
+    """
+
+
+class Extending(parts.Regions):
+    """An extension of what there is not."""
+
+    pddl: ClassVar[str] = """
+    (:extend (pikc) :precondition (and))
+    """
+
+
+class Elsewhere(parts.Part):
+    """A type below another one than in other parts."""
+
+    pddl: ClassVar[str] = """
+    (:types tool drawer - tool)
+    """
+
+
+@pytest.mark.parametrize(
+    ("made_of", "part", "text", "message"),
+    [
+        ([parts.Drawer, parts.Drawer], None, "", "part 'Drawer' is given twice to domain 'd'"),
+        ([parts.Cooking], None, "", "part 'Cooking' needs part 'Washing', which is not among Cooking"),
+        ([Bare], Bare, "(lit ?l", "predicate 'lit' has no semantics: define 'facts_lit"),
+        ([Switch], Switch, "(:action", "action 'light' has no semantics: define 'do_light"),
+        ([Bare, Otherwise], Otherwise, "(lit ?l", "predicate 'lit' is defined differently in .*test_parts.py:"),
+        ([Unknown], Unknown, "hidden", "unknown predicate 'hidden'"),
+        ([Extending], Extending, ":extend", "unknown action 'pikc'; did you mean 'pick'"),
+        ([parts.Drawer, Elsewhere], Elsewhere, ":types", "type 'drawer' is below 'region' in .*access.py:"),
+    ],
+)
+def test_what_does_not_fit_is_named_with_its_line(
+    made_of: list[type[parts.Part]], part: type | None, text: str, message: str
+) -> None:
+    """Double and missing parts, definitions that differ, and what has no semantics are refused, where they stand."""
+    with pytest.raises(TaskError, match=message) as caught:
+        parts.compose("d", made_of)
+    assert caught.value.data["line"]
+    if part is not None:
+        assert caught.value.data["path"] == HERE
+        assert caught.value.data["line"] == line_of(part, text)
+
+
+def test_other_mistakes_are_named() -> None:
+    """What is no part, and words for what no fragment declares."""
+    with pytest.raises(TaskError, match="is no part"):
+        parts.compose("d", [parts.Drawer, str])  # type: ignore[list-item]
+    with pytest.raises(TaskError, match="unknown word 'pik'; did you mean 'pick'"):
+        parts.compose("d", [parts.Drawer], words={"pik": "take"})
+
+
+def test_stored_predicates_need_no_semantics() -> None:
+    """A predicate that is stored is derived by nothing; the same definition twice does no harm."""
+    domain = loaded(Stored, parts.Regions)
+    assert domain.stored_predicates == {"lit"}

@@ -1,0 +1,21 @@
+"""Domains from parts: importable fragments of PDDL with their semantics, which :func:`compose` combines.
+
+Each part is a class derived from :class:`Part`; docs/howto/domains_from_parts.md makes a domain of five.
+"""
+
+from typing import TYPE_CHECKING
+
+from tmkit._support.lazy_imports import lazy_names
+
+if TYPE_CHECKING:
+    from tmkit.tamp.parts.access import (
+        Access as Access, ContainerWithLid as ContainerWithLid, Door as Door, Drawer as Drawer, Stacking as Stacking,
+    )  # fmt: skip
+    from tmkit.tamp.parts.arms import TwoArms as TwoArms
+    from tmkit.tamp.parts.composition import Part as Part, compose as compose
+    from tmkit.tamp.parts.regions import (
+        Cooking as Cooking, Home as Home, Region as Region, Regions as Regions, Treatment as Treatment,
+        Washing as Washing,
+    )  # fmt: skip
+else:
+    __getattr__, __dir__ = lazy_names(__name__)

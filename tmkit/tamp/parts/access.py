@@ -1,0 +1,431 @@
+"""Regions that a hand reaches at times: drawers, behind doors, in containers with lids; and objects on objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import ClassVar
+
+import numpy as np
+
+from tmkit.errors import SceneError
+from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Place
+from tmkit.manipulation.actions.operate import Operate
+from tmkit.manipulation.grasps.sampling import Grasp
+from tmkit.plans.values import Configuration
+from tmkit.robots import Manipulator, movable_frames
+from tmkit.tamp.domains.tabletop import (
+    STANDING_TOLERANCE,
+    pick_candidates,
+    require_standing,
+    shape_bounds,
+    standing_pose,
+    turns_nearest_first,
+)
+from tmkit.tamp.parts.regions import Arguments, Regions
+
+_PLACEMENTS = 400  # placements among which is chosen
+_AT_LIMIT = 0.002  # metres or radians from a limit of its joint at which a drawer is open or closed
+
+
+class Access(Regions):
+    """Objects are picked from and placed on regions that are accessible; here, all are.
+
+    A part that derives from this closes regions by :meth:`is_closed`.
+    """
+
+    pddl: ClassVar[str] = """
+    (:predicates (accessible ?r - region))   ; the hand reaches in: the drawer is open, the lid is off
+    (:extend (pick place) :precondition (accessible ?r))
+    """
+
+    def is_closed(self, scene: SceneGraph, q: Configuration, region: str) -> bool:
+        """Return whether a region is not accessible.
+
+        Args:
+            scene: the scene.
+            q: (n_joints,) configuration.
+            region: frame of the region.
+        """
+        del scene, q, region
+        return False
+
+    def facts_accessible(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield the regions that no part closes."""
+        yield from ((region,) for region in self.region_frames(scene) if not self.is_closed(scene, q, region))
+
+
+class _Mechanism(Access):
+    """What is moved by a handle between the limits of its joint, of a class of frames."""
+
+    mechanism: ClassVar[str]
+
+    def limits(self, scene: SceneGraph, frame: str) -> tuple[int, float, float]:
+        """Return the entry in the configuration of the joint of a drawer or door, and where that is closed and open.
+
+        Raises:
+            SceneError: it has no joint of its own, or one without limits.
+        """
+        name = scene.joint(frame).name
+        what = f"the {self.mechanism} '{frame}' has no joint of its own, so it cannot be opened"
+        if name in scene.joint_names:
+            entry = scene.joint_names.index(name)
+            lower, upper = scene.joint_limits[entry]
+            if np.isfinite(upper - lower):
+                return entry, float(lower), float(upper)
+            what = f"the joint of the {self.mechanism} '{frame}' has no limits, so it is never open or closed"
+        raise SceneError(what, frame=frame)
+
+    def is_open(self, scene: SceneGraph, q: Configuration, frame: str) -> bool:
+        """Return whether a drawer or door is at the upper limit of its joint."""
+        entry, _, opened = self.limits(scene, frame)
+        return abs(float(q[entry]) - opened) <= _AT_LIMIT
+
+    def is_shut(self, scene: SceneGraph, q: Configuration, frame: str) -> bool:
+        """Return whether a drawer or door is at the lower limit of its joint."""
+        entry, closed, _ = self.limits(scene, frame)
+        return abs(float(q[entry]) - closed) <= _AT_LIMIT
+
+    def operations(self, context: ActionContext, arm: Manipulator, frame: str, *, is_opened: bool) -> Iterator[Operate]:
+        """Yield ways to take the handle: along the way in which it closes first."""
+        scene, q = context.scene, context.q
+        handle = _handle(scene, frame, self.mechanism)
+        entry, closed, opened = self.limits(scene, frame)
+        moved = np.array(q)
+        moved[entry] = opened
+        out = scene.pose(handle, relative_to=scene.root(handle), q=moved).translation
+        moved[entry] = closed
+        inwards = scene.pose(handle, relative_to=scene.root(handle), q=moved).translation - out
+        root_from_handle = scene.pose(handle, relative_to=scene.root(handle), q=q)
+        tool = scene.pose(arm.tool, relative_to=scene.root(handle), q=q)
+
+        def order(grasp: Grasp) -> tuple[float, float]:
+            held = root_from_handle @ grasp.object_from_tool
+            return -round(float(held.rotate([0.0, 0.0, 1.0]) @ inwards), 4), round(held.distance(tool)[1], 6)
+
+        named = None if len(self.arms) == 1 else arm.name
+        for grasp in sorted(context.grasps(handle, arm=named), key=order):
+            yield Operate(handle, opened if is_opened else closed, grasp, arm=named)
+
+
+class Drawer(_Mechanism):
+    """Drawers: regions in which objects lie, accessible when open.
+
+    A drawer is a frame of class ``drawer`` on a joint, with a frame of class ``handle`` rigidly joined to it, closed at
+    the lower limit of its joint and open at the upper one.
+    """
+
+    mechanism = "drawer"
+    pddl: ClassVar[str] = """
+    (:types drawer - region)
+    (:predicates (closed ?d - drawer))
+    (:action open-drawer
+      :parameters (?arm - arm ?d - drawer)
+      :precondition (and (closed ?d) (handempty ?arm))
+      :effect (and (accessible ?d) (not (closed ?d))))
+    (:action close-drawer
+      :parameters (?arm - arm ?d - drawer)
+      :precondition (and (accessible ?d) (handempty ?arm))
+      :effect (and (closed ?d) (not (accessible ?d))))
+    """
+
+    def kinds(self, scene: SceneGraph) -> Iterator[tuple[str, Iterable[str]]]:
+        """Yield also the drawers."""
+        yield from super().kinds(scene)
+        yield "drawer", scene.frames_of_class("drawer")
+
+    def region_frames(self, scene: SceneGraph) -> tuple[str, ...]:
+        """Return also the drawers."""
+        drawers = scene.frames_of_class("drawer")
+        return (*(frame for frame in super().region_frames(scene) if frame not in drawers), *drawers)
+
+    def region_of(self, scene: SceneGraph, object: str) -> str | None:
+        """Return the drawer that is the parent of an object, or the region that it is on.
+
+        Args:
+            scene: the scene.
+            object: frame of the object.
+        """
+        parent = str(scene.parent(object))
+        return parent if parent in scene.frames_of_class("drawer") else super().region_of(scene, object)
+
+    def is_closed(self, scene: SceneGraph, q: Configuration, region: str) -> bool:
+        """Return whether a region is a drawer that is not open.
+
+        Args:
+            scene: the scene.
+            q: (n_joints,) configuration.
+            region: frame of the region.
+        """
+        if region in scene.frames_of_class("drawer") and not self.is_open(scene, q, region):
+            return True
+        return super().is_closed(scene, q, region)
+
+    def facts_closed(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield the drawers that are closed."""
+        yield from ((frame,) for frame in scene.frames_of_class("drawer") if self.is_shut(scene, q, frame))
+
+    def places(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Place]:
+        """Yield places in random order: those nearest to where the object is now are all under the open drawer.
+
+        Args:
+            context: where the action is to be carried out.
+            arm: the arm.
+            object: frame of the object.
+            region: frame of the region.
+        """
+        found = list(islice(super().places(context, arm, object, region), _PLACEMENTS))
+        yield from (found[index] for index in context.rng.permutation(len(found)))
+
+    def do_open_drawer(self, context: ActionContext, arm: Manipulator, drawer: str) -> Iterator[Candidate]:
+        """Yield ways to pull the handle."""
+        yield from self.operations(context, arm, drawer, is_opened=True)
+
+    def do_close_drawer(self, context: ActionContext, arm: Manipulator, drawer: str) -> Iterator[Candidate]:
+        """Yield ways to push the handle."""
+        yield from self.operations(context, arm, drawer, is_opened=False)
+
+
+class Door(_Mechanism):
+    """Doors: the regions behind one are accessible when it is open.
+
+    A door is a frame of class ``door`` on a joint, with a frame of class ``handle`` rigidly joined to it, shut at the
+    lower limit of its joint and open at the upper one. Behind it are the regions that have the door's parent, such as
+    the boards of a cabinet.
+    """
+
+    mechanism = "door"
+    pddl: ClassVar[str] = """
+    (:types door - object)
+    (:predicates
+      (shut ?d - door)
+      (ajar ?d - door)                       ; open as far as it goes
+      (behind ?r - region ?d - door))
+    (:action open-door
+      :parameters (?arm - arm ?d - door)
+      :precondition (and (shut ?d) (handempty ?arm))
+      :effect (and (ajar ?d) (not (shut ?d)) (forall (?r - region) (when (behind ?r ?d) (accessible ?r)))))
+    (:action close-door
+      :parameters (?arm - arm ?d - door)
+      :precondition (and (ajar ?d) (handempty ?arm))
+      :effect (and (shut ?d) (not (ajar ?d)) (forall (?r - region) (when (behind ?r ?d) (not (accessible ?r))))))
+    """
+
+    def kinds(self, scene: SceneGraph) -> Iterator[tuple[str, Iterable[str]]]:
+        """Yield also the doors."""
+        yield from super().kinds(scene)
+        yield "door", scene.frames_of_class("door")
+
+    def facts_shut(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield the doors that are shut."""
+        yield from ((frame,) for frame in scene.frames_of_class("door") if self.is_shut(scene, q, frame))
+
+    def facts_ajar(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield the doors that are open."""
+        yield from ((frame,) for frame in scene.frames_of_class("door") if self.is_open(scene, q, frame))
+
+    def facts_behind(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield the regions with the doors before them."""
+        del q
+        for door in scene.frames_of_class("door"):
+            regions = self.region_frames(scene)
+            yield from ((region, door) for region in regions if scene.parent(region) == scene.parent(door))
+
+    def is_closed(self, scene: SceneGraph, q: Configuration, region: str) -> bool:
+        """Return whether a region is behind a door that is not open.
+
+        Args:
+            scene: the scene.
+            q: (n_joints,) configuration.
+            region: frame of the region.
+        """
+        doors = scene.frames_of_class("door")
+        if any(scene.parent(region) == scene.parent(door) and not self.is_open(scene, q, door) for door in doors):
+            return True
+        return super().is_closed(scene, q, region)
+
+    def do_open_door(self, context: ActionContext, arm: Manipulator, door: str) -> Iterator[Candidate]:
+        """Yield ways to pull the handle."""
+        yield from self.operations(context, arm, door, is_opened=True)
+
+    def do_close_door(self, context: ActionContext, arm: Manipulator, door: str) -> Iterator[Candidate]:
+        """Yield ways to push the handle."""
+        yield from self.operations(context, arm, door, is_opened=False)
+
+
+class ContainerWithLid(Access):
+    """Containers: objects lie in them, and a lid on top makes them inaccessible.
+
+    A container is a frame of class ``container`` with walls around a floor, a lid a movable frame that has the class
+    ``lid`` too. A lid covers the container that is its parent when it stands on top of it; elsewhere it is an object
+    like others.
+    """
+
+    pddl: ClassVar[str] = """
+    (:types container - region lid - item)
+    (:predicates (covers ?x - lid ?r - container))
+    (:action uncover
+      :parameters (?arm - arm ?x - lid ?r - container)
+      :precondition (and (covers ?x ?r) (handempty ?arm))
+      :effect (and (holding ?arm ?x) (accessible ?r) (not (covers ?x ?r)) (not (handempty ?arm))))
+    (:action cover
+      :parameters (?arm - arm ?x - lid ?r - container)
+      :precondition (and (holding ?arm ?x) (accessible ?r))
+      :effect (and (covers ?x ?r) (handempty ?arm) (not (holding ?arm ?x)) (not (accessible ?r))))
+    """
+
+    def kinds(self, scene: SceneGraph) -> Iterator[tuple[str, Iterable[str]]]:
+        """Yield also containers and lids.
+
+        Raises:
+            SceneError: a container that can be moved.
+        """
+        yield from super().kinds(scene)
+        containers, movable = scene.frames_of_class("container"), movable_frames(scene)
+        for frame in containers:
+            if frame in movable:
+                raise SceneError(f"container '{frame}' is movable, and so cannot be a region", frame=frame)
+        yield "container", containers
+        yield "lid", [frame for frame in movable if "lid" in scene.classes(frame)]
+
+    def region_frames(self, scene: SceneGraph) -> tuple[str, ...]:
+        """Return also the containers."""
+        containers = scene.frames_of_class("container")
+        return (*(frame for frame in super().region_frames(scene) if frame not in containers), *containers)
+
+    def covered_by(self, scene: SceneGraph, object: str) -> str | None:
+        """Return the container on top of which a lid stands, or None.
+
+        Args:
+            scene: the scene.
+            object: frame of the object.
+        """
+        parent = scene.parent(object)
+        if parent is None or "container" not in scene.classes(parent) or "lid" not in scene.classes(object):
+            return None
+        bottom = float(scene.local_pose(object).translation[2] + shape_bounds(scene, object)[0][2])
+        is_on_top = abs(bottom - float(shape_bounds(scene, parent)[1][2])) <= STANDING_TOLERANCE
+        return parent if is_on_top else None
+
+    def region_of(self, scene: SceneGraph, object: str) -> str | None:
+        """Return the container in which an object lies, or the region that it is on; None for a lid in its place.
+
+        Args:
+            scene: the scene.
+            object: frame of the object.
+        """
+        parent = str(scene.parent(object))
+        if self.covered_by(scene, object) is not None:
+            return None
+        return parent if parent in scene.frames_of_class("container") else super().region_of(scene, object)
+
+    def is_closed(self, scene: SceneGraph, q: Configuration, region: str) -> bool:
+        """Return whether a region is a container with a lid on it.
+
+        Args:
+            scene: the scene.
+            q: (n_joints,) configuration.
+            region: frame of the region.
+        """
+        if any(self.covered_by(scene, child) == region for child in scene.children(region)):
+            return True
+        return super().is_closed(scene, q, region)
+
+    def facts_covers(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield the lids that cover containers, with these."""
+        del q
+        covered = ((frame, self.covered_by(scene, frame)) for frame in movable_frames(scene))
+        yield from ((frame, container) for frame, container in covered if container is not None)
+
+    def do_uncover(self, context: ActionContext, arm: Manipulator, lid: str, container: str) -> Iterator[Candidate]:
+        """Yield grasps of the lid."""
+        yield from self.do_pick(context, arm, lid, container)
+
+    def do_cover(self, context: ActionContext, arm: Manipulator, lid: str, container: str) -> Iterator[Candidate]:
+        """Yield turns in which the lid is put on top, in the middle."""
+        yield from _in_the_middle(context, arm, lid, container, named=len(self.arms) > 1)
+
+
+class Stacking(Regions):
+    """Objects stand on objects, one on one.
+
+    An object is ``stacked`` on the object that is its parent, upright on its top; it is put there in the middle.
+    """
+
+    pddl: ClassVar[str] = """
+    (:predicates
+      (stacked ?x - item ?y - item)          ; ?x stands on ?y
+      (clear ?x - item))                     ; ?x is in no hand, and nothing stands on it
+    (:action stack
+      :parameters (?arm - arm ?x - item ?y - item)
+      :precondition (and (holding ?arm ?x) (clear ?y))
+      :effect (and (stacked ?x ?y) (clear ?x) (handempty ?arm) (not (holding ?arm ?x)) (not (clear ?y))))
+    (:action unstack
+      :parameters (?arm - arm ?x - item ?y - item)
+      :precondition (and (stacked ?x ?y) (clear ?x) (handempty ?arm))
+      :effect (and (holding ?arm ?x) (clear ?y) (not (stacked ?x ?y)) (not (clear ?x)) (not (handempty ?arm))))
+    (:extend (pick uncover push) :precondition (clear ?x))
+    (:extend (pick uncover) :effect (not (clear ?x)))
+    (:extend (place cover) :effect (clear ?x))
+    """
+
+    def region_of(self, scene: SceneGraph, object: str) -> str | None:
+        """Return the region that an object is on; None for one that is stacked.
+
+        Args:
+            scene: the scene.
+            object: frame of the object.
+
+        Raises:
+            SceneError: it is on none, or does not stand as it should.
+        """
+        if scene.parent(object) not in movable_frames(scene):
+            return super().region_of(scene, object)
+        require_standing(scene, object)
+        return None
+
+    def facts_stacked(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield the objects that stand on objects, with these.
+
+        Raises:
+            SceneError: two stand on one.
+        """
+        del q
+        below: dict[str, str] = {}
+        for frame in movable_frames(scene):
+            parent = str(scene.parent(frame))
+            if parent in movable_frames(scene):
+                if parent in below:
+                    raise SceneError(f"'{below[parent]}' and '{frame}' stand both on '{parent}'", frame=frame)
+                below[parent] = frame
+                yield frame, parent
+
+    def facts_clear(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield the objects that are in no hand and have nothing on them."""
+        taken = {below for _, below in self.facts_stacked(scene, q)}.union(self.held(scene).values())
+        yield from ((frame,) for frame in movable_frames(scene) if frame not in taken)
+
+    def do_stack(self, context: ActionContext, arm: Manipulator, object: str, below: str) -> Iterator[Candidate]:
+        """Yield turns in which the object is put on the other."""
+        yield from _in_the_middle(context, arm, object, below, named=len(self.arms) > 1)
+
+    def do_unstack(self, context: ActionContext, arm: Manipulator, object: str, below: str) -> Iterator[Candidate]:
+        """Yield grasps."""
+        del below
+        yield from pick_candidates(context, object, manipulator=arm)
+
+
+def _in_the_middle(
+    context: ActionContext, arm: Manipulator, object: str, below: str, *, named: bool
+) -> Iterator[Candidate]:
+    for turn in turns_nearest_first(context, object, below):
+        pose = standing_pose(context.scene, object, below, point=(0.0, 0.0), turn=turn)
+        yield Place(object, below, pose, arm=arm.name if named else None)
+
+
+def _handle(scene: SceneGraph, frame: str, kind: str) -> str:
+    for inner in scene.subtree(frame):
+        if "handle" in scene.classes(inner):
+            return str(inner)
+    raise SceneError(f"the {kind} '{frame}' has no handle: no descendant has the class 'handle'", frame=frame)

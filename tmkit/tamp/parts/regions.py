@@ -1,0 +1,507 @@
+"""Objects on regions, in hands: the part that every other one builds on, and what becomes of objects on regions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmkit._support.elementary import acos
+from tmkit.errors import SceneError
+from tmkit.graph import SceneGraph
+from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Change, MoveTo, Place
+from tmkit.manipulation.actions.pick_place import HandMotion
+from tmkit.manipulation.placements.stable_faces import resting_height
+from tmkit.pddl import Fact
+from tmkit.plans.class_changes import ClassChange
+from tmkit.plans.values import Configuration
+from tmkit.robots import Manipulator, movable_frames
+from tmkit.spatial import Pose
+from tmkit.tamp.domains.infeasibility import Infeasibility, crowded, oversized, ungraspable
+from tmkit.tamp.domains.semantics import Handled, pddl_name
+from tmkit.tamp.domains.tabletop import footprint, pddl_names, pick_candidates, shape_bounds
+from tmkit.tamp.domains.traced_scene import incremental
+from tmkit.tamp.parts.composition import Part
+
+_SIDES = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=bool)  # which bounds a corner has
+_HOME_TOLERANCE = 1e-6  # radians or metres by which a joint may miss its value at home
+_STANDS = 0.005  # metres that an object may be above or below the top of its region
+_MARKED = 0.025  # the same for a region that only marks an area, and may be drawn above or below it
+_TILT = 0.05  # radians that it may lean
+_BESIDE = 0.02  # metres between neighbours, from above
+_OVER = 0.01  # metres above its neighbours from which an object is lowered between them
+_OVERHANG = 2e-4  # metres that its footprint may reach beyond the region
+
+Arguments = Iterator[tuple[str, ...]]
+"""The arguments of facts of one predicate: frames, or names of arms."""
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """A region: the parent of objects on it, and the rectangle that they stand in, in the region's frame."""
+
+    frame: str
+    support: str
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+    @property
+    def area(self) -> float:
+        """Square metres."""
+        return float(np.prod((self.upper - self.lower)[:2]))
+
+    def pose_of(self, scene: SceneGraph, object: str) -> Pose:
+        """Return the pose of an object that is a child of the support, in the region's frame.
+
+        Args:
+            scene: the scene.
+            object: frame of the object.
+        """
+        return scene.local_pose(object) if self.support == self.frame else scene.pose(object, relative_to=self.frame)
+
+    def overhang(self, scene: SceneGraph, object: str) -> float:
+        """Return by how many metres the footprint of an object reaches beyond the region; negative inside.
+
+        Args:
+            scene: the scene.
+            object: frame of the object.
+        """
+        pose, (low, high) = self.pose_of(scene, object), shape_bounds(scene, object)
+        around = self._beyond(pose.apply(np.where(_SIDES, high, low))[:, :2])
+        return around if around <= 0.0 else self._beyond(footprint(scene, object, pose))
+
+    def _beyond(self, corners: NDArray[np.float64]) -> float:
+        return float(max(np.max(self.lower[:2] - corners), np.max(corners - self.upper[:2])))
+
+
+class Regions(Part):
+    """Objects on regions, picked and placed by arms.
+
+    An object (type ``item``) is a frame of class ``movable``, a region one of the classes in ``region_classes``: a
+    table, a stove, a tray, on whose top objects stand. A region without collision shapes marks an area of its parent.
+    An object is ``on`` the smallest region of its parent that holds all of its footprint, upright or on another of its
+    stable faces; one that leans, floats, or stands over the edge is refused. Placements come from the samplers of the
+    planning run. Regions count with the rectangles around their shapes.
+
+    Attributes:
+        region_classes: classes that mark a frame as a region.
+    """
+
+    region_classes: ClassVar[tuple[str, ...]] = ("region", "surface")
+    pddl: ClassVar[str] = """
+    (:types item region - object)
+    (:predicates
+      (on ?x - item ?r - region)             ; ?x stands on ?r, all of its footprint
+      (holding ?arm - arm ?x - item)
+      (handempty ?arm - arm))
+    (:action pick
+      :parameters (?arm - arm ?x - item ?r - region)
+      :precondition (and (on ?x ?r) (handempty ?arm))
+      :effect (and (holding ?arm ?x) (not (on ?x ?r)) (not (handempty ?arm))))
+    (:action place
+      :parameters (?arm - arm ?x - item ?r - region)
+      :precondition (holding ?arm ?x)
+      :effect (and (on ?x ?r) (handempty ?arm) (not (holding ?arm ?x))))
+    """
+
+    def kinds(self, scene: SceneGraph) -> Iterator[tuple[str, Iterable[str]]]:
+        """Yield objects and regions."""
+        yield from super().kinds(scene)
+        yield "item", movable_frames(scene)
+        yield "region", self.region_frames(scene)
+
+    def region_frames(self, scene: SceneGraph) -> tuple[str, ...]:
+        """Return the frames of the regions in insertion order."""
+        found = {frame for name in self.region_classes for frame in scene.frames_of_class(name)}
+        return tuple(sorted(found, key=scene.frame_id))
+
+    def held(self, scene: SceneGraph) -> dict[str, str]:
+        """Return the objects that are in hands, by the PDDL names of the arms.
+
+        Raises:
+            SceneError: there are two in one hand.
+        """
+        found: dict[str, str] = {}
+        tips = {arm.tip: name for name, arm in self.arms.items()}
+        for frame in movable_frames(scene):
+            name = tips.get(str(scene.parent(frame)))
+            if name in found:
+                what = f"'{found[name]}' and '{frame}' are both in the hand of '{name}', which holds one object"
+                raise SceneError(what, frame=frame)
+            if name is not None:
+                found[name] = frame
+        return found
+
+    def facts_holding(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield the arms with what they hold."""
+        del q
+        yield from self.held(scene).items()
+
+    def facts_handempty(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield the arms that hold nothing."""
+        del q
+        held = self.held(scene)
+        yield from ((name,) for name in self.arms if name not in held)
+
+    def facts_on(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield the objects that stand on regions, with these."""
+        del q
+        held = self.held(scene).values()
+        for frame in movable_frames(scene):
+            if frame not in held and (region := _region_of(scene, frame, self)) is not None:
+                yield frame, region
+
+    def region_of(self, scene: SceneGraph, object: str) -> str | None:
+        """Return the smallest region that an object is on, or None for one that stands on something else.
+
+        Args:
+            scene: the scene.
+            object: frame of the object.
+
+        Raises:
+            SceneError: it is on none, or does not stand as it should.
+        """
+        parent, regions = scene.parent(object), kept_regions(scene, self)
+        on_parent = [region for region in regions if region.support == parent]
+        if not on_parent:
+            known = ", ".join(region.frame for region in regions) or "none"
+            hands = "', '".join(arm.tip for arm in self.arms.values())
+            raise SceneError(
+                f"object '{object}' has parent '{parent}', which is no region (class "
+                f"{' or '.join(self.region_classes)}: {known}) and not the hand '{hands}'",
+                frame=object,
+            )
+        beyond = {region.frame: region.overhang(scene, object) for region in on_parent}
+        holding = [region for region in on_parent if beyond[region.frame] <= _OVERHANG]
+        if not holding:
+            nearest = min(on_parent, key=lambda region: beyond[region.frame]).frame
+            what = f"object '{object}' reaches {beyond[nearest] * 1000:.0f} mm beyond the edge of '{nearest}'"
+            raise SceneError(f"{what}; an object is on a region with all of its footprint", frame=object)
+        found = min(holding, key=lambda region: region.area)
+        _require_standing(scene, object, found)
+        return found.frame
+
+    def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterator[Fact]:
+        """Yield on which region each stated object is to be, or that a hand is to hold it.
+
+        Args:
+            scene: the scene.
+            objects: the PDDL objects of the start with their types.
+            stated: the frames whose places the goal states.
+
+        Raises:
+            SceneError: an object that is in no region of the start and not in a hand.
+        """
+        tips = {arm.tip: name for name, arm in self.arms.items()}
+        for frame in stated:
+            if (tip := str(scene.parent(frame))) in tips:
+                yield self.fact("holding", tips[tip], frame)
+            elif (region := self.goal_region(scene, frame, objects)) is not None:
+                yield self.fact("on", frame, region)
+
+    def goal_region(self, scene: SceneGraph, object: str, objects: Mapping[str, str]) -> str | None:
+        """Return the region of the start that an object of a goal scene is on, as by :meth:`region_of`.
+
+        Args:
+            scene: the scene.
+            object: frame of the object.
+            objects: the PDDL objects of the start with their types.
+        """
+        if all(pddl_name(region) in objects for region in self.region_frames(scene)):
+            return self.region_of(scene, object)
+        for region in self.region_frames(scene):
+            if pddl_name(region) not in objects:
+                scene = scene.set_classes(region, ())
+        return self.region_of(scene, object)
+
+    def do_pick(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Candidate]:
+        """Yield grasps, from above first."""
+        del region
+        yield from pick_candidates(context, object, manipulator=arm)
+
+    def do_place(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Candidate]:
+        """Yield places at which an object is on a region, and on no smaller one."""
+        yield from self.places(context, arm, object, region)
+
+    def places(self, context: ActionContext, arm: Manipulator, object: str, region: str) -> Iterator[Place]:
+        """Yield places at which an object is on a region, and on no smaller one.
+
+        Args:
+            context: where the action is to be carried out.
+            arm: the arm.
+            object: frame of the object.
+            region: frame of the region.
+        """
+        scene, named = context.scene, None if len(self.arms) == 1 else arm.name
+        for placement in context.placements(object, region, arm=named):
+            resting = scene.reparent(object, placement.support, pose=placement.support_from_object)
+            try:
+                found = self.region_of(resting, object)
+            except SceneError:  # a place of which the domain has no words, as the lower board of a shelf
+                continue
+            if found == region:
+                motion = HandMotion(lift=_lift_among(resting, object))
+                yield replace(Place.at(object, placement, arm=named), motion=motion)
+
+    def places_for(self, fact: Fact, scene: SceneGraph) -> tuple[str, ...]:
+        """Return the regions on one of which an object must be for a fact about it to become true.
+
+        Args:
+            fact: the fact.
+            scene: the scene.
+        """
+        if self.word(fact) != "on":
+            return ()
+        return tuple(region for region in self.region_frames(scene) if pddl_name(region) == fact.arguments[1])
+
+    def infeasibilities(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Infeasibility]:
+        """Yield proofs that a goal is impossible: regions too small for their objects, objects no hand can hold.
+
+        Args:
+            goal_facts: facts that hold in every state that satisfies the goal.
+            scene: the scene.
+        """
+        objects, facts = pddl_names(movable_frames(scene)), tuple(goal_facts)
+        together: dict[str, dict[str, Fact]] = {}
+        for fact in facts:
+            if self.word(fact) == "on" and fact.arguments[0] in objects and (places := self.places_for(fact, scene)):
+                together.setdefault(places[0], {})[objects[fact.arguments[0]]] = fact
+        moved: dict[str, Fact] = {}
+        for one in self.handled(facts, scene):
+            object, fact, places = one.object, one.fact, one.regions
+            moved.setdefault(object, fact)
+            misfits = [oversized(scene, place, object=object, fact=fact, overhang=_OVERHANG) for place in places]
+            if places and all(misfits):
+                yield from (replace(proof, frames=(object, *places)) for proof in misfits[:1] if proof is not None)
+        crowds = (crowded(scene, region, objects=group, overhang=_OVERHANG) for region, group in together.items())
+        alike = {tuple((a.shape, a.pose) for a in scene.shapes(object)): (object, f) for object, f in moved.items()}
+        held = (
+            [ungraspable(scene, object, fact=fact, manipulator=arm) for arm in self.arms.values()]
+            for object, fact in alike.values()
+        )
+        yield from filter(None, (*crowds, *(proofs[0] for proofs in held if all(proofs))))
+
+    def handled(self, goal_facts: Iterable[Fact], scene: SceneGraph) -> Iterator[Handled]:
+        """Yield objects that are on no region where a fact wants them, and in no hand.
+
+        Args:
+            goal_facts: facts that hold in every state that satisfies the goal.
+            scene: the scene.
+        """
+        objects, held = pddl_names(movable_frames(scene)), self.held(scene).values()
+        for fact in goal_facts:
+            object, places = objects.get(fact.arguments[0] if fact.arguments else ""), self.places_for(fact, scene)
+            is_done = object is None or object in held or fact.predicate in scene.classes(object)
+            if places and object is not None and not is_done and self.region_of(scene, object) not in places:
+                yield Handled(object, fact, places)
+
+
+class Home(Regions):
+    """Arms at their ready configurations: (athome), (move-home)."""
+
+    pddl: ClassVar[str] = """
+    (:predicates (athome ?arm - arm))        ; the arm is at its ready configuration
+    (:action move-home :parameters (?arm - arm) :precondition (and) :effect (athome ?arm))
+    (:extend (pick place stack unstack cover uncover open-drawer close-drawer open-door close-door pour push)
+      :effect (not (athome ?arm)))
+    """
+
+    def facts_athome(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield the arms at home."""
+        for name, arm in self.arms.items():
+            home = np.array([arm.ready[joint] for joint in arm.joints])
+            if np.max(np.abs(np.asarray(q)[arm.joint_indices(scene)] - home)) <= _HOME_TOLERANCE:
+                yield (name,)
+
+    def do_move_home(self, context: ActionContext, arm: Manipulator) -> Iterator[Candidate]:
+        """Yield the motion to the ready configuration."""
+        del context
+        yield MoveTo(arm.ready, "home", arm=None if len(self.arms) == 1 else arm.name)
+
+
+class Treatment(Regions):
+    """A base class of parts that give objects on some regions a class.
+
+    Attributes:
+        made_by: the classes of regions by the classes, and predicates, that objects gain there.
+        done_at: the predicates of such regions by their classes.
+    """
+
+    made_by: ClassVar[Mapping[str, str]] = {}
+    done_at: ClassVar[Mapping[str, str]] = {}
+
+    def of_class(self, scene: SceneGraph, name: str, frames: Iterable[str]) -> Arguments:
+        """Yield those of some frames that have a class.
+
+        Args:
+            scene: the scene.
+            name: the class.
+            frames: the frames.
+        """
+        yield from ((frame,) for frame in frames if name in scene.classes(frame))
+
+    def places_for(self, fact: Fact, scene: SceneGraph) -> tuple[str, ...]:
+        """Return the regions on one of which an object must be for a fact about it to become true.
+
+        Args:
+            fact: the fact.
+            scene: the scene.
+        """
+        made_by = {word: kind for part in reversed(type(self).__mro__) for word, kind in _made_by(part).items()}
+        kind = made_by.get(self.word(fact))
+        if kind is None:
+            return super().places_for(fact, scene)
+        return tuple(region for region in self.region_frames(scene) if kind in scene.classes(region))
+
+    def goal_facts(self, scene: SceneGraph, objects: Mapping[str, str], stated: Sequence[str]) -> Iterator[Fact]:
+        """Yield also what each stated object is to be.
+
+        Args:
+            scene: the scene.
+            objects: the PDDL objects of the start with their types.
+            stated: the frames whose places the goal states.
+        """
+        yield from super().goal_facts(scene, objects, stated)
+        words = dict.fromkeys(word for part in type(self).__mro__ for word in _made_by(part))
+        yield from (self.fact(word, frame) for frame in stated for word in words if word in scene.classes(frame))
+
+
+class Washing(Treatment):
+    """Objects on regions of class ``sink`` can be cleaned: they get the class ``clean``."""
+
+    made_by: ClassVar[Mapping[str, str]] = {"clean": "sink"}
+    pddl: ClassVar[str] = """
+    (:predicates
+      (washes ?r - region)                   ; what stands on ?r can be cleaned
+      (clean ?x - item))
+    (:action clean
+      :parameters (?x - item ?r - region)
+      :precondition (and (on ?x ?r) (washes ?r))
+      :effect (clean ?x))
+    """
+
+    def facts_washes(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield the sinks."""
+        del q
+        yield from self.of_class(scene, "sink", self.region_frames(scene))
+
+    def facts_clean(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield what is clean."""
+        del q
+        yield from self.of_class(scene, "clean", movable_frames(scene))
+
+    def do_clean(self, context: ActionContext, object: str, region: str) -> Iterator[Candidate]:
+        """Yield the change of classes."""
+        yield Change(_gain(context.scene, object, "clean"), f"washed on {region}")
+
+
+class Cooking(Treatment):
+    """Clean objects on regions of class ``stove`` can be cooked: class ``cooked`` takes the place of ``clean``."""
+
+    needs = (Washing,)
+    made_by: ClassVar[Mapping[str, str]] = {"cooked": "stove"}
+    pddl: ClassVar[str] = """
+    (:predicates
+      (heats ?r - region)                    ; what stands on ?r can be cooked
+      (cooked ?x - item))
+    (:action cook
+      :parameters (?x - item ?r - region)
+      :precondition (and (on ?x ?r) (heats ?r) (clean ?x))
+      :effect (and (cooked ?x) (not (clean ?x))))
+    """
+
+    def facts_heats(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield the stoves."""
+        del q
+        yield from self.of_class(scene, "stove", self.region_frames(scene))
+
+    def facts_cooked(self, scene: SceneGraph, q: Configuration) -> Arguments:
+        """Yield what is cooked."""
+        del q
+        yield from self.of_class(scene, "cooked", movable_frames(scene))
+
+    def do_cook(self, context: ActionContext, object: str, region: str) -> Iterator[Candidate]:
+        """Yield the change of classes."""
+        gained = _gain(context.scene, object, "cooked")
+        yield Change((*gained, ClassChange(object, removed=("clean",))), f"cooked on {region}")
+
+
+def _made_by(part: type) -> Mapping[str, str]:
+    found: Mapping[str, str] = vars(part).get("made_by", {})
+    return found
+
+
+def _gain(scene: SceneGraph, object: str, word: str) -> tuple[ClassChange, ...]:
+    return () if word in scene.classes(object) else (ClassChange(object, added=(word,)),)
+
+
+@incremental
+def _region_of(scene: SceneGraph, object: str, part: Regions) -> str | None:
+    return part.region_of(scene, object)
+
+
+@incremental
+def kept_regions(scene: SceneGraph, part: Regions) -> tuple[Region, ...]:
+    """Return the regions of a scene in insertion order; incremental.
+
+    Args:
+        scene: the scene.
+        part: the part that says what its regions are.
+
+    Raises:
+        SceneError: a region that marks an area of nothing, or has no shape.
+    """
+    found = []
+    for frame in Regions.region_frames(part, scene):
+        is_solid = any(attached.collision for attached in scene.shapes(frame))
+        above = (
+            other for other in scene.ancestors(frame) if any(attached.collision for attached in scene.shapes(other))
+        )
+        support = frame if is_solid else next(above, None)
+        if support is None:
+            what = f"region '{frame}' has no collision shape, and no ancestor that has one"
+            raise SceneError(f"{what}, so nothing can rest on it", frame=frame)
+        found.append(Region(frame, support, *shape_bounds(scene, frame, only_solid=is_solid)))
+    return tuple(found)
+
+
+def _lift_among(scene: SceneGraph, object: str) -> float | None:
+    """Return how far above its place an object is when it is lowered: above its neighbours where it has several.
+
+    Between them a path would have to be found through a gap of its own size. None for the usual lift.
+    """
+    own_low, own_high = _extent(scene, object)
+    tops = []
+    for other in movable_frames(scene):
+        if other != object and scene.parent(other) == scene.parent(object):
+            low, high = _extent(scene, other)
+            if np.all(np.maximum(low - own_high, own_low - high)[:2] < _BESIDE):
+                tops.append(float(high[2]))
+    return max(tops) - float(own_low[2]) + _OVER if len(tops) > 1 else None
+
+
+def _extent(scene: SceneGraph, object: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the corners (3,) of the upright box around an object, in its parent."""
+    low, high = shape_bounds(scene, object)
+    corners = scene.local_pose(object).apply(np.where(_SIDES, high, low))
+    return corners.min(axis=0), corners.max(axis=0)
+
+
+def _require_standing(scene: SceneGraph, object: str, region: Region) -> None:
+    """Refuse an object that leans, floats, or is sunk in."""
+    pose, height = region.pose_of(scene, object), -float(shape_bounds(scene, object)[0][2])
+    tilt = acos(min(1.0, max(-1.0, float(pose.rotate([0.0, 0.0, 1.0])[2]))))
+    if tilt > _TILT:
+        lying = resting_height(scene, object, pose.inverse().rotate([0.0, 0.0, -1.0]), tolerance=_TILT)
+        if lying is None:
+            what = f"object '{object}' leans by {math.degrees(tilt):.0f} degrees on '{region.frame}'"
+            raise SceneError(f"{what}; an object stands upright, or lies on one of its stable faces", frame=object)
+        height = lying
+    gap = float(pose.translation[2] - height - region.upper[2])
+    if abs(gap) > (_STANDS if region.support == region.frame else _MARKED):
+        where = f"{abs(gap) * 1000:.0f} mm {'above' if gap > 0.0 else 'below'} the top of '{region.frame}'"
+        raise SceneError(f"object '{object}' has its bottom {where}, on which it should stand", frame=object)
