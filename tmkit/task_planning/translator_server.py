@@ -37,7 +37,7 @@ def main() -> None:
     """Serve until the standard input ends."""
     translate = importlib.import_module(f"{_PACKAGE}.main").main
     importlib.import_module(f"{_PACKAGE}.options").set_options()
-    with contextlib.suppress(Exception), tempfile.TemporaryDirectory(prefix="tmkit-") as folder:
+    with contextlib.suppress(Exception, SystemExit), tempfile.TemporaryDirectory(prefix="tmkit-") as folder:
         _first(translate, folder)
     gc.freeze()
     for line in sys.stdin:
