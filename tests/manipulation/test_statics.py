@@ -14,10 +14,11 @@ from support.pinocchio_oracle import robot_path, robot_scene
 import tmkit as tk
 from tmkit.errors import RobotError
 from tmkit.graph import Inertia, Revolute, SceneGraph
-from tmkit.manipulation.statics import effort_fault, gravity_torques
+from tmkit.manipulation.statics import effort_fault, effort_faults, gravity_torques
 from tmkit.robots import Manipulator, load_manipulator
 from tmkit.spatial import Pose
 
+BENCHES = {"panda": ("panda_table", "blocks1"), "iiwa": ("iiwa_table", "blocks1")}
 PENDULUM = Manipulator("pendulum", "post", "rod", "rod", ("swing",), {"swing": 0.0}, gripper_kind="suction")
 
 
@@ -64,6 +65,23 @@ def test_it_agrees_with_pinocchio(robot: str) -> None:
         expected = pinocchio.computeGeneralizedGravity(model, data, values)
         columns = [model.joints[model.getJointId(name)].idx_v for name in joints]
         np.testing.assert_allclose(gravity_torques(scene, q[None], arm)[0], expected[columns], atol=1e-11)
+
+
+@pytest.mark.parametrize("robot", ["panda", "iiwa", "gantry"])
+def test_no_configuration_exceeds_the_bound_that_spares_looking(robot: str) -> None:
+    """A limit just below what some configuration takes is missed nowhere, with an object in the hand or none."""
+    scene = gantry_scene() if robot == "gantry" else tk.load_scene(*BENCHES[robot])
+    arm = GANTRY if robot == "gantry" else load_manipulator(robot)
+    scene = with_block(scene, "load", [0.0, 0.0, 0.1]).set_inertia("load", Inertia(2.0, [0.1, 0.0, 0.2]))
+    lower, upper = np.array(scene.joint_limits).T
+    q = lower + (upper - lower) * np.random.default_rng(2).random((500, len(lower)))
+    for version in (scene, scene.reparent("load", arm.tip, pose=Pose([0.0, 0.1, 0.1]))):
+        most = np.max(np.abs(gravity_torques(version, q, arm)), axis=0)
+        ready = np.abs(gravity_torques(version, arm.ready_configuration(version)[None], arm, is_loaded=False)[0])
+        for joint, needed, at_rest in zip(arm.joints, most, ready, strict=True):
+            if needed > 1.01 * at_rest and needed > 1e-6:
+                weak = replace(arm, effort={**dict.fromkeys(arm.joints, 1e6), joint: 0.999 * needed})
+                assert any(fault is not None for fault in effort_faults(version, q, weak)), joint
 
 
 def test_the_worst_place_of_a_path_is_named() -> None:

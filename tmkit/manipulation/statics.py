@@ -14,12 +14,14 @@ Invariants: functions of the scene, the configurations and the arm alone.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tmkit._support.elementary import norms
 from tmkit.graph import Inertia, SceneGraph
 from tmkit.manipulation.grasps.holding import DENSITY, GRAVITY
 from tmkit.manipulation.masses import lumped_inertia
@@ -77,6 +79,8 @@ def effort_fault(
     step: float = CHECK_STEP,
 ) -> str | None:  # fmt: skip
     """Return why an arm cannot hold itself and its load on a path (k, n_joints) with a share of its limits, or None."""
+    if _holds_anywhere(scene, manipulator, share):
+        return None
     counts = np.maximum(1, np.ceil(np.max(np.abs(np.diff(path, axis=0)), axis=1, initial=0.0) / step)).astype(np.intp)
     rows = np.repeat(np.arange(len(counts)), counts)
     parts = (np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[rows]
@@ -89,10 +93,10 @@ def effort_faults(
     scene: SceneGraph, configurations: NDArray[np.float64], manipulator: Manipulator, *, share: float = 1.0
 ) -> list[str | None]:
     """Return for each configuration (k, n_joints) why an arm cannot hold itself and its load there, or None."""
-    limits = manipulator.effort_limits(scene)
     fine: list[str | None] = [None] * len(configurations)
-    if not np.isfinite(limits).any():
+    if _holds_anywhere(scene, manipulator, share):
         return fine
+    limits = manipulator.effort_limits(scene)
     torques = np.abs(gravity_torques(scene, configurations, manipulator))
     if np.all(torques <= share * limits):
         return fine
@@ -108,6 +112,14 @@ def effort_faults(
     return faults
 
 
+def _holds_anywhere(scene: SceneGraph, manipulator: Manipulator, share: float) -> bool:
+    """Return whether an arm can hold itself and its load in whatever configuration."""
+    limits = manipulator.effort_limits(scene)
+    if not np.isfinite(limits).any():
+        return True
+    return bool(np.all(_carried(scene, tuple(manipulator.joints), True).most <= share * limits))
+
+
 @dataclass(frozen=True, eq=False)
 class _Carried:
     """What the joints of an arm carry: bodies with mass, those first that the most joints carry."""
@@ -117,6 +129,7 @@ class _Carried:
     masses: NDArray[np.float64]  # (m,)
     counts: NDArray[np.intp]  # (n,) bodies that each joint carries
     carried_masses: NDArray[np.float64]  # (n,) their mass
+    most: NDArray[np.float64]  # (n,) bounds of the torques or forces in any configuration
     is_sliding: NDArray[np.bool_]  # (n,)
 
 
@@ -124,13 +137,15 @@ class _Carried:
 def _carried(scene: SceneGraph, joint_names: tuple[str, ...], is_loaded: bool) -> _Carried:
     movers = [scene.joint_frame(joint) for joint in joint_names]
     joints, movable = [scene.joint(mover) for mover in movers], {*movable_frames(scene)}
-    levels: dict[str, int] = {}
+    zero, levels = scene.zero_configuration(), dict[str, int]()
+    along: dict[str, float] = {}  # distances along the arm, of which those in space are no longer
     held: set[str] = set()
     bodies: set[str] = set()
     found: list[tuple[int, str, Inertia]] = []
     for frame in scene.subtree(movers[0]):
         parent = str(scene.parent(frame))
         levels[frame] = levels.get(parent, 0) + (frame in movers)
+        along[frame] = along.get(parent, 0.0) + _length(scene, frame, zero)
         if parent in held:
             held.add(frame)
         elif frame in movable:
@@ -145,8 +160,25 @@ def _carried(scene: SceneGraph, joint_names: tuple[str, ...], is_loaded: bool) -
     counts = np.array([sum(level > number for level, *_ in found) for number in range(len(joints))], dtype=np.intp)
     masses = np.array([inertia.mass for *_, inertia in found])
     local = [*(inertia.center for *_, inertia in found), *(joint.axis for joint in joints)]
+    most = [
+        sum(
+            inertia.mass * (1.0 if joint.type == "prismatic" else along[frame] - along[mover] + norms(inertia.center))
+            for _, frame, inertia in found[:count]
+        )
+        for joint, mover, count in zip(joints, movers, counts, strict=True)
+    ]
     return _Carried(
         np.array([rows[frame] for frame in (*(frame for _, frame, _ in found), *movers)], dtype=np.intp),
         np.array(local, dtype=float).reshape(-1, 3), masses, counts,
-        np.concatenate([[0.0], np.cumsum(masses)])[counts], np.array([joint.type == "prismatic" for joint in joints]),
+        np.concatenate([[0.0], np.cumsum(masses)])[counts], GRAVITY * np.array(most, dtype=float),
+        np.array([joint.type == "prismatic" for joint in joints]),
     )  # fmt: skip
+
+
+def _length(scene: SceneGraph, frame: str, zero: NDArray[np.float64]) -> float:
+    """Return how far a frame is from its parent at most."""
+    joint = scene.joint(frame)
+    slide = 0.0 if joint.type in ("fixed", "revolute") else math.inf
+    if joint.type == "prismatic":
+        slide = max(abs(joint.lower), abs(joint.upper))
+    return float(norms(scene.pose(frame, relative_to=scene.parent(frame), q=zero).translation)) + slide
