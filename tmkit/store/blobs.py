@@ -31,15 +31,7 @@ _NAME = re.compile(r"[0-9a-f]{32}")
 
 
 class BlobFolder:
-    """The blobs of a store.
-
-    Args:
-        path: the folder; it is made.
-        largest: bytes of one blob.
-
-    Raises:
-        StoreError: the folder cannot be made, or is a link.
-    """
+    """The blobs of a store in a folder, which is made; StoreError where it cannot be, or is a link."""
 
     def __init__(self, path: Path, *, largest: int) -> None:
         self._path, self._largest = path, largest
@@ -77,15 +69,7 @@ class BlobFolder:
         self._compared.add(digest)
 
     def get(self, digest: str, source: str) -> Shape:
-        """Return the shape of a blob.
-
-        Args:
-            digest: of the shape.
-            source: label of where it came from.
-
-        Raises:
-            StoreDamageError: the blob is missing or damaged.
-        """
+        """Return the shape of a blob; ``source`` is its label. StoreDamageError where it is missing or damaged."""
         try:
             shape = shape_of_blob(self._map(digest), source)
             if shape.digest != digest:
@@ -118,11 +102,7 @@ class BlobFolder:
 
 
 def blob_of_shape(shape: Shape) -> bytes:
-    """Return the bytes of the blob of a mesh, point cloud or height field.
-
-    Args:
-        shape: one with arrays.
-    """
+    """Return the bytes of the blob of a mesh, point cloud or height field."""
     numbers = {"mesh": shape.vertices, "point_cloud": shape.points, "height_field": shape.heights}[shape.kind]
     dimensions = (*shape.dimensions, 0.0, 0.0, 0.0)[:3]
     kind = [*_KINDS].index(shape.kind)
@@ -131,15 +111,7 @@ def blob_of_shape(shape: Shape) -> bytes:
 
 
 def shape_of_blob(data: bytes | mmap.mmap, source: str) -> Shape:
-    """Return the shape that the bytes of a blob say.
-
-    Args:
-        data: the bytes.
-        source: label of where it came from.
-
-    Raises:
-        ValueError: they are no blob (:class:`~tmkit.errors.ShapeError` is one), in the words of a file.
-    """
+    """Return the shape that the bytes of a blob say, with a label; ValueError where they are no blob."""
     if len(data) < _HEADER.size:
         raise ValueError(f"expected {_HEADER.size} bytes or more")
     magic, kind, count, rows, columns, faces, *dimensions = _HEADER.unpack_from(data)

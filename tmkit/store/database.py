@@ -32,16 +32,7 @@ _SCHEMA = {
 class Database:
     """A connection to the database of a folder, opened anew in a forked process; as a context, a transaction.
 
-    Attributes:
-        lock: of the threads of this process.
-
-    Args:
-        folder: of the store; it is there.
-        largest: bytes of one row.
-        patience: seconds to wait for another process that writes.
-
-    Raises:
-        StoreError: the file is no database of a store, or cannot be opened.
+    Rows have at most ``largest`` bytes; another process that writes is waited for ``patience`` seconds.
     """
 
     def __init__(self, folder: Path, *, largest: int, patience: float) -> None:
@@ -85,12 +76,7 @@ class Database:
             raise StoreError(f"{self._path}: it has format {version}; this tmkit reads format {FORMAT}")
 
     def query(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement.
-
-        Args:
-            statement: SQL of this package.
-            values: for its question marks.
-        """
+        """Return the rows of a statement of this package, with values for its question marks."""
         self._require_own()
         try:
             with self.lock:

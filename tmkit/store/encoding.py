@@ -78,11 +78,7 @@ _decoder = msgspec.msgpack.Decoder(DifferenceRecord)
 
 
 class DifferenceWriter:
-    """Makes the record of a difference; the shapes and sources in it are numbered as they come.
-
-    Args:
-        source_key: returns the key of a noise source, given its place in this record, too.
-    """
+    """Makes the record of a difference; ``source_key`` gives the key of a noise source, given its place in it, too."""
 
     def __init__(self, source_key: Callable[[NoiseSource, int], bytes] = lambda *_: b"") -> None:
         self._shapes: dict[Shape, int] = {}
@@ -90,12 +86,7 @@ class DifferenceWriter:
         self._source_key = source_key
 
     def encode(self, difference: SceneDifference, after: SceneGraph) -> bytes | None:
-        """Return the bytes of a difference; None where a name comes to mean another frame, which edits would confuse.
-
-        Args:
-            difference: of two versions.
-            after: the second one.
-        """
+        """Return the bytes of a difference; None where a name comes to mean another frame (edits confuse it)."""
         frames, gone, came = [], set(), set()
         for frame in difference.frames:
             before, now = frame.before, frame.after
@@ -148,42 +139,26 @@ class DifferenceWriter:
 
 
 def decode_difference(
-    data: bytes,
-    base: SceneGraph,
-    *,
-    shape: Callable[[str, str], Shape],
+    data: bytes, base: SceneGraph, *, shape: Callable[[str, str], Shape],
     source: Callable[[bytes, int, str], NoiseSource],
-) -> SceneDifference:
-    """Return the difference that a record says.
+) -> SceneDifference:  # fmt: skip
+    """Return the difference of a record to a version; ValueError where it is none (errors of the core are such, too).
 
-    Args:
-        data: the bytes.
-        base: the first version.
-        shape: returns the shape of a blob by digest and source label.
-        source: returns the noise source of a key, with its dimension and label.
-
-    Raises:
-        ValueError: it is no record, or says nonsense (:class:`~tmkit.errors.TmkitError` of the core are ValueErrors
-            or KeyErrors); a dimension of a source that is too large.
+    ``shape`` returns that of a blob by digest and label, ``source`` that of a key, with its dimension and label.
     """
     return _difference(_decoder.decode(data), base, shape, source)
 
 
 class Replay:
-    """Applies records one after the other; of frames that only change, what the last says.
+    """Applies records to a version one after the other; of frames that only change, what the last says.
 
-    Args:
-        scene: the version before the first record.
-        shape, source: as for :func:`decode_difference`; ``shape`` is given the scene before its record, too.
+    ``shape`` and ``source`` are as for :func:`decode_difference`; ``shape`` is given the scene before its record, too.
     """
 
     def __init__(
-        self,
-        scene: SceneGraph,
-        *,
-        shape: Callable[[SceneGraph, str, str], Shape],
+        self, scene: SceneGraph, *, shape: Callable[[SceneGraph, str, str], Shape],
         source: Callable[[bytes, int, str], NoiseSource],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._scene, self._shape, self._source = scene, shape, source
         self._changed: dict[str, tuple[int, FrameRecord, list[tuple[bytes, int, str]]]] = {}
 
@@ -212,11 +187,9 @@ class Replay:
 
 
 def _difference(
-    record: DifferenceRecord,
-    base: SceneGraph,
-    shape: Callable[[str, str], Shape],
+    record: DifferenceRecord, base: SceneGraph, shape: Callable[[str, str], Shape],
     source: Callable[[bytes, int, str], NoiseSource],
-) -> SceneDifference:
+) -> SceneDifference:  # fmt: skip
     shapes = [
         shape(kind, known) if isinstance(known, str) else _primitive(kind, known) for kind, known in record.shapes
     ]
@@ -288,12 +261,7 @@ def _trimmed(values: list[Any]) -> list[Any]:
 
 
 def group_record(scene: SceneGraph, name: str) -> GroupRecord | None:
-    """Return what is in a group, None when there is none.
-
-    Args:
-        scene: the scene.
-        name: of the group.
-    """
+    """Return what is in a group, None when there is none."""
     if name not in scene.group_names:
         return None
     group = scene.group(name)

@@ -25,13 +25,7 @@ _RESTING = 0.02  # metres between an object's bottom and a surface within which 
 
 
 def associated(found: Sequence[Detection], scene: SceneGraph, q: NDArray[np.float64]) -> dict[str, Detection]:
-    """Return detections by object: by name, else the nearest of the kind, all of them together, by their errors.
-
-    Args:
-        found: what a sensor detected in one look.
-        scene: the version in which objects are where they are expected.
-        q: (n_joints,) its configuration.
-    """
+    """Return the detections of one look by object: by name, else the nearest of the kind, all together, by errors."""
     objects = movable_frames(scene)
     named = {
         one.frame: one for one in found if one.frame in objects or (one.frame and one.frame not in scene and one.shapes)
@@ -72,14 +66,7 @@ def fused(found: Sequence[Detection]) -> Pose:
 
 
 def resting(scene: SceneGraph, name: str, pose: Pose, q: NDArray[np.float64]) -> SceneGraph:
-    """Return the scene in which an object is at a pose: level on the surface below it, where it rests on one.
-
-    Args:
-        scene: the version.
-        name: the object.
-        pose: root_from_object as it was seen.
-        q: (n_joints,) configuration.
-    """
+    """Return the scene in which an object is at a pose, root_from_object: level on the surface on which it rests."""
     turn = pose.rotation
     side = int(np.argmax(np.abs(turn[2])))  # the object's axis that is most upright
     up = np.sign(turn[2, side]) * turn[:, side]

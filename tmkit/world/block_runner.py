@@ -23,12 +23,7 @@ _ENDLESS = 20  # executions of one block in one poll
 
 
 def provides(made: Pattern, wanted: Pattern) -> bool:
-    """Return whether all that fits one pattern has in it what fits another: parts no narrower, the same relations.
-
-    Args:
-        made: the pattern of what is made.
-        wanted: the pattern of what is needed.
-    """
+    """Return whether all that fits one pattern has in it what fits another: parts no narrower, the same relations."""
     said = {condition.renamed(range(len(made.roles))) for condition in made.conditions}
 
     def fits(chosen: tuple[int, ...]) -> bool:

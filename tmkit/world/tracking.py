@@ -25,12 +25,7 @@ _Spread = tuple[float, float]  # of translations and of rotations
 
 
 def newest_stamp(scene: SceneGraph, frame: str) -> float | None:
-    """Return the newest stamp of a frame's poses, shapes, attributes and observation, in seconds; None without any.
-
-    Args:
-        scene: the scene.
-        frame: the frame.
-    """
+    """Return the newest stamp of a frame's poses, shapes, attributes and observation, in seconds; None without any."""
     known = scene.stamped_poses(frame)
     stamps: list[float] = [] if known is None else known.stamps.tolist()
     stamps += list(scene.attribute_stamps(frame).values())

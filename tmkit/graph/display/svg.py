@@ -91,12 +91,9 @@ def tree_svg(
 def picture_of(
     boxes: list[Box], others: Sequence[tuple[str, str]] = (), *, kinds: Sequence[tuple[str, str]] = ()
 ) -> str:
-    """Return the drawing of boxes in the order of an outline.
+    """Return the drawing of boxes in the order of an outline, with more edges, dashed, by the keys of their boxes.
 
-    Args:
-        boxes: parents before children, siblings from top to bottom.
-        others: more edges, dashed, by the keys of their boxes.
-        kinds: for the legend, instead of joints and classes: what a colour means.
+    ``kinds`` says for the legend what a colour means, instead of joints and classes.
     """
     _lay_out(boxes)
     legend = _legend_of_kinds(kinds) if kinds else _legend(boxes)

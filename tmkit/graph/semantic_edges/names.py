@@ -48,12 +48,7 @@ def is_on_reference(scene: SceneGraph, coord: Any) -> bool:
 
 
 def check_names(scene: SceneGraph, coord: Any) -> None:
-    """Check that the frames of coordinates belong to the bodies that the coordinates name.
-
-    Raises:
-        UnknownNameError: a frame or a body that is not there.
-        SemanticError: a frame sits on another body.
-    """
+    """Check that frames and bodies of coordinates are there, and that the frames are on these bodies."""
     broken = []
     for names, on in ((("point", "ori"), coord.body), (("ref_point", "ref_ori"), coord.ref_body)):
         seen = None

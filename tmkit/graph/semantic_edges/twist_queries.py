@@ -12,7 +12,6 @@ from tmkit._core import EdgeNoise, Kinematics, SceneArrays, SceneGraph
 from tmkit.errors import DisconnectedError, SceneError
 from tmkit.graph.semantic_edges.names import explain, unjoined
 from tmkit.graph.semantic_edges.queries import moment_of
-from tmkit.graph.semantic_edges.wrenches import vector_between
 from tmkit.relations import SemanticTwist, TwistCoord, TwistVector
 from tmkit.relations.semantic.base import Form, form_of
 from tmkit.relations.violations import SemanticError, Violation
@@ -136,30 +135,3 @@ def _ends(scene: SceneGraph, frame: str, relative_to: str | None, axes: str | No
 @functools.lru_cache(maxsize=4096)
 def _form(point: str, body: str, ref_body: str, axes: str) -> Form:
     return form_of(TwistCoord._of(point, body, ref_body, axes), TwistVector, None, False)
-
-
-def brought(
-    scene: SceneGraph, numbers: tuple[Vector, ...], covariance: Vector | None, *, point: str, axes: str, to: str,
-    q: ArrayLike | None,
-) -> tuple[tuple[Vector, Vector], Vector | None]:  # fmt: skip
-    """Return the twist of a body at the origin of another frame ``to``, in its axes, with its covariance.
-
-    Args:
-        numbers: linear (3,) in m/s and angular velocity (3,) in rad/s.
-        covariance: (6, 6) of both; None if they are exact.
-        point: frame whose origin ``numbers`` refer to.
-        axes: frame in which ``numbers`` are expressed.
-    """
-    v, w = numbers
-    error = GaussianTwist(np.zeros(6), covariance)
-    try:
-        if to != point:
-            way = vector_between(scene, to, point, axes, q)
-            v, error = v + np.cross(w, way), error.moved_to(way)
-        if to != axes:
-            turned = scene.pose(axes, relative_to=to, q=q)
-            v, w, error = turned.rotate(v), turned.rotate(w), error.turned(turned)
-    except DisconnectedError as refusal:
-        rule = f"poses join '{point}' and '{axes}' to '{to}' and '{to}', as converting a twist requires"
-        raise SemanticError.of("twist", [Violation(rule, str(refusal))]) from refusal
-    return (v, w), None if covariance is None else error.covariance

@@ -19,8 +19,8 @@ from tmkit.graph.semantic_edges.names import (
     is_on_reference,
     require_conflict_option,
 )
-from tmkit.graph.semantic_edges.twist_queries import brought
-from tmkit.relations import SemanticError, SemanticTwist, TwistCoord, Violation
+from tmkit.graph.semantic_edges.wrenches import brought
+from tmkit.relations import SemanticError, SemanticTwist, TwistCoord, TwistVector, Violation
 from tmkit.spatial import checked_covariance
 
 
@@ -63,9 +63,10 @@ def add_twist(
     if covariance is not None:
         what = f"the covariance of the twist of '{head}' relative to '{c.ref_body}'"
         spread = checked_covariance(covariance, 6, what=what)
-    at_head, spread = brought(scene, twist.numbers, spread, point=c.point, axes=c.coord, to=head, q=q)
+    given = SemanticTwist(c, TwistVector(np.concatenate(twist.numbers)), covariance=spread)
+    made = brought(scene, given, point=head, axes=head, q=q)
     try:
-        return scene.set_twist(head, np.concatenate(at_head), relative_to_body=c.ref_body, covariance=spread)
+        return scene.set_twist(head, made._value, relative_to_body=c.ref_body, covariance=made.covariance)
     except SceneError:
         if on_conflict != "invert":
             raise
@@ -73,9 +74,9 @@ def add_twist(
         other = frame_on(scene, c.ref_body, head)
         if other is None:
             raise SceneError(f"{reason}: no frame of that body is joined to '{head}' by poses") from None
-    at_other, spread = brought(scene, at_head, spread, point=head, axes=head, to=other, q=q)
+    made = brought(scene, made, point=other, axes=other, q=q)
     # the covariance of the twist turned round is the same
-    return scene.set_twist(other, -np.concatenate(at_other), relative_to_body=c.body, covariance=spread)
+    return scene.set_twist(other, -made._value, relative_to_body=c.body, covariance=made.covariance)
 
 
 def update_twist(

@@ -10,6 +10,7 @@ manipulation", section 2.5.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +25,7 @@ from tmkit.relations import (
     Representation,
     SemanticOrientation,
     SemanticPosition,
+    SemanticTwist,
     SemanticWrench,
     WrenchCoord,
 )  # fmt: skip
@@ -32,6 +34,7 @@ from tmkit.spatial.plain import plain_numbers
 
 Vector = NDArray[np.float64]
 BIAS = "wrench_bias"  # the attribute of a frame
+_Six = TypeVar("_Six", SemanticTwist, SemanticWrench)
 
 
 def set_wrench_bias(
@@ -161,23 +164,25 @@ def transport(
         rule = f"body '{body}' of '{point}' moves as one with body '{c.body}', on which the wrench acts"
         raise SemanticError.of(f"transport({c!r})", [Violation(rule, f"frame '{loose}' is not fixed to its parent")])
     made = wrench if body == c.body else wrench._renamed(WrenchCoord._of(c.point, body, c.ref_body, c.coord))
+    return brought(scene, made, point=point, axes=to, q=q)
+
+
+def brought(scene: SceneGraph, relation: _Six, *, point: str, axes: str, q: ArrayLike | None) -> _Six:
+    """Return a twist or wrench at the origin of another frame of its body, in the axes of another, by exact poses."""
+    made, c = relation, relation.coord
     try:
         if point != c.point:
-            way = vector_between(scene, point, c.point, c.coord, q)
-            made = made.change_point(SemanticPosition(PositionCoord._of(point, body, c.point, body, c.coord), way))
-        if to != c.coord:
-            turn = scene.pose(c.coord, relative_to=to, q=q).rotation
-            ends = OrientationCoord._of(c.coord, scene.body(c.coord), to, scene.body(to), to)
+            way = scene.pose(point, relative_to=c.point, q=q).translation
+            way = way if c.coord == c.point else scene.pose(c.point, relative_to=c.coord, q=q).rotate(way)
+            made = made.change_point(SemanticPosition(PositionCoord._of(point, c.body, c.point, c.body, c.coord), way))
+        if axes != c.coord:
+            turn = scene.pose(c.coord, relative_to=axes, q=q).rotation
+            ends = OrientationCoord._of(c.coord, scene.body(c.coord), axes, scene.body(axes), axes)
             made = made.change_coordinate_frame(SemanticOrientation(ends, turn))
-    except DisconnectedError as error:
-        raise SemanticError.of(f"transport({c!r})", [Violation("a path of poses leads there", str(error))]) from error
+    except DisconnectedError as refusal:
+        rule = f"poses join '{c.point}' and '{c.coord}' to '{point}' and '{axes}', as converting it requires"
+        raise SemanticError.of(repr(c), [Violation(rule, str(refusal))]) from refusal
     return made
-
-
-def vector_between(scene: SceneGraph, point: str, ref_point: str, axes: str, q: ArrayLike | None) -> Vector:
-    """Return the vector (3,) from one frame's origin to another's, in the axes of a third."""
-    way = scene.pose(point, relative_to=ref_point, q=q).translation
-    return np.array(way if axes == ref_point else scene.pose(ref_point, relative_to=axes, q=q).rotate(way))
 
 
 def masses(at: Kinematics, frames: Iterable[str]) -> dict[str, tuple[float, Vector]]:

@@ -46,12 +46,7 @@ class ServiceLimits:
 
 
 class Access:
-    """Knows tokens, and counts what each takes.
-
-    Args:
-        tokens: roles by token; anyone may write if None.
-        limits: of requests and bytes a second.
-    """
+    """Knows the roles of tokens, or lets anyone write if there are none, and counts what each takes."""
 
     def __init__(self, tokens: Mapping[str, str] | None, limits: ServiceLimits) -> None:
         self._roles = None if tokens is None else {_hashed(token): role for token, role in tokens.items()}

@@ -22,14 +22,7 @@ class Waiter:
 
 
 class Followers:
-    """Waiters, answered by a thread of their own.
-
-    Args:
-        most: of them.
-        news: what is new for one, None if nothing is.
-        nothing: the answer where nothing is.
-        refused: the answer to an error.
-    """
+    """At most so many waiters, answered by a thread of their own: ``news`` is None where nothing is new for one."""
 
     def __init__(
         self, most: int, *, news: Callable[[Waiter], m.Reply | None], nothing: Callable[[Waiter], m.Reply],
@@ -43,11 +36,7 @@ class Followers:
         self._thread.start()
 
     def add(self, waiter: Waiter) -> None:
-        """Let a request wait.
-
-        Raises:
-            ServiceError: too many do.
-        """
+        """Let a request wait; ServiceError where too many do."""
         with self._news:
             if len(self._waiters) >= self._most:
                 reason = f"{len(self._waiters)} requests wait for changes; at most as many may"

@@ -323,11 +323,7 @@ class SourceKeys:
         return key
 
     def source(self, key: bytes, dimension: int, label: str) -> NoiseSource:
-        """Return the source of a key.
-
-        Raises:
-            ValueError: no key, or one of a source of another dimension.
-        """
+        """Return the source of a key; ValueError where it is none, or that of a source of another dimension."""
         known = self._sources.get(key)
         if known is None:
             if len(key) != 16:

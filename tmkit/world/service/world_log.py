@@ -53,14 +53,7 @@ class Recovered(NamedTuple):
 
 
 class WorldLog:
-    """Writes versions to a log, and reads what it holds.
-
-    Args:
-        transport: which records.
-        path: of the log; the folder has its name and ``.blobs``.
-        limits: of the server.
-        keys: of noise sources.
-    """
+    """Writes versions to the log of a transport, and reads what it holds; its folder has its name and ``.blobs``."""
 
     def __init__(
         self, transport: RecordingTransport, path: str | os.PathLike[str], limits: ServiceLimits, keys: m.SourceKeys
@@ -96,10 +89,7 @@ class WorldLog:
     ) -> None:  # fmt: skip
         """Begin the log anew with a whole version, and remove the shapes that only older ones name.
 
-        Args:
-            world, number: of the version.
-            sessions: with their last request and its answer.
-            encode: stores the shapes of the version and returns its record.
+        ``encode`` stores the shapes of the version and returns its record.
         """
         before, self._named = self._named, set()
         done = [(s, r, d.version) for s, (r, d) in sessions.items() if isinstance(d, m.Done)]
@@ -112,12 +102,7 @@ class WorldLog:
         self._room = max(self._limits.log_bytes, 8 * len(data))
 
     def recovered(self) -> Recovered | None:
-        """Return what the log holds; None if it is new.
-
-        Raises:
-            ValueError: it is no log of versions.
-            StoreDamageError: a shape is missing or damaged.
-        """
+        """Return what the log holds, None if it is new; ValueError where it is no log of versions."""
         replay, world, at = None, b"", 0
         last: OrderedDict[bytes, tuple[int, int]] = OrderedDict()  # requests of sessions and their versions
         decode, add = _log_records.decode, None
