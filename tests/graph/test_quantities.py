@@ -13,8 +13,8 @@ import pytest
 import tmkit as tk
 from tmkit import _core
 from tmkit.errors import TmkitError
-from tmkit.estimation import LinearCompliance
-from tmkit.graph import Inertia, add_observation, integrate
+from tmkit.estimation import LinearCompliance, MinCovariance
+from tmkit.graph import Inertia, add_observation, integrate, moved_frames, payload_wrench, set_wrench_bias
 from tmkit.motion import PathConstraint
 from tmkit.motion.regions.polygons import ConvexPolygon
 from tmkit.motion.timing import time_path
@@ -29,6 +29,7 @@ from tmkit.spatial import (
     covariance_root,
     nearest_rotation,
 )
+from tmkit.world import Every, ObjectTracker, OutdatedRemover, ServiceLimits
 
 
 class Quantity:
@@ -142,6 +143,14 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "GaussianTwist": lambda: GaussianTwist(cm(1, 2, 3, 0, 0, 0), np.eye(6)),
     "checked_covariance": lambda: checked_covariance(cm(*np.eye(3).tolist()), 3),
     "ConvexPolygon": lambda: ConvexPolygon.around(cm([0, 0], [1, 0], [0, 1])),
+    "age of a block": lambda: OutdatedRemover("o", "world", max_age=cm(1)),
+    "drift of a block": lambda: ObjectTracker("t", "world", drift=(cm(1), 1.0)),
+    "period": lambda: Every(cm(1)),
+    "lever": lambda: MinCovariance(lever=cm(1)),
+    "limits of a server": lambda: ServiceLimits(bytes_per_second=cm(1)),
+    "wrench bias": lambda: set_wrench_bias(SCENE, "cup", cm(1, 2, 3, 4, 5, 6)),
+    "gravity": lambda: payload_wrench(SCENE, "cup", gravity=cm(0, 0, -1), q=[0.0]),
+    "metres that moved": lambda: moved_frames(SCENE, SCENE.set_pose("cup", tk.Pose([1, 0, 0])), q=[0], metres=cm(1)),
     "time_path": lambda: time_path(
         Quantity(np.zeros((2, 1)), "meter"), velocity_limits=[1.0], acceleration_limits=[1.0], rate=100.0
     ),
@@ -160,6 +169,8 @@ def test_the_refusal_says_what_to_do() -> None:
     """The argument, the unit, and how to convert."""
     with pytest.raises(TmkitError, match=r"must be plain numbers in SI units, not a quantity in centimeter; .*m_as"):
         tk.Pose(cm(1, 2, 3))
+    with pytest.raises(TmkitError, match=r"Sphere\(\): 'radius' must be a number, not a Quantity.*m_as"):
+        tk.Sphere(cm(1))
 
 
 def test_relations_convert_what_they_know_the_unit_of() -> None:

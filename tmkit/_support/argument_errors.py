@@ -157,7 +157,9 @@ def _fits(value: Any, annotation: ast.expr | None) -> bool:
         case ast.Name(id="int"):
             return hasattr(value, "__index__")
         case ast.Name(id="float"):
-            return hasattr(value, "__float__") or hasattr(value, "__index__")
+            return getattr(value, "dimensionless", True) and (
+                hasattr(value, "__float__") or hasattr(value, "__index__")
+            )
         case ast.Subscript(value=container, slice=inner):
             return _contains(value, ast.unparse(container).rsplit(".", 1)[-1], inner)
         case ast.Attribute(value=module, attr=name) if ast.unparse(module) == "tmkit._core":
@@ -215,6 +217,8 @@ def _hint(value: Any, annotation: ast.expr | None, bound: Mapping[str, Any]) -> 
     """Return what to write instead, where the value shows what was meant, or "" otherwise."""
     text = ast.unparse(annotation) if annotation is not None else ""
     core = sys.modules["tmkit._core"]
+    if not getattr(value, "dimensionless", True):
+        return "convert it first, as in quantity.m_as('m')"
     if "Sequence[" in text and isinstance(value, str | core.Shape | core.AttachedShape):
         return f"write [{value!r}]" if isinstance(value, str) else "write it in brackets: [shape]"
     if text.endswith("Mapping[str, float]") and len(_shape_of(value)) == 1:

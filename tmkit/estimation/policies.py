@@ -23,6 +23,7 @@ import numpy as np
 
 from tmkit.graph import Observation
 from tmkit.spatial import GaussianPose
+from tmkit.spatial.plain import check_fields
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,9 @@ class MinCovariance:
     """
 
     lever: float = field(default=0.1)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def choose(self, estimates: Sequence[Estimate]) -> Sequence[Estimate]:
         """Return the one of least covariance."""

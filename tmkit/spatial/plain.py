@@ -35,6 +35,15 @@ def plain_number(value: float, what: str) -> float:
     return float(made)
 
 
+def check_fields(owner: Any) -> None:
+    """Convert or refuse the quantities in the fields of a dataclass, as :func:`plain_numbers` does."""
+    for name in owner.__dataclass_fields__:
+        value = getattr(owner, name)
+        if hasattr(value, "magnitude") or (isinstance(value, tuple) and any(hasattr(v, "magnitude") for v in value)):
+            made = _plain(value, name)
+            object.__setattr__(owner, name, tuple(made) if isinstance(value, tuple) else made)
+
+
 def read_only(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return an array that from now on cannot be changed."""
     values.flags.writeable = False

@@ -32,6 +32,7 @@ import msgspec
 
 from tmkit.errors import ArgumentError, StoreDamageError, StoreError, TmkitError, UnknownNameError
 from tmkit.graph import NoiseSource, SceneDifference, SceneGraph, Shape, diff
+from tmkit.spatial.plain import check_fields
 from tmkit.store.blobs import BlobFolder
 from tmkit.store.database import FILE, FORMAT, Database
 from tmkit.store.encoding import DifferenceWriter, blob_digests, decode_difference
@@ -63,6 +64,9 @@ class StoreLimits:
     frames: int = 100_000
     cached_versions: int = 64
     patience: float = 60.0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 class Version(NamedTuple):

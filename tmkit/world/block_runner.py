@@ -13,6 +13,7 @@ from tmkit._core import SceneGraph
 from tmkit.errors import BlockError, TmkitError, UnknownNameError
 from tmkit.graph import walk_nodes
 from tmkit.graph.patterns import Part, Pattern
+from tmkit.spatial.plain import check_fields
 from tmkit.world.block_execution import blamed, executed, has_changed, touched
 from tmkit.world.blocks import FunctionBlock, frames_below, node_of
 from tmkit.world.live_scene import LiveScene
@@ -128,6 +129,9 @@ class Every:
     """
 
     period: float
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 class BlockRunner:

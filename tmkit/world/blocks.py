@@ -23,6 +23,7 @@ from tmkit.graph import joint_history, walk_nodes
 from tmkit.graph.nodes import SceneNode
 from tmkit.graph.patterns import Pattern, find_structure
 from tmkit.spatial import Pose
+from tmkit.spatial.plain import check_fields
 
 Edit = Callable[[SceneGraph], SceneGraph]
 Found = Mapping[str, tuple[Mapping[str, str], ...]]
@@ -68,6 +69,7 @@ class FunctionBlock(ABC):
     output_hook: str = ""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not self.output_hook:
             object.__setattr__(self, "output_hook", self.input_hook)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tmkit.errors import FileFormatError, MissingFileError, ServiceError
+from tmkit.spatial.plain import check_fields
 from tmkit.world.service import messages as m
 
 _REMEMBERED = 10_000  # tokens or sessions whose requests are counted
@@ -43,6 +44,9 @@ class ServiceLimits:
     kept_versions: int = 1_000
     upload_bytes: int = 256_000_000
     log_bytes: int = 16_000_000
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 class Access:
