@@ -282,8 +282,11 @@ class _Frame:
         goal_section = self._required(":goal")
         if len(goal_section.parts) != 2 or not isinstance(goal_section.parts[1], Group):
             raise self.source.error(goal_section.first, "expected exactly one formula in (:goal FORMULA)")
-        minimize = self._optional(":metric", reader.metric)
+        metrics = [group for group in self.sections[":metric"] if len(group.parts) > 1]
+        plain = reader.preferences(goal_section.parts[1], metrics[0] if metrics else None, words)
+        minimize = None if plain.metric is None else reader.metric(plain.metric)
+        domain = plain.domain
         return Problem(
-            name, domain, objects=objects, init=state, goal=reader.goal(goal_section.parts[1], words),
+            name, domain, objects=objects, init=state, goal=reader.goal(plain.goal, domain.vocabulary_with(objects)),
             metric=minimize or Metric.PLAN_LENGTH, values=values, source=self.source.name,
         )  # fmt: skip

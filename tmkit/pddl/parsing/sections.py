@@ -19,6 +19,7 @@ from tmkit.pddl.model import Domain, Metric
 from tmkit.pddl.parsing.actions import ActionReader
 from tmkit.pddl.parsing.grammar import Rule, Spelling, is_name, is_number
 from tmkit.pddl.parsing.object_functions import UNDEFINED, is_call, with_value
+from tmkit.pddl.parsing.preferences import PreferenceReader
 from tmkit.pddl.parsing.source import Group, Source, Token
 from tmkit.pddl.parsing.trees import TreeBuilder, typed_items
 from tmkit.pddl.state import State
@@ -217,6 +218,11 @@ class SectionReader:
         reader = _InitReader(self.source, words, derived=self._derived)
         reader.read(group)
         return State(reader.facts), reader.values
+
+    def preferences(self, goal: Group, metric: Group | None, words: Vocabulary) -> PreferenceReader:
+        """Return goal and metric without preferences, and the domain in which these can be forgone."""
+        assert self._domain is not None
+        return PreferenceReader(self.source, self._domain, TreeBuilder(self.source, words), goal, metric)
 
     def goal(self, group: Group, words: Vocabulary) -> Formula:
         """Return the formula of a goal; an empty list always holds."""

@@ -41,6 +41,8 @@ def derive_problem(
     init = domain.state(scene, objects, scene.zero_configuration() if q is None else q)
     if problem is not None:
         given = load_problem(problem, domain.domain, objects=objects)
+        if given.domain != domain.domain:
+            raise TaskError.at(problem, "preferences are for tasks without motions, as of 'tmkit task'")
         _compare_with_scene(given, objects, init, scene, domain)
         formula, name, metric, values = given.goal, given.name, given.metric, given.values
     elif goal is not None:
