@@ -27,7 +27,7 @@ from tmkit.graph import twist as twist_of
 from tmkit.relations import SemanticTwist, TwistCoord
 from tmkit.spatial.plain import plain_numbers
 
-_NEAREST = 1e-5  # weight of the wanted motion of the joints against that of the tool
+_NEAREST = 1e-7  # weight of the wanted motion of the joints against that of the tool
 _WHOLE = 1.0 - 1e-7  # share of a twist that counts as all of it
 
 
@@ -180,7 +180,7 @@ def _scaled(
     qd = low.copy()
     if np.any(free):
         rest = target - stacked[:, ~free] @ qd[~free]
-        qd[free] = lsq_linear(stacked[:, free], rest, (low[free], high[free]), tol=1e-14).x
+        qd[free] = lsq_linear(stacked[:, free], rest, (low[free], high[free]), "bvls", 1e-14).x
     return share, np.clip(qd, low, high)
 
 
