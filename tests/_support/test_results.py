@@ -51,7 +51,7 @@ from tmkit.tamp import (
     ValidationReport,
 )
 from tmkit.tamp.trial_pick import TrialPick, TrialPickStatus
-from tmkit.task_planning import TaskPlanResult, TaskPlanStatus
+from tmkit.task_planning import TaskExecution, TaskPlanResult, TaskPlanStatus
 from tmkit.world import ClosedLoopEvent, ClosedLoopResult, ClosedLoopStatus
 
 EVIL = "<script>alert('x')</script>&\"\n\x1b[31m"
@@ -77,6 +77,7 @@ RESULTS: list[Any] = [
     no_plan(),
     PortfolioResult((PlanningOptions(),), (no_plan(),)),
     TaskPlanResult(TaskPlanStatus.LIMIT, message=EVIL),
+    TaskExecution(TaskPlanStatus.LIMIT, (), (State(),), 1, EVIL),
     check_scene(tk.SceneGraph().add_frame("cup", "world")),
     SimulationReport({}, {}, {}, (), (), 3, math.inf, 0.01, 0.1),
     fuse([UNSURE, UNSURE]),

@@ -154,11 +154,12 @@ class Program:
     @property
     def has_ended(self) -> bool:
         """Whether it runs no more; it is killed once it wrote the text at which it is stopped."""
-        if self._stop_at and self._running.poll() is None and self._stop_at in self._output():
+        if self._stop_at and self._running.poll() is None and self._stop_at in self.output():
             self._kill()
         return self._running.poll() is not None
 
-    def _output(self) -> str:
+    def output(self) -> str:
+        """Return what it has written so far."""
         return (self._folder / "output.log").read_text(encoding="utf-8", errors="replace")
 
     def finished(self, *, seconds: float) -> Finished:
@@ -166,7 +167,7 @@ class Program:
         wait_for_any([self], seconds=seconds)
         code = self._running.poll()
         self._kill()
-        finished = Finished(self._command, code, self._output(), time.monotonic() - self._started)
+        finished = Finished(self._command, code, self.output(), time.monotonic() - self._started)
         ending = "was stopped" if code is None else f"ended with {code}"
         _logger.debug("%s %s after %.2f s", Path(self._command[0]).name, ending, finished.seconds)
         return finished

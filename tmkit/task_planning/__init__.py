@@ -20,7 +20,8 @@ if TYPE_CHECKING:
         TaskPlanResult as TaskPlanResult, TaskPlanStatistics as TaskPlanStatistics, TaskPlanStatus as TaskPlanStatus,
     )  # fmt: skip
     from tmkit.task_planning.replanning import (
-        Execution as Execution, execute_with_replanning as execute_with_replanning, possible_states as possible_states,
+        TaskExecution as TaskExecution, execute_with_replanning as execute_with_replanning,
+        possible_states as possible_states,
     )  # fmt: skip
     from tmkit.task_planning.translated_task import TranslatedTask as TranslatedTask
     from tmkit.task_planning.unified_planner import UnifiedPlanner as UnifiedPlanner, UnifiedTask as UnifiedTask

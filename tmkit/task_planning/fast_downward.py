@@ -185,7 +185,7 @@ class FastDownward(TaskPlanner[TranslatedTask]):
         expansions = 1 + int(min(1e9, work // max(1, len(searches.task.operators))))
         search = self.landmark_search.format(seconds=round(seconds, 2), expansions=expansions)
         with searches.started([search, *self._follow_ups()], stop_at=_TOO_MANY) as running:
-            is_short = running.ends_within(_ALONE_SECONDS)
+            is_short = running.ends_within(_ALONE_SECONDS) or running.has_plan
             outcome = None if is_short else self._greedy(searches, work=work, beside=running)
             found = running.outcome()
         if found.is_settled(work):

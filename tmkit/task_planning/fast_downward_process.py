@@ -34,7 +34,7 @@ LIMIT_CODES = frozenset({None, _GAVE_UP, 20, 21, 22, 23, 24, -9, -24})
 
 _UNSOLVABLE_CODES = frozenset({10, 11})
 _SOLVED_CODES = frozenset({0, 1, 2, 3})
-_PHASE = "Starting search: "
+_PHASE, _SOLVED = "Starting search: ", "Plan length: "
 _TIME_IS_UP = "Time limit reached"
 
 
@@ -131,6 +131,11 @@ class RunningSearch:
         """Wait so long, at most until the deadline; tell whether it has ended by then."""
         return wait_for_any([self._program], seconds=min(seconds, self._searches.seconds_left)) is not None
 
+    @property
+    def has_plan(self) -> bool:
+        """Whether one of the searches has found a plan by now."""
+        return _SOLVED in self._program.output()
+
     def ends_after(self, other: RunningSearch) -> bool:
         """Wait for one of two; tell whether the other one has ended and this has not."""
         programs = [self._program, other._program]
@@ -154,7 +159,7 @@ class RunningSearch:
             yield Phase(_counted(finished.output, "Expanded"), _counted(finished.output, "Evaluated"), plan)
             return
         for part in parts:
-            is_solved = "Plan length: " in part
+            is_solved = _SOLVED in part
             plan = self._plan([path for path in (next(plans, None),) if path is not None]) if is_solved else None
             yield Phase(_counted(part, "Expanded"), _counted(part, "Evaluated"), plan)
 

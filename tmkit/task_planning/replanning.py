@@ -25,7 +25,7 @@ from tmkit.task_planning.protocol import TaskPlanner, TaskPlanStatus
 
 
 @dataclass(frozen=True)
-class Execution(Result):
+class TaskExecution(Result):
     """What was done, and where it led.
 
     Attributes:
@@ -43,7 +43,7 @@ class Execution(Result):
     message: str
 
     def __repr__(self) -> str:
-        return f"Execution({self.status.value}, {len(self.actions)} actions, {self.plans} plans)"
+        return f"TaskExecution({self.status.value}, {len(self.actions)} actions, {self.plans} plans)"
 
 
 def possible_states(problem: Problem, state: State, action: GroundAction) -> tuple[State, ...]:
@@ -64,7 +64,7 @@ def possible_states(problem: Problem, state: State, action: GroundAction) -> tup
 def execute_with_replanning(
     problem: Problem, act: Callable[[State, GroundAction], State], *, planner: TaskPlanner[Any] | None = None,
     max_actions: int = 1000, time_limit: float = 60.0,
-) -> Execution:  # fmt: skip
+) -> TaskExecution:  # fmt: skip
     """Plan, act, and plan again when an outcome is not the one that was hoped for, until the goal holds.
 
     Args:
@@ -82,8 +82,8 @@ def execute_with_replanning(
     planner = planner or FastDownward()
     states, actions, plans = [problem.init], list[GroundAction](), 0
 
-    def ended(status: TaskPlanStatus, message: str) -> Execution:
-        return Execution(status, tuple(actions), tuple(states), plans, message)
+    def ended(status: TaskPlanStatus, message: str) -> TaskExecution:
+        return TaskExecution(status, tuple(actions), tuple(states), plans, message)
 
     while True:
         result = planner.solve(copy_of(problem, init=states[-1]), time_limit=deadline - time.monotonic())
