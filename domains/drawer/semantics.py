@@ -10,4 +10,4 @@ from tmkit.tamp import parts
 
 WORDS = {"on": "in", "region": "place", "pick": "take", "place": "put"}
 
-Semantics = parts.compose("drawer", [parts.Drawer], words=WORDS).semantics
+Semantics = parts.compose_domain("drawer", [parts.Drawer], words=WORDS).semantics

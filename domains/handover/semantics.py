@@ -48,4 +48,4 @@ class Faces(parts.TwoArms):
                 yield Place.at(object, placement, arm=arm.name)
 
 
-Semantics = parts.compose("handover", [Faces], words=WORDS).semantics
+Semantics = parts.compose_domain("handover", [Faces], words=WORDS).semantics

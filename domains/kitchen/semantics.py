@@ -8,4 +8,4 @@ from __future__ import annotations
 
 from tmkit.tamp import parts
 
-Semantics = parts.compose("kitchen", [parts.Home, parts.Washing, parts.Cooking]).semantics
+Semantics = parts.compose_domain("kitchen", [parts.Home, parts.Washing, parts.Cooking]).semantics

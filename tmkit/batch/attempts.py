@@ -37,7 +37,8 @@ from tmkit._support.subprocesses import end_with_parent, tied
 from tmkit.batch.problems import BatchOptions, ProblemSource
 from tmkit.plans import Plan
 from tmkit.plans.plan_file import plan_to_dict
-from tmkit.tamp.result import PlanResult, PlanStatus
+from tmkit.tamp import PlanStatus
+from tmkit.tamp.result import PlanResult
 from tmkit.task_planning.fast_downward import remember_translations, remembered_translations
 
 Row = dict[str, Any]

@@ -50,9 +50,9 @@ def meaning(domain: Domain) -> tuple[object, ...]:
     return {kind.name: kind.parents for kind in domain.types}, predicates, {a.name: shape_of(a) for a in domain.actions}
 
 
-def loaded(*made_of: type[parts.Part]) -> PlanningDomain:
+def loaded(*made_of: type[parts.DomainPart]) -> PlanningDomain:
     """Return a domain of parts for the gantry."""
-    return load_planning_domain(parts.compose("made", made_of), manipulator=GANTRY)
+    return load_planning_domain(parts.compose_domain("made", made_of), manipulator=GANTRY)
 
 
 def facts(domain: PlanningDomain, scene: SceneGraph, q: Configuration | None = None) -> set[str]:
@@ -65,14 +65,14 @@ def facts(domain: PlanningDomain, scene: SceneGraph, q: Configuration | None = N
 def test_built_in_domains_mean_what_their_parts_do(name: str) -> None:
     """The PDDL of a built-in domain declares what the fragments of its parts combine to."""
     semantics = load_planning_domain(name, manipulator=tk.load_manipulator("panda")).semantics
-    assert isinstance(semantics, parts.Part)
+    assert isinstance(semantics, parts.DomainPart)
     assert meaning(semantics.domain) == meaning(load_domain(tk.data_path(f"domains/{name}/domain.pddl")))
 
 
 def test_one_arm_is_no_argument() -> None:
     """Arms are objects of a domain with several, and not mentioned in one with one."""
-    one = parts.compose("one", [parts.Stacking]).domain
-    two = parts.compose("two", [parts.Stacking, parts.TwoArms]).domain
+    one = parts.compose_domain("one", [parts.Stacking]).domain
+    two = parts.compose_domain("two", [parts.Stacking, parts.TwoArms]).domain
     assert [p.name for p in one.action("stack").parameters] == ["?x", "?y"]
     assert [p.name for p in two.action("stack").parameters] == ["?arm", "?x", "?y"]
     assert "arm" not in [kind.name for kind in one.types]
@@ -80,7 +80,7 @@ def test_one_arm_is_no_argument() -> None:
 
 def test_towers_are_built_and_taken_apart(tmp_path: Path) -> None:
     """Blocks are stacked, also from a domain that is a folder with semantics alone, and by another process."""
-    source = "from tmkit.tamp import parts\nSemantics = parts.compose('own', [parts.Stacking]).semantics\n"
+    source = "from tmkit.tamp import parts\nSemantics = parts.compose_domain('own', [parts.Stacking]).semantics\n"
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "semantics.py").write_text(source, encoding="utf-8")
     scene = blocks_scene({"a": (0, 0), "b": (1, 1), "c": (2, 0)}, table=0.8)
@@ -89,7 +89,7 @@ def test_towers_are_built_and_taken_apart(tmp_path: Path) -> None:
     assert plan is not None
     assert [action.name for action in plan.actions] == ["pick", "stack", "pick", "stack"]
     assert tk.validate_plan(plan, domain=tmp_path / "own").is_valid
-    again = pickle.loads(pickle.dumps(parts.compose("own", [parts.Stacking])))
+    again = pickle.loads(pickle.dumps(parts.compose_domain("own", [parts.Stacking])))
     apart = tk.plan(plan.final_scene, plan.final_q, domain=again, goal="(on b table)", robot=GANTRY).plan
     assert apart is not None
     assert apart.actions[0].name == "unstack"
@@ -149,7 +149,7 @@ def test_a_door_closes_what_is_behind_it() -> None:
     assert set(map(str, after)) == ajar
 
 
-class Bare(parts.Part):
+class Bare(parts.DomainPart):
     """A predicate that nothing derives."""
 
     pddl: ClassVar[str] = """
@@ -158,7 +158,7 @@ class Bare(parts.Part):
     """
 
 
-class Switch(parts.Part):
+class Switch(parts.DomainPart):
     """An action that nothing carries out."""
 
     pddl: ClassVar[str] = """
@@ -179,7 +179,7 @@ class Stored(Bare):
     stored_predicates = frozenset({"lit"})
 
 
-class Otherwise(parts.Part):
+class Otherwise(parts.DomainPart):
     """A predicate with other arguments."""
 
     pddl: ClassVar[str] = """
@@ -204,7 +204,7 @@ class Extending(parts.Regions):
     """
 
 
-class Elsewhere(parts.Part):
+class Elsewhere(parts.DomainPart):
     """A type below another one than in other parts."""
 
     pddl: ClassVar[str] = """
@@ -226,11 +226,11 @@ class Elsewhere(parts.Part):
     ],
 )
 def test_what_does_not_fit_is_named_with_its_line(
-    made_of: list[type[parts.Part]], part: type | None, text: str, message: str
+    made_of: list[type[parts.DomainPart]], part: type | None, text: str, message: str
 ) -> None:
     """Double and missing parts, definitions that differ, and what has no semantics are refused, where they stand."""
     with pytest.raises(TaskError, match=message) as caught:
-        parts.compose("d", made_of)
+        parts.compose_domain("d", made_of)
     assert caught.value.data["line"]
     if part is not None:
         assert caught.value.data["path"] == HERE
@@ -240,9 +240,9 @@ def test_what_does_not_fit_is_named_with_its_line(
 def test_other_mistakes_are_named() -> None:
     """What is no part, and words for what no fragment declares."""
     with pytest.raises(TaskError, match="is no part"):
-        parts.compose("d", [parts.Drawer, str])  # type: ignore[list-item]
+        parts.compose_domain("d", [parts.Drawer, str])  # type: ignore[list-item]
     with pytest.raises(TaskError, match="unknown word 'pik'; did you mean 'pick'"):
-        parts.compose("d", [parts.Drawer], words={"pik": "take"})
+        parts.compose_domain("d", [parts.Drawer], words={"pik": "take"})
 
 
 def test_stored_predicates_need_no_semantics() -> None:

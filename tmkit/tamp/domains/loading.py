@@ -282,7 +282,7 @@ def load_planning_domain(
     Args:
         domain: a bare name is a built-in one, in ``domains/``; anything with a separator or suffix is a folder, or a
             file that ends in ``.pddl``; or a domain that was built in Python. A folder without ``domain.pddl`` is one
-            whose ``Semantics`` is composed (:func:`tmkit.tamp.parts.compose`).
+            whose ``Semantics`` is composed (:func:`tmkit.tamp.parts.compose_domain`).
         manipulator: the arm that carries out the actions, or several.
         semantics: domain semantics: a bare name means that of a built-in domain, else a folder with a
             ``semantics.py`` or a Python file. By default the ``semantics.py`` beside the PDDL.

@@ -1,6 +1,6 @@
-"""Domains from parts: importable fragments of PDDL with their semantics, which :func:`compose` combines.
+"""Domains from parts: importable fragments of PDDL with their semantics, which :func:`compose_domain` combines.
 
-Each part is a class derived from :class:`Part`; docs/howto/domains_from_parts.md makes a domain of five.
+Each part is a class derived from :class:`DomainPart`; docs/howto/domains_from_parts.md makes a domain of five.
 """
 
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
         Access as Access, ContainerWithLid as ContainerWithLid, Door as Door, Drawer as Drawer, Stacking as Stacking,
     )  # fmt: skip
     from tmkit.tamp.parts.arms import TwoArms as TwoArms
-    from tmkit.tamp.parts.composition import Part as Part, compose as compose
+    from tmkit.tamp.parts.composition import DomainPart as DomainPart, compose_domain as compose_domain
     from tmkit.tamp.parts.regions import (
         Cooking as Cooking, Home as Home, Region as Region, Regions as Regions, Treatment as Treatment,
         Washing as Washing,

@@ -1,8 +1,8 @@
 """Domains from parts: fragments of PDDL with their semantics, combined into one domain.
 
 A *part* is a class: its attribute ``pddl`` declares types, predicates and actions, its methods give them their meaning.
-Parts are mixins. :func:`compose` makes one class of several, whose methods call each other by ``super()``, and one
-domain of their fragments. A part that derives from another brings it along.
+Parts are mixins. :func:`compose_domain` makes one class of several, whose methods call each other by ``super()``, and
+one domain of their fragments. A part that derives from another brings it along.
 
 A fragment consists of the sections of a domain, ``(:types ...) (:predicates ...) (:action ...)``, and of extensions,
 ``(:extend (pick place) :precondition (accessible ?r))``: what is written there is added to each of these actions that
@@ -39,7 +39,7 @@ _LISTS = (":requirements", ":types", ":predicates")
 _WORDS_SHOWN = lru_cache(4096)(pddl_name)
 
 
-class Part(DomainSemantics):
+class DomainPart(DomainSemantics):
     """A part of a domain.
 
     A predicate ``P`` of its fragment is derived by a method ``facts_P(scene, q)`` that yields its arguments as tuples
@@ -55,7 +55,7 @@ class Part(DomainSemantics):
     """
 
     pddl: ClassVar[str] = ""
-    needs: ClassVar[tuple[type[Part], ...]] = ()
+    needs: ClassVar[tuple[type[DomainPart], ...]] = ()
     words: ClassVar[Mapping[str, str]] = {}
     has_arms: ClassVar[bool] = False
     domain: ClassVar[Domain]
@@ -136,12 +136,15 @@ class Part(DomainSemantics):
         yield from getattr(self, f"do_{_spelled(name)}")(context, *arguments)
 
 
-def compose(name: str, parts: Sequence[type[Part]], *, words: Mapping[str, str] | None = None) -> PythonDomain:
+def compose_domain(
+    name: str, parts: Sequence[type[DomainPart]], *, words: Mapping[str, str] | None = None
+) -> PythonDomain:
     """Combine parts into a domain, for :func:`tmkit.plan` and :func:`tmkit.tamp.validate_plan`.
 
-    ``compose("kitchen", [parts.Stacking, parts.Drawer, parts.Washing, parts.TwoArms])``
+    ``compose_domain("kitchen", [parts.Stacking, parts.Drawer, parts.Washing, parts.TwoArms])``
 
-    In a file ``semantics.py`` without ``domain.pddl`` beside it, ``Semantics = compose(...).semantics`` is a domain.
+    In a file ``semantics.py`` without ``domain.pddl`` beside it, ``Semantics = compose_domain(...).semantics`` is a
+    domain.
 
     Args:
         name: its name.
@@ -152,17 +155,19 @@ def compose(name: str, parts: Sequence[type[Part]], *, words: Mapping[str, str] 
         TaskError: a part that is given twice, one that another needs and that is missing, definitions that differ, a
             predicate or an action without semantics, or an error in a fragment; with its file and line.
     """
-    given: list[type[Part]] = []
+    given: list[type[DomainPart]] = []
     for part in parts:
-        if not (isinstance(part, type) and issubclass(part, Part)):
+        if not (isinstance(part, type) and issubclass(part, DomainPart)):
             raise TaskError.at(
-                f"domain '{name}'", f"{part!r:.60} is no part: a class derived from tmkit.tamp.parts.Part"
+                f"domain '{name}'", f"{part!r:.60} is no part: a class derived from tmkit.tamp.parts.DomainPart"
             )
         if part in given:
             _refuse(part, f"part '{part.__name__}' is given twice to domain '{name}'")
         given.append(part)
     bases = [part for part in given if not any(part is not other and issubclass(other, part) for other in given)]
-    made = cast(type[Part], type("Semantics", tuple(reversed(bases)) or (Part,), {"words": dict(words or {})}))
+    made = cast(
+        type[DomainPart], type("Semantics", tuple(reversed(bases)) or (DomainPart,), {"words": dict(words or {})})
+    )
     for part in made.__mro__:
         for missing in vars(part).get("needs", ()):
             if not issubclass(made, missing):
@@ -180,11 +185,11 @@ def compose(name: str, parts: Sequence[type[Part]], *, words: Mapping[str, str] 
 class _Composed(PythonDomain):
     """A domain that other processes compose again."""
 
-    made_of: tuple[str, tuple[type[Part], ...], Mapping[str, str]]
+    made_of: tuple[str, tuple[type[DomainPart], ...], Mapping[str, str]]
 
     def __reduce__(self) -> tuple[Any, ...]:
         name, parts, words = self.made_of
-        return partial(compose, words=words), (name, parts)
+        return partial(compose_domain, words=words), (name, parts)
 
 
 def _spelled(name: str) -> str:
@@ -199,7 +204,7 @@ def _refuse(part: type, reason: str) -> NoReturn:
         raise TaskError.at(f"part '{part.__name__}'", reason) from None
 
 
-def _fragment(part: type[Part]) -> Source:
+def _fragment(part: type[DomainPart]) -> Source:
     """Return the fragment of a part with the lines that it has in its file."""
     text = str(vars(part)["pddl"])
     try:
@@ -226,7 +231,7 @@ class _Merged:
     """The fragments of a composed class as one domain."""
 
     name: str
-    made: type[Part]
+    made: type[DomainPart]
     types: dict[str, tuple[list[str], _Piece, Token]] = field(default_factory=dict)
     requirements: dict[str, None] = field(default_factory=dict)
     predicates: dict[str, _Piece] = field(default_factory=dict)
@@ -237,7 +242,7 @@ class _Merged:
     def __post_init__(self) -> None:
         for part in reversed(self.made.__mro__):
             if vars(part).get("pddl"):
-                source = _fragment(cast(type[Part], part))
+                source = _fragment(cast(type[DomainPart], part))
                 for group in source.groups():
                     self._add(_Piece(source, group))
         self.armed = {

@@ -25,7 +25,7 @@ from tmkit.tamp.domains.infeasibility import Infeasibility, crowded, oversized, 
 from tmkit.tamp.domains.semantics import Handled, pddl_name
 from tmkit.tamp.domains.tabletop import footprint, pddl_names, pick_candidates, shape_bounds
 from tmkit.tamp.domains.traced_scene import incremental
-from tmkit.tamp.parts.composition import Part
+from tmkit.tamp.parts.composition import DomainPart
 
 _SIDES = np.array([[i & 1, i >> 1 & 1, i >> 2 & 1] for i in range(8)], dtype=bool)  # which bounds a corner has
 _HOME_TOLERANCE = 1e-6  # radians or metres by which a joint may miss its value at home
@@ -78,7 +78,7 @@ class Region:
         return float(max(np.max(self.lower[:2] - corners), np.max(corners - self.upper[:2])))
 
 
-class Regions(Part):
+class Regions(DomainPart):
     """Objects on regions, picked and placed by arms.
 
     An object (type ``item``) is a frame of class ``movable``, a region one of the classes in ``region_classes``: a
