@@ -247,3 +247,21 @@ def test_a_twist_edge_over_a_joint_moves_the_joint() -> None:
         integrate(scene, 2.0, q=[0.1], qd=[1.0, 2.0])
     free = SceneGraph().add_frame("door", "world", joint=Revolute([0, 0, 1], name="hinge"))
     assert integrate(free, 2.0, q=[0.1], qd=[0.5])[1] == pytest.approx([1.1])
+
+
+def test_motion_at_a_stamp_by_twists_in_both_directions() -> None:
+    """Of a tray without a twist of its own: the gripper's is relative to it, and the gripper's cart drives."""
+    scene = SceneGraph().add_frame("cart", "world").add_frame("tray", "world").add_frame("gripper", "cart", body="cart")
+    scene = scene.set_twist("cart", [1, 0, 0, 0, 0, 1], relative_to_body="world")
+    scene = scene.set_twist("gripper", [0, 0, 0, 0, 0, 0.5], relative_to_body="tray")
+    for stamp in (0.0, 1.0):
+        scene = scene.add_stamped_pose("cart", Pose.from_rpy([stamp, 0, 0], [0, 0, stamp]), stamp=stamp)
+        scene = scene.add_stamped_pose("tray", Pose([3, stamp, 0]), stamp=stamp)
+    for frame, other in (("tray", "world"), ("gripper", "tray"), ("tray", "cart")):
+        found = twist(scene, frame, relative_to=other, stamp=0.5)
+        expected = twist(at_stamp(scene, 0.5), frame, relative_to=other)
+        np.testing.assert_allclose(np.concatenate(found.numbers), np.concatenate(expected.numbers), atol=1e-12)
+    later = at_stamp(scene, 1.1, extrapolate=0.2).pose("tray")
+    motion = twist(scene, "tray", axes="tray", stamp=1.0)
+    expected_pose = Pose([3, 1, 0]) @ Pose.exp(0.1 * np.concatenate(motion.numbers))
+    assert later.is_close(expected_pose)

@@ -208,3 +208,16 @@ def test_a_misspelt_body_is_refused() -> None:
     arrays.add_frame("plate", "world", body="plate")
     assert arrays.freeze() == scene.add_frame("plate", "world", body="plate") == scene.add_frame("plate", "world")
     assert scene.add_frame("handle", "cup", body="Cup").body("handle") == "Cup"
+
+
+def test_what_twists_are_relative_to_moves_as_they_say_together() -> None:
+    """A tray has no twist of its own: a gripper's is relative to it, and the gripper is on a cart that drives."""
+    scene = SceneGraph().add_frame("cart", "world").add_frame("tray", "world", pose=Pose([1, 0, 0]))
+    scene = scene.add_frame("gripper", "cart", body="cart").set_twist(
+        "cart", [1, 0, 0, 0, 0, 0], relative_to_body="world"
+    )
+    scene = scene.set_twist("gripper", np.zeros(6), relative_to_body="tray")
+    np.testing.assert_allclose(twist(scene, "tray").numbers[0], [1, 0, 0])
+    after = integrate(scene, 0.5)
+    np.testing.assert_allclose(after.pose("tray").translation, [1.5, 0, 0])
+    np.testing.assert_allclose(after.pose("gripper", relative_to="tray").translation, [-1, 0, 0])

@@ -22,7 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import EdgeNoise, NoiseSource, SceneGraph, common_stamps
 from tmkit.errors import ConfigurationError, DisconnectedError, NumberOverflowError, SceneError, StampError
 from tmkit.graph.joint_histories import CLASS, configuration, driving_joints, joint_velocities, segment
-from tmkit.graph.traversal import edges_between, twist_path
+from tmkit.graph.rigid import edges_of_twists
+from tmkit.graph.traversal import edges_between
 from tmkit.spatial import GaussianPose, Pose, adjoint, right_jacobian
 
 Array = NDArray[np.float64]
@@ -91,8 +92,9 @@ def _pose(scene: SceneGraph, frame: str, parent: str, stamp: float, policy: str)
 
 def _twist(scene: Any, frame: str, parent: str, dt: float) -> tuple[Array, EdgeNoise | None]:
     """Return the twist of an edge by twist edges, or raise StampError where none leads over it."""
-    body, reference = scene.body(frame), scene.body(parent)
-    found = scene._uncertain_twist(frame, body, reference, frame) if _has_twist(scene, body, reference) else None
+    found = None
+    if _is_told(scene, frame):
+        found = scene._uncertain_twist(frame, scene.body(frame), scene.body(parent), frame)
     if found is None:
         repair = "add one with set_twist, such as twist_from_stamps gives"
         reason = f"no twist edge leads over frame '{frame}', so its pose {dt:g} s after the newest is not known"
@@ -100,14 +102,38 @@ def _twist(scene: Any, frame: str, parent: str, dt: float) -> tuple[Array, EdgeN
     return found  # type: ignore[no-any-return]
 
 
-def _has_twist(scene: SceneGraph, body: str, reference: str) -> bool:
-    return bool(_twist_frames(scene, body, reference))
+def _is_told(scene: SceneGraph, frame: str) -> bool:
+    """Whether twist edges lead over the edge above a frame, and so say how it moves."""
+    return bool(scene.twist_frames) and frame in edges_of_twists(scene, frame)
 
 
-def _twist_frames(scene: SceneGraph, body: str, other: str) -> tuple[str, ...]:
+def _on_the_way(scene: SceneGraph, body: str, other: str) -> tuple[str, ...]:
+    """Return the frames of twist edges on the way between two bodies, each with one of the body that it refers to."""
     if not scene.twist_frames:
         return ()
-    return twist_path(scene, body, relative_to_body=other) + twist_path(scene, other, relative_to_body=body)
+    told = set[str]().union(*(edges_of_twists(scene, root) for root in {*map(scene.root, scene.twist_frames)}))
+
+    def tops(body: str) -> set[str]:
+        """Return the topmost frames of all that moves with a body by joints and fixed edges."""
+        found = set()
+        for at in scene.frames_of_body(body):
+            while at not in told and (parent := scene.parent(at)) is not None:
+                at = parent
+            found.add(at)
+        return found
+
+    edges = [(f, edge[0]) for f in scene.twist_frames if (edge := scene.twist_edge(f)) is not None]
+    links = [((f, *scene.frames_of_body(to)[:1]), tops(scene.body(f)) | tops(to)) for f, to in edges]
+    if len(scene.root_names) > 1:  # a body with frames in several trees joins these
+        links += [((), found) for name in scene.body_names if len(found := tops(name)) > 1]
+    reached: dict[str, tuple[str, ...]] = dict.fromkeys(tops(body), ())
+    waiting = [*reached]
+    for at in waiting:
+        for frames, ends in links:
+            new = ends.difference(reached) if at in ends else ()
+            reached.update(dict.fromkeys(new, (*reached[at], *frames)))
+            waiting += new
+    return next((reached[top] for top in tops(other) if top in reached), ())
 
 
 def moved_edge(
@@ -148,7 +174,7 @@ def moment(
     first, *others = dict.fromkeys(names)
     if bodies is not None:
         others += [frame for body in bodies for frame in scene.frames_of_body(body)[:1]]
-        others += _twist_frames(scene, *bodies)
+        others += _on_the_way(scene, *bodies)
     edges: dict[str, None] = {}
     is_apart = False
     joints: set[str] = set()
@@ -169,7 +195,7 @@ def moment(
         qd = joint_velocities(scene, stamp, joints=joints, policy=policy)
     with at.edit() as edit:
         for frame, parent, _ in _stamped_edges(scene, None if is_apart else edges):
-            if not _has_twist(scene, scene.body(frame), scene.body(parent)):
+            if not _is_told(scene, frame):
                 motion = _difference(scene, frame, at.local_pose(frame), stamp, policy)
                 edit.set_twist(frame, motion, relative_to_body=scene.body(parent))
     return edit.finish(), q, qd

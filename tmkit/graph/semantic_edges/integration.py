@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import EdgeNoise, Joint, SceneGraph
 from tmkit.errors import ConfigurationError, SceneError
 from tmkit.graph.moments import Maps, moved_edge, summed
-from tmkit.graph.rigid import joint_values
+from tmkit.graph.rigid import edges_of_twists, joint_values
 from tmkit.graph.semantic_edges.names import frame_on
 from tmkit.graph.semantic_edges.twist_queries import uncertain_twist
 from tmkit.relations import SemanticError, TwistCoord, Violation
@@ -61,10 +61,10 @@ def integrate(
         raise ConfigurationError("integrate takes both q and qd, or neither")
     after = None if q is None else joint_values(scene, q, "q")
     rates = None if qd is None else np.array(joint_values(scene, qd, "qd"))
-    moving = {scene.body(frame) for frame in scene.twist_frames}
+    moving = set[str]().union(*(edges_of_twists(scene, root) for root in {*map(scene.root, scene.twist_frames)}))
     moved: list[tuple[str, Pose, EdgeNoise | Maps | None]] = []
     unknown: dict[str, SemanticError] = {}
-    for frame, body, reference in _edges_between_bodies(scene, moving) if moving else ():
+    for frame, body, reference in _edges_between_bodies(scene, sorted(moving, key=scene.frame_id)):
         coord = TwistCoord._of(frame, body, reference, frame)
         try:
             twist, error = uncertain_twist(scene, coord, q=after, qd=rates)
@@ -154,7 +154,7 @@ def finite_difference(
 
 def _that_moved(earlier: SceneGraph, later: SceneGraph) -> list[str]:
     chosen = []
-    for frame, _, reference in _edges_between_bodies(later, None):
+    for frame, _, reference in _edges_between_bodies(later, later.frame_names):
         if frame not in earlier or later.joint(frame).type not in ("fixed", "free"):
             continue
         edge = later.twist_edge(frame)
@@ -176,17 +176,10 @@ def _require_same_edge(earlier: SceneGraph, later: SceneGraph, frame: str) -> No
         raise SceneError(f"frame '{frame}' moves by joint '{joint.name}', whose velocity gives its twist", frame=frame)
 
 
-def _edges_between_bodies(scene: SceneGraph, bodies: set[str] | None) -> list[tuple[str, str, str]]:
-    """Return frame, body and parent's body of the edges between two bodies, of which one is among those given."""
-    edges = []
-    for frame in scene.frame_names:
-        parent = scene.parent(frame)
-        if parent is None:
-            continue
-        body, reference = scene.body(frame), scene.body(parent)
-        if body != reference and (bodies is None or body in bodies or reference in bodies):
-            edges.append((frame, body, reference))
-    return edges
+def _edges_between_bodies(scene: SceneGraph, frames: Iterable[str]) -> list[tuple[str, str, str]]:
+    """Return frame, body and parent's body of the edges above some frames that are between two bodies."""
+    edges = [(f, scene.body(f), scene.body(p)) for f in frames if (p := scene.parent(f)) is not None]
+    return [edge for edge in edges if edge[1] != edge[2]]
 
 
 def _parent(scene: SceneGraph, frame: str) -> str:
