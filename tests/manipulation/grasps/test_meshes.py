@@ -176,6 +176,26 @@ def test_grasps_by_formula_pass_the_same_check(shape: Shape) -> None:
     assert len({grasp.name for grasp in found}) == len(found) >= 30
 
 
+def test_a_grasp_in_which_the_fingers_would_turn_the_object_is_not_taken() -> None:
+    """Pads that meet opposite edges of a square bar press it flat: only grasps that lie on its faces are left.
+
+    Turned by ``a``, a square of side ``s`` is ``s (cos a + sin a)`` thick, less by the tangent of ``45 degrees - a`` of
+    it a radian; of two edges a moment is asked, of faces none.
+    """
+    attached = AttachedShape(mesh_of(trimesh.creation.box([0.08, 0.01, 0.01])))
+    check = HandCheck(with_object(PANDA_SCENE, attached), [attached], manipulator=PANDA)
+
+    def passed(*turns: float) -> list[bool]:
+        down = Pose.from_rpy([0.0, 0.0, 0.0], [math.pi, 0.0, 0.0])
+        poses = [Pose.from_rpy([0.0, 0.0, 0.0], [turn, 0.0, 0.0]) @ down for turn in turns]
+        return check.passed(poses, [0.0105] * len(turns)).tolist()
+
+    assert passed(0.0, 0.01) == [True, True]
+    assert passed(0.0, 0.2) == [True, False]
+    assert passed(0.2) == [False]
+    assert passed(0.5) == [True], "edges nearly opposite need little friction, and nothing better is known"
+
+
 def test_without_a_hand_the_depth_of_the_fingers_decides() -> None:
     """In a scene without the arm nothing reaches deeper into the hand than its fingers are long."""
     found = grasps(l_mesh(), scene=SceneGraph())

@@ -5,7 +5,10 @@ checker. By the rules of planner and plan checker, a grasp passes when
 
 * the closed hand touches the object with every contact link, within the hand's contact tolerance, and with nothing
   else;
-* the open hand, at the grasp and on the straight way to it, does not run into the object.
+* the open hand, at the grasp and on the straight way to it, does not run into the object;
+* the closing fingers do not turn the object: they would where the object is thinner for a hand that is turned a little.
+  A pad that meets an edge presses beside the other pad; the moment, their distance times the force, is friction's to
+  bear. Grasps that need little friction for that are taken alone where there are any.
 
 Invariants: the result depends on the hand, the object's collision shapes and the grasp alone.
 """
@@ -32,6 +35,8 @@ from tmkit.spatial import Pose
 
 _APPROACH = tuple(0.01 * k for k in range(1, 9))  # metres behind the grasp at which the open hand is checked
 _OBJECT = FLOATING_JOINTS[-1]
+_TILT, _ROOM = 0.05, 0.002  # radians by which a hand is turned, metres that its fingers are away then
+_SELDOM_TURNS, _TURNS = 0.15, 0.5  # tangents of friction that pads need to hold what they press on beside each other
 
 
 class HandCheck:
@@ -82,7 +87,24 @@ class HandCheck:
             contacts = (self._world.distance(link, _OBJECT, row) for link in links)
             tolerance = self.manipulator.contact_tolerance
             free[i] = all(contact is not None and contact.distance <= tolerance for contact in contacts)
-        return free
+        turning = np.array([self._turning(poses[i], widths[i]) if free[i] else math.inf for i in range(len(poses))])
+        return turning <= (_SELDOM_TURNS if np.any(turning <= _SELDOM_TURNS) else _TURNS)
+
+    def _turning(self, object_from_tool: Pose, width: float) -> float:
+        """Return by which part of it the object is thinner, a radian, for a hand turned across its closing direction.
+
+        That is how far beside each other the pads press, over their distance. Fingers of one joint; else 0.
+        """
+        arm, world = self.manipulator, self._world
+        if arm.gripper_kind != "parallel":
+            return 0.0
+        opening = min(width + 2.0 * _ROOM, arm.width_open)
+        fingers, thickness = arm.gripper_values(opening), []
+        for x, z in ((0.0, 0.0), (_TILT, 0.0), (-_TILT, 0.0), (0.0, _TILT), (0.0, -_TILT)):
+            row = self._row(object_from_tool @ Pose.from_rpy([0.0, 0.0, 0.0], [x, 0.0, z]), fingers)
+            gaps = [contact.distance for link in arm.contact_links if (contact := world.distance(link, _OBJECT, row))]
+            thickness.append(opening - sum(gaps))
+        return (thickness[0] - min(thickness[1:])) / (_TILT * max(thickness[0], _ROOM))
 
     def _row(self, object_from_tool: Pose, fingers: dict[str, float]) -> NDArray[np.float64]:
         """Return the configuration in which the hand is at the object like this."""

@@ -25,9 +25,9 @@ from tmkit.motion.regions.patches import closed_triangles, flat_patches, triangl
 FRICTION = 0.5
 """Friction coefficient between fingers and objects that antipodal pairs rely on: lines within 27 degrees of normals."""
 
-_SAMPLES = 320  # points on the surface
+_SAMPLES = 640  # points on the surface
 _FLAT_PARTS = 24  # middles of flat parts among them
-_PAIRS, _PAIRS_OF_AXIS = 240, 160  # kept, in all and of nearly parallel ones: room for a hand to choose
+_PAIRS, _PAIRS_OF_AXIS = 480, 160  # kept, in all and of nearly parallel ones: room for a hand to choose
 _NEAR, _PARALLEL = 0.008, cos(math.radians(12.0))  # pairs nearer and more parallel than this are one
 _RAYS_AT_ONCE = 1_000_000  # rays times triangles
 _PATCH_POINTS = 6  # places kept on one patch
