@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tmkit.manipulation.actions.primitives import MotionBudget as MotionBudget
     from tmkit.manipulation.actions.push import Push as Push
     from tmkit.manipulation.grasps.sampling import Grasp as Grasp, grasps_of as grasps_of
+    from tmkit.manipulation.racks import rests as rests
     from tmkit.manipulation.placements.sampling import (
         Placement as Placement,
         PlacementSettings as PlacementSettings,

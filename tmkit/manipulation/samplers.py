@@ -36,6 +36,7 @@ from tmkit.manipulation.placements.sampling import (
     placements_in_region,
     placements_on_surface,
 )
+from tmkit.manipulation.racks import RACK, rack_placements
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 
@@ -107,12 +108,16 @@ def sample_grasps(request: GraspRequest, /) -> tuple[Grasp, ...]:
 
 
 def sample_placements(request: PlacementRequest, /) -> Iterator[Placement]:
-    """Yield the built-in placements: packed in a region, else near the current pose of the object.
+    """Yield the built-in placements: packed in a region, else near the current pose of the object, or on a rack.
 
-    A region is a frame of class ``region``.
+    A region is a frame of class ``region``, a rack one of class ``rack``.
     """
+    if RACK in request.scene.classes(request.support):
+        for pose, name in rack_placements(request.scene, request.object, request.support, q=request.q):
+            yield Placement(request.support, pose, name)
+        return
     is_region = "region" in request.scene.classes(request.support)
-    return (placements_in_region if is_region else placements_on_surface)(
+    yield from (placements_in_region if is_region else placements_on_surface)(
         request.scene, request.object, request.support, q=request.q, rng=request.rng, manipulator=request.manipulator,
         settings=PlacementSettings(is_packed=is_region, is_scattered=request.is_scattered),
     )  # fmt: skip

@@ -252,3 +252,29 @@ def test_the_file_of_four_blocks_is_the_generated_kitchen() -> None:
         assert radians < 1e-8
     with pytest.raises(UnknownNameError):
         scene.pose("b4", relative_to="world")
+
+
+def test_a_ring_is_hung_on_a_peg_and_taken_off_again() -> None:
+    """A rack is a region on which objects are in whatever way they rest there; it has no level top."""
+    sides = [((0.0, 0.04), (0.1, 0.02)), ((0.0, -0.04), (0.1, 0.02)), ((0.04, 0.0), (0.02, 0.06))]
+    sides.append(((-0.04, 0.0), (0.02, 0.06)))
+    ring = [AttachedShape(Box([*size, 0.02]), Pose([*at, 0.0])) for at, size in sides]
+    peg = AttachedShape(tk.Cylinder(0.006, 0.12), Pose.from_rpy([0.0, 0.0, 0.0], [math.pi / 2.0, 0.0, 0.0]))
+    scene = tk.load_scene("panda_table")
+    scene = scene.add_frame("peg", "table", pose=Pose([-0.1, 0.25, 0.3]), classes=["rack"], shapes=[peg])
+    scene = scene.add_frame(
+        "ring", "table", pose=Pose([-0.1, -0.2, 0.035]), joint=tk.Free(), classes=["movable"], shapes=ring
+    )
+    hung = tk.plan(scene, domain="kitchen", goal="(on ring peg)", robot="panda")
+    assert hung.plan is not None
+    assert tk.validate_plan(hung.plan).is_valid
+    end = hung.plan.steps[-1].scene
+    assert end.parent("ring") == "peg"
+    assert tk.manipulation.rests(end, "ring")
+    back = tk.plan(end, domain="kitchen", goal="(on ring table)", robot="panda")
+    assert back.plan is not None
+    assert tk.validate_plan(back.plan).is_valid
+    off = scene.reparent("ring", "peg", pose=Pose([0.0, 0.0, 0.2]))
+    semantics = load_planning_domain("kitchen", manipulator=load_manipulator("panda")).semantics
+    with pytest.raises(SceneError, match="'ring' does not rest on 'peg': it would fall off"):
+        semantics.state(off, semantics.objects(off), off.zero_configuration())

@@ -24,6 +24,7 @@ from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.primitives import MotionBudget, MotionPieces, NearPairs, Phase
 from tmkit.manipulation.actions.timing_breakdown import PhaseClock, PlanningPhase
 from tmkit.manipulation.grasps.sampling import Grasp, grip_faults, hold_fault
+from tmkit.manipulation.racks import RACK, way_off
 from tmkit.motion import CollisionRules, MotionPlanner, PathConstraint
 from tmkit.pddl import GroundAction
 from tmkit.plans.class_changes import ClassChange, FactChange
@@ -31,6 +32,7 @@ from tmkit.plans.failures import FailureKind, MotionFailure, PieceFailedError
 from tmkit.plans.observations import CovarianceRows, PlannedObservation
 from tmkit.plans.values import Configuration, PlanStep, Reparenting, Segment, SegmentKind
 from tmkit.robots import Manipulator
+from tmkit.robots.mechanisms import moved_frames
 from tmkit.spatial import Pose
 from tmkit.spatial.plain import read_only
 
@@ -42,7 +44,8 @@ class HandMotion:
     Attributes:
         approach: straight way of the tool along its z axis to the grasp, and backwards from the released object; by
             default that of the budget, 8 cm.
-        lift: height by which the object is lifted straight up, or from which it is lowered; by default 6 cm.
+        lift: height by which the object is lifted straight up, or from which it is lowered; by default 6 cm. From a
+            rack it goes the shortest way off, up or along a bar.
         departure: straight way of the tool backwards along its z axis with the object in the hand, after the lift and,
             reversed, before the lowering: out of a shelf and into it; 0 by default.
         opening: distance of the open fingers before the grasp and after the release; by default fully open.
@@ -62,6 +65,8 @@ class HandMotion:
 _USUAL = HandMotion()
 _SHORT = 0.1  # share of a straight way that will do where the arm cannot follow the rest
 _OF_LINES = (FailureKind.STRAIGHT_LINE, FailureKind.JOINT_LIMIT)
+_LEVEL = 0.75  # sine of the slope of the line between the fingers over a rack, at most
+_AJAR = 0.012  # metres by which fingers open on a rack
 _ENDS = 3  # of one search to any, to which it is repeated where the rest of the motion fails
 
 
@@ -182,6 +187,10 @@ class ArmMotion:
         held = pieces.phase(scene, near, touched=object, support=support, constraints=motion.constraints)
         root_from_object = scene.pose(support, relative_to=scene.root(support), q=q) @ pose
         root_from_tool = root_from_object @ scene.pose(arm.tool, relative_to=object, q=q)
+        if RACK in scene.classes(support) and abs(root_from_tool.rotation[2, 1]) > _LEVEL:
+            what = f"one finger is above the other: '{support}' would press '{object}' on one of them"
+            yield MotionFailure("lowering", what, kind=FailureKind.GRIP)
+            return
         contacts = pieces.contacts(held, root_from_tool, q=q, seed=seed, what="reaching the place")
         carried = pieces.phase(scene, near, touched=object, constraints=motion.constraints)
         at = partial(self._place_at, held, carried, near, q, reparenting=change)
@@ -244,9 +253,10 @@ class ArmMotion:
             support = scene.parent(object)
             held = pieces.phase(held_scene, near, touched=object, support=support, constraints=motion.constraints)
             pieces.check_hand(before, q_grasp, q_held, what="grasp")
-            lifted = pieces.shift(held, q_held, self._lift(motion), what="lift", share=motion.share, is_checked=False)
+            lift, out = self._off(motion, scene, q_held, Reparenting(object, str(support), scene.local_pose(object)))
+            lifted = pieces.shift(held, q_held, lift, what="lift", share=motion.share, is_checked=False)
             self.require_hold(held, lifted, object=object, what="lift")
-            departing = self._departure(held_scene, near, lifted[-1], object, motion, what="leaving")
+            departing = self._departure(held_scene, near, lifted[-1], object, motion, out, what="leaving")
             pieces.check_hand(free, q_before, q, what="opening the hand")
             pieces.require_checked(before, away, what="approach")
             pieces.require_checked(held, lifted, what="lift")
@@ -276,15 +286,15 @@ class ArmMotion:
         motion: HandMotion, *, reparenting: Reparenting,
     ) -> _Way:  # fmt: skip
         pieces, object = self.pieces, reparenting.frame
-        raised = pieces.shift(held, q_place, self._lift(motion), what="lowering", share=motion.share, is_checked=False)
-        entering = self._departure(held.scene, near, raised[-1], object, motion, what="entering")
+        lift, out = self._off(motion, held.scene, q_place, reparenting)
+        raised = pieces.shift(held, q_place, lift, what="lowering", share=motion.share, is_checked=False)
+        entering = self._departure(held.scene, near, raised[-1], object, motion, out, what="entering")
 
         def completed() -> Callable[[Configuration], Refinement]:
-            q_open = held.scene.configuration(self._opened(motion), base=q_place)
+            q_open = self._released(held, q_place, motion, reparenting.parent)
             released_scene = reparenting.applied(held.scene, q_open)
             released = pieces.phase(released_scene, near, touched=object, support=reparenting.parent)
             self.require_hold(held, raised, object=object, what="lowering")
-            pieces.check_hand(held, q_place, q_open, what="release")
             away = pieces.back(
                 released, q_open, what="retreat", length=motion.approach, share=motion.share, is_checked=False
             )  # fmt: skip
@@ -372,20 +382,42 @@ class ArmMotion:
         arm = self.manipulator
         return dict(arm.gripper_open if motion.opening is None else arm.gripper_values(motion.opening))
 
-    def _lift(self, motion: HandMotion) -> list[float]:
-        """Return by what (3,) an object is lifted, metres in the axes of the root."""
-        return [0.0, 0.0, self.pieces.budget.lift if motion.lift is None else motion.lift]
+    def _released(self, held: Phase, q: Configuration, motion: HandMotion, support: str) -> Configuration:
+        """Return a configuration with the fingers apart; on a rack, among bars, only by a little."""
+        arm, values = self.manipulator, self._opened(motion)
+        if motion.opening is None and RACK in held.scene.classes(support):
+            for joint, value in self.pieces.gripper_of(q, held.scene).items():
+                low, high = sorted((value, arm.gripper_open[joint]))
+                share = _AJAR / max(_AJAR, arm.width_open - arm.width_closed)
+                step = share * (arm.gripper_open[joint] - arm.gripper_closed[joint])
+                values[joint] = min(max(value + step, low), high)
+        q_open = held.scene.configuration(values, base=q)
+        self.pieces.check_hand(held, q, q_open, what="release")
+        return q_open
+
+    def _off(
+        self, motion: HandMotion, scene: SceneGraph, q: Configuration, rest: Reparenting
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+        """Return by what (3,) an object is lifted from where it rests, and shifted then from a rack, in the root."""
+        if RACK in scene.classes(rest.parent):
+            ignored = moved_frames(scene, self.manipulator)
+            return way_off(scene, rest.frame, rest.parent, rest.pose, q=q, ignored=ignored)
+        return np.array([0.0, 0.0, self.pieces.budget.lift if motion.lift is None else motion.lift]), None
 
     def _departure(
-        self, scene: SceneGraph, near: NearPairs, q: Configuration, object: str, motion: HandMotion, *, what: str
-    ) -> tuple[Phase, Configuration] | None:
-        """Return the straight path backwards with an object, with the phase in which it is free, or None."""
-        if motion.departure <= 0.0:
+        self, scene: SceneGraph, near: NearPairs, q: Configuration, object: str, motion: HandMotion,
+        out: NDArray[np.float64] | None, *, what: str,
+    ) -> tuple[Phase, Configuration] | None:  # fmt: skip
+        """Return the straight path backwards, or ``out`` (3,), with an object, with the phase in which it is free."""
+        if motion.departure <= 0.0 and out is None:
             return None
         phase = self.pieces.phase(scene, near, touched=object, constraints=motion.constraints)
-        path = self.pieces.back(
-            phase, q, what=what, length=motion.departure, share=motion.share, is_checked=False
-        )  # fmt: skip
+        if out is not None:
+            path = self.pieces.shift(phase, q, out, what=what, share=motion.share, is_checked=False)
+        else:
+            path = self.pieces.back(
+                phase, q, what=what, length=motion.departure, share=motion.share, is_checked=False
+            )  # fmt: skip
         self.require_hold(phase, path, object=object, what=what)
         return (phase, path) if len(path) > 1 else None
 

@@ -16,6 +16,7 @@ from tmkit.graph import SceneGraph
 from tmkit.manipulation.actions.candidates import ActionContext, Candidate, Change, MoveTo, Place
 from tmkit.manipulation.actions.pick_place import HandMotion
 from tmkit.manipulation.placements.stable_faces import resting_height
+from tmkit.manipulation.racks import RACK, rests
 from tmkit.pddl import Fact
 from tmkit.plans.class_changes import ClassChange
 from tmkit.plans.values import Configuration
@@ -84,14 +85,15 @@ class Regions(DomainPart):
     An object (type ``item``) is a frame of class ``movable``, a region one of the classes in ``region_classes``: a
     table, a stove, a tray, on whose top objects stand. A region without collision shapes marks an area of its parent.
     An object is ``on`` the smallest region of its parent that holds all of its footprint, upright or on another of its
-    stable faces; one that leans, floats, or stands over the edge is refused. Placements come from the samplers of the
-    planning run. Regions count with the rectangles around their shapes.
+    stable faces; one that leans, floats, or stands over the edge is refused. On a region of class ``rack`` it is in
+    whatever way it rests there: hung on a peg, put over a post. Placements come from the samplers of the planning run.
+    Regions count with the rectangles around their shapes.
 
     Attributes:
         region_classes: classes that mark a frame as a region.
     """
 
-    region_classes: ClassVar[tuple[str, ...]] = ("region", "surface")
+    region_classes: ClassVar[tuple[str, ...]] = ("region", "surface", RACK)
     pddl: ClassVar[str] = """
     (:types item region - object)
     (:predicates
@@ -167,6 +169,10 @@ class Regions(DomainPart):
         """
         parent, regions = scene.parent(object), kept_regions(scene, self)
         on_parent = [region for region in regions if region.support == parent]
+        if on_parent and RACK in scene.classes(str(parent)):
+            if not rests(scene, object):
+                raise SceneError(f"object '{object}' does not rest on '{parent}': it would fall off", frame=object)
+            return parent
         if not on_parent:
             known = ", ".join(region.frame for region in regions) or "none"
             hands = "', '".join(arm.tip for arm in self.arms.values())
@@ -268,14 +274,18 @@ class Regions(DomainPart):
         objects, facts = pddl_names(movable_frames(scene)), tuple(goal_facts)
         together: dict[str, dict[str, Fact]] = {}
         for fact in facts:
-            if self.word(fact) == "on" and fact.arguments[0] in objects and (places := self.places_for(fact, scene)):
-                together.setdefault(places[0], {})[objects[fact.arguments[0]]] = fact
+            level = [place for place in self.places_for(fact, scene) if RACK not in scene.classes(place)]
+            if self.word(fact) == "on" and fact.arguments[0] in objects and level:
+                together.setdefault(level[0], {})[objects[fact.arguments[0]]] = fact
         moved: dict[str, Fact] = {}
         for one in self.handled(facts, scene):
             object, fact, places = one.object, one.fact, one.regions
             moved.setdefault(object, fact)
-            misfits = [oversized(scene, place, object=object, fact=fact, overhang=_OVERHANG) for place in places]
-            if places and all(misfits):
+            racks = [place for place in places if RACK in scene.classes(place)]
+            misfits = [
+                oversized(scene, place, object=object, fact=fact, overhang=_OVERHANG) for place in places if not racks
+            ]
+            if misfits and all(misfits):
                 yield from (replace(proof, frames=(object, *places)) for proof in misfits[:1] if proof is not None)
         crowds = (crowded(scene, region, objects=group, overhang=_OVERHANG) for region, group in together.items())
         alike = {tuple((a.shape, a.pose) for a in scene.shapes(object)): (object, f) for object, f in moved.items()}
