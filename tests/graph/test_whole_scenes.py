@@ -205,6 +205,15 @@ def test_fixed_chains_fold() -> None:
         collapse_fixed_frames(scene, keep=["tips"])
 
 
+def test_frames_that_twists_lead_over_stay() -> None:
+    """The post has no twist of its own, and moves all the same: with the lamp, as that moves relative to the world."""
+    scene = (
+        SceneGraph().add_frame("post", "world", shapes=[Sphere(0.1)]).add_frame("lamp", "post", pose=Pose([1, 0, 0]))
+    )
+    scene = scene.set_twist("lamp", [1, 0, 0, 0, 0, 0], relative_to_body="world")
+    assert collapse_fixed_frames(scene).frame_names == ("world", "post", "lamp")
+
+
 def test_frames_with_a_meaning_stay() -> None:
     """A class, an attribute or a group keeps a frame; so do pairs that only it may touch."""
     scene = robot()

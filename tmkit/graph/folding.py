@@ -5,11 +5,11 @@ same poses at every configuration (to rounding), the same joints, the same answe
 mass properties of what moves together, the same covariances, correlations and contributions: errors of the edges of a
 chain are carried down to the frame that stays at its end, and summed there source by source.
 
-What stays, always: roots; frames under a joint or a free edge; frames that mean something to others (they have a class
-or an attribute, or are in a group); the frames to ``keep``; frames whose allowed pairs differ from those of the frame
-they would be folded into, since a pair is said of whole frames; and frames with an error of their own or from folded
-frames above, where it cannot be carried further: they have shapes, or a child whose edge moves (by a joint, freely, in
-time or by a twist), in whose axes the error would change with the motion.
+What stays, always: roots; frames under a joint, a free edge or one that twists lead over; frames that mean something to
+others (they have a class or an attribute, or are in a group); the frames to ``keep``; frames whose allowed pairs differ
+from those of the frame they would be folded into, since a pair is said of whole frames; and frames with an error of
+their own or from folded frames above, where it cannot be carried further: they have shapes, or a child whose edge moves
+(by a joint, freely, in time or by a twist), in whose axes the error would change with the motion.
 
 Shapes of a folded frame are attached to the frame above, where they stood. Its body goes when all frames of it went;
 then its mass joins that of the body above.
@@ -21,14 +21,12 @@ transformations for speed; what must stay for collision, mass and meaning is our
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-
-import numpy as np
-from numpy.typing import NDArray
 
 from tmkit._core import AttachedShape, EdgeNoise, FrameSpecification, Inertia, SceneGraph, StampedPoses, path_noise
 from tmkit.errors import UnknownNameError
+from tmkit.graph.rigid import joined_inertia, moving_edges
 from tmkit.graph.stamps import stamped_attributes
 from tmkit.spatial import Pose
 
@@ -69,6 +67,7 @@ def collapse_fixed_frames(scene: SceneGraph, *, keep: Iterable[str] = ()) -> Sce
     meant = {frame for group in groups for frame in (*group.frames, *group.parents)} | kept_names
     edges = [edge for frame in scene.twist_frames if (edge := scene.twist_edge(frame)) is not None]
     references = {reference for reference, _ in edges}  # bodies that may not go with their frames
+    moving = moving_edges(scene)
     kept: dict[str, _Kept] = {}
     place: dict[str, tuple[str, Pose]] = {}  # by frame: the frame that holds it now, and holder_from_frame
     uncertain: set[str] = set()  # frames with an error relative to the frame that holds their parent
@@ -80,7 +79,8 @@ def collapse_fixed_frames(scene: SceneGraph, *, keep: Iterable[str] = ()) -> Sce
             if frame.noise is not None or (frame.parent in uncertain and frame.parent not in kept):
                 uncertain.add(name)
             holds_error = name in uncertain and _must_hold_error(scene, frame)
-            is_meant = name in meant or _moves_by_itself(frame) or frame.body in references or holds_error
+            is_meant = name in meant or name in moving or _moves_by_itself(frame) or holds_error
+            is_meant = is_meant or frame.body in references
             if frame.parent is None or _stays(frame, is_meant, kept.get(above), partners[name], collides):
                 parent = None if frame.parent is None else above
                 stamps = _stamps(frame, place)
@@ -201,28 +201,6 @@ def _specification(frame: _Kept) -> FrameSpecification:
         shapes=frame.shapes, inertia=joined_inertia(masses), attributes=stamped_attributes(said), twist=said.twist,
         twist_noise=said.twist_noise, stamps=frame.stamps, noise=frame.noise,
     )  # fmt: skip
-
-
-def joined_inertia(masses: Sequence[tuple[Pose, Inertia]]) -> Inertia | None:
-    """Return the mass properties of rigidly joined bodies, from here_from_there of each (parallel axis theorem)."""
-    if len(masses) < 2:
-        return _in_axes(*masses[0]) if masses else None
-    parts = [_in_axes(*part) for part in masses]
-    mass = sum(part.mass for part in parts)
-    center = sum((part.mass * part.center for part in parts), start=np.zeros(3)) / mass
-    matrix: NDArray[np.float64] = np.zeros((3, 3))
-    for part in parts:
-        offset = part.center - center
-        matrix += part.matrix + part.mass * (offset @ offset * np.eye(3) - np.outer(offset, offset))
-    return Inertia(mass, center, matrix=(matrix + matrix.T) / 2)
-
-
-def _in_axes(here_from_there: Pose, inertia: Inertia) -> Inertia:
-    if here_from_there == Pose():
-        return inertia
-    rotation = here_from_there.rotation
-    matrix = rotation @ inertia.matrix @ rotation.T
-    return Inertia(inertia.mass, here_from_there.apply(inertia.center), matrix=(matrix + matrix.T) / 2)
 
 
 def _allowed(

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import EdgeNoise, NoiseSource, SceneGraph, common_stamps
 from tmkit.errors import ConfigurationError, DisconnectedError, NumberOverflowError, SceneError, StampError
 from tmkit.graph.joint_histories import CLASS, configuration, driving_joints, joint_velocities, segment
-from tmkit.graph.rigid import edges_of_twists
+from tmkit.graph.rigid import edges_of_twists, moving_edges
 from tmkit.graph.traversal import edges_between
 from tmkit.spatial import GaussianPose, Pose, adjoint, right_jacobian
 
@@ -111,7 +111,7 @@ def _on_the_way(scene: SceneGraph, body: str, other: str) -> tuple[str, ...]:
     """Return the frames of twist edges on the way between two bodies, each with one of the body that it refers to."""
     if not scene.twist_frames:
         return ()
-    told = set[str]().union(*(edges_of_twists(scene, root) for root in {*map(scene.root, scene.twist_frames)}))
+    told = moving_edges(scene)
 
     def tops(body: str) -> set[str]:
         """Return the topmost frames of all that moves with a body by joints and fixed edges."""

@@ -9,13 +9,14 @@ Invariants: functions of one version.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tmkit._core import Inertia, SceneGraph
-from tmkit.graph.folding import joined_inertia
+from tmkit.spatial import Pose
 
 
 def rigid_frames(scene: SceneGraph, frame: str) -> tuple[str, ...]:
@@ -87,10 +88,37 @@ def rigid_inertia(scene: SceneGraph, frame: str) -> Inertia | None:
     return joined_inertia([(at, own) for at, own in found if own is not None])
 
 
+def joined_inertia(masses: Sequence[tuple[Pose, Inertia]]) -> Inertia | None:
+    """Return the mass properties of rigidly joined bodies, from here_from_there of each (parallel axis theorem)."""
+    if len(masses) < 2:
+        return _in_axes(*masses[0]) if masses else None
+    parts = [_in_axes(*part) for part in masses]
+    mass = sum(part.mass for part in parts)
+    center = sum((part.mass * part.center for part in parts), start=np.zeros(3)) / mass
+    matrix: NDArray[np.float64] = np.zeros((3, 3))
+    for part in parts:
+        offset = part.center - center
+        matrix += part.matrix + part.mass * (offset @ offset * np.eye(3) - np.outer(offset, offset))
+    return Inertia(mass, center, matrix=(matrix + matrix.T) / 2)
+
+
+def _in_axes(here_from_there: Pose, inertia: Inertia) -> Inertia:
+    if here_from_there == Pose():
+        return inertia
+    rotation = here_from_there.rotation
+    matrix = rotation @ inertia.matrix @ rotation.T
+    return Inertia(inertia.mass, here_from_there.apply(inertia.center), matrix=(matrix + matrix.T) / 2)
+
+
 def edges_of_twists(scene: SceneGraph, frame: str) -> set[str]:
     """Return the frames below edges of poses in the tree of a frame over which twist edges lead. O(t depth)."""
     core: Any = scene
     return set(core._edges_of_twists(frame))
+
+
+def moving_edges(scene: SceneGraph) -> set[str]:
+    """Return the same of all trees."""
+    return set[str]().union(*(edges_of_twists(scene, root) for root in scene.root_names if scene.twist_frames))
 
 
 def joint_values(scene: SceneGraph, values: ArrayLike, what: str) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from tmkit._core import EdgeNoise, Joint, SceneGraph
 from tmkit.errors import ConfigurationError, SceneError
 from tmkit.graph.moments import Maps, moved_edge, summed
-from tmkit.graph.rigid import edges_of_twists, joint_values
+from tmkit.graph.rigid import joint_values, moving_edges
 from tmkit.graph.semantic_edges.names import frame_on
 from tmkit.graph.semantic_edges.twist_queries import uncertain_twist
 from tmkit.relations import SemanticError, TwistCoord, Violation
@@ -61,10 +61,9 @@ def integrate(
         raise ConfigurationError("integrate takes both q and qd, or neither")
     after = None if q is None else joint_values(scene, q, "q")
     rates = None if qd is None else np.array(joint_values(scene, qd, "qd"))
-    moving = set[str]().union(*(edges_of_twists(scene, root) for root in {*map(scene.root, scene.twist_frames)}))
     moved: list[tuple[str, Pose, EdgeNoise | Maps | None]] = []
     unknown: dict[str, SemanticError] = {}
-    for frame, body, reference in _edges_between_bodies(scene, sorted(moving, key=scene.frame_id)):
+    for frame, body, reference in _edges_between_bodies(scene, sorted(moving_edges(scene), key=scene.frame_id)):
         coord = TwistCoord._of(frame, body, reference, frame)
         try:
             twist, error = uncertain_twist(scene, coord, q=after, qd=rates)
