@@ -94,7 +94,6 @@ DOMAIN_ERRORS = [
     ("(and (held ?x) (clear ?y))", "(imply (held ?x))", "unexpected '\\)'", 21, ")"),
     ("(and (clear ?x) (at", "(and ((clear ?x)) (at", "unexpected '\\('", 13, "("),
     (":effect (and (on ?x ?y)", ":effect (or (on ?x ?y)", "unexpected 'or'\n", 22, "or"),
-    ("(:action pile", "(:durative-action pile", "durative actions are not supported", 19, ":durative-action"),
     ("(domain places)", "(domain)", "unexpected '\\)'; expected a name", 2, ")"),
     ("(define (domain", "(defined (domain", r"expected \(define \(domain NAME\) ...\)", 2, "defined"),
     ("?y - block)\n", "?y - block\n", "this parenthesis is not closed before the one in line 7, column 16", 6, "("),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _PLANNERS = ("fast-downward", "optimal", "smt")
 _WORDS = {"unsolvable": "There is no plan: that is proved.", "limit": "No plan was found; there may be one"}
+_ONLY_ALONE = "There is no plan whose actions follow one another: that is proved. Some may have to overlap."
 
 
 def task(
@@ -57,7 +58,8 @@ def task(
         typer.echo(printable(text) if output is None else f"Written to {output}", nl=output is not None)
     else:
         reason = f": {result.message}." if result.status.value == "limit" else ""
-        say(f"{_WORDS[result.status.value]}{reason}")
+        is_alone = loaded.domain.is_durative and result.status.value == "unsolvable"
+        say(_ONLY_ALONE if is_alone else f"{_WORDS[result.status.value]}{reason}")
     if not result.is_solved:
         raise typer.Exit(ExitCode.NO)
 
@@ -71,13 +73,22 @@ def _planner(name: str) -> TaskPlanner[Any]:
 
 
 def _validated_text(problem: Problem, result: TaskPlanResult) -> str:
-    """Return a plan as the planning competitions write it; one that is not valid would be an error of a program."""
+    """Return a plan as the planning competitions write it; one that is not valid would be an error of a program.
+
+    Where actions have durations, it is laid out in time.
+    """
     from tmkit.errors import TaskPlannerError
-    from tmkit.pddl import Metric, validate_task_plan
+    from tmkit.pddl import Metric, schedule_fault, validate_task_plan
+    from tmkit.task_planning import makespan, schedule
 
     validation = validate_task_plan(problem, result.steps)
     if not validation.is_valid:
         raise TaskPlannerError(f"the plan is not valid: {validation.message}", command=(), output="")
+    if problem.domain.is_durative:
+        timed = schedule(problem, result.steps)
+        if fault := schedule_fault(problem, timed):
+            raise TaskPlannerError(f"the schedule is not valid: {fault}", command=(), output="")
+        return "".join(f"{action}\n" for action in timed) + f"; makespan = {makespan(timed):.3f}\n"
     kind = "general cost" if problem.metric is Metric.TOTAL_COST else "unit cost"
     return "".join(f"{step}\n" for step in result.steps) + f"; cost = {validation.cost:g} ({kind})\n"
 

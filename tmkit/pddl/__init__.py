@@ -23,13 +23,15 @@ if TYPE_CHECKING:
         EffectAnd as EffectAnd, Equals as Equals,
         Exists as Exists, Expression as Expression, Fact as Fact, ForEach as ForEach, Forall as Forall,
         Formula as Formula, FunctionTerm as FunctionTerm, GroundAction as GroundAction, Imply as Imply,
-        IncreaseCost as IncreaseCost, Not as Not, Number as Number, Or as Or, Parameter as Parameter, When as When,
+        IncreaseCost as IncreaseCost, Not as Not, Number as Number, Or as Or, Parameter as Parameter, Timing as Timing,
+        When as When,
     )  # fmt: skip
     from tmkit.pddl.model import Domain as Domain, Metric as Metric, Problem as Problem
     from tmkit.pddl.parsing.parser import (
         load_domain as load_domain, load_problem as load_problem, parse_domain as parse_domain,
         parse_goal as parse_goal, parse_problem as parse_problem,
     )  # fmt: skip
+    from tmkit.pddl.schedules import TimedAction as TimedAction, schedule_fault as schedule_fault
     from tmkit.pddl.state import State as State, StateDifference as StateDifference
     from tmkit.pddl.substitution import free_variables as free_variables, substitute as substitute
     from tmkit.pddl.unified import (

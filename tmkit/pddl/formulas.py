@@ -286,11 +286,30 @@ def simple_effects(effect: Effect) -> Iterator[Effect]:
 
 
 @dataclass(frozen=True, slots=True)
+class Timing:
+    """What a durative action needs and does, and when.
+
+    Attributes:
+        duration: how long it lasts.
+        at_start: what has to hold before it; likewise ``over_all`` between start and end, ``at_end`` before the end.
+        start: what happens at the start; likewise ``end``.
+    """
+
+    duration: Expression
+    at_start: Formula = ALWAYS
+    over_all: Formula = ALWAYS
+    at_end: Formula = ALWAYS
+    start: Effect = NO_EFFECT
+    end: Effect = NO_EFFECT
+
+
+@dataclass(frozen=True, slots=True)
 class Action:
     """An action schema: ``parameters`` in order, the condition that must hold before it, and what it does.
 
     Attributes:
         outcome_of: for one outcome of an action whose effect is ``oneof`` several, the action's name.
+        timing: of a durative action; condition and effect are those of the action done alone.
     """
 
     name: str
@@ -298,6 +317,7 @@ class Action:
     precondition: Formula = ALWAYS
     effect: Effect = NO_EFFECT
     outcome_of: str = ""
+    timing: Timing | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,11 @@ class Domain:
         except KeyError:
             raise UnknownNameError.of("action", name, self._actions, where=f"domain '{self.name}'") from None
 
+    @property
+    def is_durative(self) -> bool:
+        """Whether some action has a duration."""
+        return any(action.timing is not None for action in self.actions)
+
     def outcomes(self, name: str) -> tuple[Action, ...]:
         """Return the outcomes of an action whose effect is ``oneof`` several, or of which it is one; else itself.
 

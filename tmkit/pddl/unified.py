@@ -246,7 +246,7 @@ def problem_to_unified(problem: Problem, environment: Any = None) -> Any:
             action of one name unless its flag ``error_used_name`` is off.
 
     Raises:
-        TaskError: what unified-planning lacks: derived predicates, objects of several types, costs with conditions, or
+        TaskError: durations; or what unified-planning lacks: derived predicates, objects of several types, costs with conditions, or
             one name for two kinds of things.
         MissingExtraError: unified-planning is not installed.
     """
@@ -269,6 +269,8 @@ class _Export:
         given, domain, types = self.given, self.given.domain, self.env.type_manager
         if domain.axioms:
             raise given.error("unified-planning has no derived predicates")
+        if domain.is_durative:
+            raise given.error("durations of actions are not exported")
         made = self.up.Problem(given.name, self.env)
         waiting = list(domain.types)
         if _names_root(given):

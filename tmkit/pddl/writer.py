@@ -1,7 +1,7 @@
 """Writing domains and problems as PDDL.
 
 The idea: what is written is what was read, formula by formula; only the layout is ours. Reading the text again gives an
-equal value (names in lower case).
+equal value (names in lower case). Outcomes and durative actions are written as the actions that they are read as.
 
 Names are checked, because PDDL has no way to quote one: a name with a blank or a parenthesis is refused.
 """

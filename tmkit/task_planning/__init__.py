@@ -2,7 +2,7 @@
 
 :class:`FastDownward` runs Fast Downward as a separate program; :class:`Z3Planner` encodes a problem for an SMT solver;
 :class:`UnifiedPlanner` runs engines of unified-planning.
-:func:`execute_with_replanning` acts where actions have several outcomes.
+:func:`execute_with_replanning` acts where actions have several outcomes; :func:`schedule` lays a plan out in time.
 A :class:`TranslatedTask` is grounded once, then extended with :meth:`TranslatedTask.forbid` each time an action turns
 out to be impossible in the presence of certain facts.
 """
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         TaskExecution as TaskExecution, execute_with_replanning as execute_with_replanning,
         possible_states as possible_states,
     )  # fmt: skip
+    from tmkit.task_planning.schedule import makespan as makespan, schedule as schedule
     from tmkit.task_planning.translated_task import TranslatedTask as TranslatedTask
     from tmkit.task_planning.unified_planner import UnifiedPlanner as UnifiedPlanner, UnifiedTask as UnifiedTask
     from tmkit.task_planning.z3_planner import SmtTask as SmtTask, Z3Planner as Z3Planner

@@ -22,6 +22,7 @@ from tmkit.pddl.formulas import (
     NO_EFFECT,
     Action,
     Add,
+    And,
     ChangeNumber,
     Delete,
     Effect,
@@ -29,9 +30,12 @@ from tmkit.pddl.formulas import (
     ForEach,
     Formula,
     IncreaseCost,
+    Number,
     Parameter,
+    Timing,
     When,
 )
+from tmkit.pddl.parsing.durative import END, START, THROUGHOUT, compressed, duration_of, timed_parts
 from tmkit.pddl.parsing.grammar import ASSIGNMENTS, EFFECTS
 from tmkit.pddl.parsing.object_functions import UNDEFINED, fresh, is_call, with_value
 from tmkit.pddl.parsing.source import Group, Source, Token
@@ -40,6 +44,7 @@ from tmkit.pddl.vocabulary import TOTAL_COST, Vocabulary, derived_fault
 from tmkit.pddl.writer import is_writable
 
 _KEYS = (":parameters", ":precondition", ":effect")
+_DURATIVE, _DURATIVE_KEYS = ":durative-action", (":parameters", ":duration", ":condition", ":effect")
 _ONE_OF = "oneof"
 _MOST_OUTCOMES = 64
 
@@ -67,7 +72,7 @@ class ActionReader(TreeBuilder):
         name = group.parts[1] if len(group.parts) > 1 else group.closing
         if not isinstance(name, Token) or not is_writable(name.text):
             raise self._source.error(name.first if isinstance(name, Group) else name, "expected the name of an action")
-        given = self._parts(group)
+        given = self._parts(group, _DURATIVE_KEYS if group.head == _DURATIVE else _KEYS)
         parameters: tuple[Parameter, ...] = ()
         if ":parameters" in given:
             parameters = self.action_parameters(*given[":parameters"])
@@ -76,6 +81,8 @@ class ActionReader(TreeBuilder):
         if ":precondition" in given:
             precondition = self._condition(given[":precondition"][1], scope)
         action = Action(name.text, parameters, precondition, NO_EFFECT)
+        if group.head == _DURATIVE:
+            return name, (self._durative(action, name, given, scope),)
         if ":effect" not in given or not given[":effect"][1].parts:
             return name, (action,)
         outcomes = self._outcomes(given[":effect"][1])
@@ -85,6 +92,37 @@ class ActionReader(TreeBuilder):
             replace(action, name=f"{name.text}--{n}", effect=self._effect(outcome, scope), outcome_of=name.text)
             for n, outcome in enumerate(outcomes, start=1)
         )
+
+    def _durative(self, action: Action, name: Token, given: dict[str, tuple[Token, Group]], scope: Scope) -> Action:
+        """Return a durative action as one that is done alone."""
+        if ":duration" not in given:
+            raise self._source.error(name, f"action '{name.text}' has no duration")
+        said = given[":duration"][1]
+        length = duration_of(self._source, said)
+        bounds = (length, said.first._replace(text="0"))
+        self.require(said._replace(parts=(said.first._replace(text=">="), *bounds)), pddlParser.goalDesc)
+        duration = self.expression(length, scope)
+        if isinstance(duration, Number) and duration.value < 0.0:
+            raise self._source.error(length.first, f"the duration of '{name.text}' is below zero: {duration}")
+        needs: dict[tuple[str, ...], list[Formula]] = {START: [], THROUGHOUT: [], END: []}
+        does: dict[tuple[str, ...], list[Effect]] = {START: [], END: []}
+        if ":condition" in given:
+            for when, part in timed_parts(self._source, given[":condition"][1]):
+                needs[when].append(self._condition(part, scope))
+        if ":effect" in given:
+            for when, part in timed_parts(self._source, given[":effect"][1]):
+                if when not in does:
+                    raise self._source.error(part.first, "an effect is (at start ...) or (at end ...)")
+                does[when].append(self._effect(part, scope))
+        conditions = [And(tuple(needs[when])) for when in (START, THROUGHOUT, END)]
+        effects = [EffectAnd(tuple(does[when])) for when in (START, END)]
+        timing = Timing(duration, *conditions, *effects)  # type: ignore[arg-type]  # mypy takes them for one kind
+
+        def fault(reason: str) -> Exception:
+            return self._source.error(name, f"action '{name.text}': {reason}, which is not supported")
+
+        precondition, effect = compressed(timing, self._derived, fault)
+        return replace(action, precondition=precondition, effect=effect, timing=timing)
 
     def _outcomes(self, group: Group) -> list[Group]:
         """Return the effects that a list may mean: one for each choice where it says ``oneof``."""
@@ -109,13 +147,13 @@ class ActionReader(TreeBuilder):
             raise self._source.error(group.first, f"an action has at most {_MOST_OUTCOMES} outcomes")
         return found
 
-    def _parts(self, group: Group) -> dict[str, tuple[Token, Group]]:
+    def _parts(self, group: Group, keys: tuple[str, ...]) -> dict[str, tuple[Token, Group]]:
         given: dict[str, tuple[Token, Group]] = {}
         rest = iter(group.parts[2:])
         for key in rest:
-            if not isinstance(key, Token) or key.text not in _KEYS:
+            if not isinstance(key, Token) or key.text not in keys:
                 token = key.first if isinstance(key, Group) else key
-                raise self._source.error(token, f"unexpected '{token.text}'; expected {', '.join(_KEYS)} or ')'")
+                raise self._source.error(token, f"unexpected '{token.text}'; expected {', '.join(keys)} or ')'")
             if key.text in given:
                 raise self._source.error(key, f"'{key.text}' is given twice")
             value = next(rest, group.closing)

@@ -42,16 +42,17 @@ REQUIREMENTS = frozenset(
         ":universal-preconditions",
     }
 )  # fmt: skip
-DOMAIN_SECTIONS = (":requirements", ":types", ":constants", ":predicates", ":functions", ":derived", ":action")
+DOMAIN_SECTIONS = (
+    ":requirements", ":types", ":constants", ":predicates", ":functions", ":derived", ":durative-action", ":action",
+)  # fmt: skip
 PROBLEM_SECTIONS = (":domain", ":requirements", ":objects", ":init", ":goal", ":metric")
 _UNSUPPORTED = {
-    ":durative-action": "durative actions are not supported",
     ":constraints": "trajectory constraints are not supported",
     ":process": "processes are not supported",
     ":event": "events are not supported",
     ":length": "plan length bounds are not supported",
 }
-_REPEATABLE = frozenset({":action", ":derived"})
+_REPEATABLE = frozenset({":action", ":durative-action", ":derived"})
 
 
 def load_domain(path: str | Path) -> Domain:
@@ -251,7 +252,8 @@ class _Frame:
                 reader.declared[kind] = as_functions(reader.declared[kind], moved)
         axioms = tuple(reader.axiom(group) for group in self.sections[":derived"])
         reader.check_axioms(axioms, self.sections[":derived"])
-        actions = reader.actions(self.sections[":action"])
+        listed = (*self.sections[":action"], *self.sections[":durative-action"])
+        actions = reader.actions(sorted(listed, key=lambda group: group.opening.offset))
         return Domain(
             name, requirements=requirements, **reader.declared, actions=actions, axioms=axioms, source=self.source.name
         )
@@ -285,7 +287,7 @@ class _Frame:
         metrics = [group for group in self.sections[":metric"] if len(group.parts) > 1]
         plain = reader.preferences(goal_section.parts[1], metrics[0] if metrics else None, words)
         minimize = None if plain.metric is None else reader.metric(plain.metric)
-        domain = plain.domain
+        domain = plain.domain if plain.metric is None else reader.timed(plain.metric, plain.domain)
         return Problem(
             name, domain, objects=objects, init=state, goal=reader.goal(plain.goal, domain.vocabulary_with(objects)),
             metric=minimize or Metric.PLAN_LENGTH, values=values, source=self.source.name,

@@ -17,6 +17,7 @@ from pddlpy.pddlParser import pddlParser  # type: ignore[import-untyped]  # has 
 from tmkit.pddl.formulas import ALWAYS, Action, Axiom, Fact, Formula, Parameter
 from tmkit.pddl.model import Domain, Metric
 from tmkit.pddl.parsing.actions import ActionReader
+from tmkit.pddl.parsing.durative import with_durations_as_costs
 from tmkit.pddl.parsing.grammar import Rule, Spelling, is_name, is_number
 from tmkit.pddl.parsing.object_functions import UNDEFINED, is_call, with_value
 from tmkit.pddl.parsing.preferences import PreferenceReader
@@ -28,6 +29,7 @@ from tmkit.pddl.substitution import substitute
 from tmkit.pddl.vocabulary import TOTAL_COST, Function, Predicate, Type, Types, Vocabulary, derived_fault
 
 _LISTS = frozenset({"either"})
+_TIME = "total-time"
 _INIT_WORDS = frozenset({"not", "="})
 
 
@@ -219,6 +221,11 @@ class SectionReader:
         reader.read(group)
         return State(reader.facts), reader.values
 
+    def timed(self, group: Group, domain: Domain) -> Domain:
+        """Return a domain with what a metric asks for: where that is the time, actions cost their durations."""
+        del self
+        return with_durations_as_costs(domain) if group.parts[-1].first.text == _TIME else domain
+
     def preferences(self, goal: Group, metric: Group | None, words: Vocabulary) -> PreferenceReader:
         """Return goal and metric without preferences, and the domain in which these can be forgone."""
         assert self._domain is not None
@@ -229,19 +236,23 @@ class SectionReader:
         return TreeBuilder(self.source, words).formula(group, {}) if group.parts else ALWAYS
 
     def metric(self, group: Group) -> Metric:
-        """Return the objective of ``(:metric ...)``: only ``minimize (total-cost)`` is supported."""
+        """Return the objective of ``(:metric ...)``: to minimize ``(total-cost)`` or ``(total-time)``."""
         spelling = self._spelling(frozenset("+-*/"))
         spelling.verbatim("(", group.opening)
         for part in group.parts:
             if isinstance(part, Group):
                 spelling.group(part)
-            elif part.text in (":metric", "minimize", "maximize", "total-time"):
+            elif part.text in (":metric", "minimize", "maximize", _TIME):
                 spelling.verbatim(part.text, part)
             else:
                 spelling.word(part)
         spelling.verbatim(")", group.closing)
         spelling.require(pddlParser.metricSpec)
         wanted, measure = group.parts[1:]
+        if measure.first.text == _TIME and wanted.first.text == "minimize" and self._domain is not None:
+            if not self._domain.is_durative:
+                raise self.source.error(measure.first, "no action has a duration")
+            return Metric.TOTAL_COST
         plain = isinstance(measure, Token) or len(measure.parts) == 1
         if not plain or measure.first.text != TOTAL_COST or wanted.first.text != "minimize":
             raise self.source.error(group.first, "the only metric that is supported is (:metric minimize (total-cost))")
