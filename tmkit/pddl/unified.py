@@ -246,8 +246,8 @@ def problem_to_unified(problem: Problem, environment: Any = None) -> Any:
             action of one name unless its flag ``error_used_name`` is off.
 
     Raises:
-        TaskError: durations; or what unified-planning lacks: derived predicates, objects of several types, costs with conditions, or
-            one name for two kinds of things.
+        TaskError: durations; or what unified-planning lacks: derived predicates, objects of several types, costs with
+            conditions, or one name for two kinds of things.
         MissingExtraError: unified-planning is not installed.
     """
     library = _library()
