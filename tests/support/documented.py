@@ -41,7 +41,7 @@ def undocumented_arguments(source: str, options: Collection[str] = ()) -> list[s
     """Return ``function: argument, ...`` for each public function of two or more arguments that does not document all.
 
     An argument is documented by a line ``name: ...`` under ``Args:``, also of several: ``lower, upper: ...``; an option
-    or argument of a command by its help. Hooks of parts of domains have those that ``Part`` states.
+    or argument of a command by its help. Hooks of parts of domains have those that ``DomainPart`` states.
 
     Args:
         source: text of the module or stub.

@@ -97,6 +97,8 @@ class BlendedPath:
         owner = np.searchsorted(self.begins, times, side="right") - 1
         for number, part in enumerate(self.parts):
             rows = np.flatnonzero(owner == number)
+            if not len(rows):
+                continue
             result[0, rows], result[1, rows], result[2, rows], along = part.sample(times[rows] - self.begins[number])
             distances[rows] = along + self.offsets[number]
         return result[0], result[1], result[2], distances

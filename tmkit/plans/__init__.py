@@ -3,8 +3,8 @@
 ``values`` defines a plan: its steps, and the segments of motion of each step. A step may change the classes of frames
 (``class_changes``) or measure poses (``observations``). ``continuous_goals`` are goals that facts cannot express.
 ``failures`` describes why a motion was not found. ``plan_file`` writes and reads plans as JSON, and writes
-the format of the original TMKit, ``execution`` executes a plan on a robot or simulator, ``export`` writes it in time
-for other programs.
+the format of the original TMKit, ``schedule`` has steps of several arms at once,
+``execution`` executes a plan on a robot or simulator, ``export`` writes it in time for other programs.
 
 :func:`tmkit.tamp.validate_plan` validates a plan.
 """
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
         goal_from_dict as goal_from_dict,
     )  # fmt: skip
     from tmkit.plans.execution import (
-        Executor as Executor, TimedMotion as TimedMotion, execute as execute, execute_step as execute_step,
-        step_duration as step_duration,
+        Executor as Executor, ScheduleExecutor as ScheduleExecutor, TimedMotion as TimedMotion, execute as execute,
+        execute_step as execute_step, step_duration as step_duration,
     )  # fmt: skip
     from tmkit.plans.export import (
         EXPORT_FORMATS as EXPORT_FORMATS, MotionTable as MotionTable, RecordingExecutor as RecordingExecutor,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tmkit.plans.plan_file import (
         load_plan as load_plan, plan_from_dict as plan_from_dict, plan_to_dict as plan_to_dict, save_plan as save_plan,
     )  # fmt: skip
+    from tmkit.plans.schedule import Moment as Moment, Phase as Phase, Schedule as Schedule, Track as Track
     from tmkit.plans.values import (
         Plan as Plan, PlanStep as PlanStep, Reparenting as Reparenting, Segment as Segment, SegmentKind as SegmentKind,
     )  # fmt: skip

@@ -19,6 +19,7 @@ import numpy as np
 from tmkit.graph import SceneGraph
 from tmkit.motion import TimedPath
 from tmkit.plans.motion_timing import blend_run, plan_runs, step_runs, timed_run
+from tmkit.plans.schedule import Schedule
 from tmkit.plans.values import Plan, PlanStep, Segment, SegmentKind
 from tmkit.robots import Manipulator
 
@@ -99,11 +100,21 @@ class Executor(Protocol):
         ...
 
 
+@runtime_checkable
+class ScheduleExecutor(Executor, Protocol):
+    """An executor that moves several arms at once."""
+
+    def follow_schedule(self, schedule: Schedule) -> None:
+        """Execute all steps of a plan as its schedule has them; comes between ``begin`` and ``finish``."""
+        ...
+
+
 def execute(plan: Plan, executor: Executor, *, rate: float = 100.0) -> None:
     """Execute a plan on an executor.
 
     Args:
-        plan: the plan; it is not checked, see :func:`tmkit.tamp.validate_plan`.
+        plan: the plan; it is not checked, see :func:`tmkit.tamp.validate_plan`. One with a schedule is executed as that
+            says by a :class:`ScheduleExecutor`, and one step after the other by others.
         executor: executes the motions, e.g. a simulator or a robot driver.
         rate: samples of each motion per second.
 
@@ -111,6 +122,10 @@ def execute(plan: Plan, executor: Executor, *, rate: float = 100.0) -> None:
         ConfigurationError: a rate that is not positive and finite.
     """
     executor.begin(plan)
+    if plan.starts and isinstance(executor, ScheduleExecutor):
+        executor.follow_schedule(Schedule.of(plan))
+        executor.finish()
+        return
     steps = range(1, len(plan.steps) + 1)
     motions = _motions(plan, steps, rate=rate)
     for number in steps:

@@ -283,6 +283,13 @@ class _Check:
         return poses[:-1], poses[-1]
 
 
+def piece_ends(run: list[Piece], blended: BlendedPath) -> list[float]:
+    """Return at how many seconds of a run's motion each of its pieces ends."""
+    times = np.linspace(0.0, blended.duration, max(3, int(blended.duration / _PERIOD)))
+    between = np.interp(_Check(run).ends[1:-1], blended.sample(times)[3], times)
+    return [*between.tolist(), blended.duration]
+
+
 def timed_run(run: list[Piece], *, rate: float) -> list[TimedPath]:
     """Return the samples of each piece of a run; the last of one is the first of the next."""
     blended = blend_run(run)

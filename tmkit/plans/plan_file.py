@@ -55,7 +55,8 @@ TMP_HEADER = "Written by tmkit, to its last line: End, N actions"
 _FORMAT = "tmkit-plan"
 _VERSION = 3
 _ONE_ARM_VERSION = 2  # had one arm, which no segment named
-_KEYS = ("domain", "format", "goal", "goals", "metric", "q", "robots", "scene", "seed", "steps", "values", "version")
+_KEYS = ("domain", "format", "goal", "goals", "metric", "q", "robots", "scene", "schedule", "seed", "steps", "values",
+         "version")  # fmt: skip
 _SEGMENT_KEYS = ("arm", "constraints", "exemptions", "gripper", "held", "into", "joints", "kind", "path", "reparent")
 
 
@@ -107,6 +108,8 @@ def plan_to_dict(plan: Plan, *, with_scene: bool = True) -> dict[str, Any]:
         written["goals"] = [goal.to_dict() for goal in plan.continuous_goals]
     if plan.metric is not None:
         written["metric"] = plan.metric.value
+    if plan.starts:
+        written["schedule"] = {"starts": list(plan.starts), "joined": list(plan.joined)}
     if plan.values:
         values = sorted(plan.values.items())
         written["values"] = [{"of": [term.predicate, *term.arguments], "is": value} for term, value in values]
@@ -271,7 +274,24 @@ def _read_plan(top: JsonNode, scene: SceneGraph) -> Plan:
         tuple(map(goal_of_node, top.get("goals").items())) if "goals" in top.table() else (),
         Metric(top.get("metric").one_of([metric.value for metric in Metric])) if "metric" in top.table() else None,
         dict(map(_read_value, top.get("values").items())) if "values" in top.table() else {},
+        *_read_schedule(top, len(steps)),
     )  # fmt: skip
+
+
+def _read_schedule(top: JsonNode, count: int) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    """Return when steps start and which continue which; empty for a plan without a schedule."""
+    if "schedule" not in top.table():
+        return (), ()
+    node = top.get("schedule")
+    node.only("joined", "starts")
+    starts, joined = (node.get(key) for key in ("starts", "joined"))
+    times = tuple(item.number() for item in starts.items())
+    if len(times) != count or min(times, default=0.0) < 0.0:
+        raise starts.error(f"expected {count} numbers of at least 0, one for each step")
+    before = tuple(int(item.number()) for item in joined.items())
+    if before and (len(before) != count or any(not 0 <= number <= at for at, number in enumerate(before))):
+        raise joined.error(f"expected {count} numbers of earlier steps, or 0")
+    return times, before
 
 
 def _read_value(node: JsonNode) -> tuple[Fact, float]:

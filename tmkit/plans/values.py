@@ -203,6 +203,10 @@ class Plan:
         continuous_goals: what is wanted besides the goal in PDDL.
         metric: what it was to have little of; None where that is what the domain alone says.
         values: the values of the problem's functions, on which costs depend; a problem file gives them.
+        starts: when each step starts, in seconds, where arms act at once (:func:`tmkit.tamp.schedule_plan`); empty
+            where one step follows the other.
+        joined: for each step the number, from 1, of the step whose motion it continues without a rest, or 0; empty
+            where there is none.
     """
 
     scene: SceneGraph
@@ -218,6 +222,8 @@ class Plan:
     continuous_goals: tuple[ContinuousGoal, ...] = ()
     metric: Metric | None = None
     values: Mapping[Fact, float] = field(default_factory=dict)
+    starts: tuple[float, ...] = ()
+    joined: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         return f"Plan({len(self.steps)} steps for {self.goal})"

@@ -3,7 +3,7 @@
 In front of each grasp and release the arm stands still until the fingers do. A finger that holds something is told to
 close all the way, with the robot's grip force: the plan's finger values while holding say where the fingers meet the
 object, and so would press on it with no force at all. Of several arms one moves at a time, and the others hold what
-they hold.
+they hold; in a plan with a schedule they move as that says, and hands have the time that it gives them.
 
 Sixty times a simulated second, how far a carried object is from where the plan has it in the hand, and what the arm
 touches besides, become notes. Everything depends on simulated time alone, never on a clock.
@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -41,7 +42,8 @@ from tmkit.simulation.world import Simulation
 
 if TYPE_CHECKING:
     from tmkit.graph import SceneGraph
-    from tmkit.plans import PlanStep, Segment, TimedMotion
+    from tmkit.plans import PlanStep, Schedule, Segment, TimedMotion
+    from tmkit.plans.schedule import Phase
     from tmkit.robots import Manipulator
 
 _logger = logging.getLogger(__name__)
@@ -218,9 +220,60 @@ class _Execution:
             arm.finger_goal.update(segment.gripper)  # the plan has them there all along the path
             self._wait_for_fingers(arm)
         for following in positions[1:]:
-            self._tick(arm, following)
+            self._tick((arm, following))
         if segment.kind not in ("grasp", "release"):
             arm.finger_goal.update(segment.gripper if arm.holding is None else {})
+
+    def follow_schedule(self, schedule: Schedule) -> None:
+        """Move all arms as a schedule has them."""
+        period, arms = self._simulation.settings.time_step, self._arms
+        handled = [part.held for step in self._plan.steps for part in step.segments if part.held is not None]
+        for player in arms.values():
+            player.touch_softly(list(dict.fromkeys(handled)))
+        self._watch.enter_schedule()
+        events: list[tuple[float, int, Callable[[], None]]] = []
+        for (begin, _), step in zip(schedule.step_times(), self._plan.steps, strict=True):
+            events.append((begin, len(events), partial(self._tell, "simulate", 0, str(step.action))))
+        for start, track in schedule.tracks:
+            for phase in track.phases:
+                for at, act in self._hand_events(arms[phase.segment.arm], phase):
+                    events.append((start + at, len(events), act))
+        events.sort(key=lambda event: event[:2])
+        count = math.ceil(schedule.makespan / period)
+        rows = schedule.q(np.arange(1, count + 1, dtype=np.float64) * period)
+        for number, row in enumerate(rows):
+            while events and events[0][0] <= number * period + 1e-9:
+                events.pop(0)[2]()
+            self._tick(*((player, row[player.entries]) for player in arms.values()))
+        for _, _, act in events:
+            act()
+
+    def _hand_events(self, player: ArmPlayer, phase: Phase) -> list[tuple[float, Callable[[], None]]]:
+        """Return what a hand does in a segment of a schedule, and when."""
+        segment, arm, name = phase.segment, player.manipulator, phase.segment.held
+
+        def close() -> None:
+            player.finger_goal.update(arm.gripper_closed)
+
+        def take() -> None:
+            fault = player.take(str(name))
+            self._watch.grasped(str(name), segment, by_constraint=self._by_constraint or player.cup is not None)
+            if fault is not None:
+                self._watch.note(fault)
+
+        def open_hand() -> None:
+            self._watch.released(str(name), arm)
+            player.let_go(str(name))
+            player.finger_goal.update(segment.gripper or arm.gripper_open)
+
+        def keep() -> None:
+            player.finger_goal.update(segment.gripper if player.holding is None else {})
+
+        if segment.kind == "grasp":
+            return [(phase.begin, close), (phase.end - _PAUSE, take)]
+        if segment.kind == "release":
+            return [(phase.begin + _PAUSE, open_hand)]
+        return [(phase.begin, keep)]
 
     def end_step(self, number: int, step: PlanStep) -> None:
         """Compare the world with the step's scene."""
@@ -255,7 +308,7 @@ class _Execution:
         path = np.stack([here, start])
         timed = time_path(path, arm.speeds, acceleration_limits=arm.accelerations, rate=rate)
         for following in timed.positions[1:]:
-            self._tick(arm, following)
+            self._tick((arm, following))
 
     def grasp(self, arm: Manipulator, segment: Segment) -> None:
         """Close a hand on an object or a handle."""
@@ -315,12 +368,12 @@ class _Execution:
         for _ in range(round(seconds / self._simulation.settings.time_step)):
             self._tick()
 
-    def _tick(self, arm: ArmPlayer | None = None, following: NDArray[np.float64] | None = None) -> None:
-        """Let one time step pass, in which one arm moves on to ``following`` (n_arm,), or all stand."""
+    def _tick(self, *moves: tuple[ArmPlayer, NDArray[np.float64]]) -> None:
+        """Let one time step pass, in which arms move on to values (n_arm,) of their joints, and others stand."""
         simulation = self._simulation
         period = simulation.settings.time_step
         velocity = np.zeros_like(self._q)
-        if arm is not None and following is not None:
+        for arm, following in moves:
             velocity[arm.entries] = (following - self._q[arm.entries]) / period
         simulation.command(self._q, velocity)
         for player in self._arms.values():
@@ -329,7 +382,7 @@ class _Execution:
         for player in self._arms.values():
             if player.cup is not None and (lost := player.cup.look()) is not None:
                 self._watch.note(lost)
-        if arm is not None and following is not None:
+        for arm, following in moves:
             self._q[arm.entries] = following
         self._ticks += 1
         if self._ticks % self._tell_every == 0:

@@ -7,13 +7,14 @@ the renderer is ``filament``.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tmkit.errors import SimulationError
-from tmkit.plans import Plan, Segment, SegmentKind, execute
+from tmkit.plans import Plan, Schedule, Segment, SegmentKind, execute
 from tmkit.simulation.camera import Camera, fit_camera
 from tmkit.simulation.recording import FRAMES_PER_SECOND, SPEED, Film, captioned
 from tmkit.simulation.rendering import Renderer, StillScene, open_studio
@@ -51,7 +52,8 @@ def record_plan(
     film, still = Film(path), StillScene(plan.scene, plan.q)
     view = fit_camera_to_plan(plan) if camera is None else camera
     with open_studio(still, view, supersampling=supersampling, renderer=renderer) as studio:
-        execute(plan, _Player(plan, still, film, studio, captions=captions), rate=FRAMES_PER_SECOND * SPEED / speed)
+        rate = FRAMES_PER_SECOND * SPEED / speed
+        execute(plan, _Player(plan, still, film, studio, captions=captions, rate=rate), rate=rate)
     return film.write()
 
 
@@ -72,7 +74,10 @@ def fit_camera_to_plan(plan: Plan, *, width: int = 640, height: int = 480) -> Ca
 class _Player:
     """Takes the frames: an executor."""
 
-    def __init__(self, plan: Plan, still: StillScene, film: Film, studio: Any, *, captions: bool) -> None:
+    def __init__(
+        self, plan: Plan, still: StillScene, film: Film, studio: Any, *, captions: bool, rate: float
+    ) -> None:  # fmt: skip
+        self._rate = rate
         self._still, self._film, self._studio, self._captions = still, film, studio, captions
         self._scene, self._q, self._caption = plan.scene, np.array(plan.q, dtype=float), ""
 
@@ -111,6 +116,19 @@ class _Player:
         self._end(segment)
 
     release = grasp
+
+    def follow_schedule(self, schedule: Schedule) -> None:
+        """Show all arms as a schedule moves them."""
+        begins = sorted((begin, str(step.action)) for (begin, _), step in zip(
+            schedule.step_times(), schedule.plan.steps, strict=True
+        ))  # fmt: skip
+        for moment in schedule.moments():
+            first, last = (math.ceil(at * self._rate - 1e-9) for at in (moment.begin, moment.end))
+            for q in schedule.q(np.arange(first, last) / self._rate):
+                self._caption = [action for begin, action in begins if begin <= moment.begin + 1e-9][-1]
+                self._scene, self._q = moment.scene, q
+                self._still.move(moment.scene, q)
+                self._frame()
 
     def end_step(self, number: int, step: PlanStep) -> None:
         """Go on from where the step ends."""

@@ -105,6 +105,12 @@ class Watch:
         self._planned = step.scene.at(step.q)
         self._handled = frozenset(part.held for part in step.segments if part.held is not None)
 
+    def enter_schedule(self) -> None:
+        """Record that arms move at once: what any of them handles may be touched."""
+        segments = [segment for step in self._plan.steps for segment in step.segments]
+        self._action, self._phase = "the schedule", "schedule"
+        self._concerned = frozenset(part.held for part in segments if part.held is not None)
+
     def enter(self, segment: Segment) -> None:
         """Tell that a segment of the step begins."""
         self._phase = str(segment.kind.value)
@@ -113,7 +119,7 @@ class Watch:
 
     def grasped(self, name: str, segment: Segment, *, by_constraint: bool) -> None:
         """Record that the gripper has closed on an object."""
-        robot, simulation = self._robot, self._simulation
+        robot, simulation = self._plan.arm(segment.arm), self._simulation
         parent, pose = robot.tip, simulation.pose(name, relative_to=robot.tip)
         if segment.reparenting is not None:
             parent, pose = segment.reparenting.parent, segment.reparenting.pose

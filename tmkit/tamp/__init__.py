@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         BranchFailure as BranchFailure, FrameChange as FrameChange, SearchTree as SearchTree,
         SearchTreeNode as SearchTreeNode,
     )  # fmt: skip
+    from tmkit.tamp.scheduling import schedule_plan as schedule_plan
     from tmkit.tamp.uncertainty.probability import (
         Probability as Probability, ProbabilityMethod as ProbabilityMethod, angle_within as angle_within,
         clearance_at_least as clearance_at_least, inside_box as inside_box, inside_ellipsoid as inside_ellipsoid,

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from tmkit.manipulation.actions.timing_breakdown import PlanningPhase
 from tmkit.pddl import Fact, GroundAction, State
+from tmkit.pddl.partial_order import by_turns
 from tmkit.plans.values import PlanStep
 from tmkit.robots import movable_frames
 from tmkit.tamp.context import PlanningContext, budget_growth
@@ -115,7 +116,11 @@ class PlanningIteration:
             return not any(context <= state.facts for context in self.forbidden.get(action, ()))
 
         with self.log.clock.phase(PlanningPhase.TASK):
-            return without_redundant_steps(self.tree.problem, steps, is_allowed=is_allowed)
+            needed = without_redundant_steps(self.tree.problem, steps, is_allowed=is_allowed)
+            if not self.context.options.arms_at_once:
+                return needed
+            arms = [pddl_name(arm.name) for arm in self.context.manipulators]
+            return by_turns(self.tree.problem, needed, arms, is_allowed=is_allowed)
 
     def _refine(self, skeleton: tuple[GroundAction, ...]) -> RefinementOutcome:
         options, growth = self.context.options, budget_growth(self.number)

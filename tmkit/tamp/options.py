@@ -67,6 +67,8 @@ class PlanningOptions(CheckedOptions):
         attempts_per_skeleton: motions tried for one task plan in the first iteration, at least 1; 200 by default. Long
             task plans get more.
         path_iterations: iterations of one path search in the first iteration, at least 1; 2000 by default.
+        arms_at_once: whether independent steps of different arms overlap in time (:func:`tmkit.tamp.schedule_plan`);
+            False by default. Arms then take turns in task plans.
         task_planner: finds sequences of actions; :class:`tmkit.task_planning.FastDownward` by default.
         motion_planner: finds paths between configurations; :class:`tmkit.motion.RrtConnect` by default.
         samplers: sample grasps and placements; the built-in ones by default.
@@ -103,6 +105,7 @@ class PlanningOptions(CheckedOptions):
     attempts_per_action: int = option(16, "Motions tried for one action in the first iteration.", least=1)
     attempts_per_skeleton: int = option(200, "Motions tried for one task plan in the first iteration.", least=1)
     path_iterations: int = option(2000, "Iterations of one path search in the first iteration.", least=1)
+    arms_at_once: bool = option(False, "Let independent steps of different arms overlap in time.", type=bool)
     task_planner: TaskPlanner[Any] | None = None
     motion_planner: MotionPlanner | None = None
     samplers: Samplers | None = None
@@ -155,6 +158,7 @@ class PlanningKeywords(TypedDict, total=False):
     attempts_per_action: int
     attempts_per_skeleton: int
     path_iterations: int
+    arms_at_once: bool
     task_planner: TaskPlanner[Any] | None
     motion_planner: MotionPlanner | None
     samplers: Samplers | None

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -25,6 +26,7 @@ from tmkit.manipulation.grasps.sampling import grip_faults
 from tmkit.motion import CollisionRules
 from tmkit.pddl import Problem, validate_task_plan
 from tmkit.plans.continuous_goals import ArmAt, ContinuousGoal
+from tmkit.plans.schedule import Schedule
 from tmkit.plans.values import Configuration
 from tmkit.robots import Manipulator, find_manipulators, home_configuration, pair_distance
 from tmkit.robots.mechanisms import held_by
@@ -38,6 +40,7 @@ from tmkit.tamp.problem import PlanningProblem, problem_file_of
 from tmkit.tamp.progress import PlanningProgress
 from tmkit.tamp.result import PlanResult
 from tmkit.tamp.run import run_search
+from tmkit.tamp.scheduling import schedule_plan
 
 _log = logging.getLogger(__name__)
 _LIMIT_TOLERANCE = 1e-9  # radians or metres
@@ -50,7 +53,13 @@ def solve(
     """Plan with the one seed of the options; the result and the errors are those of :func:`tmkit.plan`."""
     context = planning_context(problem, options, on_progress=on_progress)
     with context.domain.blamed("planning", if_traced=True):
-        return run_search(context)
+        result = run_search(context)
+    if result.plan is None or not options.arms_at_once:
+        return result
+    plan = schedule_plan(result.plan)
+    return replace(
+        result, plan=plan, statistics=replace(result.statistics, makespan=Schedule.of(plan).makespan)
+    )  # fmt: skip
 
 
 def planning_context(

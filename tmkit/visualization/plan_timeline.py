@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tmkit.errors import TmkitError
 from tmkit.graph import SceneGraph, diff
-from tmkit.plans import Plan, PlanStep, Segment, SegmentKind, TimedMotion, execute
+from tmkit.plans import Plan, PlanStep, Schedule, Segment, SegmentKind, TimedMotion, execute
 from tmkit.robots import Manipulator
 from tmkit.spatial import Pose
 from tmkit.tamp import PythonDomain
@@ -39,7 +39,8 @@ class PlanTimeline:
 
     Attributes:
         times, q: (m,) seconds of the samples, (m, n_joints) configurations.
-        steps: the last sample of each action.
+        steps: the last sample of each action, in order.
+        order: the actions in that order, as indices of the plan's steps; others where arms act at once.
         segments: of each segment the index of its action, what the arm does, the object that is handled (empty if none)
             and its first and last sample.
         facts: the facts that hold at the start and after each action, in PDDL; empty if the domain is unavailable.
@@ -52,6 +53,7 @@ class PlanTimeline:
     steps: list[int]
     segments: list[tuple[int, str, str, int, int]]
     facts: list[list[str]]
+    order: list[int]
 
     def __repr__(self) -> str:
         return f"PlanTimeline({len(self.steps)} steps, {len(self.times)} samples, {self.times[-1]:.1f} s)"
@@ -66,7 +68,7 @@ def plan_timeline(plan: Plan, *, rate: float = RATE, domain: str | Path | Python
     execute(plan, recorder, rate=rate)
     return PlanTimeline(
         plan, np.array(recorder.times), np.array(recorder.q), recorder.scenes, recorder.steps, recorder.segments,
-        _facts(plan, domain),
+        _facts(plan, domain), recorder.order or list(range(len(plan.steps))),
     )  # fmt: skip
 
 
@@ -95,6 +97,7 @@ class _Recorder:
     scenes: list[SceneGraph] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
     segments: list[tuple[int, str, str, int, int]] = field(default_factory=list)
+    order: list[int] = field(default_factory=list)
 
     def begin(self, plan: Plan) -> None:
         self._add(plan.scene, plan.q, 0.0)
@@ -127,6 +130,25 @@ class _Recorder:
         self._end(segment, first)
 
     release = grasp
+
+    def follow_schedule(self, schedule: Schedule) -> None:
+        moments, scene = list(schedule.moments()), self.plan.final_scene
+        times = np.arange(1, int(np.ceil(schedule.makespan * self.rate)) + 1) / self.rate
+        for time, q in zip(times, schedule.q(times), strict=True):
+            self._add(next((moment.scene for moment in moments if time <= moment.end), scene), q, 1.0 / self.rate)
+        ends = [self._sample(end) for _, end in schedule.step_times()]
+        self.order = sorted(range(len(ends)), key=lambda number: (ends[number], number))
+        self.steps = [ends[number] for number in self.order]
+        for start, track in schedule.tracks:
+            for phase in track.phases:
+                first, last = self._sample(start + phase.begin), self._sample(start + phase.end)
+                kind, held = phase.segment.kind.value, phase.segment.held or ""
+                self.segments.append((self.order.index(phase.step - 1), kind, held, first, last))
+        self.segments.sort(key=lambda segment: segment[3])
+
+    def _sample(self, time: float) -> int:
+        """Return the sample nearest to a time."""
+        return min(len(self.times) - 1, round(time * self.rate))
 
     def end_step(self, number: int, step: PlanStep) -> None:
         del number
@@ -165,11 +187,12 @@ def timeline_document(timeline: PlanTimeline) -> dict[str, Any]:
             events += [[sample, *event] for event in _changes(scene, later, index)]
             scene = later
     steps = []
-    for number, step in enumerate(plan.steps):
+    for place, number in enumerate(timeline.order):
+        step = plan.steps[number]
         before, after = (set(facts[number]), set(facts[number + 1])) if facts else (set(), set())
         steps.append(
             {
-                "action": str(step.action), "choice": step.choice, "end": timeline.steps[number],
+                "action": str(step.action), "choice": step.choice, "end": timeline.steps[place],
                 "added": sorted(after - before), "removed": sorted(before - after),
             }
         )  # fmt: skip

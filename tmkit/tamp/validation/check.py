@@ -44,6 +44,7 @@ from tmkit.tamp.domains.loading import PlanningDomain, PythonDomain, load_plan_d
 from tmkit.tamp.domains.problems import derive_problem
 from tmkit.tamp.progress import ValidationProgress
 from tmkit.tamp.validation.prune_observations import broken_promises
+from tmkit.tamp.validation.schedule_check import schedule_faults
 from tmkit.tamp.validation.segment_rules import (
     LOADED,
     handling_supports,
@@ -188,6 +189,10 @@ class _Check:
         for goal in self.plan.continuous_goals:
             if (fault := goal.fault(scene, q)) is not None:
                 self.problems.append(f"the goal is not reached: {fault}")
+        if self.plan.starts and not self.problems:
+            faults, checks = schedule_faults(self.plan, self.domain.domain)
+            self.problems += [f"the schedule: {fault}" for fault in faults]
+            self.configurations += checks
         self._tell(len(self.plan.steps), "")
 
     def _tell(self, step: int, action: str) -> None:

@@ -1,0 +1,115 @@
+"""Two Baxter arms sort eight objects at once: the makespan of schedules, and that of one arm alone.
+
+``python tests/benchmarks/arms_table.py [--seeds K] [--simulate]`` prints a row for each random scene: seconds of the
+right arm alone, of both arms one step after the other, and of both at once; the part of the first that the last is; and
+the processor's seconds of planning and scheduling. Every schedule is validated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+import tmkit as tk
+from tmkit.plans import Plan, Schedule
+from tmkit.spatial import Pose
+from tmkit.tamp import parts, schedule_plan
+
+__all__ = ["DOMAIN", "eight_objects", "planned"]
+
+SIDES = {"right_tray": -0.36, "left_tray": 0.36}
+_PROBLEM = """
+(define (problem sort)
+  (:domain sort)
+  (:init {ways})
+  (:goal (and {goal}))
+  (:metric minimize (total-cost)))
+"""
+
+
+class Ways(parts.TwoArms):
+    """A way costs what the problem says: which arm is the nearer to a region."""
+
+    pddl: ClassVar[str] = """
+    (:requirements :typing :equality :negative-preconditions :action-costs)
+    (:functions (total-cost) - number (way ?arm - arm ?r - region) - number)
+    (:extend (place) :effect (increase (total-cost) (way ?arm ?r)))
+    (:extend (hand-over) :effect (increase (total-cost) 100))
+    """
+
+
+DOMAIN = parts.compose_domain("sort", [Ways])
+
+
+def eight_objects(seed: int) -> tk.SceneGraph:
+    """Return Baxter before eight bricks in the middle of a table and a tray on either side, within reach of one arm."""
+    rng = np.random.default_rng(seed)
+    scene = tk.load_scene("baxter_trays")
+    for frame in ("a", "right_tray", "left_tray"):
+        scene = scene.remove_frame(frame)
+    for name, y, width in (("mixed", 0.0, 0.4), *((name, y, 0.24) for name, y in SIDES.items())):
+        plate = tk.AttachedShape(tk.Box([0.24, width, 0.01]))
+        scene = scene.add_frame(name, "table", pose=Pose([-0.1, y, 0.03]), classes=["surface"], shapes=[plate])
+    brick = tk.AttachedShape(tk.Box([0.04, 0.04, 0.06]))
+    spots = [(x, y) for y in (-0.14, -0.05, 0.05, 0.14) for x in (-0.06, 0.06)]
+    for number, spot in enumerate(rng.permutation(spots)):
+        x, y = spot + rng.uniform(-0.01, 0.01, 2)
+        pose = Pose.from_rpy([x, y, 0.035], [0.0, 0.0, rng.uniform(-0.3, 0.3)])
+        scene = scene.add_frame(
+            f"b{number}", "mixed", pose=pose, joint=tk.Free(), classes=["movable"], shapes=[brick]
+        )  # fmt: skip
+    return scene
+
+
+def planned(scene: tk.SceneGraph, arms: list[tk.Manipulator], seed: int) -> tuple[Plan, float]:
+    """Return a plan by which each tray gets four objects, and the processor's seconds that it took."""
+    q = scene.configuration({joint: value for arm in arms for joint, value in arm.ready.items()})
+    near = {"baxter": "right_tray", "baxter_left": "left_tray"}
+    ways = " ".join(f"(= (way {a.name} {t}) {1 if near[a.name] == t else 10})" for a in arms for t in (*SIDES, "mixed"))
+    goal = " ".join(f"(on b{number} {list(SIDES)[number % 2]})" for number in range(8))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "sort.pddl"
+        path.write_text(_PROBLEM.format(ways=ways, goal=goal), encoding="utf-8")
+        began = time.process_time()
+        result = tk.plan(
+            scene, q, domain=DOMAIN, goal=path, robot=arms, seed=seed, time_limit=300.0, arms_at_once=len(arms) > 1
+        )
+    assert result.plan is not None, result.explanation
+    return result.plan, time.process_time() - began
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--simulate", action="store_true")
+    asked = parser.parse_args()
+    arms = [tk.load_manipulator("baxter"), tk.load_manipulator("baxter_left")]
+    print("scene  one arm  both in turn  both at once  of one arm  planning s  scheduling s  simulated")
+    shares = []
+    for seed in range(asked.seeds):
+        scene = eight_objects(seed)
+        alone, _ = planned(scene, arms[:1], seed)
+        both, planning = planned(scene, arms, seed)
+        at_once, both = both, replace(both, starts=(), joined=())
+        began = time.process_time()
+        assert schedule_plan(both).starts == at_once.starts
+        scheduling = time.process_time() - began
+        report = tk.validate_plan(at_once, domain=DOMAIN)
+        assert report.is_valid, report.problems
+        seconds = [Schedule.of(plan).makespan for plan in (alone, both, at_once)]
+        shares.append(seconds[2] / seconds[0])
+        simulated = tk.simulate(at_once).is_successful if asked.simulate else "-"
+        row = f"{seed:5}  {seconds[0]:7.1f}  {seconds[1]:12.1f}  {seconds[2]:12.1f}  {shares[-1]:10.2f}"
+        print(f"{row}  {planning:10.2f}  {scheduling:12.2f}  {simulated}", flush=True)
+    print(f"mean {np.mean(shares):.2f}, worst {max(shares):.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+"""Schedules: independent steps of two gantries overlap, others wait; what is wrong with one is found."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.blocks import blocks_scene
+from support.gantry import GANTRY, gantry_scene
+from support.unsure_blocks import ON_B, unsure_blocks
+
+import tmkit as tk
+from tmkit.errors import ConfigurationError, PlanFileError
+from tmkit.graph import AttachedShape, Box
+from tmkit.pddl import GroundAction, Problem, State, parse_domain, parse_goal
+from tmkit.pddl.partial_order import by_turns, interference
+from tmkit.plans import Plan, Schedule
+from tmkit.robots import Manipulator, pair_distance
+from tmkit.spatial import Pose
+from tmkit.tamp import parts, schedule_plan
+from tmkit.visualization.plan_timeline import plan_timeline, timeline_document
+
+LEFT = GANTRY.prefixed("l_")
+ARMS = (replace(GANTRY, ready={**GANTRY.ready, "y": -0.35}), replace(LEFT, ready={**LEFT.ready, "l_y": 0.35}))
+DOMAIN = parts.compose_domain("two", [parts.TwoArms])
+HANDS = ("hand", "left_finger", "right_finger")
+
+
+def two_gantries() -> tk.SceneGraph:
+    """Return two gantries over one table, with two blocks and a tray on the side of either."""
+    places = {"a": (-2, -2), "b": (2, -2), "c": (-2, 2), "d": (2, 2)}
+    scene = blocks_scene(places, table=1.0).mount(gantry_scene().remove_frame("table"), "world", prefix="l_")
+    for name, y in (("right", -0.4), ("left", 0.4)):
+        tray = AttachedShape(Box([0.3, 0.15, 0.002]), collision=False)
+        scene = scene.add_frame(name, "table", pose=Pose([0.0, y, 0.051]), classes=["region"], shapes=[tray])
+    return scene
+
+
+def start(scene: tk.SceneGraph) -> np.ndarray:
+    """Return the ready configuration of both."""
+    joints = {name: value for arm in ARMS for name, value in {**arm.ready, **arm.gripper_open}.items()}
+    return np.asarray(scene.configuration(joints))
+
+
+def planned(goal: str, **options: bool) -> Plan:
+    """Return a plan of both gantries."""
+    scene = two_gantries()
+    result = tk.plan(scene, start(scene), domain=DOMAIN, goal=goal, robot=ARMS, **options)  # type: ignore[arg-type]
+    assert result.plan is not None, result.explanation
+    assert (result.statistics.makespan > 0.0) == bool(options.get("arms_at_once"))
+    return result.plan
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    """Return the scheduled plan by which each gantry moves two blocks into its tray."""
+    own = "(and (on a right) (on b right) (on c left) (on d left))"
+    return planned(own, arms_at_once=True)
+
+
+def nearest(plan: Plan, first: Manipulator, second: Manipulator) -> float:
+    """Return the least distance of two hands in a schedule, by pairs of frames and on its own grid of times."""
+    schedule = Schedule.of(plan)
+    prefixes = ["l_" if arm.name.startswith("l_") else "" for arm in (first, second)]
+    return min(
+        pair_distance(plan.scene, q, frame_a=prefixes[0] + a, frame_b=prefixes[1] + b)
+        for q in schedule.q(np.arange(0.0, schedule.makespan, 0.05))
+        for a, b in itertools.product(HANDS, HANDS)
+    )
+
+
+def test_independent_steps_overlap(plan: Plan) -> None:
+    """Both arms work most of the time; the plan is valid, with its schedule and without."""
+    in_turn = replace(plan, starts=(), joined=())
+    assert Schedule.of(plan).makespan <= 0.65 * Schedule.of(in_turn).makespan
+    for one in (plan, in_turn):
+        report = tk.validate_plan(one, domain=DOMAIN)
+        assert report.is_valid, report.problems
+    assert nearest(plan, *ARMS) >= 0.02
+
+
+def test_a_schedule_is_a_function_of_the_plan(plan: Plan, tmp_path: Path) -> None:
+    """The same plan gives the same schedule, and so does its file, in which it is."""
+    assert schedule_plan(replace(plan, starts=(), joined=())).starts == plan.starts
+    tk.save_plan(plan, tmp_path / "plan.json")
+    loaded = tk.load_plan(tmp_path / "plan.json")
+    assert (loaded.starts, loaded.joined) == (plan.starts, plan.joined)
+    times = np.linspace(0.0, Schedule.of(plan).makespan, 50)
+    assert np.array_equal(Schedule.of(loaded).q(times), Schedule.of(plan).q(times))
+
+
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        ({"starts": [0.0], "joined": []}, "expected 8 numbers"),
+        ({"starts": [-1.0] * 8, "joined": []}, "expected 8 numbers of at least 0"),
+        ({"starts": [0.0] * 8, "joined": [9] * 8}, "expected 8 numbers of earlier steps"),
+        ({"starts": [0.0] * 8}, ": needs the key 'joined'"),
+    ],
+)
+def test_a_broken_schedule_is_refused(plan: Plan, tmp_path: Path, schedule: object, message: str) -> None:
+    """A file whose schedule does not fit the steps says so."""
+    tk.save_plan(plan, tmp_path / "plan.json")
+    document = json.loads((tmp_path / "plan.json").read_text())
+    (tmp_path / "plan.json").write_text(json.dumps({**document, "schedule": schedule}))
+    with pytest.raises(PlanFileError, match=f"schedule.*{message}"):
+        tk.load_plan(tmp_path / "plan.json")
+
+
+def test_wrong_schedules_are_found(plan: Plan) -> None:
+    """Steps of one arm at once, and steps that start before what they need, are problems."""
+    at_zero = replace(plan, starts=(0.0,) * len(plan.steps), joined=())
+    report = tk.validate_plan(at_zero, domain=DOMAIN)
+    assert not report.is_valid
+    assert any("both move one arm" in problem for problem in report.problems)
+
+
+def test_arms_that_would_meet_wait() -> None:
+    """Where each arm reaches over the other's way, one waits; told to start at once, the hands collide."""
+    plan = planned("(and (on c right) (on a left))", arms_at_once=True)
+    assert tk.validate_plan(plan, domain=DOMAIN).is_valid
+    assert nearest(plan, *ARMS) >= 0.02
+
+
+def test_the_checker_sees_hands_that_meet() -> None:
+    """Two arms sent through each other at once are told to collide, with the time."""
+    scene = two_gantries().set_pose("c", Pose([0.0, -0.2, 0.075])).set_pose("a", Pose([0.0, 0.2, 0.075]))
+    result = tk.plan(
+        scene, start(scene), domain=DOMAIN, goal="(and (holding gantry a) (holding l_gantry c))", robot=ARMS
+    )
+    assert result.plan is not None, result.explanation
+    together = replace(result.plan, starts=(0.0, 0.0))
+    report = tk.validate_plan(together, domain=DOMAIN)
+    assert any("the schedule: at " in problem and "collide" in problem for problem in report.problems), report.problems
+    assert tk.validate_plan(schedule_plan(result.plan), domain=DOMAIN).is_valid
+
+
+def test_both_arms_move_at_once_in_simulation(plan: Plan) -> None:
+    """The simulated time is that of the schedule, and all blocks end where they are planned."""
+    report = tk.simulate(plan)
+    assert report.is_successful, report.notes
+    assert report.duration < Schedule.of(plan).makespan + 2.0
+
+
+def test_the_time_line_shows_both(plan: Plan) -> None:
+    """Segments of both arms overlap in it; actions are in the order in which they end."""
+    timeline = plan_timeline(plan, domain=DOMAIN)
+    assert sorted(timeline.order) == list(range(len(plan.steps)))
+    assert timeline.steps == sorted(timeline.steps)
+    ends = [step["end"] for step in timeline_document(timeline)["steps"]]
+    assert ends == timeline.steps
+    spans = [segment[3:] for segment in timeline.segments]
+    assert any(a < d and c < b for (a, b), (c, d) in itertools.combinations(spans, 2) if (a, b) != (c, d))
+    assert timeline.scenes[-1] == plan.final_scene
+
+
+def test_what_has_no_schedule_is_refused(plan: Plan) -> None:
+    """Uncertain scenes and negative clearances."""
+    uncertain = tk.plan(unsure_blocks(), domain="blocks_uncertain", goal=ON_B).plan
+    assert uncertain is not None
+    with pytest.raises(ConfigurationError, match="uncertain scene"):
+        schedule_plan(uncertain)
+    with pytest.raises(ConfigurationError, match="clearance"):
+        schedule_plan(plan, clearance=-0.1)
+
+
+SWITCHES = parse_domain(
+    """(define (domain switches)
+      (:types lamp robot)
+      (:predicates (lit ?l - lamp) (dark) (at ?r - robot ?l - lamp) (free ?r - robot))
+      (:functions (count))
+      (:derived (dark) (not (exists (?l - lamp) (lit ?l))))
+      (:action light :parameters (?r - robot ?l - lamp) :precondition (free ?r) :effect (lit ?l))
+      (:action go :parameters (?r - robot ?l - lamp) :precondition (free ?r)
+        :effect (and (at ?r ?l) (not (free ?r))))
+      (:action back :parameters (?r - robot ?l - lamp) :precondition (at ?r ?l)
+        :effect (and (free ?r) (not (at ?r ?l))))
+      (:action sleep :parameters (?r - robot) :precondition (dark) :effect (free ?r))
+      (:action clear :parameters () :precondition (and) :effect (forall (?l - lamp) (not (lit ?l))))
+      (:action tick :parameters () :precondition (and) :effect (increase (count) 1))
+      (:action read :parameters () :precondition (> (count) 0) :effect (and)))"""
+)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("light r a", "light r b", False),  # both need (free r)
+        ("light r a", "light s a", False),  # both add one fact
+        ("go r a", "light r b", True),
+        ("go r a", "go s b", False),
+        ("go r a", "back r a", True),
+        ("light r a", "sleep s", True),  # through the derived (dark)
+        ("go r a", "sleep s", False),
+        ("clear", "light r a", True),  # of all lamps
+        ("clear", "go r a", False),
+        ("tick", "read", True),
+        ("tick", "tick", True),
+    ],
+)
+def test_what_may_change_places(first: str, second: str, expected: bool) -> None:
+    """Two actions interfere when one changes what the other needs or changes otherwise."""
+    actions = [GroundAction(words[0], tuple(words[1:])) for words in (first.split(), second.split())]
+    assert interference(SWITCHES, actions) == [frozenset(), frozenset({0} if expected else ())]
+    assert interference(SWITCHES, actions[::-1]) == [frozenset(), frozenset({0} if expected else ())]
+
+
+def test_agents_take_turns() -> None:
+    """The plan of one robot after the other is that of both by turns, each until it is free; it stays valid."""
+    objects = {"r": "robot", "s": "robot", "a": "lamp", "b": "lamp"}
+    init = State([tk.pddl.Fact("free", ("r",)), tk.pddl.Fact("free", ("s",))])
+    goal = parse_goal("(free r)", SWITCHES, objects=objects)
+    problem = Problem("p", SWITCHES, objects=objects, init=init, goal=goal, values={tk.pddl.Fact("count", ()): 0.0})
+    texts = ("go r a", "back r a", "go r b", "back r b", "go s a", "back s a", "go s b", "back s b")
+    actions = [GroundAction(words[0], tuple(words[1:])) for words in map(str.split, texts)]
+    turned = by_turns(problem, actions, ["r", "s"], is_allowed=lambda *_: True)
+    assert [action.arguments[0] for action in turned] == ["r", "r", "s", "s", "r", "r", "s", "s"]
+    assert tk.pddl.validate_task_plan(problem, turned).is_valid
+    assert by_turns(problem, actions, ["r", "s"], is_allowed=lambda *_: False) == tuple(actions)
