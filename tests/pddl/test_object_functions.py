@@ -97,3 +97,35 @@ def test_undefined_values_are_left_out() -> None:
     """A function may have no value, at the start too."""
     task = parse_problem(PROBLEM.replace("(= (position a) table)", "(= (position a) undefined)"), domain())
     assert not [fact for fact in task.init if fact.predicate == "position" and fact.arguments[0] == "a"]
+
+
+ORIGINAL = """(define (domain linear) (:types place - object block - object) (:predicates)
+  (:constants nothing - block)
+  (:functions (position ?b - block) - place (last) - block)
+  (:derived (occupied ?p - place) (exists (?b - block) (= ?p (position ?b))))
+  (:action transfer :parameters (?b - block ?p - place)
+    :precondition (and (not (occupied ?p)) (not (= ?b (last))))
+    :effect (and (= (position ?b) ?p) (= ?b (last))))
+  (:action slide :parameters (?b - block ?p - place) :precondition (not (occupied ?p)) :uncontrollable t
+    :effect (= (position ?b) ?p)))"""
+
+
+def test_the_dialect_of_the_original_tmkit_is_read() -> None:
+    """Derived predicates need no declaration, values stand on either side, and what the world does is not chosen."""
+    task = parse_problem(
+        """(define (problem swap) (:domain linear) (:objects a b - block p q r - place)
+        (:init (= p (position a)) (= (position b) q)) (:goal (and (= q (position a)) (= p (position b)))))""",
+        parse_domain(ORIGINAL),
+    )
+    assert [action.name for action in task.domain.actions] == ["transfer"]
+    assert {str(fact) for fact in task.init} == {"(position a p)", "(position b q)"}
+    planner = FastDownward()
+    steps = planner.search(planner.prepare(task)).steps
+    assert len(steps) == 3
+    assert validate_task_plan(task, steps).is_valid
+    with pytest.raises(TaskError, match="unknown predicate 'occupid'"):
+        parse_domain(
+            ORIGINAL.replace("(:predicates)", "(:predicates (occupied ?p - place))").replace(
+                "(occupied ?p - place) (ex", "(occupid ?p - place) (ex"
+            )
+        )

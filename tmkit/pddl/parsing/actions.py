@@ -37,7 +37,7 @@ from tmkit.pddl.formulas import (
 )
 from tmkit.pddl.parsing.durative import END, START, THROUGHOUT, compressed, duration_of, timed_parts
 from tmkit.pddl.parsing.grammar import ASSIGNMENTS, EFFECTS
-from tmkit.pddl.parsing.object_functions import UNDEFINED, fresh, is_call, with_value
+from tmkit.pddl.parsing.object_functions import UNDEFINED, fresh, function_first, is_call, with_value
 from tmkit.pddl.parsing.source import Group, Source, Token
 from tmkit.pddl.parsing.trees import Scope, TreeBuilder, extended
 from tmkit.pddl.vocabulary import TOTAL_COST, Vocabulary, derived_fault
@@ -191,7 +191,9 @@ class ActionReader(TreeBuilder):
 
     def _primitive_effect(self, group: Group, scope: Scope) -> Effect:
         """Return the effect of a list: an atom that is added or deleted, or a cost."""
-        if group.head == "assign" and len(group.parts) == 3 and is_call(group.parts[1], self._vocabulary.predicates):
+        predicates = self._vocabulary.predicates
+        group = function_first(group, predicates)
+        if group.head in ("assign", "=") and len(group.parts) == 3 and is_call(group.parts[1], predicates):
             return self._object_effect(group, scope)
         if group.head in ASSIGNMENTS:
             self.require(group, pddlParser.pEffect)

@@ -47,6 +47,19 @@ def is_call(part: Token | Group, predicates: Mapping[str, Predicate]) -> bool:
     return isinstance(part, Group) and part.head in predicates and predicates[part.head].is_function
 
 
+def function_first(group: Group, predicates: Mapping[str, Predicate]) -> Group:
+    """Return ``(= VALUE (FUNCTION TERM...))`` with the function before its value; other lists as they are.
+
+    Args:
+        group: a list.
+        predicates: the predicates, functions of objects among them.
+    """
+    parts = group.parts
+    if group.head == "=" and len(parts) == 3 and isinstance(parts[1], Token) and is_call(parts[2], predicates):
+        return group._replace(parts=(parts[0], parts[2], parts[1]))
+    return group
+
+
 def with_value(call: Group, value: Token) -> Group:
     """Return the atom that a function has a value.
 

@@ -176,6 +176,13 @@ def _missing(path: Path) -> MissingFileError:
     return MissingFileError(f"no file '{path}'{hint}", path=str(path), nearest=near)
 
 
+def _is_chosen(group: Group) -> bool:
+    """Return whether a planner chooses an action: not one that is ``:uncontrollable t``, which the world does."""
+    words = [part.text if isinstance(part, Token) else "" for part in group.parts]
+    value = words[words.index(":uncontrollable") + 1 :][:1] if ":uncontrollable" in words else ["nil"]
+    return value == ["nil"]
+
+
 class _Frame:
     """The outermost list of a file and its sections by keyword."""
 
@@ -244,6 +251,7 @@ class _Frame:
         """Return the domain that the file describes."""
         reader = self._reader()
         name, requirements = reader.header(self.header), self._requirements()
+        self._declare_derived()
         moved = self._object_functions()
         readers = (reader.types, reader.objects, reader.predicates, reader.functions)
         for kind, read in zip(reader.declared, readers, strict=True):  # each may speak of those before
@@ -252,11 +260,23 @@ class _Frame:
                 reader.declared[kind] = as_functions(reader.declared[kind], moved)
         axioms = tuple(reader.axiom(group) for group in self.sections[":derived"])
         reader.check_axioms(axioms, self.sections[":derived"])
-        listed = (*self.sections[":action"], *self.sections[":durative-action"])
+        listed = [*filter(_is_chosen, self.sections[":action"]), *self.sections[":durative-action"]]
         actions = reader.actions(sorted(listed, key=lambda group: group.opening.offset))
         return Domain(
             name, requirements=requirements, **reader.declared, actions=actions, axioms=axioms, source=self.source.name
         )
+
+    def _declare_derived(self) -> None:
+        """Declare predicates that only ``:derived`` names, as in the original TMKit, if that is no misspelling."""
+        given = self.sections[":predicates"]
+        known = {part.head for group in given for part in group.parts if isinstance(part, Group)}
+        heads = [group.parts[1] for group in self.sections[":derived"] if len(group.parts) == 3]
+        new = {head.head: head for head in heads if isinstance(head, Group) and head.head and head.head not in known}
+        new = {name: head for name, head in new.items() if nearest_name(name, known) is None}
+        if new:
+            first = given[0] if given else next(iter(self.sections[":derived"]))._replace(parts=())
+            keyword = first.opening._replace(text=":predicates")
+            self.sections[":predicates"] = [first._replace(parts=(*(first.parts or (keyword,)), *new.values()))]
 
     def _object_functions(self) -> frozenset[str]:
         """Move functions whose values are objects to the predicates; return their names."""

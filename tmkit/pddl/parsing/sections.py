@@ -19,7 +19,7 @@ from tmkit.pddl.model import Domain, Metric
 from tmkit.pddl.parsing.actions import ActionReader
 from tmkit.pddl.parsing.durative import with_durations_as_costs
 from tmkit.pddl.parsing.grammar import Rule, Spelling, is_name, is_number
-from tmkit.pddl.parsing.object_functions import UNDEFINED, is_call, with_value
+from tmkit.pddl.parsing.object_functions import UNDEFINED, function_first, is_call, with_value
 from tmkit.pddl.parsing.preferences import PreferenceReader
 from tmkit.pddl.parsing.source import Group, Source, Token
 from tmkit.pddl.parsing.trees import TreeBuilder, typed_items
@@ -285,6 +285,7 @@ class _InitReader:
     def read(self, group: Group) -> None:
         """Read the section."""
         for part in group.parts[1:]:
+            part = function_first(part, self._words.predicates) if isinstance(part, Group) else part
             if isinstance(part, Token):
                 self._spelling(group).require(pddlParser.init)
             elif part.head == "=" and len(part.parts) == 3 and is_call(part.parts[1], self._words.predicates):
