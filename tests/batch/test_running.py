@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import resource
 import signal
 import subprocess
 import sys
@@ -118,6 +119,21 @@ def test_a_batch_goes_on_where_it_was_and_plans_what_has_changed(tmp_path: Path)
     other = Batch((BatchEntry("tower", tower_problem("(on b a)"), range(1)),))
     changed = run_batch(other, tmp_path, workers=1)
     assert (changed.resumed, changed.tries) == (0, 1)
+
+
+def test_a_disk_that_is_full_is_named_and_what_was_found_is_kept(tmp_path: Path) -> None:
+    """Files may not grow for a while."""
+    batch = Batch((BatchEntry("tower", tower_problem(), range(8)),))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    try:
+        with pytest.raises(OutputError, match="what was found is kept"):
+            run_batch(batch, tmp_path, workers=1, patience=0.1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    summary = run_batch(batch, tmp_path, workers=1)
+    assert 0 < summary.resumed < 8
+    assert summary.resumed + summary.tries == 8
 
 
 def test_a_killed_process_is_tried_again_so_often(tmp_path: Path) -> None:

@@ -5,33 +5,42 @@ Run by hand: ``python tests/benchmarks/batch_table.py [processes] [memory] [work
 * ``processes``: 500 problems of three blocks by ``run_batch`` with two workers, and the same problems in two processes
   of their own that call ``tk.plan`` one after the other, in turns of 250; problems a second, and processor time of all
   processes a problem, between the first and the last 40 rows of the batch, and after the first problem of the loops.
-* ``memory``: resident memory of the process that runs a batch of 5,000 problems, and of the one that plans, at each
-  fifth of it.
-* ``workers``: 64 workers of dask, each a process, whose 1,280 problems only sleep; how much longer a problem takes than
-  it sleeps, and the processor time of the process that gives them out, with the scheduler in it.
+* ``memory``: resident memory of the process that runs a batch of 5,000 problems of two blocks, of the servers from
+  which those that plan are forked, and of the largest that plans, at each fifth of it, and by how much it grows after
+  the first.
+* ``workers``: 64 workers of dask, each a process, whose 12,800 problems only sleep; after all have started, how much
+  longer a problem takes than it sleeps, and the processor time of the process that gives them out, with the scheduler.
+* ``survival``: 500 problems while 24 workers are killed and the scheduler once; a disk that is full for a while, and
+  stays full; a batch that is killed and goes on.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from distributed import LocalCluster
+import numpy as np
+from distributed import Client, LocalCluster
 
 import tmkit as tk
-from tmkit.batch import Batch, BatchEntry, BatchProgress, FixedProblem, run_batch
+from tmkit.batch import Batch, BatchEntry, BatchOptions, BatchProgress, FixedProblem, run_batch
+from tmkit.errors import OutputError
 
-WORKERS, SLEEP = 64, 2.0
+WORKERS, SLEEP = 64, 0.1
 _LOOP = """
 import os, pickle, sys, time
 import tmkit as tk
@@ -40,6 +49,18 @@ tk.plan(*source.problem(seeds[0]))
 began, used = time.monotonic(), sum(os.times()[:4])
 assert all(tk.plan(*source.problem(seed)).plan is not None for seed in seeds)
 print(time.monotonic() - began, sum(os.times()[:4]) - used)
+"""
+_WORKERS = """
+import asyncio, os, sys
+from distributed import Worker
+async def main():
+    async with Worker(sys.argv[1], nthreads=1, memory_limit=0, dashboard=False) as worker:
+        await worker.finished()
+for _ in range(int(sys.argv[2])):
+    if os.fork() == 0:
+        asyncio.run(main())
+        os._exit(0)
+os.wait()
 """
 _EDGE = 40  # rows before and after what is measured
 
@@ -52,12 +73,19 @@ def three_blocks() -> FixedProblem:
     )
 
 
+def two_blocks() -> FixedProblem:
+    """Return the problem of a block on another."""
+    scene = tk.load_scene("panda_table", "blocks2")
+    return FixedProblem(tk.PlanningProblem(scene, goal="(on a b)"), tk.PlanningOptions(max_iterations=2, workers=1))
+
+
 @dataclass(frozen=True)
 class Sleeping:
     """Problems that are only waited for."""
 
     seconds: float
     digest: str = "sleeping"
+    is_stateless: bool = True
 
     def problem(self, seed: int) -> tuple[tk.PlanningProblem, tk.PlanningOptions]:
         """Return a problem, which is not planned."""
@@ -67,7 +95,7 @@ class Sleeping:
         """Sleep."""
         del seed
         time.sleep(self.seconds)
-        return {"status": "no plan", "explanation": "", "actions": []}
+        return {"status": "no plan within the limits", "explanation": "", "actions": []}
 
 
 def _resident(process: int) -> float:
@@ -133,37 +161,61 @@ def processes(count: int = 500, turn: int = 250) -> list[str]:
 
 def memory(count: int = 5000) -> list[str]:
     """Return the memory during a long batch."""
-    seen: list[str] = []
+    seen: list[tuple[int, float, float, float]] = []
 
     def on_progress(progress: BatchProgress) -> None:
-        if (
-            progress.phase == "planning"
-            and progress.step % (count // 5) == 0
-            and len(seen) < progress.step * 5 // count
-        ):
-            planning = [_resident(child) for child in _children(os.getpid())]
-            seen.append(f"{_resident(os.getpid()):.0f} + {max(planning, default=0.0):.0f}")
+        if progress.phase == "planning" and progress.step % 50 == 0:
+            servers = _children(os.getpid())
+            planning = [_resident(child) for server in servers for child in _children(server)]
+            mine = [_resident(os.getpid()), max(map(_resident, servers), default=0.0), max(planning, default=0.0)]
+            seen.append((progress.step, *mine))
 
     with tempfile.TemporaryDirectory() as folder:
-        batch = Batch((BatchEntry("towers", three_blocks(), range(count)),))
-        summary = run_batch(batch, folder, workers=2, on_progress=on_progress)
+        summary = run_batch(
+            Batch((BatchEntry("stack", two_blocks(), range(count)),)), folder, workers=2, on_progress=on_progress
+        )
     rate = summary.problems / summary.seconds
+    table = np.array(seen)
+    later = table[table[:, 0] >= count // 5]
+    slopes = [1e3 * np.polyfit(later[:, 0], later[:, column], 1)[0] for column in (1, 2, 3)]
+    fifths = [" + ".join(f"{value:.0f}" for value in row[1:]) for row in table if row[0] % (count // 5) == 0]
     return [
-        f"* {count} problems, {summary.statuses}, {rate:.1f} a second; MiB of the batch and of the process from "
-        f"which those that plan are forked, after each fifth: {', '.join(seen)}."
+        f"* {count} problems, {summary.statuses}, {rate:.1f} a second; MiB of the batch, of the larger server and of "
+        f"the largest process that plans, after each fifth: {', '.join(fifths)}; after the first they grow by "
+        f"{', '.join(f'{slope:.2f}' for slope in slopes)} MiB in 1,000 problems."
     ]
 
 
-def workers(turns: int = 20) -> list[str]:
+@contextlib.contextmanager
+def _workers(address: str, count: int) -> Iterator[None]:
+    """Start workers, forked from one process, so that starting them takes little."""
+    idle = {
+        "WORKER__PROFILE__ENABLED": "False", "ADMIN__TICK__INTERVAL": "10s", "ADMIN__SYSTEM_MONITOR__INTERVAL": "1m",
+    }  # fmt: skip
+    started = subprocess.Popen(
+        [sys.executable, "-c", _WORKERS, address, str(count)], start_new_session=True, stderr=subprocess.DEVNULL,
+        env={**os.environ, **{f"DASK_DISTRIBUTED__{name}": value for name, value in idle.items()}},
+    )  # fmt: skip
+    try:
+        with Client(address, set_as_default=False) as client:
+            client.wait_for_workers(count, timeout=600)
+        yield
+    finally:
+        os.killpg(started.pid, signal.SIGKILL)
+        started.wait()
+
+
+def workers(turns: int = 200) -> list[str]:
     """Return what many workers cost."""
     count = WORKERS * turns
+    options = {"dashboard_address": "127.0.0.1:0"}
     with (
         LocalCluster(
-            n_workers=WORKERS, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0,
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+            n_workers=0, silence_logs=50, protocol="tcp://", dashboard_address=None, scheduler_kwargs=options
         ) as cluster,
+        _workers(cluster.scheduler_address, WORKERS),
         tempfile.TemporaryDirectory() as folder,
-    ):  # fmt: skip
+    ):
         marks: list[tuple[float, float]] = []
 
         def on_progress(progress: BatchProgress) -> None:
@@ -172,7 +224,7 @@ def workers(turns: int = 20) -> list[str]:
 
         batch = Batch((BatchEntry("sleeping", Sleeping(SLEEP), range(count)),))
         run_batch(batch, folder, scheduler=cluster.scheduler_address, on_progress=on_progress)
-    first = WORKERS * turns // 2  # by then all workers have started
+    first = WORKERS * turns // 2  # by then all servers have started
     seconds, processor = (last - begin for last, begin in zip(marks[-1], marks[first], strict=True))
     problems = len(marks) - 1 - first
     over = seconds - problems * SLEEP / WORKERS
@@ -183,9 +235,106 @@ def workers(turns: int = 20) -> list[str]:
     ]
 
 
+def _dask(*arguments: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "dask", *arguments, "--no-dashboard"]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _digest_after_kills(batch: Batch, folder: Path, kills: int) -> tuple[str, int]:
+    """Return the digest of a batch, during which workers are killed and the scheduler once, and its attempts."""
+    file = folder / "scheduler.json"
+    processes = [_dask("scheduler", "--port", "0", "--scheduler-file", str(file))]
+
+    def start_worker() -> None:
+        processes.append(_dask("worker", "--scheduler-file", str(file), "--nthreads", "1", "--no-nanny"))
+
+    every, left = len(batch) // (kills + 1), [*range(kills)]
+
+    def on_progress(progress: BatchProgress) -> None:
+        if progress.phase != "planning" or not left or progress.step < every * (kills - len(left) + 1):
+            return
+        if len(left) == kills // 2:
+            processes[0].kill()
+            processes[0].wait()
+            port = address.rpartition(":")[2]
+            processes[0] = _dask("scheduler", "--port", port, "--scheduler-file", str(file))
+            start_worker()
+        left.pop()
+        workers = [process for process in processes[1:] if process.poll() is None]
+        workers[0].kill()
+        start_worker()
+
+    try:
+        start_worker()
+        start_worker()
+        while not file.exists() or not file.read_text(encoding="utf-8"):
+            time.sleep(0.1)
+        address = json.loads(file.read_text(encoding="utf-8"))["address"]
+        summary = run_batch(batch, folder / "out", scheduler=address, patience=300.0, on_progress=on_progress)
+        assert not left, left
+        return summary.digest, summary.tries
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def _digest_on_a_full_disk(batch: Batch, disk: Path) -> tuple[str, int]:
+    """Return the digest of a batch whose disk is full, stays full, and has room again; how many rows were kept."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], check=True)
+    try:
+        (disk / "filler").write_bytes(bytes(3_600_000))
+        try:
+            run_batch(batch, disk / "out", workers=2, patience=5.0)
+        except OutputError:
+            (disk / "filler").unlink()
+            subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+        else:
+            raise AssertionError("the disk was not full")
+        summary = run_batch(batch, disk / "out", workers=2)
+        assert summary.resumed + summary.tries == len(batch), summary
+        return summary.digest, summary.resumed
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def _digest_after_a_kill(batch: Batch, folder: Path) -> tuple[str, int]:
+    """Return the digest of a batch that is killed with the whole process, and goes on; how many rows were kept."""
+    child = os.fork()
+    if child == 0:
+
+        def on_progress(progress: BatchProgress) -> None:
+            if progress.phase == "planning" and progress.step == len(batch) // 2:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        run_batch(batch, folder, workers=2, on_progress=on_progress)
+    os.waitpid(child, 0)
+    summary = run_batch(batch, folder, workers=2)
+    assert summary.resumed + summary.tries == len(batch), summary
+    return summary.digest, summary.resumed
+
+
+def survival(count: int = 500, kills: int = 24) -> list[str]:
+    """Return what became of batches whose workers, scheduler, disk and process failed."""
+    batch = Batch((BatchEntry("stack", two_blocks(), range(count)),), BatchOptions(tries=10))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "disk").mkdir()
+        kept, resumed = _digest_after_a_kill(batch, folder / "killed")
+        alone = run_batch(batch, folder / "alone", workers=2)
+        killed, tries = _digest_after_kills(batch, folder, kills)
+        full, before = _digest_on_a_full_disk(batch, folder / "disk")
+        assert {alone.digest, killed, kept, full} == {alone.digest}, (alone.digest, killed, kept, full)
+    return [
+        f"* {count} problems, {alone.statuses}: with {kills} kills of workers and a new scheduler {tries} attempts "
+        f"came back; killed at half it went on from {resumed} rows; on a full disk it was refused after 5 s with "
+        f"{before} rows, and went on from there. One row a problem and the same digest each time."
+    ]
+
+
 def main() -> None:
     """Measure what is asked for and write it."""
-    parts = {"processes": processes, "memory": memory, "workers": workers}
+    parts = {"processes": processes, "memory": memory, "workers": workers, "survival": survival}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", choices=[[], *parts], help="; ".join(parts))
     parser.add_argument("--out", type=Path)

@@ -116,6 +116,8 @@ def run_batch(
             try:
                 with _client(scheduler, workers or os.cpu_count() or 1, patience) as client:
                     run.go(client)
+            except OutputError:  # an OSError, too
+                raise
             except _lost_errors() as error:
                 if len(run.done) > done:  # it worked in between
                     failing, done = time.monotonic(), len(run.done)

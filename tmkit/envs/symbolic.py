@@ -14,6 +14,8 @@ from tmkit.envs.common import SEEDS, FactTable, ObservationKind, context_of, goa
 from tmkit.errors import ConfigurationError
 from tmkit.pddl import GroundAction, State
 from tmkit.pddl.evaluation import Interpretation
+from tmkit.pddl.formulas import Atom, Formula, Not
+from tmkit.pddl.substitution import conjuncts_of
 from tmkit.tamp.problem import PlanningProblem
 
 
@@ -61,6 +63,8 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
             for arguments in itertools.product(*(sorted(self._problem.objects_of(p.types)) for p in schema.parameters))
         )
         self._numbers = {action: number for number, action in enumerate(self.actions)}
+        self._searched = [schema for schema in self._problem.domain.actions if not self._is_plain(schema.precondition)]
+        self._needed = self._literals()
         self.action_space = spaces.Discrete(len(self.actions))
         facts = spaces.MultiBinary(len(self.facts))
         self.observation_space = (
@@ -100,13 +104,38 @@ class SymbolicEnv(gymnasium.Env[Any, Any]):
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return for each action whether it is applicable, as sb3-contrib's maskable algorithms ask for it."""
-        mask = np.zeros(len(self.actions), dtype=bool)
+        state = self._table.array(self.state).astype(bool)
+        literals = np.concatenate([state, ~state, [True, False]])
+        mask: NDArray[np.bool_] = np.logical_and.reduce(literals[self._needed], axis=1)
         now = Interpretation(self._problem, self.state)
-        for schema in self._problem.domain.actions:
+        for schema in self._searched:
             for binding in now.solutions(schema.precondition, schema.parameters):
                 arguments = tuple(binding[parameter.name] for parameter in schema.parameters)
                 mask[self._numbers[GroundAction(schema.name, arguments)]] = True
         return mask
+
+    def _is_plain(self, precondition: Formula) -> bool:
+        """Whether it is a conjunction of facts, denied or not, that actions change."""
+        atoms = [part.part if isinstance(part, Not) else part for part in conjuncts_of([precondition])]
+        derived = self._problem.domain.derived_predicates
+        return all(isinstance(atom, Atom) and atom.predicate not in derived for atom in atoms)
+
+    def _literals(self) -> NDArray[np.intp]:
+        """Return for each action the places of its precondition among the facts, their denials, true and false."""
+        count = len(self.facts)
+        places = {fact: number for number, fact in enumerate(self.facts)}
+        rows = []
+        for action in self.actions:
+            schema, binding = self._problem.binding_of(action)
+            row = [2 * count + 1] if schema in self._searched else []
+            for part in () if row else conjuncts_of([schema.precondition]):
+                denied = isinstance(part, Not)
+                atom: Any = part.part if isinstance(part, Not) else part
+                place = places.get(atom.ground(binding))
+                row.append(2 * count + 1 - denied if place is None else place + denied * count)
+            rows.append(row)
+        width = max(map(len, rows), default=0)
+        return np.array([row + [2 * count] * (width - len(row)) for row in rows], dtype=np.intp).reshape(-1, width)
 
     def render(self) -> str | None:
         """Return the facts that hold, one a line, in the mode ``ansi``."""
