@@ -221,3 +221,24 @@ def test_what_twists_are_relative_to_moves_as_they_say_together() -> None:
     after = integrate(scene, 0.5)
     np.testing.assert_allclose(after.pose("tray").translation, [1.5, 0, 0])
     np.testing.assert_allclose(after.pose("gripper", relative_to="tray").translation, [-1, 0, 0])
+
+
+def test_each_twist_stays_constant_in_its_own_frame() -> None:
+    """A ball that is seen from a cart which turns, by a camera that pans: whatever the time, it moves as was said."""
+    scene = SceneGraph().add_frame("cart", "world").add_frame("pan", "cart", joint=Revolute([0, 0, 1]))
+    scene = scene.add_frame("ball", "world", pose=Pose([3, 0, 0]))
+    motion, of_ball = np.array([1, 0, 0, 0, 0, 1.0]), np.array([0.5, 0, 0.1, 0, 0, 0.3])
+    scene = scene.set_twist("cart", motion, relative_to_body="world")
+    scene = scene.add_frame("eye", "pan", pose=Pose([0.2, 0, 1]), body="pan")
+    q, qd = np.array([0.2]), np.array([0.7])
+    for dt in (0.1, 2.0):
+        seen = scene.set_twist("ball", of_ball, relative_to_body="cart")
+        after, then = integrate(seen, dt, q=q, qd=qd)
+        cart = Pose.exp(dt * motion)
+        ball = cart @ Pose([3, 0, 0]) @ Pose.exp(dt * of_ball)
+        assert after.pose("cart", relative_to="world").is_close(cart)
+        assert after.pose("ball", relative_to="world").is_close(ball)
+        halves = integrate(integrate(seen, dt / 2), dt / 2)
+        assert halves.pose("ball", relative_to="world").is_close(ball)
+        eye = cart @ Pose.from_rpy([0, 0, 0], [0, 0, 0.2 + 0.7 * dt]) @ Pose([0.2, 0, 1])
+        assert after.pose("eye", relative_to="world", q=then).is_close(eye)

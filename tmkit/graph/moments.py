@@ -107,10 +107,12 @@ def _is_told(scene: SceneGraph, frame: str) -> bool:
     return bool(scene.twist_frames) and frame in edges_of_twists(scene, frame)
 
 
-def _on_the_way(scene: SceneGraph, body: str, other: str) -> tuple[str, ...]:
-    """Return the frames of twist edges on the way between two bodies, each with one of the body that it refers to."""
-    if not scene.twist_frames:
-        return ()
+def twists_between(scene: SceneGraph, start: str, end: str) -> list[tuple[str, str]]:
+    """Return the twist edges on the way from one body to another: of each the frame before it and the frame behind it.
+
+    One of the two has the twist edge, the other is of the body to which that is relative. Between them the way goes by
+    joints and fixed edges. O(t depth) for t twist edges.
+    """
     told = moving_edges(scene)
 
     def tops(body: str) -> set[str]:
@@ -122,18 +124,24 @@ def _on_the_way(scene: SceneGraph, body: str, other: str) -> tuple[str, ...]:
             found.add(at)
         return found
 
-    edges = [(f, edge[0]) for f in scene.twist_frames if (edge := scene.twist_edge(f)) is not None]
-    links = [((f, *scene.frames_of_body(to)[:1]), tops(scene.body(f)) | tops(to)) for f, to in edges]
+    links: list[tuple[list[tuple[str, str]], set[str], set[str]]] = []
+    for head in scene.twist_frames:
+        edge = scene.twist_edge(head)
+        assert edge is not None, "it is among the frames with twists"
+        others = scene.frames_of_body(edge[0])
+        other = next((frame for frame in others if scene.root(frame) == scene.root(head)), head)
+        ends = tops(edge[0]), tops(scene.body(head))
+        links += [([(other, head)], *ends), ([(head, other)], *ends[::-1])]
     if len(scene.root_names) > 1:  # a body with frames in several trees joins these
-        links += [((), found) for name in scene.body_names if len(found := tops(name)) > 1]
-    reached: dict[str, tuple[str, ...]] = dict.fromkeys(tops(body), ())
+        links += [([], found, found) for name in scene.body_names if len(found := tops(name)) > 1]
+    reached: dict[str, list[tuple[str, str]]] = {top: [] for top in tops(start)}
     waiting = [*reached]
     for at in waiting:
-        for frames, ends in links:
-            new = ends.difference(reached) if at in ends else ()
-            reached.update(dict.fromkeys(new, (*reached[at], *frames)))
+        for step, here, there in links:
+            new = there.difference(reached) if at in here else ()
+            reached |= dict.fromkeys(new, reached[at] + step)
             waiting += new
-    return next((reached[top] for top in tops(other) if top in reached), ())
+    return next((reached[top] for top in tops(end) if top in reached), [])
 
 
 def moved_edge(
@@ -150,14 +158,15 @@ def moved_edge(
     return pose @ Pose.exp(motion), after
 
 
-def summed(*parts: tuple[Array, EdgeNoise | None]) -> Maps:
+def summed(*parts: tuple[Array, EdgeNoise | Maps | None]) -> Maps:
     """Return the sum of errors, each multiplied by a matrix (6, 6), source by source."""
     maps: Maps = {}
     for matrix, noise in parts:
         if noise is None:
             continue
-        for source in noise.sources:
-            maps[source] = maps.get(source, np.zeros((6, source.dimension))) + matrix @ noise.map(source)
+        for source in noise if isinstance(noise, dict) else noise.sources:
+            own = noise[source] if isinstance(noise, dict) else noise.map(source)
+            maps[source] = maps.get(source, np.zeros((6, source.dimension))) + matrix @ own
     return maps
 
 
@@ -174,7 +183,7 @@ def moment(
     first, *others = dict.fromkeys(names)
     if bodies is not None:
         others += [frame for body in bodies for frame in scene.frames_of_body(body)[:1]]
-        others += _on_the_way(scene, *bodies)
+        others += [frame for step in twists_between(scene, *bodies) for frame in step] if scene.twist_frames else []
     edges: dict[str, None] = {}
     is_apart = False
     joints: set[str] = set()

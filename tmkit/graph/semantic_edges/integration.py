@@ -14,9 +14,9 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tmkit._core import EdgeNoise, Joint, SceneGraph
+from tmkit._core import EdgeNoise, Joint, SceneGraph, path_noise, twist_noise
 from tmkit.errors import ConfigurationError, SceneError
-from tmkit.graph.moments import Maps, moved_edge, summed
+from tmkit.graph.moments import Maps, moved_edge, summed, twists_between
 from tmkit.graph.rigid import joint_values, moving_edges
 from tmkit.graph.semantic_edges.names import frame_on
 from tmkit.graph.semantic_edges.twist_queries import uncertain_twist
@@ -38,7 +38,8 @@ def integrate(
 
     Each edge of poses between two bodies moves by the twist of the one relative to the other, where twist edges tell
     it. What has no twist relative to its parent goes along with that. Where a twist edge leads over a joint, the joint
-    moves as the twist says; other joints move as ``qd`` says. O(n) where there are twists.
+    moves as the twist says; other joints move as ``qd`` says. Of an edge that several of these move, each acts by
+    itself: twists stay constant in their own frames. O(k t depth) for k such edges and t twist edges.
 
     The covariances of the poses grow by those of the twists, and all correlations stay: of edges that one twist moves,
     and of the twist with what it has moved. ``integrate(a).integrate(b)`` has the covariance of ``integrate(a + b)``.
@@ -80,12 +81,47 @@ def integrate(
         pose = scene.pose(frame, relative_to=_parent(scene, frame))
         moved.append((frame, *moved_edge(pose, scene.noise(frame), twist, error, dt, frame=frame)))
     _require_all_acted(scene, unknown)
+    then = None if after is None or rates is None else joint_values(scene, after + rates * dt, "q")
     with scene.edit() as edit:
         for frame, pose, noise in moved:
+            if (several := _moved_by_several(scene, frame, dt, after, then)) is not None:
+                pose, noise = several
             edit.set_pose(frame, pose)
             edit.set_noise(frame, noise)
     made = edit.finish() if moved else scene
-    return made if after is None or rates is None else (made, joint_values(scene, after + rates * dt, "q"))
+    return made if then is None else (made, then)
+
+
+def _moved_by_several(
+    scene: SceneGraph, frame: str, dt: float, q: Array | None, then: Array | None
+) -> tuple[Pose, Maps | None] | None:
+    """Return pose and noise of an edge after a time in which all twist edges on its way act; None if one alone does."""
+    at = parent = _parent(scene, frame)
+    edge = scene.twist_edge(frame)
+    if edge is not None and edge[0] == scene.body(parent):
+        return None
+    steps = twists_between(scene, scene.body(parent), scene.body(frame))
+    if len(steps) == 1 and then is None:
+        return None
+    pose, error = Pose(), Maps()
+
+    def go(own: Pose, noise: EdgeNoise | Maps | None) -> None:
+        nonlocal pose, error
+        pose, error = pose @ own, summed((adjoint(own.inverse()), error), (np.eye(6), noise))
+
+    for before, behind in steps:
+        edge = scene.twist_edge(behind)
+        is_head = edge is not None and edge[0] == scene.body(before)
+        head, other = (behind, before) if is_head else (before, behind)
+        told = scene.twist_edge(head)
+        assert told is not None, "one of the two has it"
+        go(scene.pose(before, relative_to=at, q=then), path_noise(scene, before, relative_to=at, q=then))
+        now = scene.pose(head, relative_to=other, q=q), path_noise(scene, head, relative_to=other, q=q)
+        step, noise = moved_edge(*now, np.asarray(told[1]), twist_noise(scene, head), dt, frame=head)
+        go(*((step, noise) if is_head else (step.inverse(), summed((-adjoint(step), noise)))))
+        at = behind
+    go(scene.pose(frame, relative_to=at, q=then), path_noise(scene, frame, relative_to=at, q=then))
+    return pose, error or None
 
 
 def _joint_velocity(joint: Joint, twist: Array, frame: str) -> float:
